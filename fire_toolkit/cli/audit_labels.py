@@ -22,6 +22,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import measure_option, reads
 from fire_toolkit.cli.progress_line import wipe_progress
+from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.folder.sheets import sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
@@ -34,6 +35,7 @@ from fire_toolkit.inference.audit import (
     labels_by_band,
 )
 from fire_toolkit.inference.corrected import corrected_scores, why_uncorrected
+from fire_toolkit.inference.estimates import chances_of
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.measures.defaults import PAPER
@@ -126,16 +128,16 @@ def _correct(
     n_answered = len(judged.merge(sample[PAIR]))
     kinds = audited_kinds(labels, sample, judged, seed=seed)
     joined = join_runs(given.stored_runs, given.original, labels.pairs[[*PAIR, "relevance"]])
-    found = corrected_scores(
-        joined, given.original, labels, measures, kinds=kinds, n_resamples=RESAMPLES, seed=seed
-    )
+    chances = chances_of(joined, design_if_any(given))
+    options: dict[str, Any] = {"kinds": kinds, "chances": chances, "n_resamples": RESAMPLES, "seed": seed}
+    found = corrected_scores(joined, given.original, labels, measures, **options)
     if given.as_json:
         wipe_progress()
         click.echo(found.to_json(orient="records"))
     else:
         rows = [
             [name, measure, f"{value:.3f}", f"{low:.3f} to {high:.3f}", reason]
-            for name, measure, value, low, high, _, reason in found.itertuples(index=False)
+            for name, measure, value, low, high, _, _, reason in found.itertuples(index=False)
         ]
         wipe_progress()
         click.echo(drawn(rows, ["run", "measure", "corrected", "95%", "note"], "table"), nl=False)

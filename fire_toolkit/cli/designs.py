@@ -163,7 +163,10 @@ def _extended(
 
 
 def _deep_pairs(root: Path) -> pd.DataFrame | None:
-    """Return the pairs that the workspace's pool asks because their query was drawn to be judged deep."""
+    """Return the pairs that the workspace's pool asks because they, or their queries, were drawn."""
     path = root / "pool" / "pool.csv"
     pool = read_pool(path) if path.is_file() else None
-    return None if pool is None or "stratum" not in pool else pool.loc[pool["stratum"] == DEEP, PAIR]
+    if pool is None or "stratum" not in pool:
+        return None
+    is_drawn = (pool["stratum"] == DEEP) | (pool["inclusion_probability"] < 1)
+    return pool.loc[is_drawn, PAIR]

@@ -12,6 +12,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.inference.corrected import LabelErrors, corrected_scores, label_errors, why_uncorrected
 from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design, with_best_ranks
+from fire_toolkit.inference.estimates import chances_of
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.inference.machine_estimates import pairs_of_sample
@@ -135,7 +136,9 @@ def corrected_rows(
     votes = errors.votes
     draws = dict(given.draws)
     clusters = code_clusters(joined.queries, draws.pop("clusters"))
-    found = corrected_scores(joined, given.original, votes, measures, clusters=clusters, **draws)
+    chances = chances_of(joined, design_if_any(given))
+    options = {"clusters": clusters, "chances": chances, **draws}
+    found = corrected_scores(joined, given.original, votes, measures, **options)
     labelled = scores.drop_duplicates(["run_id", "measure"]).set_index(["run_id", "measure"])
     words = [
         _in_words(row, labelled.loc[(row["run_id"], row["measure"])], errors)
@@ -156,6 +159,11 @@ def _in_words(row: Mapping[Any, Any], labelled: Mapping[Any, Any], errors: Label
         return f"{start}; not corrected: {row['reason']}"
     limits = f"[{_share(row['low'])}, {_share(row['high'])}]"
     unjudged = 1 - labelled["judged"]
+    if row["is_drawn"]:
+        return (
+            f"{start}; {_share(row['estimate'])} {limits} by the sample, and "
+            f"corrected for error rates {errors.in_words}"
+        )
     lacks = f"; {unjudged:.1%} of what it reads is unjudged, and counted as not relevant"
     corrected = f"{start}; {_share(row['estimate'])} {limits} corrected for error rates {errors.in_words}"
     return corrected + (lacks if unjudged >= LEAST_UNJUDGED else "")

@@ -33,6 +33,8 @@ from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.design import CLASSES, DOUBLED, kinds_of_votes, n_votes_by_design
 
+DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
+
 
 class Judged(Protocol):
     """Judged pairs that are no originals: design_class, band and relevance of each, and what it counts."""
@@ -254,6 +256,7 @@ def corrected_scores(
     *,
     kinds: Kinds | None = None,
     clusters: Ints | None = None,
+    chances: Floats | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -271,14 +274,20 @@ def corrected_scores(
         kinds: what turns counts into rates; None: the votes on pairs of one class.
         measures: those that `why_uncorrected` has nothing against are corrected.
         clusters: code of each query's cluster; intervals then resample clusters.
+        chances: of each pair, see `estimates.chances_of`: in P@k those drawn weigh 1/π, and C@k that
+            reads one is refused. None: no sample.
         confidence, n_resamples, seed: of the bootstrap of queries; rates are estimated anew in each draw.
 
     Returns:
         A row for each run and measure: run_id, measure, estimate, low, high, error (the standard error for
-        these queries alone: of the votes and of the rates), reason (why there is none; empty).
+        these queries alone: of the votes and of the rates; nan where pairs were drawn), is_drawn (whether it
+        reads such pairs), reason (why there is none; empty).
     """
     kinds = kinds or Kinds(votes.n_bands)
     kind = _kinds_of_pairs(joined, original, votes, kinds)
+    chances = np.ones(len(kind)) if chances is None else chances
+    kind = np.where((chances > 0) | (kind == len(kinds)), kind, -1)
+    weight = np.where((chances > 0) & (kind != len(kinds)), 1 / np.maximum(chances, 1e-9), 1.0)
     columns = _rate_columns(votes)
     query = joined.queries.get_indexer(pd.Index(votes.pairs["query_id"]))
     in_it = query >= 0
@@ -287,19 +296,22 @@ def corrected_scores(
     rows = []
     for run_id, run in joined.places.items():
         for measure in measures:
-            row: dict[str, Any] = {
-                "run_id": run_id,
-                "measure": measure.name,
-                "reason": why_uncorrected(measure),
-            }
+            row: dict[str, Any] = {"run_id": run_id, "measure": measure.name}
+            row["reason"] = why_uncorrected(measure)
+            in_top = run.rank <= (measure.depth or 0)
+            pairs, of_query = run.relevance[in_top], run.query[in_top]
+            row["is_drawn"] = is_drawn = bool((weight[pairs[kind[pairs] >= 0]] > 1).any())
+            if is_drawn and measure.definition.name != "P":
+                row["reason"] = row["reason"] or DRAWN
             if not row["reason"]:
-                in_top = run.rank <= (measure.depth or 0)
-                place, of_query = kind[run.relevance[in_top]], run.query[in_top]
-                lists = _count_kinds(of_query, place, len(joined.queries), len(kinds) + 1)
+                sizes = len(joined.queries), len(kinds) + 1
+                lists = _count_kinds(of_query, kind[pairs], weight[pairs], *sizes)
                 terms = _Terms.of(lists, measure, kinds)
                 row |= terms.estimate(of_rates, clusters, confidence, n_resamples=n_resamples, seed=seed)
+                row |= {"error": np.nan} if is_drawn else {}
             rows.append(row)
-    table = pd.DataFrame(rows, columns=["run_id", "measure", "estimate", "low", "high", "error", "reason"])
+    names = ["run_id", "measure", "estimate", "low", "high", "error", "is_drawn", "reason"]
+    table = pd.DataFrame(rows, columns=names)
     return table.astype(dict.fromkeys(["estimate", "low", "high", "error"], "float64"))
 
 
@@ -311,37 +323,37 @@ def _kinds_of_pairs(joined: JudgedPairs, original: Qrels, votes: Judged, kinds: 
     return found
 
 
-def _count_kinds(query: Ints, kind: Ints, n_queries: int, n_kinds: int) -> Ints:
-    """Return how many docs of each kind each query has, (n_queries, n_kinds)."""
-    is_known = kind >= 0
-    counts = np.bincount((query * n_kinds + kind)[is_known], minlength=n_queries * n_kinds)
-    return np.asarray(counts.reshape(n_queries, n_kinds), dtype=np.int64)
+def _count_kinds(query: Ints, kind: Ints, weight: Floats, n_queries: int, n_kinds: int) -> Floats:
+    """Return how many docs of each kind each query has by their weights, (n_queries, n_kinds)."""
+    known = kind >= 0
+    counts = np.bincount((query * n_kinds + kind)[known], weight[known], n_queries * n_kinds)
+    return np.asarray(counts.reshape(n_queries, n_kinds))
 
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
     """The lists of a run's top k as counts of kinds: each distinct one once, and which queries have it."""
 
-    patterns: Ints
+    patterns: Floats
     pattern: Ints
     k: int
     is_hit: bool
     kinds: Kinds
 
     @classmethod
-    def of(cls, lists: Ints, measure: Measure, kinds: Kinds) -> _Terms:
+    def of(cls, lists: Floats, measure: Measure, kinds: Kinds) -> _Terms:
         is_hit = measure.definition.name != "P"
         if is_hit:  # a list with an original is 1 whatever else it holds
-            lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1], dtype=np.int64)[-1], lists)
+            lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
         patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
         return cls(patterns, pattern.reshape(-1), measure.depth or 0, is_hit, kinds)
 
     def values(self, rates: ErrorRates) -> Floats:
         """Return the value of each pattern, (..., n_patterns)."""
         relevance = self.kinds.relevance(rates)
-        return (
-            corrected_hits(self.patterns, relevance) if self.is_hit else relevance @ self.patterns.T / self.k
-        )
+        if self.is_hit:
+            return corrected_hits(self.patterns.astype(np.int64), relevance)
+        return relevance @ self.patterns.T / self.k
 
     def estimate(
         self, of_rates: Floats, clusters: Ints | None, confidence: float, **draws: int
@@ -374,9 +386,9 @@ class _Terms:
 
     def _why_not(self, rates: ErrorRates) -> str:
         """Return that single votes are too few for products of so many docs; empty where they are not."""
-        singles = self.patterns[:, : 2 * self.kinds.n_bands].sum(axis=1).max(initial=0)
+        singles = int(self.patterns[:, : 2 * self.kinds.n_bands].sum(axis=1).max(initial=0))
         factor = max(
-            variance_factor(float(t), float(f), int(singles))
+            variance_factor(float(t), float(f), singles)
             for t, f in zip(np.asarray(rates.t), np.asarray(rates.f), strict=True)
         )
         if not self.is_hit or factor <= MOST_VARIANCE:

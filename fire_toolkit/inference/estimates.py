@@ -144,6 +144,17 @@ def estimate_differences(
     return cells
 
 
+def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
+    """Return with which probability each pair of a join was to be judged, 0 where the design did not ask it.
+
+    None where no people's sample was drawn.
+    """
+    if design is None or design.sample is not None:
+        return None
+    drawn = _Drawn.of(joined, design)
+    return np.where(drawn.is_of_design, drawn.probability, 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class _Drawn:
     """A design over the pairs and queries of a join.

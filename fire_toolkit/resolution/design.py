@@ -53,9 +53,9 @@ def design_pairs(
         sources: where the runs rank the pairs.
         original: the benchmark's qrels, whose positives are taken as right: none of them is verified.
         depths: the k of the C@k that `until-confirmed` is to settle.
-        deep: columns query_id, doc_id: pairs asked because their query was drawn to be judged deep. A policy
-            verifies all of their positives: few of these pairs are relevant, and wrong positives would
-            outweigh the error of the sample. None: no such pairs.
+        deep: columns query_id, doc_id: pairs asked because they, or their query, were drawn. A policy
+            verifies all of their positives: few are relevant, and each counts for many that were not drawn.
+            None: no such pairs.
 
     Returns:
         query_id, doc_id, design_class (`single`, `doubled`, `verify`, or `until-confirmed` where the class

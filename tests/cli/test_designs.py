@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
 
@@ -70,6 +71,51 @@ def test_a_sample_that_was_handed_out_is_not_pooled_over(fire: Fire, folder: Pat
     assert {path.name: path.read_bytes() for path in (folder / "pool").iterdir()} == before
     fire(*POOL, *drawn, "--previous", "pool")
     fire(*POOL, "--depth", 3)  # nobody was asked: the design may change
+
+
+def test_the_estimate_of_a_sample_stays_one_of_the_sample_where_votes_correct_it(
+    fire: Fire, folder: Path
+) -> None:
+    """P@2 from all of rank 1 and a fifth of rank 2: undrawn pairs are no negatives."""
+    n = 500
+    queries, rng = [f"q{number:03}" for number in range(n)], np.random.default_rng(3)
+    run = "".join(f"{q} Q0 {q}a 1 2 m\n{q} Q0 {q}b 2 1 m\n" for q in queries)
+    (folder / "m.run").write_text(run)
+    (folder / "o.txt").write_text("".join(f"{q} 0 {q}o 1\n" for q in queries))
+    fire(
+        "pool", "m.run", "--qrels", "o.txt", "--depth", 2, "--strategy", "strata(1:1:1,2:2:.2)", "--out", "p"
+    )
+    lines = ["query_id,doc_id,label,relevance,n_agree,design_class,design_votes"]
+    for number, row in enumerate(rows(folder / "p/pool.csv")):
+        rate = 0.95 if number % 5 < 2 else 0.03  # of a positive vote: two in five pairs are relevant
+        votes = "".join(str(int(vote)) for vote in rng.random(3) < rate)
+        votes = votes if votes[0] != votes[1] else votes[:2]
+        label = int(votes.count("1") > 1)
+        lines.append(f"{row['query_id']},{row['doc_id']},x,{label},2,doubled,{votes}")
+    (folder / "labels.csv").write_text("\n".join(lines) + "\n")
+    honest = (
+        "score",
+        "--honest",
+        "m.run",
+        "--qrels",
+        "o.txt",
+        "--labels",
+        "labels.csv",
+        "--pool-sources",
+        "p",
+    )
+    found = fire(*honest, "-m", "P@2", "-m", "C@2", "--resamples", 200, "--format", "json")
+    precision, hit = json.loads(found.stdout)
+    assert precision["estimate_method"] == "corrected for label errors"
+    labels = {(row["query_id"], row["doc_id"]): int(row["relevance"]) for row in rows(folder / "labels.csv")}
+    by_sample = sum(label * (5 if doc.endswith("b") else 1) for (_, doc), label in labels.items()) / (2 * n)
+    assert precision["augmented"] < by_sample - 0.1
+    assert precision["estimate"] == pytest.approx(by_sample, abs=0.05)
+    assert hit["estimate_method"].startswith("refused: ")
+    told = fire(*honest, "-m", "P@2", "-m", "C@2", "--resamples", 200).stderr
+    assert "by the sample, and corrected for error rates t" in told
+    assert "m: C@2" in told
+    assert "it reads pairs that were drawn by chance" in told
 
 
 def test_undrawn_pairs_are_pooled_and_not_judged(fire: Fire, folder: Path) -> None:
@@ -169,3 +215,23 @@ def test_an_impossible_design_is_one_line_and_writes_nothing(
     assert message in told.stderr
     assert told.stderr.count("\n") == 1
     assert not (folder / "pool").exists()
+
+
+def test_a_policy_verifies_every_positive_that_was_drawn(
+    fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fire("init", "w")
+    for name, at in (("clip.run", "runs"), ("ssb.run", "runs"), ("qrels.txt", "collection")):
+        (folder / "w" / at / name).write_text((folder / name).read_text())
+    (folder / "w/collection/queries.tsv").write_text((folder / "queries.tsv").read_text())
+    monkeypatch.chdir(folder / "w")
+    fire("pool", "--depth", 3, "--strategy", "strata(1:1:1,2:3:.9)")
+    fire("tasks", "--annotators", "A,B", "--overlap", 0, "--policy", "until-confirmed")
+    classes = {
+        (row["query_id"], row["doc_id"]): row["design_class"] for row in rows(Path("campaign/design.csv"))
+    }
+    drawn = {
+        (row["query_id"], row["doc_id"]) for row in rows(Path("pool/pool.csv")) if row["stratum"][0] == "2"
+    }
+    assert drawn
+    assert {pair for pair, name in classes.items() if name == "verify"} == drawn

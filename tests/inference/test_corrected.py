@@ -94,6 +94,24 @@ def test_an_original_is_right_and_an_unjudged_doc_is_not_relevant() -> None:
     assert corrected(design, "o", "x", measure="P@2")["estimate"] == pytest.approx(0.5 / 20)
 
 
+def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() -> None:
+    design = pd.concat([doubled(), single(a="0", b="1", c="1")])
+    votes = votes_by_design(design, ORIGINAL)
+    joined = join_runs(run_of("a", "b", "c", "o"), ORIGINAL, votes.pairs[["query_id", "doc_id", "relevance"]])
+    named = [pd.DataFrame({"query_id": ["q00"], "doc_id": [doc]}) for doc in "bco"]
+    b, c, o = (int(joined.find_rows(pair)[0]) for pair in named)
+    chances = np.ones(len(joined.pairs))
+    chances[b], chances[c], chances[o] = 0.25, 0.0, 0.5  # drawn; not of the design; known, and so not drawn
+    measures = parse_measures(["P@4", "C@4", "C@1"])
+    found = corrected_scores(joined, ORIGINAL, votes, measures, chances=chances, n_resamples=300)
+    precision, hit, first = found.to_dict("records")
+    assert precision["estimate"] * 20 == pytest.approx((p_hat(0) + p_hat(1) / 0.25 + 1) / 4, abs=1e-5)
+    assert precision["is_drawn"]
+    assert np.isnan(precision["error"])
+    assert hit["reason"] == "it reads pairs that were drawn by chance, of which C@k has bounds only"
+    assert (first["reason"], first["is_drawn"]) == ("", False)
+
+
 @pytest.mark.parametrize(
     ("design", "reason"),
     [
