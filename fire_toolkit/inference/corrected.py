@@ -241,9 +241,9 @@ def _why_no_rates(rates: ErrorRates, draws: ErrorRates) -> str:
 
 def why_uncorrected(measure: Measure) -> str:
     """Return why a measure is not corrected for errors of votes; empty where it is."""
-    name = measure.definition.name
-    is_hit = measure.definition.is_binary and measure.definition.by_first_positive
-    if measure.depth and (is_hit or name == "P") and measure.name == f"{name}@{measure.depth}":
+    of = measure.definition
+    is_plain = measure.depth and measure.level == 1 and not measure.condensed
+    if is_plain and (of.is_precision or (of.is_binary and of.by_first_positive)):
         return ""
     return "only C@k and P@k are corrected for errors; it reads more than the top k, or all positives"
 
@@ -342,7 +342,7 @@ class _Terms:
 
     @classmethod
     def of(cls, lists: Floats, measure: Measure, kinds: Kinds) -> _Terms:
-        is_hit = measure.definition.name != "P"
+        is_hit = not measure.definition.is_precision
         if is_hit:  # a list with an original is 1 whatever else it holds
             lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
         patterns, pattern = np.unique(lists, axis=0, return_inverse=True)

@@ -20,10 +20,8 @@ COVERAGE = REUSABILITY[:3]
 DEMO = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
 DEMO_SHOWN = ("C@1", "AP")
 
-# `plan`: a first answer, a list of them, and one that counts all positives; and those that do not count them,
-# so that a pool as deep as they read is enough.
+# `plan`: a first answer, a list of them, and one that counts all positives.
 PLANNED = ("C@1", "C@10", "AP")
-OF_TOP_ALONE = ("C", "hit", "Success", "P", "RR")
 
 # Whether a model's first answer is right: what its log prints, and what is far from chance.
 FIRST = PAPER[0]

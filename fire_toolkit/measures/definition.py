@@ -80,6 +80,7 @@ class Definition(Shown):
         skips_unjudged: whether unjudged docs are passed over, and not counted as not relevant.
         is_binary: whether the value of a query is 0 or 1, so that the mean is a binomial share.
         by_first_positive: whether the rank of the first positive decides the value.
+        is_precision: whether it is the share of the docs down to its depth that are positives.
         over_positives: whether it divides by |G|, so that at any cutoff it is wrong, mostly too high, where
             positives were never pooled.
         is_score: whether it says how good a run is; otherwise it says how much is known, and no run is best.
@@ -107,6 +108,7 @@ class Definition(Shown):
     skips_unjudged: bool = False
     is_binary: bool = False
     by_first_positive: bool = False
+    is_precision: bool = False
     over_positives: bool = False
     is_score: bool = True
     is_graded: bool = False

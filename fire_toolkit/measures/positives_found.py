@@ -84,6 +84,7 @@ P = Definition(
     **by_count(precision),
     cutoff="required",
     bounds="monotone",
+    is_precision=True,
     also_called=("Precision", "Prec"),
 )
 R = Definition(

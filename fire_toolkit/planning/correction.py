@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints, starts_of_groups, sum_by_query
+from fire_toolkit.inference.corrected import why_uncorrected
 from fire_toolkit.inference.label_errors import (
     MOST_VARIANCE,
     VoteCounts,
@@ -25,11 +26,11 @@ _LEAST_VALID = 0.95  # of the draws of rates
 
 def correctable(measure: Measure, design: Design, rates: tuple[float, float]) -> bool:
     """Return whether `score` corrects a measure on this design: C@k and P@k within the pool, not settled."""
-    k, name = measure.k, measure.definition.name
-    if name not in ("C", "P") or k is None or measure.level != 1 or measure.condensed:
+    k = measure.depth
+    if k is None or why_uncorrected(measure):
         return False
-    is_single = design.policy in ("one", "until-confirmed")
-    is_steady = name == "P" or not is_single or variance_factor(*rates, k) <= MOST_VARIANCE
+    is_single = design.policy in ("one", "until-confirmed") and not measure.definition.is_precision
+    is_steady = not is_single or variance_factor(*rates, k) <= MOST_VARIANCE
     return not design.settles and k <= design.reach and is_steady
 
 
@@ -47,11 +48,11 @@ def corrected_values(
     values = np.zeros((len(measures), len(lists.run_ids), lists.n_queries))
     for run, (pair, rank) in enumerate(lists.entries):
         for place, measure in enumerate(measures):
-            assert measure.k is not None
-            top = pair[rank <= measure.k]
+            assert measure.depth is not None
+            top = pair[rank <= measure.depth]
             query = lists.query[top]
-            if measure.definition.name == "P":
-                values[place, run] = sum_by_query(query, relevance[top], lists.n_queries) / measure.k
+            if measure.definition.is_precision:
+                values[place, run] = sum_by_query(query, relevance[top], lists.n_queries) / measure.depth
             elif len(top):
                 starts = starts_of_groups(query)
                 values[place, run, query[starts]] = 1 - np.multiply.reduceat(1 - relevance[top], starts)

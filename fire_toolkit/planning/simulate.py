@@ -11,7 +11,6 @@ import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.measures import Measure
-from fire_toolkit.measures.defaults import OF_TOP_ALONE
 from fire_toolkit.planning.answers import Answers, answer, draw_votes
 from fire_toolkit.planning.correction import (
     correctable,
@@ -190,9 +189,9 @@ def _add(
 def needs_all_positives(measure: Measure, depth: int) -> bool:
     """Return whether a measure is wrong where positives below the pool's depth are unknown.
 
-    It is not for a cutoff within the pool where |G| does not count: C@k, P@k and the like.
+    It is not for a cutoff within the pool where |G| does not count: C@k, P@k, RR@k.
     """
-    is_of_top = measure.definition.name in OF_TOP_ALONE
+    is_of_top = measure.definition.by_first_positive or measure.definition.is_precision
     return not (is_of_top and measure.depth is not None and measure.depth <= depth)
 
 

@@ -171,9 +171,9 @@ def test_a_doubled_pair_with_one_vote_counts_as_single() -> None:
 
 
 def test_only_c_and_p_are_corrected() -> None:
-    names = ["C@10", "P@10", "Success@5", "AP", "nDCG@10", "R@10", "RR", "C@5:rel=2"]
+    names = ["C@10", "P@10", "Success@5", "NN", "AP", "nDCG@10", "R@10", "RR", "C@5:rel=2"]
     allowed = [measure.name for measure in parse_measures(names) if not why_uncorrected(measure)]
-    assert allowed == ["C@10", "P@10", "Success@5"]
+    assert allowed == ["C@10", "P@10", "Success@5", "NN"]
 
 
 def test_too_many_single_votes_for_their_error_are_refused() -> None:

@@ -27,6 +27,7 @@ SCREEN = Definition(
     convention="Divided by 5, also where fewer docs were retrieved.",
     per_query=share_of_screen,
     reads=SIZE,
+    is_precision=True,  # so that errors of votes can be corrected for
     bounds="monotone",  # a further positive can only raise it
 )
 SCREEN_HIT = replace(
@@ -36,6 +37,7 @@ SCREEN_HIT = replace(
     source="An example; equals C@5.",
     convention="0 for a query without a positive.",
     per_query=has_hit,
+    is_precision=False,
     is_binary=True,  # so that intervals are exact
     by_first_positive=True,  # so that only docs above the first positive can move it
 )
