@@ -301,7 +301,7 @@ def corrected_scores(
             in_top = run.rank <= (measure.depth or 0)
             pairs, of_query = run.relevance[in_top], run.query[in_top]
             row["is_drawn"] = is_drawn = bool((weight[pairs[kind[pairs] >= 0]] > 1).any())
-            if is_drawn and measure.definition.name != "P":
+            if is_drawn and not measure.definition.is_precision:
                 row["reason"] = row["reason"] or DRAWN
             if not row["reason"]:
                 sizes = len(joined.queries), len(kinds) + 1
