@@ -2,7 +2,7 @@
 
 For each number of tasks a workspace is made up (20 items for each caption, eight annotators), and a server in
 this process stands in for Label Studio, behind a port of loopback. `--answered` of the tasks are answered
-(0.3: three tenths) before the first pull, and 30 more before the second. Each command runs as a process of
+(0.3: three tenths) before the first pull, and 30 more before each other. Each command runs as a process of
 its own; printed are its wall and CPU seconds and the peak of its memory. What the server costs is not in the
 CPU seconds of a command, but in its wall seconds.
 """
@@ -10,8 +10,10 @@ CPU seconds of a command, but in its wall seconds.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -130,28 +132,74 @@ def make_workspace(root: Path, n_tasks: int) -> None:
         stream.writelines(f"q{n // 20:06d},v{(n // 20 * 7 + n % 20) % 1000}\n" for n in range(n_tasks))
 
 
+# Between this process and a command: what a process starts begins with the peak of its memory.
+_LAUNCH = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[2:])
+_, state, used = os.wait4(process.pid, 0)
+with open(sys.argv[1], "w") as stream:
+    stream.write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss / 1024}")
+os._exit(1 if state else 0)
+"""
 COMMAND = [sys.executable, "-c", "from fire_toolkit.cli import main; main()"]
 
 
 def run(name: str, arguments: list[str], root: Path, environ: Mapping[str, str], n_tasks: int) -> None:
     """Run a command, and print what it took."""
-    with tempfile.TemporaryFile() as words:
+    with tempfile.TemporaryFile() as words, tempfile.NamedTemporaryFile("r") as used:
         started = time.perf_counter()
-        process = subprocess.Popen(
-            [*COMMAND, *arguments], cwd=root, env={**os.environ, **environ}, stdout=words, stderr=words
-        )
-        _, state, used = os.wait4(process.pid, 0)
+        launch = [sys.executable, "-ISc", _LAUNCH, used.name, *COMMAND, *arguments]
+        process = subprocess.run(launch, cwd=root, env={**os.environ, **environ}, stdout=words, stderr=words)
         wall = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(state)
         words.seek(0)
-        said = words.read().decode()
-    if process.returncode:
-        raise SystemExit(f"{name}: exit {process.returncode}\n{said[-3000:]}")
-    cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        if process.returncode:
+            raise SystemExit(f"{name} failed\n{words.read().decode()[-3000:]}")
+        cpu, peak = map(float, used.read().split())
     print(f"{n_tasks:>9,}  {name:24} {wall:8.1f} {cpu:8.1f} {peak:8,.0f}", flush=True)
 
 
-def measure(n_tasks: int, answered: float, limit: int | None) -> None:
+def kill_pushes(
+    server: LargeServer, root: Path, environ: Mapping[str, str], words: list[str], n: int
+) -> None:
+    """Kill a push n times at random moments, each going on where the one before was; then let one end.
+
+    Raises:
+        SystemExit: a queue on the server has not each of its tasks once.
+    """
+    chance, there = random.Random(n), [0]
+    most = 2 * sum(1 for _ in (root / "pool" / "pool.csv").open()) // (n + 1)
+    for _ in range(n):
+        enough, pause = there[-1] + chance.randrange(most), chance.uniform(0, 0.2)
+        push = subprocess.Popen(
+            [*COMMAND, *words], cwd=root, env={**os.environ, **environ}, stderr=subprocess.DEVNULL
+        )
+        while push.poll() is None and len(server.tasks) < enough:
+            time.sleep(0.005)
+        time.sleep(pause)
+        if push.poll() is None:
+            push.kill()
+        elif push.returncode:
+            raise SystemExit(f"push: exit {push.returncode}")
+        push.wait()
+        there.append(len(server.tasks))
+    subprocess.run(
+        [*COMMAND, *words], cwd=root, env={**os.environ, **environ}, check=True, capture_output=True
+    )
+    queues = {
+        number: project["description"].split(" queue ")[1][:3] for number, project in server.projects.items()
+    }
+    sent = [(queues[task["project"]], task["data"]["pair_id"]) for task in server.tasks.values()]
+    with (root / "campaign" / "round-1" / "assignments.csv").open(newline="") as stream:
+        asked = [(row["annotator_id"], row["pair_id"]) for row in csv.DictReader(stream)]
+    print(f"on the server when it was killed, and at the end: {', '.join(map(str, [*there[1:], len(sent)]))}")
+    if sorted(sent) != sorted(asked):
+        raise SystemExit(
+            f"{len(asked)} tasks were to be sent, {len(sent)} are there, {len({*sent})} distinct"
+        )
+    print(f"each of {len(asked)} tasks is on the server once")
+
+
+def measure(n_tasks: int, answered: float, limit: int | None, kills: int) -> None:
     """Run every command once at a number of tasks."""
     server = LargeServer()
     with tempfile.TemporaryDirectory() as place, served(server) as url:
@@ -165,6 +213,9 @@ def measure(n_tasks: int, answered: float, limit: int | None) -> None:
             run(name, list(arguments), root, environ, n_tasks)
 
         go("tasks", "tasks", "--items", "collection/items.tsv")
+        if kills:
+            kill_pushes(server, root, environ, ["push", "--check-media", "0", *people, *most], kills)
+            return
         go("push", "push", "--check-media", "0", *people, *most)
         go("push again", "push", "--check-media", "0", *most)
         waiting = [number for numbers in server._numbers.values() for number in numbers]
@@ -173,13 +224,14 @@ def measure(n_tasks: int, answered: float, limit: int | None) -> None:
         for number in chosen:
             server.judge(number)
         go(f"pull {len(chosen):,}", "pull")
-        for number in sorted(set(waiting) - set(chosen))[:30]:
-            server.judge(number)
-        go("pull 30", "pull")
-        go("progress", "progress")
-        go("progress again", "progress")
-        go("status", "status")
-        go("status again", "status")
+        go("progress, first", "progress")
+        others = sorted(set(waiting) - set(chosen))
+        for name in ("progress", "status"):
+            for number in (others.pop(0) for _ in range(30)):
+                server.judge(number)
+            go("pull 30", "pull")
+            go(f"{name} after it", name)
+            go(f"{name} again", name)
         go("agree", "agree")
         go("resolve", "resolve")
         go("pull --full", "pull", "--full")
@@ -191,10 +243,13 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--answered", type=float, default=0.3, help="share of the tasks that is answered")
     parser.add_argument("--limit", type=int, help="most tasks in a project")
+    parser.add_argument(
+        "--kills", type=int, default=0, help="only kill so many pushes, and look at what came"
+    )
     given = parser.parse_args()
     print(f"{'tasks':>9}  {'command':24} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}")
     for n_tasks in given.tasks:
-        measure(n_tasks, given.answered, given.limit)
+        measure(n_tasks, given.answered, given.limit, given.kills)
 
 
 if __name__ == "__main__":
