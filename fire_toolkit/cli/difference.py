@@ -12,9 +12,17 @@ import pandas as pd
 from fire_toolkit.cli.common import format_option, say_notes, setting_or_default
 from fire_toolkit.cli.engines import engine_options
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
+from fire_toolkit.cli.options import (
+    accept_unpooled_option,
+    choice_option,
+    measure_option,
+    out_option,
+    reads,
+    resampling_options,
+)
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.cli.unusable import beside_usable, drawn_beside, usable_join
 from fire_toolkit.inference import score_differences
@@ -34,8 +42,11 @@ from fire_toolkit.measures import parse_measure
 @resampling_options
 @format_option
 @out_option
+@accept_unpooled_option
 @engine_options
-def difference(given: Given, measures: tuple[str, ...], family: Literal["measure", "all"]) -> None:
+def difference(
+    given: Given, measures: tuple[str, ...], family: Literal["measure", "all"], accept_unpooled: bool
+) -> None:
     """Test the differences of every two runs: interval, p-values, effect size.
 
     Intervals are bootstrapped over queries (or --cluster); p is exact (McNemar) for C@k, else from the
@@ -46,6 +57,7 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
     also estimated from it, with an interval (est. a - b); where pairs were drawn in strata, that of P@k.
     """
     names = tuple(setting_or_default(measures, "score", "measures"))
+    check_settled(given, names, accept=accept_unpooled)
     design = None if given.augmented_if_any is None else design_if_any(given)
     qrels = [each for each in (given.original, given.augmented_if_any) if each is not None]
     options: dict[str, Any] = {"sources": given.sources_if_any, "family": family, **given.draws}

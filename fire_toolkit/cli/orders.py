@@ -16,13 +16,19 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import choice_option, measure_option, reads, resampling_options
+from fire_toolkit.cli.options import (
+    accept_unpooled_option,
+    choice_option,
+    measure_option,
+    reads,
+    resampling_options,
+)
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.inference import compare_orders
-from fire_toolkit.tables import Qrels
 
 
 @click.command()
@@ -40,13 +46,17 @@ from fire_toolkit.tables import Qrels
 )
 @resampling_options
 @format_option
-def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...], show: str) -> None:
+@accept_unpooled_option
+def orders(
+    given: Given, labellings: tuple[str, ...], measures: tuple[str, ...], show: str, accept_unpooled: bool
+) -> None:
     """Compare the order of runs under two or more qrels: original and augmented, or several rules.
 
     Tau and tau_AP say how alike the orders are; --show swaps gives, for every two runs, how often they
     would be ordered differently had other captions been drawn.
     """
-    read = _read_labellings(labellings, given)
+    files = _files_of(labellings, given)
+    read = {name: read_qrels(given.use(path)) for name, path in files.items()}
     first, *others = read
     original = given.own.original(read[first])
     if not labellings:
@@ -54,6 +64,7 @@ def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...],
         original = original if given.unusable is None else given.unusable.counted(original)
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
     names = tuple(setting_or_default(measures, "score", "measures"))
+    check_settled(given, names, accept=accept_unpooled, files=list(files.values()))
     with Progress() as tell:
         found = compare_orders(given.stored_runs, qrels, names, **given.draws, tell=tell)
     say_notes(found.notes)
@@ -65,13 +76,13 @@ def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...],
         given.say_unpooled()
 
 
-def _read_labellings(labellings: tuple[str, ...], given: Given) -> dict[str, Qrels]:
-    """Return the qrels named, else the workspace's original and augmented, by their names."""
+def _files_of(labellings: tuple[str, ...], given: Given) -> dict[str, Path]:
+    """Return the files of the qrels named, else the workspace's original and augmented, by their names."""
     if not labellings:
         path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
         own = given.needed("qrels")
-        return {"original": read_qrels(given.use(own)), "augmented": read_qrels(given.use(path))}
-    found: dict[str, Qrels] = {}
+        return {"original": own, "augmented": path}
+    found: dict[str, Path] = {}
     for each in labellings:
         name, equals, path_text = each.partition("=")
         is_named = bool(equals) and "/" not in name
@@ -79,5 +90,5 @@ def _read_labellings(labellings: tuple[str, ...], given: Given) -> dict[str, Qre
         label = name if is_named else path.name
         if label in found:
             raise UsageError(f"two qrels are called {label!r}; name them, as in a={path} b=...")
-        found[label] = read_qrels(given.use(path))
+        found[label] = path
     return found

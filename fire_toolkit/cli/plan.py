@@ -216,6 +216,10 @@ def _planned(
     options: dict[str, Any],
 ) -> Plan:
     designs = designs_given(lists, options)
+    if options["latex"] and wish is None and len(designs) > 1:
+        raise UsageError(
+            "--paragraph: which design? Give --tell or --within, or name one, as in --depth 10 --votes verify"
+        )
     each = sum(n_simulations(model, options["repeats"]) for model in worlds.values())
     with Meter("simulations", len(designs) * each) as meter:
         return plan_worlds(
@@ -326,17 +330,13 @@ def _described(planned: Plan, options: dict[str, Any]) -> pd.Series:
     """Return the row that a paragraph describes: of the cheapest design, or the first of the only one.
 
     Raises:
-        UsageError: there are several, and no wish or none that it fulfils.
+        UsageError: none does what is wished.
     """
     if not planned.best.empty:
         return _middle(planned.best)
     designs = planned.designs
     if options["tell"] or options["within"]:
         raise UsageError("--paragraph: none of these designs does what is wished, so none is described")
-    if len(designs[["design", "policy"]].drop_duplicates()) > 1:
-        raise UsageError(
-            "--paragraph: which design? Give --tell or --within, or name one, as in --depth 10 --votes verify"
-        )
     return _middle(designs.groupby("world", sort=False).head(1))
 
 

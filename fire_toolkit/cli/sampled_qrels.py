@@ -72,14 +72,17 @@ def _say_open(given: Given, missing: pd.DataFrame) -> None:
     )
 
 
-def check_settled(given: Given, measures: Sequence[str], *, accept: bool) -> None:
+def check_settled(given: Given, measures: Sequence[str], *, accept: bool, files: Sequence[Path] = ()) -> None:
     """Say what scores by settled qrels are not; refuse a run that they are not settled for, unless accepted.
+
+    files: qrels, the first that are settled count; none: the augmented ones.
 
     Raises:
         UsageError: a run outside was not accepted.
     """
-    path = given.found("augmented")
-    settled = settled_by(path) if path and given.augmented_if_any is not None else None
+    path = None if files else given.found("augmented")
+    known = [path] if path and given.augmented_if_any is not None else files
+    settled = next((found for each in known if (found := settled_by(each)) is not None), None)
     if settled is None:
         return
     for_runs = f"settled for {settled.measure} of {', '.join(settled.runs)}"

@@ -125,5 +125,6 @@ def _refuse_other_draws(candidates: Candidates, is_undrawn: Bools, place: Ints, 
         raise UsageError(
             f"{len(odd):,} pairs that were asked before are not drawn with seed {candidates.seed} (first: "
             f"{pair} in {names[place[one]]}), and a sample of two designs gives no estimate; expected the "
-            "earlier seed and no smaller rate, or the rate 1 down to where all was judged"
+            "earlier seed and no smaller rate, the rate 1 down to where all was judged, or a workspace "
+            "without these judgments (such as a pilot's: `plan --pilot` has what they tell)"
         )

@@ -168,6 +168,12 @@ def test_settled_qrels_are_for_their_runs(fire: Fire, folder: Path) -> None:
         assert "error: late: the augmented qrels are settled for C@2 of clip, ssb" in told.stderr
         told = fire(command, "late.run", *given, "--accept-unpooled")
         assert "note: late: the augmented qrels are settled for C@2 of clip, ssb" in told.stderr
+    several = ("--qrels", "qrels.txt", "--qrels", "new=out/qrels.txt", "-m", "C@2", "--resamples", 20)
+    for command in (("difference", "clip.run", "late.run", *given, "-m", "C@2", "--resamples", 20),
+                    ("orders", "clip.run", "late.run", *several)):  # fmt: skip
+        told = fire(*command, code=1).stderr
+        assert "error: late: the augmented qrels are settled for C@2 of clip, ssb" in told
+        assert "note: late: the augmented" in fire(*command, "--accept-unpooled").stderr
     (folder / "clip.run").write_text("1 Q0 b 1 9 clip\n2 Q0 c 1 9 clip\n")  # another run of that name
     assert "error: clip: the augmented" in fire("score", "clip.run", *given, code=1).stderr
 

@@ -97,6 +97,7 @@ def test_a_paragraph_says_by_which_estimate_and_of_which_design(sample: Fire) ->
     assert "--paragraph: none of these designs does what is wished" in refused.stderr
     refused = sample("plan", *RUNS, *QUICK, "--paragraph", "not.tex", code=1)
     assert "--paragraph: which design?" in refused.stderr
+    assert not refused.stdout  # before anything was simulated
     assert not Path("not.tex").exists()
 
 
