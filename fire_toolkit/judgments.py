@@ -77,7 +77,7 @@ def utc_time(text: str) -> str | None:
 
 
 def describe_bad_time(text: str) -> str:
-    """Return what is expected in the place of a text that is no time, and what it looks like.
+    """Return what is expected in the place of a text that is not a time, and what it looks like.
 
     Examples:
         >>> describe_bad_time("3/14/2026 10:00")
@@ -88,7 +88,7 @@ def describe_bad_time(text: str) -> str:
 
 
 def unreadable_times(judgments: pd.DataFrame) -> list[str]:
-    """Return the texts in created_at that are no times, in the order of the rows."""
+    """Return the texts in created_at that are not times, in the order of the rows."""
     given = judgments.loc[judgments["created_at"].fillna("") != "", "created_at"]
     parsed = pd.to_datetime(given, utc=True, format="ISO8601", errors="coerce")
     return given[parsed.isna()].tolist()

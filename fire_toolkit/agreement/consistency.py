@@ -24,7 +24,7 @@ def self_consistency(
         judgments: the answers that count.
         superseded: earlier answers of an annotator to the same pair, as `latest_judgments` returns them;
             a changed answer is not a repeat: repeats are answers given anew.
-        grades: as in `krippendorff_alpha`; answers that are no vote, before or after, are left out.
+        grades: as in `krippendorff_alpha`; answers that are not votes, before or after, are left out.
         confidence: of Wilson's interval.
 
     Returns:

@@ -14,7 +14,7 @@ def sum_positives(counts: Ints, votes: Votes, level: str) -> Sums:
     """Return the share of positive votes (grade 1 or more) on a pair, averaged over the pairs.
 
     Over all pairs with a vote it is the prevalence. Far from that, the share over pairable pairs says that
-    the pairs judged twice are no even sample of all pairs.
+    the pairs judged twice are not an even sample of all pairs.
     """
     return ratio(counts[:, votes.grades >= 1].sum(axis=1) / counts.sum(axis=1), np.ones(len(counts)))
 

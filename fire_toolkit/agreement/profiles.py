@@ -34,7 +34,7 @@ def annotator_profiles(
         confidence: of the interval of control accuracy, strictly between 0 and 1.
 
     Returns:
-        By annotator_id; columns n_votes, n_without_vote (answers that are no vote), positive_rate (of the
+        By annotator_id; columns n_votes, n_without_vote (answers that are not votes), positive_rate (of the
         votes; positive from grade 1); n_shared (pairs that others voted on too), shared_positive_rate
         and peer_positive_rate (on these pairs, own and others'), peer_agreement (the chance that another's
         vote on such a pair is the same), drift (peer_agreement on the later half of them, by created_at,

@@ -31,7 +31,7 @@ def agreement_by_question(
 
     Returns:
         As `agreement`, with the group `label` for the labels that are votes; `escalated`, whether the answer
-        is a label that is no vote, if any is; and `flag NAME` for each flag that anybody set. To the last
+        is a label that is not a vote, if any is; and `flag NAME` for each flag that anybody set. To the last
         two all answers are yes or no, whatever their label, and positive is yes.
 
     Examples:

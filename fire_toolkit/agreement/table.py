@@ -66,7 +66,7 @@ def krippendorff_alpha(
 
     Args:
         judgments: one row for each annotator and pair.
-        grades: label → grade, in the guideline's order; None as a grade says that the label is no vote
+        grades: label → grade, in the guideline's order; None as a grade says that the label is not a vote
             (an escalation, say): such answers are left out and counted in the note. Without `grades`
             labels of the default guideline have its grades, numbers are their own, and other labels are
             categories without grades.

@@ -27,7 +27,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 @dataclass(frozen=True)
 class Votes:
-    """Answers as codes: `unit` is the pair, `value` the label, −1 for an answer that is no vote.
+    """Answers as codes: `unit` is the pair, `value` the label, −1 for an answer that is not a vote.
 
     labels: the label of each value code, in the guideline's order; grades: their grades, nan where
     there is none. A pair is pairable when it has two votes or more. inclusion: for each answer the
@@ -97,7 +97,7 @@ class Votes:
 
     @property
     def n_without_vote(self) -> int:
-        """How many answers are no vote."""
+        """How many answers are not votes."""
         return int((self.value < 0).sum())
 
     def select(self, rows: npt.NDArray[Any]) -> Votes:

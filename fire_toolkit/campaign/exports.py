@@ -199,7 +199,7 @@ def _spelled(values: Sequence[Any], spell: Callable[[Any], str]) -> list[str]:
 
 
 def _is_own_vote(answer: _Annotation) -> bool:
-    """Return whether an answer is no skip, and nobody else has changed it."""
+    """Return whether an answer is not a skip, and nobody else has changed it."""
     return not answer.was_cancelled and answer.updated_by in (None, answer.completed_by)
 
 
@@ -212,7 +212,7 @@ def _are_sound(votes: pa.Table) -> pa.ChunkedArray:
 
 
 def _are_times(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return which texts are times as `utc_time` writes them; none if one in this form is no time."""
+    """Return which texts are times as `utc_time` writes them; none if one in this form is not a time."""
     are_in_form = compute.match_substring_regex(texts, _TIME)
     try:
         texts.filter(are_in_form).cast(pa.timestamp("us", "UTC"))

@@ -34,7 +34,7 @@ class QueueProgress:
     """The state of a queue.
 
     n_done: tasks with an answer; n_skipped: tasks that were only skipped; n_left; n_training_left: of
-    these, training; n_escalated: answers that are no vote; seconds: median time of an answer, nan if
+    these, training; n_escalated: answers that are not votes; seconds: median time of an answer, nan if
     unknown; hours_left: at that time (or everybody's), nan if unknown; n_controls: votes on pairs whose
     answer is known; n_right: of these, right.
     """
@@ -191,7 +191,7 @@ def judgment_seconds(ledger: Ledger, rounds: Sequence[Round]) -> float:
 
 
 def median_seconds(answers: Iterable[_Seen]) -> float:
-    """Return the median time of answers that are no skips and have one; nan if there is none."""
+    """Return the median time of answers that are not skips and have one; nan if there is none."""
     known = [a.seconds for a in answers if not a.is_skipped and not math.isnan(a.seconds)]
     return median(known) if known else math.nan
 

@@ -226,7 +226,7 @@ def _age(answer: Answer) -> tuple[Any, ...]:
 
 
 def _no_vote(answer: Answer) -> str:
-    """Return why an annotation is no vote; empty if it is one."""
+    """Return why an annotation is not a vote; empty if it is one."""
     if answer.is_skipped:
         return SKIPPED
     if len(answer.labels) != 1:

@@ -65,7 +65,7 @@ def labels_of_judge(given: Given, judge: str) -> pd.DataFrame:
 
 
 def _grades(labels: pd.Series, judge: str) -> pd.Series:
-    """Return the grade of each label by the guideline; nan without a label, or for one that is no vote."""
+    """Return the grade of each label by the guideline; nan without a label, or for one that is not a vote."""
     if (labels == "").all():
         return pd.Series(float("nan"), index=labels.index)
     grades = read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades

@@ -112,7 +112,7 @@ def resolve(
 
     Rule `fire`: one judgment stands; of several, a label with more than half of the votes; else a
     dispute, for a third annotator (--next-round writes DIR/next_round/pool.csv). An escalated or
-    skipped answer is no vote, nor is one that was not asked of its annotator (kind `unassigned`).
+    skipped answer is not a vote, nor is one that was not asked of its annotator (kind `unassigned`).
     flagged.csv lists what anybody escalated or flagged. With --qrels, DIR/rejected/pool.csv holds the
     original positives to ask again before either side is believed.
     The change against a plain majority is always reported, with --controls also how often either is right

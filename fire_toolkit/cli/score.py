@@ -133,7 +133,7 @@ def score(
     last and first. --ties takes another rule for them; pools always take doc ids descending.
 
     --groups gives CIRR's Recall_subset@1, 2, 3 as C@1, C@2, C@3; the column reference of the queries says
-    which doc is no answer. --by adds the columns aspect and n_queries; a query whose value is several,
+    which doc is not an answer. --by adds the columns aspect and n_queries; a query whose value is several,
     joined by `;`, counts in each.
 
     --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of

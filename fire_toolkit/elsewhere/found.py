@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-SKIP = "-"  # in the place of a label: the answer is no vote; in that of a column: do not read it
+SKIP = "-"  # in the place of a label: the answer is not a vote; in that of a column: do not read it
 AMONG_RESPONSES = "@responses"
 BY_FILE, BY_FOLDER = "@file", "@folder"  # in the place of a column: whose the answers are, its name says
 WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 class FoundFile(NamedTuple):
     """A file's answers, and what is to be known of it.
 
-    path: its name; tool: which wrote it; roles: role → column; n_rows; left_out: what is no answer, counted;
+    path: its name; tool: which wrote it; roles: role → column; n_rows; left_out: no answers, counted;
     unread: columns (or controls) that nobody looked at; unknown: what the file does not say; notes: in words.
     """
 

@@ -146,7 +146,7 @@ def _check_roles(path: Path, tool: Tool, roles: Mapping[str, str], names: Sequen
 
 
 class _Rows:
-    """Reads rows one by one, counting what is no answer."""
+    """Reads rows one by one, counting what is not an answer."""
 
     def __init__(
         self,

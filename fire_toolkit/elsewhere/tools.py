@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-# Why an answer of this status is no vote; a status that is not here is one that counts.
+# Why an answer of this status is not a vote; a status that is not here is one that counts.
 COUNTS = (
     "",
     "approved",

@@ -194,7 +194,7 @@ def _lists(codes: _Codes, tops: Sequence[pd.DataFrame], depth: int) -> Ints:
 
 
 def _states(changes: Changes, row: Ints, is_original: Bools, is_disputed: Bools) -> Ints:
-    """Return the place in `STATES` of each pair; an original relevance below 1 is no positive."""
+    """Return the place in `STATES` of each pair; an original relevance below 1 is not a positive."""
     source = np.append(changes["source"].to_numpy(dtype=object), STATES[UNJUDGED])[row]
     state = pd.Index(STATES).get_indexer(pd.Index(source))
     state[(state == ORIGINAL) & ~is_original] = UNJUDGED

@@ -48,7 +48,7 @@ def votes_on(
     Args:
         shown: the pairs.
         judgments: answers not asked of their annotator are left out; None: votes are not known one by one.
-        grades: label → relevance, None where the label is no vote.
+        grades: label → relevance, None where the label is not a vote.
         numbers: annotator → number in the gallery.
 
     Returns:

@@ -12,7 +12,7 @@ from fire_toolkit.guidelines.model import Grades, Guideline
 
 
 def label_grades(labels: Iterable[str], guideline: Guideline | None) -> Grades:
-    """Return the grade of each label, lowest grade first; None for an answer that is no vote.
+    """Return the grade of each label, lowest grade first; None for an answer that is not a vote.
 
     Args:
         labels: label names as they stand in judgments; any number of times each.

@@ -32,7 +32,7 @@ Grades = dict[str, Grade | None]
 
 @dataclass(frozen=True)
 class GuidelineLabel:
-    """One answer: its name, its grade (None: an answer that is no vote), its key and what it means."""
+    """One answer: its name, its grade (None: an answer that is not a vote), its key and what it means."""
 
     name: str
     relevance: int | None
@@ -69,7 +69,7 @@ class Guideline(Shown):
 
     @property
     def grades(self) -> Grades:
-        """The grade of each label, in the guideline's order; None: an answer that is no vote."""
+        """The grade of each label, in the guideline's order; None: an answer that is not a vote."""
         return {label.name: label.relevance for label in self.labels}
 
     @property

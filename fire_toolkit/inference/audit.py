@@ -22,7 +22,7 @@ N_BANDS = len(BANDS)
 
 @dataclass(frozen=True, eq=False)
 class AuditedLabels:
-    """Labels that are no original positives, each with its band; `counted` as `corrected_scores` takes it.
+    """Labels that are not original positives, each with its band; `counted` as `corrected_scores` takes it.
 
     pairs: query_id, doc_id, design_class (all `single`: a label with its own rates), band, relevance; names:
     of the bands.
@@ -44,7 +44,7 @@ class AuditedLabels:
 
 
 def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels:
-    """Return the labels of pairs that are no original positives, by the band of their best rank.
+    """Return the labels of pairs that are not original positives, by the band of their best rank.
 
     Where a policy verified some positives and left others (`until-confirmed`), each class has bands of its
     own: which pairs are verified hangs on what their queries hold, so one rate for both would be biased.

@@ -37,7 +37,7 @@ DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
 
 
 class Judged(Protocol):
-    """Judged pairs that are no originals: design_class, band and relevance of each, and what it counts."""
+    """Judged pairs that are not originals: design_class, band and relevance of each, and what it counts."""
 
     @property
     def pairs(self) -> pd.DataFrame:

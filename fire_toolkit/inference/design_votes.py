@@ -23,7 +23,7 @@ SETTLED = "the labels are settled for these runs: what was asked depended on the
 
 @dataclass(frozen=True)
 class Votes:
-    """Judged pairs by design: the votes of pairs that are no originals, and what stands open.
+    """Judged pairs by design: the votes of pairs that are not originals, and what stands open.
 
     pairs: query_id, doc_id, design_class, relevance (the label by design), label (the one it has: 1, 0, or −1
     where there is none), votes, band; n_demoted: doubled
@@ -86,7 +86,7 @@ class Votes:
 
 
 def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bool = False) -> Votes:
-    """Return the votes of the judged pairs that are no original positives, in the order of their design.
+    """Return the votes of the judged pairs that are not original positives, in the order of their design.
 
     Args:
         design: columns query_id, doc_id, design_class and design_votes, see `tables.design`; best_rank for
@@ -118,7 +118,7 @@ def with_best_ranks(design: pd.DataFrame, sources: PoolSources, original: pd.Dat
     """Return judged pairs with best_rank, over the runs that pooled them; missing for originals alone.
 
     Raises:
-        JoinError: a pair that is no original positive, and that no run pooled.
+        JoinError: a pair that is not an original positive, and that no run pooled.
     """
     rank, place = sources["rank"].to_numpy(), pair_rows(sources, design)
     best = np.full(len(design), np.inf)

@@ -136,7 +136,7 @@ def sampled_difference(
 def micro_recall(pairs: SampledPairs, is_in_top: Bools, *, confidence: float = 0.95) -> Sampled:
     """Return the share of all positives of all queries that stand in a run's top: a ratio of totals.
 
-    This is no mean over queries: a query counts as often as it has positives. The mean of each query's own
+    This is not a mean over queries: a query counts as often as it has positives. The mean of each query's own
     ratio is not estimated from such a sample: it was too high by .07 to .22.
 
     Args:

@@ -167,8 +167,8 @@ def powered_micro_recall(
 ) -> Sampled:
     """Return the share of all positives of all queries that stand in a run's top: a ratio of two totals.
 
-    Both totals are estimated with one λ, the best for the ratio. This is no mean over queries: a query counts
-    as often as it has positives.
+    Both totals are estimated with one λ, the best for the ratio. It is not a mean over queries: a query
+    counts as often as it has positives.
 
     Args:
         pairs, is_in_top, trust, interval: as in `powered_precision`.

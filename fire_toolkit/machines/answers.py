@@ -21,7 +21,7 @@ def read_answer(body: Any, prompt: Prompt) -> Answer:
 
     The text must be one of the prompt's words, in any case, with white space around it and at most a full
     stop after it. An answer that was cut off, filtered or refused, a call of a tool, several choices,
-    a further word: all are failures, and final; a body that is no answer at all is not. P(yes) is the
+    a further word: all are failures, and final; a body that is not an answer at all is not. P(yes) is the
     probability of the positive words among those with a grade, at the token that answers; None where the
     server gives no probabilities, or where less than half of the probability lies on these words.
 

@@ -246,7 +246,7 @@ def _agreements(
 
 
 def _binary(judgments: pd.DataFrame, grades: Mapping[str, float | None]) -> pd.DataFrame:
-    """Return people's votes as 1 or 0, without answers that are no votes."""
+    """Return people's votes as 1 or 0, without answers that are not votes."""
     vote = judgments["label"].map(
         lambda label: None if grades.get(label) is None else float((grades[label] or 0) >= 1)
     )

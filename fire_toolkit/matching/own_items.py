@@ -1,4 +1,4 @@
-"""A query's own item: the item it starts from (the image that a text changes), which is no answer to it.
+"""A query's own item: the item it starts from (the image that a text changes), which is not an answer to it.
 
 The queries name it in their column `reference`. Benchmarks differ in what becomes of it in a ranking:
 CIRR leaves it out, FashionIQ and CIRCO keep it. Nobody is ever asked about it.
@@ -173,7 +173,7 @@ def qrels_without_own_pairs(qrels: Qrels, own_items: OwnItems) -> Qrels:
 def qrels_with_own_pairs(qrels: Qrels, own_items: OwnItems, *, original: Qrels | None = None) -> Qrels:
     """Return qrels in which each query's own item is judged: not relevant, unless the benchmark says more.
 
-    So where rankings keep it, it is no doc that somebody still has to judge, and no label makes it an
+    So where rankings keep it, it is not a doc that somebody still has to judge, and no label makes it an
     answer. `original`: the original qrels, by default these.
     """
     original = qrels if original is None else original

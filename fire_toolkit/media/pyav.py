@@ -37,7 +37,7 @@ def open_media(source: Path | BinaryIO) -> Any:
 
 
 def first_video(container: Any) -> Any:
-    """Return the first video stream that is no cover picture of a piece of music, or None."""
+    """Return the first video stream that is not a cover picture of a piece of music, or None."""
     return next((stream for stream in container.streams.video if not _is_cover(stream)), None)
 
 

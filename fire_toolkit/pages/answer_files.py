@@ -45,7 +45,7 @@ def take_files(
     All files are read before anything is added.
 
     Raises:
-        FormatError: a file is cut short, damaged, or holds what is no answer.
+        FormatError: a file is cut short, damaged, or holds what is not an answer.
         UsageError: it belongs to another campaign, to nobody asked here, or to another guideline.
     """
     own = [entry for entry in rounds if entry.carrier == BY_PAGE]

@@ -42,7 +42,7 @@ def checked_answer(content: Mapping[str, Any], guideline: Guideline) -> dict[str
     """Return label, flags, comment and seconds of what a browser sent; no label: the item is missing.
 
     Raises:
-        FormatError: it is no answer to the guideline's question.
+        FormatError: it is not an answer to the guideline's question.
     """
     label, flags, seconds = content.get("label"), content.get("flags"), content.get("seconds")
     if label != "" and label not in {each.name for each in guideline.labels}:

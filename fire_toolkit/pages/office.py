@@ -151,7 +151,7 @@ class Office:
         was gone back to, change nothing; `undo` takes an answer back.
 
         Raises:
-            Refused: what is sent is no answer to what is asked now.
+            Refused: what is sent is not an answer to what is asked now.
         """
         key = _text(content, "key")
         self._refuse_without_consent(name)

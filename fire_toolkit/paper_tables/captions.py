@@ -168,7 +168,7 @@ def saturation(
         of them wins wholly. What no run wins is all that a benchmark can still measure with them.
 
     Raises:
-        UsageError: a measure that is no share.
+        UsageError: a measure that is not a share.
     """
     parsed = parse_measures(measures)
     other = [m.name for m in parsed if m.definition.unit != "share" or not m.definition.larger_is_better]

@@ -49,7 +49,7 @@ def describe_data(
 
     Args:
         judgments: one row for each annotator and pair.
-        grades: label → grade; a label whose grade is None is no vote.
+        grades: label → grade; a label whose grade is None is not a vote.
         rule: how several votes become a label, see `resolve`.
         sources: which run pooled which pair; rows `run <id>` are then given, and overlap.
         datasets: index query_id, values the dataset of the query; rows `dataset <name>`.

@@ -38,7 +38,7 @@ def late_costs(
 
     Returns:
         World × depth: pairs of the others' pool, pairs added, their share of both, judgments, hours,
-        n_positives that are expected among the added and are no originals.
+        n_positives that are expected among the added and are not originals.
 
     Raises:
         UsageError: all runs are late.

@@ -173,7 +173,7 @@ def plan_worlds(
         originals. Values are in the measure's own unit.
 
     Raises:
-        UsageError: no budget is large enough, a measure is no mean, both budget and hours are given, or
+        UsageError: no budget is large enough, a measure is not a mean, both budget and hours are given, or
             hours without seconds.
     """
     known = _means(parse_measures(measures))

@@ -122,7 +122,7 @@ def original_weights(lists: Lists) -> Floats:
 
 
 def assumed_model(lists: Lists, missing: float, *, rates: tuple[float, float]) -> RelevanceModel:
-    """Return the model whose depth-10 pool holds `missing` positives a query that are no originals.
+    """Return the model whose depth-10 pool holds `missing` positives a query that are not originals.
 
     Raises:
         UsageError: a number that is not above 0, or more than the pool has.
@@ -167,7 +167,7 @@ def fit_model(
         rates_known: that they come from many more votes than these, which then do not move them.
 
     Raises:
-        UsageError: no judged pair of these lists that is no original.
+        UsageError: no judged pair of these lists that is not an original.
     """
     is_new = ~lists.is_original[pair]
     if not is_new.any():

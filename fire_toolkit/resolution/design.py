@@ -246,7 +246,7 @@ def _walk(query: Ints, classes: Any, votes: Any, masks: Sequence[int]) -> Any:
 
 
 def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame:
-    """Return the pairs that two of three votes call positive, and that are no original positives.
+    """Return the pairs that two of three votes call positive, and that are not original positives.
 
     The second or the first of the three differs: the third was asked because of it. Where errors are
     independent, a fourth vote on such a pair is positive with a known chance

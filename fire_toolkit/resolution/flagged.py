@@ -13,15 +13,15 @@ COLUMNS = [*PAIR, "n_escalated", "n_flagged", "flags", "comments", "label"]
 
 
 def flagged_pairs(judgments: Judgments, labels: Labels, *, grades: Grades) -> pd.DataFrame:
-    """Return the pairs with an answer that is no vote, or with a flag (sensitive, say).
+    """Return the pairs with an answer that is not a vote, or with a flag (sensitive, say).
 
     Args:
         judgments: one row for each annotator and pair; flags are joined by `;`.
         labels: of a rule; a pair may have a label by the votes of others, and is listed all the same.
-        grades: label → grade; None as a grade says that an answer is no vote.
+        grades: label → grade; None as a grade says that an answer is not a vote.
 
     Returns:
-        Columns query_id, doc_id, n_escalated (answers that are no vote), n_flagged (answers with a flag),
+        Columns query_id, doc_id, n_escalated (answers that are not votes), n_flagged (answers with a flag),
         flags (all of them, sorted, each once) and comments (joined by ` | `), both of these answers, and
         label (empty in a dispute); by query_id and doc_id. None: no rows.
 

@@ -56,7 +56,7 @@ def resolve(
     Args:
         judgments: one row for each annotator and pair.
         grades: label → relevance (a whole number), in the guideline's order; None as a grade says that
-            the label is no vote (an escalation, say): it never becomes a label. Without it labels of the
+            the label is not a vote (an escalation, say): it never becomes a label. Without it labels of the
             default guideline have its grades, and numbers are their own.
         rule: `fire`: more than half of the votes, one vote stands (the FIRE paper's rule);
             `majority`: more votes than any other label; `unanimous`: all votes; `adjudicator`: more than
@@ -82,7 +82,7 @@ def resolve(
     Raises:
         UsageError: an unknown rule, or one without what it needs; a grade that is no whole number; an
             adjudicator without a judgment.
-        TableError: a label that `grades` does not hold; a control whose label is no vote.
+        TableError: a label that `grades` does not hold; a control whose label is not a vote.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments
@@ -170,7 +170,7 @@ def resolve_in_full(
 
 
 def _check_verdicts(votes: VoteTable, verdicts: Verdicts, rule: str) -> None:
-    """Refuse what a rule must not decide: a label that is no vote, or not one label for each pair."""
+    """Refuse what a rule must not decide: a label that is not a vote, or not one label for each pair."""
     label, n_pairs = np.asarray(verdicts.label), len(votes.pairs)
     allowed = [-1, *np.flatnonzero(votes.is_vote)]
     if label.shape != (n_pairs,) or label.dtype.kind != "i" or not np.isin(label, allowed).all():

@@ -53,7 +53,7 @@ class VoteTable:
 
     @cached_property
     def by_label(self) -> Ints:
-        """Votes for each label on each pair: as `answers`, 0 in the columns of labels that are no vote."""
+        """Votes for each label on each pair: as `answers`, 0 in the columns of labels that are not votes."""
         return self.answers * self.is_vote
 
     @cached_property

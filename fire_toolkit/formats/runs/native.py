@@ -299,7 +299,7 @@ def _block(batch: Any, number: int, *, is_last: bool) -> RunBlock:
 
 
 class _NoRunError(Exception):
-    """What is in the file is no run; the words say why."""
+    """What is in the file is not a run; the words say why."""
 
 
 def _valid_ids(texts: Any, what: str, problem_of: Callable[[list[str]], str]) -> pd.Index[str]:
