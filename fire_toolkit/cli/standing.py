@@ -39,7 +39,7 @@ def queues_now(root: Path, rules: Guideline) -> list[QueueProgress]:
     ledger_tables(root / LEDGER_FOLDER, only=paths, names=["state"])  # a damaged one is named, also if known
     state = _state(root, rules)
     record = read_sealed(root / RECORD)
-    kept = record if record.get("state") == state else None
+    kept = record if isinstance(record, dict) and record.get("state") == state else None
     names = [path.name for path in paths]
     if kept and kept["segments"] == names:
         return progress_of(_counts_in(kept))
