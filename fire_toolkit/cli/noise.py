@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -77,9 +78,16 @@ def _are_settled(given: Given) -> bool:
 
 
 def errors_given(given: Given, *, by_band: bool = False) -> LabelErrors | None:
-    """Return what the votes say of the labels' errors; None where labels hold no design."""
+    """Return what the votes say of the labels' errors; None where labels hold no design.
+
+    Without the alarm where labels have several positive grades: fourth votes then settle disputes between
+    grades too, and the pairs that have one are no random part of the positives by 2 to 1.
+    """
     votes = votes_given(given, by_band=by_band)
-    return None if votes is None else label_errors(votes)
+    if votes is None:
+        return None
+    errors = label_errors(votes)
+    return replace(errors, alarm=None) if given.labels["relevance"].max() > 1 else errors
 
 
 def numbers_of_errors(errors: LabelErrors) -> dict[str, Any]:

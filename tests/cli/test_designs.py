@@ -241,3 +241,22 @@ def test_a_policy_verifies_every_positive_that_was_drawn(
     }
     assert drawn
     assert {pair for pair, name in classes.items() if name == "verify"} == drawn
+
+
+def test_fourth_votes_between_grades_raise_no_alarm(fire: Fire, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    rate = np.where(rng.random(600) < 0.4, 0.95, 0.03)
+    drawn = (rng.random((600, 3)) < rate[:, None]).astype(int)
+    votes = ["".join(map(str, each if each[0] != each[1] else each[:2])) for each in drawn]
+    votes = [f"{given}0" if given in ("101", "011") else given for given in votes]
+    (folder / "o.txt").write_text("".join(f"q{n % 50} 0 o 1\n" for n in range(50)))
+    for grade, is_raised in ((1, True), (2, False)):
+        lines = [f"q{n % 50},d{n},x,{grade * (given.count('1') > 1)},2,doubled,{given}"
+                 for n, given in enumerate(votes)]  # fmt: skip
+        header = "query_id,doc_id,label,relevance,n_agree,design_class,design_votes"
+        (folder / "labels.csv").write_text("\n".join([header, *lines]) + "\n")
+        told = fire(
+            "augment", "--qrels", "o.txt", "--labels", "labels.csv", "--out", f"out{grade}.txt"
+        ).stderr
+        assert "of the new positives an expected" in told
+        assert ("hard for everybody" in told) == is_raised
