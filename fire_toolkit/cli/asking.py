@@ -70,8 +70,6 @@ def what_to_ask(given: Given) -> Asked:
         pairs = _not_judged(pairs_to_ask(pooled), workspace.root)
     else:
         pairs = pairs_to_ask(pooled)
-        if workspace and not out:
-            _refuse_given_out(pairs, workspace.root)
         pairs = _in_free_round(pairs, workspace.root) if workspace and not out else pairs
     found = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
     place = relative_path(tasks_file(workspace.root, found.round)) if workspace else None
@@ -127,11 +125,16 @@ def _never_asked(pooled: Pool, root: Path) -> Pool:
 
 
 def _in_free_round(pairs: Pool, root: Path) -> Pool:
-    """Return the pairs in their round, or in the next one if other pairs were handed out in theirs."""
+    """Return the pairs in their round, or in the next one if other pairs were handed out in theirs.
+
+    Raises:
+        UsageError: pairs of a new round were given out before; the tasks of one that is there may change.
+    """
     there = handed_out(root).get(int(pairs["round"].max()) if len(pairs) else 1)
-    if there is None or task_keys(there) == set(_keys(pairs)):
+    if there is not None and task_keys(there) == set(_keys(pairs)):
         return pairs
-    return Pool(pairs.assign(round=next_round_number(root)))
+    _refuse_given_out(pairs, root)
+    return pairs if there is None else Pool(pairs.assign(round=next_round_number(root)))
 
 
 def _refuse_given_out(pairs: Pool, root: Path) -> None:
