@@ -94,7 +94,7 @@ def _store(address: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
 
-        with _told(address):
+        with _store_errors(address):
             settings = {"version_aware": True} if "?versionId=" in address else {}
             store, key = url_to_fs(address, **settings)
     except ImportError:
@@ -105,7 +105,7 @@ def _store(address: str) -> tuple[Any, str]:
 
 def _facts(store: Any, key: str, address: str) -> dict[str, Any]:
     """Return what the store says of an object now: its size, and what changes when it is written anew."""
-    with _told(address):
+    with _store_errors(address):
         store.invalidate_cache()
         found = store.info(key)
     if found.get("type") == "directory":
@@ -118,14 +118,14 @@ def _copy(
 ) -> None:
     from fsspec.callbacks import Callback
 
-    class Told(Callback):  # type: ignore[misc]
+    class Report(Callback):  # type: ignore[misc]
         def relative_update(self, inc: int = 1) -> None:
             super().relative_update(inc)
             if on_read is not None:
                 on_read(inc, self.size)
 
-    with _told(address):
-        store.get_file(key, str(file), callback=Told())
+    with _store_errors(address):
+        store.get_file(key, str(file), callback=Report())
 
 
 def _fetch_manifests(store: Any, key: str, file: Path, address: str) -> None:
@@ -133,7 +133,7 @@ def _fetch_manifests(store: Any, key: str, file: Path, address: str) -> None:
         name = pattern.format(name=file.name)
         beside = key.partition("?")[0].removesuffix(file.name) + name
         try:
-            with _told(address):
+            with _store_errors(address):
                 store.get_file(beside, str(file.with_name(name)))
         except (FormatError, PermissionDenied):  # many buckets deny what is not there
             file.with_name(name).unlink(missing_ok=True)
@@ -144,7 +144,7 @@ class PermissionDenied(ServerError):
 
 
 @contextmanager
-def _told(address: str) -> Iterator[None]:
+def _store_errors(address: str) -> Iterator[None]:
     """Turn whatever a store's library raises inside into one line that repeats nothing of it."""
     try:
         yield

@@ -146,26 +146,26 @@ def annotator_matrix(
     names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
     two = np.stack([names[confusions.a], names[confusions.b]], axis=1).astype(object)
     two.sort(axis=1)
-    told = confusions.n_shared >= min_shared
+    is_known = confusions.n_shared >= min_shared
     shares = _positive_shares(confusions.tables, votes.grades)
     flipped = names[confusions.a] > names[confusions.b]
     tests = [stuart_maxwell(table) for table in confusions.tables]
     statistic, p_value = np.array(tests, dtype=np.float64).reshape(-1, 2).T
-    kappa = np.where(told, cohen_kappas(confusions.tables.astype(np.float64)), np.nan)
+    kappa = np.where(is_known, cohen_kappas(confusions.tables.astype(np.float64)), np.nan)
     few = f"cannot be told: fewer than {min_shared} shared pairs"
     same = "both gave one and the same label throughout, so kappa is undefined"
-    note = np.where(~told, few, np.where(np.isnan(kappa), same, ""))
+    note = np.where(~is_known, few, np.where(np.isnan(kappa), same, ""))
     columns: dict[str, Any] = {
         "annotator_a": pd.array(two[:, 0], dtype="str"),
         "annotator_b": pd.array(two[:, 1], dtype="str"),
         "n_shared": confusions.n_shared.astype(np.int64),
-        "percent_agreement": np.where(told, confusions.agreeing, np.nan),
+        "percent_agreement": np.where(is_known, confusions.agreeing, np.nan),
         "cohen_kappa": kappa,
-        "positive_rate_a": np.where(told, np.where(flipped, shares[1], shares[0]), np.nan),
-        "positive_rate_b": np.where(told, np.where(flipped, shares[0], shares[1]), np.nan),
-        "stuart_maxwell": np.where(told, statistic, np.nan),
-        "p_value": np.where(told, p_value, np.nan),
-        "p_holm": holm(np.where(told, p_value, np.nan)),
+        "positive_rate_a": np.where(is_known, np.where(flipped, shares[1], shares[0]), np.nan),
+        "positive_rate_b": np.where(is_known, np.where(flipped, shares[0], shares[1]), np.nan),
+        "stuart_maxwell": np.where(is_known, statistic, np.nan),
+        "p_value": np.where(is_known, p_value, np.nan),
+        "p_holm": holm(np.where(is_known, p_value, np.nan)),
         "note": pd.array(note.astype(object), dtype="str"),
     }
     return pd.DataFrame(columns).sort_values(["annotator_a", "annotator_b"], ignore_index=True)

@@ -73,7 +73,7 @@ def coverage_of(votes: Votes, statistic: str, method: str, drawn: Drawn) -> tupl
     return shares[len(sizes) - 1], words
 
 
-def is_as_said(coverage: Any) -> Any:
+def is_as_stated(coverage: Any) -> Any:
     """Whether 95% intervals hold the truth in about 95%: in .91 to .97 of the samples."""
     return (coverage >= LEAST) & (coverage <= MOST)
 
@@ -84,7 +84,7 @@ def caution_of(coverage: float, where: str) -> str:
         return f"no samples of {where} were simulated to see how often such intervals hold"
     share = f"{coverage:.3f}".lstrip("0")
     held = f"such 95% intervals held the truth in {share} of simulated samples ({where})"
-    return "" if is_as_said(coverage) else held
+    return "" if is_as_stated(coverage) else held
 
 
 def describe_coverage(table: pd.DataFrame) -> Iterator[str]:
@@ -92,7 +92,7 @@ def describe_coverage(table: pd.DataFrame) -> Iterator[str]:
 
     table: rows of `agreement_intervals`.
     """
-    odd = table[table["low"].notna() & ~is_as_said(table["coverage"])]
+    odd = table[table["low"].notna() & ~is_as_stated(table["coverage"])]
     for where, own in odd.groupby("coverage_of", sort=False):
         rows = own[["group", "statistic", "coverage"]].itertuples(index=False)
         names = {f"{row.group} {row.statistic}".removeprefix("all "): row.coverage for row in rows}
@@ -102,8 +102,8 @@ def describe_coverage(table: pd.DataFrame) -> Iterator[str]:
             continue
         shares = {f"{name} {share:.3f}".replace(" 0.", " ."): share for name, share in names.items()}
         low, high = (f"{share:.3f}".lstrip("0") for share in (min(names.values()), max(names.values())))
-        told = ", ".join(shares) if len(shares) <= _MOST_NAMED else f"{low} to {high}"
-        yield f"share of simulated samples ({where}) in which such a 95% interval held the truth: {told}"
+        listed = ", ".join(shares) if len(shares) <= _MOST_NAMED else f"{low} to {high}"
+        yield f"share of simulated samples ({where}) in which such a 95% interval held the truth: {listed}"
 
 
 def _listed(names: dict[str, float]) -> str:

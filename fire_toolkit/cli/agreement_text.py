@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pandas as pd
 
-from fire_toolkit.agreement.coverage import COLUMNS, describe_coverage, is_as_said
+from fire_toolkit.agreement.coverage import COLUMNS, describe_coverage, is_as_stated
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.cli.common import drawn, say, say_notes
 from fire_toolkit.cli.progress_line import wipe_progress
@@ -76,7 +76,7 @@ def _in_words(measured: pd.DataFrame, by: str | None, *, is_paper: bool) -> pd.D
     if "low" in shown.columns:
         form = "[{:.3f}, {:.3f}]" if is_paper else "{:.4f} to {:.4f}"
         limits = zip(shown["low"], shown["high"], strict=True)
-        marks = ["" if is_sure else _MARK for is_sure in is_as_said(shown["coverage"])]
+        marks = ["" if is_sure else _MARK for is_sure in is_as_stated(shown["coverage"])]
         interval = [
             form.format(low, high) + mark if low == low else "nan"
             for (low, high), mark in zip(limits, marks, strict=True)

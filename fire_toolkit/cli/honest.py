@@ -66,8 +66,8 @@ def honest_rows(
     n_queries = int(given.original["query_id"].nunique())
     trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
     counts = {"shared": shared.n_shared, "shared_positive": shared.n_positive}
-    said = [*words_of_shared(counts), *(note for note in notes if note not in trusted)]
-    return HonestRows(scores, said, list(corrected), trusted)
+    below = [*words_of_shared(counts), *(note for note in notes if note not in trusted)]
+    return HonestRows(scores, below, list(corrected), trusted)
 
 
 def show_honest(

@@ -165,8 +165,8 @@ class Inputs:
             raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(contents)} into")
         if not is_folder and out.is_dir():
             raise UsageError(f"{out}: is a folder, expected the name of a file")
-        told = {name: _as_typed(value) for name, value in parameters.items()}
-        manifest = Manifest(stage, __version__, told, self.hashes, counts=dict(counts or {}))
+        typed = {name: _as_typed(value) for name, value in parameters.items()}
+        manifest = Manifest(stage, __version__, typed, self.hashes, counts=dict(counts or {}))
         files = {folder / name: _as_text(name, content) for name, content in contents.items()}
         write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder))
         if workspace := current_workspace():

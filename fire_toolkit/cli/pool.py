@@ -157,7 +157,7 @@ def write_pool(
     sources: pool_sources.csv, where it was written as the pool was made; empty: the result has them.
     """
     _refuse_to_lose_sample(folder, result, earlier)
-    told = list(_told_changes(result, earlier, _takes_all(parameters)))  # before its files are written over
+    changes = list(_describe_changes(result, earlier, _takes_all(parameters)))  # before its files go
     tables: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": sources or result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     tables |= {} if result.design is None else {"query_design.csv": result.design}
@@ -167,7 +167,7 @@ def write_pool(
     given.write(folder, tables, "pool", parameters | _settled(given, parameters, result), result.counts)
     given.summarise(result.counts, _words(result.counts, parameters, earlier.durations))
     say_circular(given, parameters["strategy"], result.sources)
-    for line in told:
+    for line in changes:
         say(line)
     _say_next(folder, result.counts)
 
@@ -280,13 +280,13 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
 
 def _in_words(changed: Mapping[str, str]) -> str:
     """Return which models are new, changed or withdrawn, by the names of their files."""
-    said = []
+    parts = []
     for kind, words in ((NEW, "new model{} {}"), (CHANGED, "model{} {} changed"),
                         (GONE, "model{} {} withdrawn")):  # fmt: skip
         found = [stem_of(name) for name, what in changed.items() if what == kind]
         if found:
-            said.append(words.format("s" * (len(found) > 1), ", ".join(found)))
-    return ", ".join(said)
+            parts.append(words.format("s" * (len(found) > 1), ", ".join(found)))
+    return ", ".join(parts)
 
 
 def _changes(result: PoolingResult, earlier: Earlier) -> list[dict[Any, Any]]:
@@ -323,7 +323,7 @@ def _known(row: Mapping[Any, Any]) -> str:
     return f" ({known})" if known else ""
 
 
-def _told_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) -> Iterator[str]:
+def _describe_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) -> Iterator[str]:
     """Yield which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
     rows = _changes(result, earlier)
     for row in rows:

@@ -113,12 +113,12 @@ class ReportedWorkspace:
         Tables and plots hold pseudonyms from the start.
         """
         paragraphs, warnings = (
-            tuple(map(self._told, each)) for each in (section.paragraphs, section.warnings)
+            tuple(map(self._without_names, each)) for each in (section.paragraphs, section.warnings)
         )
-        folded = tuple((heading, self._told(text)) for heading, text in section.folded)
+        folded = tuple((heading, self._without_names(text)) for heading, text in section.folded)
         return replace(section, paragraphs=paragraphs, warnings=warnings, folded=folded)
 
-    def _told(self, text: str) -> str:
+    def _without_names(self, text: str) -> str:
         for place in dict.fromkeys(map(str, (self.root, self.root.parent, Path.home()))):
             text = text.replace(f"{place}/", "") if len(place) > 1 else text
         telling = [name for name in self.pseudonyms if len(name) > 2 and not name.isdigit()]

@@ -185,10 +185,10 @@ def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.Dat
 def _tell_apart(parts: Sequence[Part]) -> list[Part]:
     """Return the parts with texts made queries or items: those whose ids the qrels use as queries'."""
     positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
-    return [part if part.texts is None else _told_apart(part, part.texts, positives) for part in parts]
+    return [part if part.texts is None else _as_its_ids(part, part.texts, positives) for part in parts]
 
 
-def _told_apart(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Part:
+def _as_its_ids(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Part:
     as_queries = int(are_in(texts["id"], positives["query_id"]).sum())
     as_docs = int(are_in(texts["id"], positives["doc_id"]).sum())
     name = "/".join(part.name.lower().split("/")[-2:])

@@ -169,10 +169,10 @@ def _check_versions(client: Any, address: str) -> None:
             for what, version in _versions_in(about).items():
                 if version != own[what]:
                     _refuse(name, what, version, own[what])
-        told = client.run(about_worker, on_error="return")
+        replies = client.run(about_worker, on_error="return")
     except (OSError, TimeoutError, TypeError, KeyError) as error:
         raise ServerError(f"{address}: the scheduler does not tell versions ({error})") from None
-    for name, versions in told.items():
+    for name, versions in replies.items():
         if not isinstance(versions, dict):
             raise ServerError(
                 f"worker {name} has no fire-toolkit {__version__} ({versions}); install there what is here"

@@ -41,8 +41,8 @@ def join_shard(shard: JoinShard) -> bytes:
         own = replace(run, tell=left_out.append) if run.own_items is not None else run
         source = own if _has_rows(own) else _Empty(own.run_id)
         part = join_part(source, shard.qrels, with_ties=shard.with_ties, doc_order=shard.doc_order)
-        told = left_out[0] if left_out else LeftOut()
-        numbers = [part.has_known_doc, told.n_queries, told.n_unknown]
+        counted = left_out[0] if left_out else LeftOut()
+        numbers = [part.has_known_doc, counted.n_queries, counted.n_unknown]
         found[f"{place}.numbers"] = np.array(numbers, dtype=np.int64)
         found[f"{place}.first"] = packed_texts(part.first_pair if all(part.first_pair) else ())
         for number, tied in enumerate(part.rankings):

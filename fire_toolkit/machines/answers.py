@@ -28,8 +28,8 @@ def read_answer(body: Any, prompt: Prompt) -> Answer:
     Examples:
         >>> prompt = Prompt("g-v1", "", 1, "", {"yes": "relevant", "no": "irrelevant"},
         ...                 {"relevant": 1, "irrelevant": 0})
-        >>> said = lambda text: {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
-        >>> read_answer(said("Yes."), prompt).label, read_answer(said("Yes, it does"), prompt).reason
+        >>> body_of = lambda text: {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+        >>> read_answer(body_of("Yes."), prompt).label, read_answer(body_of("Yes, it does"), prompt).reason
         ('relevant', "answered 'Yes, it does', expected yes or no")
     """
     usage = _mapping(body, "usage")

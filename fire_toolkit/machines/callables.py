@@ -49,22 +49,22 @@ def judge_pairs(
         >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"]}))
         >>> queries = check_queries(pd.DataFrame({"query_id": ["q"], "text": ["a dog runs"]}))
         >>> items = check_items(pd.DataFrame({"doc_id": ["a", "b"], "media_url": ["dog.mp4", "cat.mp4"]}))
-        >>> said = judge_pairs(pool, queries, items, judge_id="names",
+        >>> answers = judge_pairs(pool, queries, items, judge_id="names",
         ...                    judge=lambda caption, media: float(media.split(".")[0] in caption))
-        >>> said[["judge_id", "query_id", "doc_id", "score", "status"]]
+        >>> answers[["judge_id", "query_id", "doc_id", "score", "status"]]
           judge_id query_id doc_id  score status
         0    names        q      a    1.0     ok
         1    names        q      b    0.0     ok
     """
     tasks = make_tasks(pool, queries, items=items, guideline=read_guideline(DEFAULT_NAME), overlap=0)
     columns = (tasks[name] for name in ("query_id", "doc_id", "text", "media_url"))
-    rows = [(query, doc, *_said(judge, *shown)) for query, doc, *shown in zip(*columns, strict=True)]
+    rows = [(query, doc, *_answer_of(judge, *shown)) for query, doc, *shown in zip(*columns, strict=True)]
     names = ["query_id", "doc_id", "score", "label", "latency_seconds", "status", "reason"]
     table = pd.DataFrame(rows, columns=names)
     return check_machine_judgments(table.assign(judge_id=judge_id, backbone=backbone))
 
 
-def _said(judge: Judges, caption: str, media_url: str) -> tuple[Any, ...]:
+def _answer_of(judge: Judges, caption: str, media_url: str) -> tuple[Any, ...]:
     """Return score, label, seconds, status and reason of one call."""
     began = time.monotonic()
     try:

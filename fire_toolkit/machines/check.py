@@ -175,24 +175,24 @@ def _as_arrays(
 
 
 def _votes(
-    said: pd.Series, score: Floats, grades: Mapping[str, float | None], threshold: float | None
+    given: pd.Series, score: Floats, grades: Mapping[str, float | None], threshold: float | None
 ) -> Floats:
     """Return 1, 0 or nan (no vote) for each answer: by its label, else by its score."""
-    unknown = sorted(set(said) - set(grades) - {""})
+    unknown = sorted(set(given) - set(grades) - {""})
     if unknown:
         raise TableError(
             f"the judge's label {', '.join(map(repr, unknown[:3]))} is not in the guideline; expected one of "
             f"{', '.join(map(repr, grades))}"
         )
     positive = {label: np.nan if grade is None else float(grade >= 1) for label, grade in grades.items()}
-    votes = said.map(positive).to_numpy(dtype=np.float64)
+    votes = given.map(positive).to_numpy(dtype=np.float64)
     known = score[~np.isnan(score)]
     if threshold is None and len(known) and known.min() >= 0 and known.max() <= 1:
         threshold = 0.5
     if threshold is None:
         return np.asarray(votes, dtype=np.float64)
     by_score = np.where(np.isnan(score), np.nan, (score >= threshold).astype(np.float64))
-    return np.asarray(np.where((said == "").to_numpy(), by_score, votes), dtype=np.float64)
+    return np.asarray(np.where((given == "").to_numpy(), by_score, votes), dtype=np.float64)
 
 
 def refuse_few(people: Floats, least: int) -> None:

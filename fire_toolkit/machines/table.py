@@ -113,11 +113,11 @@ def machine_table(
         if row["state"] in (STORED, FAILED) and is_of_now and is_over:
             found[place] = (row["state"], answer_of(row["answer"]))
     made = [_row(place, answer, judge) for place, (_, answer) in found.items()]
-    said = {place[:2] for place in found}
+    answered = {place[:2] for place in found}
     made += [
         _row((*pair, 1), Answer(reason=reason), judge)
         for pair, reason in (faults or {}).items()
-        if pair not in said
+        if pair not in answered
     ]
     table = pd.DataFrame(made, columns=list(MACHINE_JUDGMENTS.names))
     return check_machine_judgments(table.assign(judge_id=judge_id, backbone=backbone))

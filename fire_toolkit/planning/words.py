@@ -86,12 +86,12 @@ def sentences(designs: pd.DataFrame, best: pd.DataFrame, wish: Wish | None, firs
     """
     for world, own in designs.groupby("world", sort=False):
         if wish is None:
-            yield from _least_told(str(world), own.loc[own["measure"] == first])
+            yield from _least_detectable(str(world), own.loc[own["measure"] == first])
             continue
         found = best[best["world"] == world]
         if found.empty:
             yield f"{world}: none of these designs {_wished(wish)}"
-            yield from _least_told(str(world), own.loc[own["measure"] == wish.measure])
+            yield from _least_detectable(str(world), own.loc[own["measure"] == wish.measure])
             continue
         row = found.iloc[0]
         hours = "" if math.isnan(row["hours"]) else f", {row['hours']:,.0f} hours"
@@ -101,24 +101,24 @@ def sentences(designs: pd.DataFrame, best: pd.DataFrame, wish: Wish | None, firs
             f"that {_wished(wish)}: {row['n_judgments']:,} judgments{hours}"
         )
         if not math.isnan(row["least_difference"]):
-            yield f"{world}: {_untold(row)} with this plan"
+            yield f"{world}: {_undetectable(row)} with this plan"
 
 
-def _least_told(world: str, own: pd.DataFrame) -> Iterator[str]:
+def _least_detectable(world: str, own: pd.DataFrame) -> Iterator[str]:
     plain = own[(own["estimate"] != CORRECTED) & (own["run_a"] != "")]
-    told = plain.dropna(subset=["least_difference"])
-    if len(plain) and told.empty:
+    detectable = plain.dropna(subset=["least_difference"])
+    if len(plain) and detectable.empty:
         row = plain.iloc[0]
         yield (
             f"{world}: none of these designs tells a difference of {row['measure']} between {row['run_a']} "
             f"and {row['run_b']}, which differ on too few queries"
         )
-    if len(told):
-        row = told.iloc[int(told["least_difference"].to_numpy().argmin())]
-        yield f"{world}: {_untold(row)} with any of these designs"
+    if len(detectable):
+        row = detectable.iloc[int(detectable["least_difference"].to_numpy().argmin())]
+        yield f"{world}: {_undetectable(row)} with any of these designs"
 
 
-def _untold(row: Any) -> str:
+def _undetectable(row: Any) -> str:
     return (
         f"differences below {_points(row['least_difference'])} points of {row['measure']} cannot be told "
         f"(hardest pair: {row['run_a']} and {row['run_b']})"
@@ -145,7 +145,7 @@ def paragraph(row: Any, *, source: str, n_runs: int, depth: int, seed: int) -> s
     """
     error, bias = 100 * row["error"], 100 * row["bias"]
     least = row["least_difference"]
-    told = "" if math.isnan(least) else (
+    detectable = "" if math.isnan(least) else (
         f" Between any two of the {n_runs} runs it tells a true difference of {100 * least:.1f} points of "
         f"{row['measure']} with a power of {POWER:g} at a level of {LEVEL:g} (two-sided, Holm-corrected)."
     )  # fmt: skip
@@ -159,7 +159,7 @@ def paragraph(row: Any, *, source: str, n_runs: int, depth: int, seed: int) -> s
         f"({row['n_pairs']:,} pairs, {row['n_judgments']:,} judgments), with {_POLICIES[row['policy']]}."
         f"{alpha} Simulated on the runs themselves to rank {depth} (seed {seed}), {source}, the pool holds "
         f"{row['recall']:.0%} of the positives, and {row['measure']}{_HOW[row['estimate']]} is expected to "
-        f"be off by {error:.1f} points (root mean square over runs; bias {bias:+.1f}).{told}"
+        f"be off by {error:.1f} points (root mean square over runs; bias {bias:+.1f}).{detectable}"
     )
     return text.replace("%", "\\%").replace("_", "\\_").replace("−", "$-$") + "\n"
 

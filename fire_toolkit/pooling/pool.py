@@ -177,7 +177,7 @@ def pool_runs(
     kept: list[pd.DataFrame] = []
     keep = kept.append if keep_sources is None else keep_sources
     pieces = map(chosen_of, tops.ranges() if is_apart and deep_queries is None else [None])
-    pairs, pooled, told = _chosen_in_all(pieces, positives if include_originals else None, keep)
+    pairs, pooled, outcomes = _chosen_in_all(pieces, positives if include_originals else None, keep)
     names = [] if deep_queries is None else sorted(universe or listed(tops.query_ids))
     design = _design(names, share=deep_queries, depth=depth, deep=deep_depth, seed=seed)
     if design is not None:
@@ -186,10 +186,10 @@ def pool_runs(
     if positives is not None:
         pairs = known_whole(_with_originals(pairs, positives, include_originals), design, seed)
         counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
-    counts |= mark_asked(pairs, asked, judged, round_number) | told.counts
+    counts |= mark_asked(pairs, asked, judged, round_number) | outcomes.counts
     refuse_other_seed(pairs, previous)
     sources = PoolSources(_in_one(kept or [_as_text(pooled[:0])]))
-    return PoolingResult(check_pool(pairs), sources, counts, *told, design)
+    return PoolingResult(check_pool(pairs), sources, counts, *outcomes, design)
 
 
 def _positives(originals: Qrels | None, own_items: OwnItems) -> pd.DataFrame | None:
@@ -222,27 +222,27 @@ def _chosen_in_all(
     pieces: Iterator[tuple[Candidates, Choice]],
     added: pd.DataFrame | None,
     keep: Callable[[PoolSources], None],
-) -> tuple[pd.DataFrame, pd.DataFrame, _Told]:
-    """Return all pairs, the last sources, and what is told of the choices; the other sources are kept."""
-    found, told = [], []
+) -> tuple[pd.DataFrame, pd.DataFrame, _Outcome]:
+    """Return all pairs, the last sources, and the outcomes of the choices; the other sources are kept."""
+    found, outcomes = [], []
     pooled: pd.DataFrame | None = None
     for candidates, choice in pieces:
         if pooled is not None:
             keep(PoolSources(_as_text(pooled)))
         pooled, pairs = _chosen(candidates, choice, added)
         found.append(pairs)
-        told.append(_told(candidates, choice))
+        outcomes.append(_outcome_of(candidates, choice))
     assert pooled is not None
-    stops, again = _in_one([part.stops for part in told]), _in_one([part.again for part in told])
-    undrawn = _in_one([part.undrawn for part in told])
-    return _in_one(found), pooled, _Told(stops, again, undrawn, told[-1].sample)
+    stops, again = _in_one([part.stops for part in outcomes]), _in_one([part.again for part in outcomes])
+    undrawn = _in_one([part.undrawn for part in outcomes])
+    return _in_one(found), pooled, _Outcome(stops, again, undrawn, outcomes[-1].sample)
 
 
 def _in_one(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
-class _Told(NamedTuple):
+class _Outcome(NamedTuple):
     """Of a choice: its stops, pairs to ask again, those that a draw left out, and a judge's sample."""
 
     stops: pd.DataFrame
@@ -256,13 +256,13 @@ class _Told(NamedTuple):
         return counts | ({"again": len(self.again)} if len(self.again) else {})
 
 
-def _told(candidates: Candidates, choice: Choice) -> _Told:
+def _outcome_of(candidates: Candidates, choice: Choice) -> _Outcome:
     left = Choice(NO_PAIRS) if choice.undrawn is None else choice.undrawn
     columns: dict[str, Any] = {name: left.columns.get(name, []) for name in SAMPLE}
     columns = {"best_rank": candidates.best_rank[left.pairs]} | columns
     undrawn = _pairs_at(candidates, left.pairs).assign(**columns)
     again = _pairs_at(candidates, choice.again)
-    return _Told(_stops(candidates, choice), again, undrawn, sample_of(candidates, choice))
+    return _Outcome(_stops(candidates, choice), again, undrawn, sample_of(candidates, choice))
 
 
 def _check_numbers(**numbers: int | None) -> None:

@@ -50,7 +50,7 @@ def _licence(facts: ReleaseFacts) -> list[str]:
 
 
 def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:
-    told, answers = facts.paragraphs, facts.answers
+    texts, answers = facts.paragraphs, facts.answers
     limits = {**answers, "machine_made": facts.machine_made}
     return [
         f"\n# {facts.title}\n",
@@ -68,8 +68,8 @@ def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:
         "and lists that end early leave open.\n",
         facts.leaderboard,
         "## How the labels were made\n",
-        *(f"**{title}.** {told[title]}\n" for title in ("Pool", "Annotators", "Procedure", "Exclusions")),
-        *(f"**{title}.** {told[title]}\n" for title in ("Agreement", "Labels")),
+        *(f"**{title}.** {texts[title]}\n" for title in ("Pool", "Annotators", "Procedure", "Exclusions")),
+        *(f"**{title}.** {texts[title]}\n" for title in ("Agreement", "Labels")),
         "## Uses and limits\n",
         f"{sentence(answers['uses'])}\n",
         *(f"**{title}.** {sentence(limits[key])}\n" for title, key in _LIMITS.items()),

@@ -126,12 +126,12 @@ def changelog(version: str, date: str, *, previous: str, changes: ReleaseChanges
             f"Since {previous}: {n['added']:,} pairs added, {n['removed']:,} removed, {n['raised']:,} with a "
             f"higher relevance, {n['lowered']:,} with a lower one (`changed_pairs.csv`)."
         )
-        lines += _told_scores(changes.scores)
+        lines += _score_lines(changes.scores)
     entries = earlier.partition("\n## ")[2]
     return "\n".join([*lines, ""]) + (f"\n## {entries}" if entries else "")
 
 
-def _told_scores(scores: pd.DataFrame) -> list[str]:
+def _score_lines(scores: pd.DataFrame) -> list[str]:
     if scores.empty:
         return ["", "No score of a run changed."]
     rows = [

@@ -94,7 +94,7 @@ def _three_parts(version: str) -> str:
 
 def _responsible(facts: ReleaseFacts) -> dict[str, Any]:
     """Return what the data ask of who uses them: the fields that checkers look for, and how people judged."""
-    answers, told = facts.answers, facts.paragraphs
+    answers, texts = facts.answers, facts.paragraphs
     found: dict[str, Any] = {
         "rai:dataLimitations": sentence(answers["limitations"]),
         "rai:dataBiases": sentence(answers["biases"]),
@@ -103,10 +103,10 @@ def _responsible(facts: ReleaseFacts) -> dict[str, Any]:
         "rai:dataSocialImpact": sentence(answers["social_impact"]),
         "rai:hasSyntheticData": facts.is_synthetic,
         "rai:dataReleaseMaintenancePlan": sentence(answers["maintenance"]),
-        "rai:dataCollection": told["Pool"],
-        "rai:dataAnnotationProtocol": f"{told['Procedure']} {told['Exclusions']} {told['Labels']}",
+        "rai:dataCollection": texts["Pool"],
+        "rai:dataAnnotationProtocol": f"{texts['Procedure']} {texts['Exclusions']} {texts['Labels']}",
         "rai:dataAnnotationPlatform": facts.platform,
-        "rai:dataAnnotationAnalysis": told["Agreement"],
+        "rai:dataAnnotationAnalysis": texts["Agreement"],
         "rai:annotationsPerItem": _votes(facts),
         "rai:annotatorDemographics": sentence(facts.methods.study["recruitment"]),
     }

@@ -29,7 +29,7 @@ def _motivation(facts: ReleaseFacts) -> Answers:
 
 
 def _composition(facts: ReleaseFacts) -> Answers:
-    n, answers, told = facts.counts, facts.answers, facts.paragraphs
+    n, answers, texts = facts.counts, facts.answers, facts.paragraphs
     return {
         "What does a row stand for?": "A pair of a query and an item, with its relevance; in the table "
         "judgments, one annotator's answer to such a pair.",
@@ -39,12 +39,12 @@ def _composition(facts: ReleaseFacts) -> Answers:
         f"{n_of(n['judged'], 'pair')} by {n_of(n['annotators'], 'annotator')}; "
         f"{n_of(n['disputes'], 'dispute')}.",
         "Is it all, or a sample?": "A sample of all pairs, and not a random one. "
-        f"{told['Pool']} Pairs outside the pool were not judged.",
+        f"{texts['Pool']} Pairs outside the pool were not judged.",
         "What is missing?": f"{' '.join(licence_notes(facts))} {_withheld(facts)}",
         "How are rows related?": "By the ids of queries and items, which are those of the benchmark, "
         "and by the pseudonyms of annotators.",
         "Which splits are there?": "One, called test. The original labels stand beside the corrected ones.",
-        "Which errors are known?": f"{told['Agreement']} {n_of(n['disputes'], 'pair')} in dispute "
+        "Which errors are known?": f"{texts['Agreement']} {n_of(n['disputes'], 'pair')} in dispute "
         f"{'has' if n['disputes'] == 1 else 'have'} no label. {facts.rejected}",
         "What does it not cover?": sentence(answers["limitations"]),
         "What external resources does it rely on?": sentence(answers["source"]),
@@ -59,15 +59,15 @@ def _withheld(facts: ReleaseFacts) -> str:
 
 
 def _collection(facts: ReleaseFacts) -> Answers:
-    told, study = facts.paragraphs, facts.methods.study
+    texts, study = facts.paragraphs, facts.methods.study
     return {
-        "How was it collected?": f"{told['Pool']} {told['Procedure']}",
+        "How was it collected?": f"{texts['Pool']} {texts['Procedure']}",
         "Who judged?": sentence(study["recruitment"]),
         "How were they trained and tested?": sentence(study["qualification"]),
         "What were they paid?": sentence(study["pay"]),
         "What were they told, and did they agree?": sentence(study["consent"]),
         "Was the study reviewed?": sentence(study["ethics"]),
-        "When and how long did they work?": told["Work"],
+        "When and how long did they work?": texts["Work"],
         "May their comments be published?": sentence(facts.answers["comments_consent"])
         if facts.has_comments
         else "Comments are not included.",

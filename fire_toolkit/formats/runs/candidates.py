@@ -60,18 +60,18 @@ class RankedCandidates:
     @property
     def notes(self) -> list[str]:
         """Return in words what a user must know of the lists."""
-        said = []
+        words = []
         if self.n_padding:
-            said.append(
+            words.append(
                 f"{_counted(self.n_padding, 'id is', 'ids are')} padding; "
                 f"{_counted(self.n_short, 'query has', 'queries have')} fewer docs than are kept"
             )
         if self.n_open:
-            said.append(
+            words.append(
                 f"{_counted(self.n_open, 'list ends', 'lists end')} in a tie with the last doc kept; which "
                 "docs of that score lie beyond is not known: ask the index for more docs than --depth"
             )
-        return said
+        return words
 
 
 def _counted(n: int, one: str, many: str) -> str:

@@ -326,8 +326,8 @@ def _by_expectation(
         )
     both = {}
     for name in ORIENTATIONS:
-        told = {**about, "orientation": name, "orientation_from": "the logged score"}
-        both[name] = _scores_read_as(name, path, matrix, axes, request, told)
+        known = {**about, "orientation": name, "orientation_from": "the logged score"}
+        both[name] = _scores_read_as(name, path, matrix, axes, request, known)
     expected = request.expected or [_R1]
     words = "; ".join(
         f"{name} gives "
