@@ -17,7 +17,7 @@ from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import REFERENCE, Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
 from fire_toolkit.tables.checks import ordered
-from fire_toolkit.tables.columns import listed
+from fire_toolkit.tables.columns import PAIR, listed
 
 REFERENCE_URL = "reference_url"  # a column of tasks whose page shows the query's own item
 _SEPARATOR = "\x1f"
@@ -232,7 +232,7 @@ def make_tasks(
         2  a dog runs      2         1
     """
     rng = _generator(overlap, seed)
-    pairs = ordered(pool[["query_id", "doc_id", "round"]], ["query_id", "doc_id"])
+    pairs = ordered(pool[["query_id", "doc_id", "round"]], PAIR)
     text, media_url = _sides(pairs, queries, items, guideline)
     pairs = pairs.assign(
         text=text,

@@ -33,6 +33,7 @@ from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.searched import in_words
 
 
@@ -213,7 +214,7 @@ def _kept(given: Given) -> Kept:
     groups = queries.with_name("groups.tsv") if queries else None
     if groups is None or not groups.is_file():
         return Kept(own.of_query, own.is_dropped, None)
-    members = read_delimited(given.use(groups), required=["query_id", "doc_id"])
+    members = read_delimited(given.use(groups), required=PAIR)
     return Kept(own.of_query, own.is_dropped, members)
 
 

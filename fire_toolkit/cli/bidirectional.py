@@ -29,6 +29,7 @@ from fire_toolkit.scoring.bidirectional import (
 )
 from fire_toolkit.scoring.drawn import augmented_cell
 from fire_toolkit.tables import Run, Scores
+from fire_toolkit.tables.columns import PAIR
 
 
 @click.command()
@@ -110,7 +111,7 @@ class _Matrix:
         for fold, matrix in zip(folds or [whole], matrices, strict=True):
             turned = None if fold.back is None else turn_qrels(fold.back)
             tables = [table for table in (fold.qrels, fold.augmented, turned) if table is not None]
-            known = pd.concat(tables)[["query_id", "doc_id"]].drop_duplicates()
+            known = pd.concat(tables)[PAIR].drop_duplicates()
             axes = (fold.texts, fold.docs) if folds else (self.axes[0], self.axes[1])
             depth = max(DIRECTION_CUTOFFS)
             both = rank_bidirectional(self.path, matrix, axes, known, run_id=self.path.stem, depth=depth)

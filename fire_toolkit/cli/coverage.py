@@ -16,6 +16,7 @@ from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.inference import coverage as cover
 from fire_toolkit.measures.defaults import COVERAGE
 from fire_toolkit.tables import check_pool
+from fire_toolkit.tables.columns import PAIR
 
 
 @click.command()
@@ -50,7 +51,7 @@ def _cost(given: Given) -> tuple[float, float]:
     if path is None:
         return float("nan"), 1.0
     table, _ = read_judgments(given.use(path))
-    labels = len(table) / max(1, len(table.drop_duplicates(["query_id", "doc_id"])))
+    labels = len(table) / max(1, len(table.drop_duplicates(PAIR)))
     seconds = float(table["duration_s"].mean())
     say(f"cost: {seconds:.1f} s a judgment and {labels:.2f} judgments a pair, as in {path}")
     return seconds, max(1.0, labels)
@@ -59,7 +60,7 @@ def _cost(given: Given) -> tuple[float, float]:
 def _write_pool(pairs: pd.DataFrame, given: Given) -> None:
     out = given.out(None)
     each = pairs.drop_duplicates(["run_id", "query_id", "doc_id"])
-    grouped = each.groupby(["query_id", "doc_id"], sort=True)
+    grouped = each.groupby(PAIR, sort=True)
     pool = check_pool(grouped.agg(best_rank=("rank", "min"), n_runs=("run_id", "nunique")).reset_index())
     counts = {"pairs": len(pool)}
     given.write(out, {out.name: delimited_text(pool)}, "coverage", {}, counts)

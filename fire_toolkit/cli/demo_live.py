@@ -25,6 +25,7 @@ from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
 from fire_toolkit.labelstudio.process import is_free_port
 from fire_toolkit.labelstudio.server import server_status, stop_server
 from fire_toolkit.media.pyav import load_pyav
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import write_files
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _show_tables(ctx: click.Context) -> None:
     if judgments.empty:
         say("no answer yet")
         return
-    by_both = judgments.groupby(["query_id", "doc_id"])["annotator_id"].nunique().max() > 1
+    by_both = judgments.groupby(PAIR)["annotator_id"].nunique().max() > 1
     steps: Sequence[Sequence[str]] = (["resolve"], ["augment"], ["score"])
     for words in ([["agree"]] if by_both else []) + [list(step) for step in steps]:
         try:

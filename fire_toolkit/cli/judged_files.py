@@ -19,6 +19,7 @@ from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import Dropped, Judgments, repeated_answers
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.config import BY_GUIDELINE, SETTINGS
 from fire_toolkit.workspace.rounds import next_round_number
 
@@ -145,7 +146,7 @@ def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
                 f"({', '.join(named) or 'none'}); expected one; give a table with query_id, doc_id and label"
             )
         labels[int(relevance)] = named[0]
-    return known[["query_id", "doc_id"]].assign(label=known["relevance"].map(labels).astype("str"))
+    return known[PAIR].assign(label=known["relevance"].map(labels).astype("str"))
 
 
 def leave_out(judgments: Judgments, excluded: Mapping[str, str]) -> Judgments:
@@ -176,7 +177,7 @@ def with_control_answers(
     dropped = read_delimited(inputs.use(beside), required=[*names, "reason"])
     answers = dropped.loc[(dropped["reason"] == "control") & dropped["label"].isin(list(grades or {})), names]
     answers = answers[~answers["annotator_id"].isin(inputs.values.get("exclude") or [])]
-    answers = answers.merge(controls[["query_id", "doc_id"]])
+    answers = answers.merge(controls[PAIR])
     if not len(answers):
         return judgments
     say(f"note: {n_of(len(answers), 'answer')} to controls read from {beside}")

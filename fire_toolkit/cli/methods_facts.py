@@ -19,6 +19,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.paper_tables.methods import STUDY, MethodFacts
 from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
@@ -80,7 +81,7 @@ def _of_judgments(
     moments = pd.to_datetime(judgments["created_at"], utc=True, format="ISO8601", errors="coerce").dropna()
     counts: dict[str, Any] = {
         "judgments": len(judgments),
-        "pairs": len(judgments.drop_duplicates(["query_id", "doc_id"])),
+        "pairs": len(judgments.drop_duplicates(PAIR)),
         "annotators": judgments["annotator_id"].nunique(),
         "hours": float(seconds.sum()) / 3600,
     }

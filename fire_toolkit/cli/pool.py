@@ -43,7 +43,7 @@ from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.pooling.settle import SETTLED
 from fire_toolkit.tables import Labels, PoolSources
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.settled import Settled
@@ -340,7 +340,7 @@ def _describe_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) 
     is_all_there = takes_all and result.alike is None and not any(row["n_gone"] for row in rows)
     if earlier.sources is None or earlier.judged is None or not rows or is_all_there:
         return
-    pairs_before = earlier.sources[["query_id", "doc_id"]].drop_duplicates()
+    pairs_before = earlier.sources[PAIR].drop_duplicates()
     is_gone = pair_rows(pairs_before, result.pool) < 0
     n_left = int((is_gone & (pair_rows(pairs_before, earlier.judged) >= 0)).sum())
     if n_left:

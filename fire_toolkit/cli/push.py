@@ -65,6 +65,7 @@ from fire_toolkit.labelstudio.push import Plan, Pushed
 from fire_toolkit.labelstudio.showing import refuse_unshowable
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, tasks_file
 
@@ -286,7 +287,7 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     shown = read_items(inputs.use(items)) if items else None
     own = own_items_of(queries).values() if rules.shows_reference else ()
     made = make_tasks(
-        check_pool(answers[["query_id", "doc_id"]]),
+        check_pool(answers[PAIR]),
         with_addresses(queries, set(answers["query_id"])),
         items=with_addresses(shown, {*answers["doc_id"], *own}) if shown is not None else None,
         guideline=rules,

@@ -34,6 +34,7 @@ from fire_toolkit.release.facts import ReleaseFacts
 from fire_toolkit.release.people import make_pseudonyms, published_judgments
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Qrels, Scores, check_changes, check_disputes
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder, writer_of
 from fire_toolkit.workspace.stages import stage_states
@@ -203,7 +204,7 @@ def _facts(
     counts |= {
         "positives": int((material.corrected["relevance"] >= 1).sum()),
         "original_positives": int((material.original["relevance"] >= 1).sum()),
-        "judged": len(tables["judgments"][["query_id", "doc_id"]].drop_duplicates()),
+        "judged": len(tables["judgments"][PAIR].drop_duplicates()),
         "annotators": len(material.names),
     }
     return ReleaseFacts(

@@ -39,6 +39,7 @@ from fire_toolkit.tables import (
     check_disputes,
     check_labels,
 )
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import writer_of
 
 
@@ -222,7 +223,7 @@ def _asked(judgments: Judgments) -> Judgments:
     asked = asked_judgments(judgments)
     n_left = len(judgments) - len(asked)
     if n_left:
-        pair = ["query_id", "doc_id"]
+        pair = PAIR
         n_pairs = len(judgments.drop_duplicates(pair)) - len(asked.drop_duplicates(pair))
         say(
             f"note: {n_of(n_left, 'answer')} not asked of their annotator left out, as `agree` does; "
@@ -258,7 +259,7 @@ def _resolved(
     )
     labels, disputes, posteriors = full.labels, full.disputes, full.posteriors
     if votes is not judgments:  # answers to controls teach a model, and are no judgments
-        pairs = judgments[["query_id", "doc_id"]].drop_duplicates()
+        pairs = judgments[PAIR].drop_duplicates()
         labels, disputes = check_labels(labels.merge(pairs)), check_disputes(disputes.merge(pairs))
         posteriors = posteriors if posteriors is None else posteriors.merge(pairs)
     flagged = flagged_pairs(judgments, labels, grades=grades)

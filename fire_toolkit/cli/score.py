@@ -52,6 +52,7 @@ from fire_toolkit.scoring import Scoring, score_curves, score_runs
 from fire_toolkit.scoring.breakdown import BreakdownScores, score_breakdown
 from fire_toolkit.scoring.drawn import drawn_scores, score_cells
 from fire_toolkit.tables import Run, Scores
+from fire_toolkit.tables.columns import PAIR
 
 
 @click.command()
@@ -252,7 +253,7 @@ def _with_expectation(names: tuple[str, ...], ties: str) -> tuple[str, ...]:
 
 def _restricted(given: Given, groups: str) -> list[Run]:
     """Return the runs with each query's group alone, and say what the lists lack."""
-    members = read_delimited(given.use(groups), required=["query_id", "doc_id"])
+    members = read_delimited(given.use(groups), required=PAIR)
     references = own_items_of(given.queries)
     if not references:
         say("note: the queries have no column reference; no doc of a group is left out")

@@ -19,7 +19,7 @@ from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run
-from fire_toolkit.tables.columns import are_in
+from fire_toolkit.tables.columns import PAIR, are_in
 
 _BIN = 10
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
@@ -206,9 +206,9 @@ def _coverage(
         "max_depth": int(depth.max()) if len(depth) else 0,
     }
     if qrels is not None:
-        positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id"]]
-        pairs = run[["query_id", "doc_id"]].astype("str")
-        found["positives_found"] = len(positives.merge(pairs, on=["query_id", "doc_id"]))
+        positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
+        pairs = run[PAIR].astype("str")
+        found["positives_found"] = len(positives.merge(pairs, on=PAIR))
         found["positives"] = len(positives)
     return found
 

@@ -20,7 +20,7 @@ from fire_toolkit.collections.similarity import similarity_blocks
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.tables import Pool, Qrels, Queries, check_pool
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 MAX_PAIRS = 20_000_000
 _N_BINS = 1 << 20
@@ -81,7 +81,7 @@ def match_by_edits(queries: Queries, qrels: Qrels, *, max_distance: int) -> pd.D
 
 def suggestion_pool(suggestions: pd.DataFrame) -> Pool:
     """Return suggestions as a pool to be judged; no run pooled them, so n_runs is 0."""
-    return check_pool(suggestions[["query_id", "doc_id"]].assign(n_runs=0, is_original=False))
+    return check_pool(suggestions[PAIR].assign(n_runs=0, is_original=False))
 
 
 def _check_threshold(min_similarity: float | None, percentile: float | None) -> None:
@@ -124,7 +124,7 @@ def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: F
         left, right, scores = left[same], right[same], scores[same]
     ids = queries["query_id"].to_numpy()
     alike = pd.DataFrame({"query_id": ids[left], "via_query_id": ids[right], "score": scores})
-    positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id"]]
+    positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
     pairs = alike.merge(positives.rename(columns={"query_id": "via_query_id"}), on="via_query_id")
     return _best(without_own_pairs(pairs, own_items_of(queries)))
 
@@ -132,7 +132,7 @@ def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: F
 def _best(pairs: pd.DataFrame) -> pd.DataFrame:
     order = ["query_id", "doc_id", "score", "via_query_id"]
     ordered = pairs.sort_values(order, ascending=[True, True, False, True])
-    return ordered.drop_duplicates(["query_id", "doc_id"])
+    return ordered.drop_duplicates(PAIR)
 
 
 def _suggestions(found: list[pd.DataFrame], qrels: Qrels, matcher: str) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from fire_toolkit.demo.clips import make_clips
 from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, margin
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
+from fire_toolkit.tables.columns import PAIR
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ def _tabulate(clips: tuple[Clip, ...], captions: Sequence[Caption], media_suffix
         for clip in clips
     ]
     margins = pd.DataFrame(rows)
-    pairs = margins[["query_id", "doc_id"]].assign(
+    pairs = margins[PAIR].assign(
         relevance=(margins["margin"] > 0).astype(np.int64), difficulty=1 - margins["margin"].abs()
     )
     own = pd.DataFrame({"query_id": list(asked), "doc_id": [caption.doc_id for caption in asked.values()]})
     true = pairs.loc[pairs["relevance"] > 0, ["query_id", "doc_id", "relevance"]]
-    is_own = pd.MultiIndex.from_frame(true[["query_id", "doc_id"]]).isin(pd.MultiIndex.from_frame(own))
+    is_own = pd.MultiIndex.from_frame(true[PAIR]).isin(pd.MultiIndex.from_frame(own))
     levels = [caption.level for caption in asked.values()]
     texts = [caption.text for caption in asked.values()]
     files = [clip.doc_id + media_suffix for clip in clips]

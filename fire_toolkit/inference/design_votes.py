@@ -95,8 +95,8 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bo
         original: the benchmark's qrels; their positives are taken as right, and tell nothing of the rates.
         by_band: rates of their own for best ranks 1, 2 to 3, and 4 and more.
     """
-    positives = original.loc[original["relevance"] >= 1, ["query_id", "doc_id"]]
-    joined = design.merge(positives, on=["query_id", "doc_id"], how="left", indicator="_found")
+    positives = original.loc[original["relevance"] >= 1, PAIR]
+    joined = design.merge(positives, on=PAIR, how="left", indicator="_found")
     pairs = joined[joined["_found"] == "left_only"].reset_index(drop=True)
     classes, votes = (pairs[name].fillna("").astype("str") for name in ("design_class", "design_votes"))
     is_demoted = (classes == DOUBLED) & (votes.str.len() == 1)

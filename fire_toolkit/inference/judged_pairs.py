@@ -23,6 +23,7 @@ from fire_toolkit.measures import (
 )
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.tables import PoolSources, Qrels
+from fire_toolkit.tables.columns import PAIR
 
 Tell = Callable[[str], None]  # is told what is being worked on
 
@@ -53,7 +54,7 @@ class JudgedPairs(CodedQrels):
             return known
         place = self.find_rows(qrels)
         if (place < 0).any():
-            query_id, doc_id = qrels.loc[place < 0, ["query_id", "doc_id"]].iloc[0]
+            query_id, doc_id = qrels.loc[place < 0, PAIR].iloc[0]
             raise JoinError(f"qrels: the runs were not joined with query {query_id!r} and doc {doc_id!r}")
         relevance = np.full(len(self.pairs), ABSENT, dtype=np.int64)
         relevance[place] = qrels["relevance"].to_numpy(dtype=np.int64)

@@ -18,7 +18,7 @@ from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.measures import Measure
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Qrels, Queries, Run
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 _RRF = 60
 
@@ -180,7 +180,7 @@ def lists_of(
         n_universe=len(universe),
         n_queries=len(chosen),
         depth=depth,
-        pairs=pairs[["query_id", "doc_id"]],
+        pairs=pairs[PAIR],
         query=chosen.get_indexer(pd.Index(pairs["query_id"])).astype(np.int64),
         ranks=ranks,
         is_original=pairs["is_original"].to_numpy(dtype=bool),

@@ -8,6 +8,7 @@ import pandas as pd
 
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels
+from fire_toolkit.tables.columns import PAIR
 
 PAIR_CHANGES = ("added", "removed", "raised", "lowered")
 
@@ -70,7 +71,7 @@ def compare_releases(
 
 
 def _pairs(old: Qrels, new: Qrels) -> pd.DataFrame:
-    key = ["query_id", "doc_id"]
+    key = PAIR
     both = old[[*key, "relevance"]].merge(
         new[[*key, "relevance"]], on=key, how="outer", suffixes=("_old", "_new")
     )

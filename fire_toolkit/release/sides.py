@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Judgments, Qrels
+from fire_toolkit.tables.columns import PAIR
 
 _SHOWN = 3
 _SAME = 1e-9  # two sums of the same values in another order differ by less
@@ -124,7 +125,7 @@ def _why_not(old: Side, new: Side, shared: pd.Index[str]) -> str:
 
 def _pairs(old: Qrels, new: Qrels) -> pd.DataFrame:
     """Return each labelled pair of either with the relevance before and after, nan where it has none."""
-    key = ["query_id", "doc_id"]
+    key = PAIR
     before, after = (table.loc[table["relevance"] >= 0, [*key, "relevance"]] for table in (old, new))
     return before.merge(after, on=key, how="outer", suffixes=("_before", "_after"))
 

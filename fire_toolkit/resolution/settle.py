@@ -11,6 +11,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.resolve import NO_MAJORITY
 from fire_toolkit.resolution.vote_table import Grades
 from fire_toolkit.tables import SUPPORT, Disputes, Labels, check_labels
+from fire_toolkit.tables.columns import PAIR
 
 ENDS = ("0", "1")
 
@@ -52,7 +53,7 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
         "n_judgments": open_pairs[votes].astype(np.int64).sum(axis=1),
         "n_agree": open_pairs[f"n_{label}"].astype(np.int64),
     }
-    settled = open_pairs[["query_id", "doc_id"]].assign(**columns)
+    settled = open_pairs[PAIR].assign(**columns)
     extra = {name: "" for name in labels.columns if name not in (*settled.columns, *SUPPORT)}
     return check_labels(pd.concat([labels, settled.assign(**extra)]) if len(settled) else labels)
 

@@ -13,6 +13,7 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.ids import id_text
+from fire_toolkit.tables.columns import PAIR
 
 ALL = "all"
 
@@ -214,7 +215,7 @@ class Captions:
         notes: Iterable[str] = (),
     ) -> Part:
         """Return a part with these captions; items: further columns of the docs, doc_id first."""
-        groups = pd.DataFrame(list(members), columns=["query_id", "doc_id"], dtype="str")
+        groups = pd.DataFrame(list(members), columns=PAIR, dtype="str")
         names = ["query_id", "doc_id", "relevance"]
         return Part(
             name,
