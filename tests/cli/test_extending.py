@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from growing import World
 
-from examples import seeds
+from examples import THOROUGH, seeds
 from fire_toolkit.campaign.carrier import fetched
 from fire_toolkit.campaign.ledger import STATES, read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
@@ -88,7 +88,7 @@ def test_extended_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     for _ in range(60):
         world.append()
     fetching.derive_judgments(world.root, NOTHING, as_json=False)
-    for _ in range(12):
+    for _ in range(12 if THOROUGH else 6):
         for _ in range(world.chance.choice([0, 1, 1, 2])):
             world.live()
         world.derive(monkeypatch)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from growing import World
 
-from examples import seeds
+from examples import THOROUGH, seeds
 from fire_toolkit.agreement import live
 from fire_toolkit.campaign.carrier import fetched
 from fire_toolkit.campaign.ledger import STATES, read_ledger
@@ -121,7 +121,7 @@ def test_kept_counts_are_those_counted_anew(
     for _ in range(40):
         world.append()
     world.pull()
-    for _ in range(10):
+    for _ in range(10 if THOROUGH else 4):
         for _ in range(world.chance.choice([0, 1, 1, 2])):
             world.change()
         world.look(monkeypatch)
