@@ -16,6 +16,7 @@ SECTIONS = {
         "demo": "Run the whole loop on rendered clips, real small models and annotators with known habits.",
         "init": "Make a workspace: a folder with a fire.toml and places for collection, runs and exports.",
         "status": "Show what is done in this workspace, what is stale and why, and the next command.",
+        "refresh": "Redo what is stale in this workspace, in order: each command as it was last given.",
         "doctor": "Check the SDK, codecs, disk, connection, server, clock, token and projects.",
     },
     "Bring in": {

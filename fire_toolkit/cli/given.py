@@ -285,7 +285,8 @@ class Given(Inputs):
             parts.append(resampled(self.draws["n_resamples"], self.draws["seed"], units))
         if self.unusable is not None:
             parts.append(self.unusable.words)
-        return "; ".join([*parts, *self.own.in_words(), *more])
+        ages = [self.age] if self.values.get("output_format") in ("latex", "markdown") and self.age else []
+        return "; ".join([*parts, *self.own.in_words(), *more, *ages])
 
     def basis_of_lists(self, runs: list[Run], *, depth: int | str, ties: str = "broken") -> str:
         """Return what a comparison of ranked lists rests on, in words."""

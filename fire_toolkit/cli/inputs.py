@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,12 @@ import click
 
 from fire_toolkit import __version__
 from fire_toolkit.cli.common import (
+    WORDS,
     chosen_path,
     current_workspace,
     file_in,
     named_file,
+    say,
     summarise,
     workspace_path,
 )
@@ -119,10 +122,27 @@ class Inputs:
         file = as_file(path)
         if file.is_file() and file.stat().st_size >= _LARGE_BYTES:
             self._line(f"working on {own_name(path)} …")
+        context = click.get_current_context(silent=True)
+        if not self.used and context:
+            context.call_on_close(self._say_age)
         self.used.append(file)
         is_own = path == file and path.is_file()
         self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file
+
+    @property
+    def age(self) -> str:
+        """What of the workspace's results read so far is older than what it was made from; else empty."""
+        from fire_toolkit.workspace.stages import out_of_date
+
+        workspace = current_workspace()
+        stale = out_of_date(workspace, self.used) if workspace else []
+        named = ", ".join(f"{state.stage.name} ({state.age})" for state in stale)
+        return f"out of date: {named}; `fire-toolkit refresh` redoes it" if named else ""
+
+    def _say_age(self) -> None:
+        if words := self.age:
+            say(f"warning: {words}")
 
     def hash_of(self, path: str | Path) -> str:
         """Return the hash of a file that was read; empty where it is not known."""
@@ -167,6 +187,7 @@ class Inputs:
             raise UsageError(f"{out}: is a folder, expected the name of a file")
         typed = {name: _as_typed(value) for name, value in parameters.items()}
         manifest = Manifest(stage, __version__, typed, self.hashes, counts=dict(counts or {}))
+        manifest = replace(manifest, command=_command_of(stage))
         files = {folder / name: _as_text(name, content) for name, content in contents.items()}
         write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder))
         if workspace := current_workspace():
@@ -199,6 +220,17 @@ def _spelling(name: str) -> str:
     if isinstance(own, click.Argument):
         return own.human_readable_name
     return own.opts[0] if own else f"--{name.replace('_', '-')}"
+
+
+def _command_of(stage: str) -> dict[str, Any]:
+    """Return the words of a stage's command and where they were given; nothing outside a workspace."""
+    workspace, context = current_workspace(), click.get_current_context(silent=True)
+    words = list(context.meta.get(WORDS, ())) if context else []
+    if workspace is None or words[:1] != [stage]:
+        return {}
+    # Without further words there is no path that hangs on the folder.
+    folder = Path.cwd().relative_to(workspace.root) if words[1:] else Path()
+    return {"words": words, "folder": folder.as_posix()}
 
 
 def _name_in_manifest(path: Path) -> str:

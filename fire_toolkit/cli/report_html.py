@@ -37,7 +37,8 @@ def html(out: str | None, against: Path | None, resamples: int, seed: int) -> No
     with Progress() as tell:
         found.tell = tell
         parts = [found.without_names(section) for section in found.sections()]
-    text = render_page(f"Corrected labels: {workspace.root.name}", found.given.basis(), parts)
+    title, age = f"Corrected labels: {workspace.root.name}", found.given.age
+    text = render_page(title, found.given.basis(), parts, warning=age)
     parameters = found.given.draw_parameters | ({"against": str(against)} if against else {})
     found.given.write(path, {path.name: text}, "report html", parameters)
     size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(parts), 'section')}"

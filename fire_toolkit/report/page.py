@@ -61,7 +61,7 @@ class Section:
     folded: Sequence[tuple[str, str]] = field(default=())
 
 
-def render_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+def render_page(title: str, subtitle: str, sections: Sequence[Section], *, warning: str = "") -> str:
     """Return the page as HTML; every text stands in it as text, whatever it holds.
 
     Vega, Vega-Lite and Vega-Embed are within the page (BSD-3-Clause) where it has a plot.
@@ -78,4 +78,4 @@ def render_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     template = environment.from_string((_DATA / "report.html.jinja").read_text(encoding="utf-8"))
     has_plots = any(section.figures for section in sections)
     bundle = (_DATA / "vega-bundle.js").read_text(encoding="utf-8") if has_plots else ""
-    return template.render(title=title, subtitle=subtitle, sections=sections, bundle=bundle)
+    return template.render(title=title, subtitle=subtitle, sections=sections, bundle=bundle, warning=warning)

@@ -49,8 +49,9 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
 
     yield hash_of
     settled = {name: entry for name, entry in asked.items() if entry[0]}
-    if settled != kept:
-        _write(root, settled)
+    others = {name: entry for name, entry in kept.items() if name not in asked and (root / name).is_file()}
+    if others | settled != kept:
+        _write(root, others | settled)
 
 
 def keep_hashes(root: Path, sha256s: Mapping[str, str], *, began_ns: int) -> None:

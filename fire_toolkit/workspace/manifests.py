@@ -35,7 +35,11 @@ _LONGEST_NAME = 255  # bytes
 
 @dataclass(frozen=True)
 class Manifest:
-    """What made a stage's files: parameters, sha256 of each input and output, counts."""
+    """What made a stage's files: parameters, sha256 of each input and output, counts.
+
+    command: in a workspace, the words of the command and the folder below the workspace's in which it was
+    given (`.` for that itself), so that it can be given again; else empty.
+    """
 
     stage: str
     tool_version: str
@@ -43,6 +47,7 @@ class Manifest:
     inputs: dict[str, str]
     outputs: dict[str, str] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)
+    command: dict[str, Any] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
     def as_bytes(self) -> bytes:
@@ -320,7 +325,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 _KINDS = {"stage": str, "tool_version": str, "schema_version": int} | dict.fromkeys(
-    ("parameters", "inputs", "outputs", "counts"), dict
+    ("parameters", "inputs", "outputs", "counts", "command"), dict
 )
 
 

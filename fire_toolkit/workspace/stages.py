@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -79,9 +79,11 @@ BEFORE_PUSH = (
 )
 # What stands beside them, or in their place, where files carry rounds of a campaign.
 BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), ("ledger/*.parquet",))
+# What these write follows from files alone; the others ask people, or bring in what they answered.
+COMPUTED = ("import", "agree", "resolve", "augment", "score", "compare")
 _POOL = "pool/pool.csv"
 _OF_PAIRS = {"pool", "augment", "score", "compare"}
-NEW, CHANGED, GONE = "is new", "has changed", "is gone"
+NEW, CHANGED, GONE, EDITED = "is new", "has changed", "is gone", "was changed by hand"
 _SHOWN = 3
 _Hash = Callable[[Path], str]
 
@@ -90,8 +92,9 @@ _Hash = Callable[[Path], str]
 class StageState:
     """A stage's state (`done`, `stale`, `ready`, `waiting`) and the reason, in words.
 
-    changed: what has become of the inputs of a stale stage: name in its manifest → `NEW`, `CHANGED` or
-    `GONE`; n_reasons: for how many reasons it is stale, these among them.
+    changed: what has become of the files of a stale stage: of its outputs `GONE` or `EDITED`, of its inputs,
+    by their names in its manifest, `NEW`, `CHANGED` or `GONE`; n_reasons: for how many reasons it is stale,
+    these among them (the others are settings).
     """
 
     stage: Stage
@@ -100,16 +103,26 @@ class StageState:
     changed: Mapping[str, str] = field(default_factory=dict)
     n_reasons: int = 0
 
+    @property
+    def age(self) -> str:
+        """What has become of its files, in words; empty where they are as they were."""
+        return _in_words([f"{name} {what}" for name, what in self.changed.items()])
+
 
 def stage_states(
-    workspace: Workspace, *, on_server: bool = False, is_of_queries: bool = False
+    workspace: Workspace,
+    *,
+    on_server: bool = False,
+    is_of_queries: bool = False,
+    only: Collection[str] | None = None,
 ) -> list[StageState]:
-    """Return the state of every stage.
+    """Return the state of every stage, in their order.
 
     Args:
         workspace: the workspace.
         on_server: a server is known that would carry a campaign.
         is_of_queries: its guideline shows captions alone, so that it has neither pool nor qrels.
+        only: the names of some stages, to leave out the others; None: all.
 
     `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
     written, and all it needs is there; `waiting`: something it needs is not there.
@@ -123,7 +136,28 @@ def stage_states(
             if stage.name not in _OF_PAIRS
         ]
     with kept_hashes(workspace.root) as hash_of:
-        return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in stages]
+        asked = [stage for stage in stages if only is None or stage.name in only]
+        return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in asked]
+
+
+def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:
+    """Return the stages that wrote some files, or what these were made from, and whose own have changed.
+
+    They stand in their order. A setting that is not what it was is no such change, and a pool is never
+    among them: a run that comes after it is no fault of what was judged.
+
+    Args:
+        used: files that a command has read, in the workspace or elsewhere.
+    """
+    folders = {path.resolve().parent for path in used}
+    behind = set()
+    for stage in reversed(stages_of(workspace)):  # a stage reads what those before it write
+        folder = (workspace.root / stage.out).resolve()
+        if stage.name in (*COMPUTED, "pull") and (folder if stage.is_folder else folder.parent) in folders:
+            behind.add(stage.name)
+            made = (need for need in (*stage.needs, *stage.optional) if "/" in need)
+            folders |= {(workspace.root / need).resolve().parent for need in made}
+    return [state for state in stage_states(workspace, only=behind) if state.changed]
 
 
 def changed_runs(pool: StageState, workspace: Workspace) -> dict[str, str]:
@@ -167,9 +201,9 @@ def _state(
         return "stale", str(error)
     if stage.name == "tasks" and (told := _tasks_state(manifest, workspace, hash_of)):
         return told
-    reasons = _changed_files(manifest, at, workspace, hash_of)
-    changed = _changed_inputs(manifest, inputs, stage, workspace, hash_of)
-    reasons += [f"{name} {what}" for name, what in changed.items()]
+    changed = _changed_outputs(manifest, at, workspace, hash_of)
+    changed |= _changed_inputs(manifest, inputs, stage, workspace, hash_of)
+    reasons = [f"{name} {what}" for name, what in changed.items()]
     reasons += _changed_parameters(manifest, stage, workspace)
     reasons += _awaited_labels(manifest, workspace, hash_of) if stage.name == "pool" else []
     if reasons and stage.name == "tasks" and _has_begun(workspace):
@@ -261,14 +295,14 @@ def _resolved(need: str, workspace: Workspace) -> list[Path]:
     return [path] if path else []
 
 
-def _changed_files(manifest: Manifest, at: Path, workspace: Workspace, hash_of: _Hash) -> list[str]:
-    changed = []
+def _changed_outputs(manifest: Manifest, at: Path, workspace: Workspace, hash_of: _Hash) -> dict[str, str]:
+    changed = {}
     for name, wanted in manifest.outputs.items():
         path = at.with_name(name)
         if not path.is_file():
-            changed.append(f"{path.relative_to(workspace.root)} is gone")
+            changed[str(path.relative_to(workspace.root))] = GONE
         elif hash_of(path) != wanted:
-            changed.append(f"{path.relative_to(workspace.root)} was changed by hand")
+            changed[str(path.relative_to(workspace.root))] = EDITED
     return changed
 
 

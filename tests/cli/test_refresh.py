@@ -1,0 +1,147 @@
+"""Every result knows its age: what is older than its inputs is said, and `refresh` redoes it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.workspace.manifests import read_manifest
+
+Fire = Callable[..., Result]
+OUT_OF_DATE = "warning: out of date: "
+
+
+@pytest.fixture
+def judged(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with answers in an export, taken all the way to scores."""
+    fire("init", "work")
+    root = folder / "work"
+    for name in ("clip.run", "ssb.run"):
+        (folder / name).rename(root / "runs" / name)
+    for name in ("qrels.txt", "queries.tsv"):
+        (folder / name).rename(root / "collection" / name)
+    monkeypatch.chdir(root)
+    fire("pool")
+    fire("tasks", "--overlap", "0")
+    answer(root, {})
+    for words in (["import"], ["resolve", "--rule", "majority"], ["augment", "--policy", "override"]):
+        fire(*words)
+    fire("score", "-m", "C@1", "-m", "P@2")
+    return root
+
+
+def answer(root: Path, edited: dict[tuple[str, str], str], at: str = "2026-01-01T00:00:00Z") -> None:
+    """Write an export in which every pair is irrelevant, but for those edited."""
+    tasks = json.loads((root / "tasks/tasks.json").read_text())
+    for n, task in enumerate(tasks, 1):
+        label = edited.get(split_pair_id(task["data"]["pair_id"]), "irrelevant")
+        result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}]
+        annotation = {"id": n, "completed_by": 1, "result": result, "created_at": at, "updated_at": at}
+        task |= {"id": n, "annotations": [annotation]}
+    (root / "exports/one.json").write_text(json.dumps(tasks))
+
+
+def warnings(found: Result) -> list[str]:
+    return [line for line in found.stderr.splitlines() if line.startswith(OUT_OF_DATE)]
+
+
+def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_line(
+    fire: Fire, judged: Path
+) -> None:
+    reads_labels = (["score", "--honest", "-m", "C@1"], ["difference", "-m", "C@1"], ["report", "table1"])
+    for command in reads_labels:
+        assert warnings(fire(*command)) == []
+    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
+    changed = f"{OUT_OF_DATE}import (exports/one.json has changed); `fire-toolkit refresh` redoes it"
+    assert warnings(fire("agree")) == [changed]
+    fire("import")
+    assert warnings(fire("agree")) == []
+    for command in (*reads_labels, ["score"], ["orders"], ["contributions"]):
+        assert warnings(fire(*command)) == [
+            f"{OUT_OF_DATE}resolve (judgments/judgments.csv has changed); `fire-toolkit refresh` redoes it"
+        ], command
+    fire("resolve", "--rule", "majority")
+    assert "out of date: augment (labels/labels.csv has changed)" in warnings(fire("score"))[0]
+    assert warnings(fire("resolve", "--rule", "majority")) == []
+
+
+def test_the_report_says_in_its_first_line_what_is_out_of_date(fire: Fire, judged: Path) -> None:
+    fire("report", "html", "--resamples", "10")
+    assert "out of date" not in (judged / "report.html").read_text()
+    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
+    fire("import")
+    fire("report", "html", "--resamples", "10")
+    body = (judged / "report.html").read_text().partition("<body>")[2]
+    assert body.index("out of date: resolve (judgments/judgments.csv has changed)") < body.index("<nav")
+    latex = fire("score", "-m", "C@1", "--format", "latex").stdout
+    assert "out of date: resolve (judgments/judgments.csv has changed)" in latex
+
+
+def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(fire: Fire, judged: Path) -> None:
+    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
+    redone = fire("refresh")
+    given = [line.removeprefix("$ fire-toolkit ") for line in redone.stderr.splitlines() if line[:2] == "$ "]
+    assert given == [
+        "import",
+        "resolve --rule majority",
+        "augment --policy override",
+        "score -m C@1 -m P@2",
+    ]
+    assert "redone: import, resolve, augment, score" in redone.stderr
+    assert "1 0 b 1" in (judged / "augmented/qrels.txt").read_text()
+    assert read_manifest(judged / "labels/manifest.json").parameters["rule"] == "majority"
+    assert read_manifest(judged / "scores/scores.csv.manifest.json").parameters["measures"] == ["C@1", "P@2"]
+    kept = {path: path.read_bytes() for path in judged.rglob("*") if path.is_file()}
+    assert "nothing to redo" in fire("refresh").stderr
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert warnings(fire("score", "--honest", "-m", "C@1")) == []
+
+
+def test_refresh_gives_a_command_again_where_it_was_given(
+    fire: Fire, judged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(judged / "runs")
+    fire("compare", "clip.run", "ssb.run", "--out", "../comparison/comparison.csv")
+    monkeypatch.chdir(judged / "exports")
+    text = (judged / "runs/ssb.run").read_text().replace("ssb\n2 Q0 a", "ssb\n2 Q0 c")
+    (judged / "runs/ssb.run").write_text(text)
+    found = fire("refresh")
+    assert "$ fire-toolkit compare clip.run ssb.run --out ../comparison/comparison.csv" in found.stderr
+    assert "still stale: pool (runs/ssb.run has changed)" in found.stderr
+    assert Path.cwd() == judged / "exports"
+
+
+def test_refresh_overwrites_nothing_that_was_changed_by_hand(fire: Fire, judged: Path) -> None:
+    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
+    labels = judged / "labels/labels.csv"
+    labels.write_text(labels.read_text().replace("irrelevant", "relevant"))
+    edited = labels.read_bytes()
+    assert (
+        "labels/labels.csv: changed since `fire-toolkit resolve` wrote it" in fire("refresh", code=1).stderr
+    )
+    assert labels.read_bytes() == edited
+
+
+def test_refresh_does_not_guess_the_options_of_a_manifest_without_its_command(
+    fire: Fire, judged: Path
+) -> None:
+    at = judged / "labels/manifest.json"
+    found = json.loads(at.read_text())
+    del found["command"]
+    at.write_text(json.dumps(found))
+    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
+    assert fire("refresh", code=1).stderr.splitlines()[-1] == (
+        "error: labels/manifest.json: does not tell the command that was given; run `fire-toolkit resolve` "
+        "with the options that it needs"
+    )
+
+
+def test_refresh_stands_where_a_command_fails(fire: Fire, judged: Path) -> None:
+    (judged / "exports/one.json").write_text("[{]")
+    scores = (judged / "scores/scores.csv").read_bytes()
+    found = fire("refresh", code=1)
+    assert "exports/one.json" in found.stderr.splitlines()[-1]
+    assert (judged / "scores/scores.csv").read_bytes() == scores
