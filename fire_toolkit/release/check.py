@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
@@ -213,7 +214,7 @@ def _trec(text: str) -> dict[tuple[str, str], int]:
 
 
 def _beir(text: str) -> dict[tuple[str, str], int]:
-    header, *rows = (line.split("\t") for line in text.splitlines())
+    header, *rows = csv.reader(text.splitlines(), delimiter="\t")
     if header != ["query-id", "corpus-id", "score"]:
         raise ValueError
     return {(query, doc): int(score) for query, doc, score in rows}

@@ -20,7 +20,7 @@ RUNS = {
     "ssb.run": "1 Q0 c 1 9 ssb\n1 Q0 007 2 8 ssb\n2 Q0 a 1 3 ssb\n2 Q0 b 2 3 ssb\n",
 }
 QRELS = "1 0 a 1\n2 0 a 1\n"
-QUERIES = 'query_id\ttext\n1\ta red circle\n2\t"something" moves\n'
+QUERIES = 'query_id\ttext\n1\ta red circle\n2\t"""something"" moves"\n'
 JUDGMENTS = """query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin
 1,a,ann,irrelevant,2026-01-01T00:00:00Z,2.5,,,manual
 1,b,ann,relevant,2026-01-01T00:00:01Z,2.5,,,manual

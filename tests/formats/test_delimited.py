@@ -1,7 +1,9 @@
 """CSV and TSV: every field is text to the letter, and every defect has a line."""
 
 import contextlib
+import csv
 import io
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.errors import FileNote, FireError, FormatError
 from fire_toolkit.formats.tables import columns_text, delimited, delimited_columns
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import delimited_bytes, delimited_text, read_delimited
 
 
 def read(tmp_path: Path, text: str, **options: list[str]) -> pd.DataFrame:
@@ -34,9 +36,69 @@ def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> No
     assert read_delimited(path).to_numpy().tolist() == [["q1", "a;b"]]
 
 
-def test_a_quote_in_tsv_does_not_swallow_the_next_line(tmp_path: Path) -> None:
-    table = read(tmp_path, 'query_id\ttext\n1\t"Hello, she said\n2\tnext\n')
-    assert list(table["text"]) == ['"Hello, she said', "next"]
+NEITHER = "fits neither CSV quoting"
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        ('1\t"a man holds a ""stop"" sign"\n2\tplain\n', ['a man holds a "stop" sign', "plain"]),
+        ('1\the says "hi"\n2\t5" disc\n', ['he says "hi"', '5" disc']),  # no field begins with a quote
+        ('1\t"""hello"""\n2\t"two\nlines"\n', ['"hello"', "two\nlines"]),
+        ('1\t"a\ttab"\r\n2\tb\r\n', ["a\ttab", "b"]),
+    ],
+)
+def test_a_tsv_is_quoted_as_csv_where_a_field_begins_with_a_quote_and_else_plain(
+    tmp_path: Path, rows: str, texts: list[str]
+) -> None:
+    assert list(read(tmp_path, f"query_id\ttext\n{rows}")["text"]) == texts
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ('1\tx\n2\t"a" and "b"\n', f"table:3: a quote that {NEITHER}"),
+        ('1\t"something" moves\n', f"table:2: a quote that {NEITHER}"),
+        ('1\t"hello"\n2\the says "hi"\n', f"table:3: a quote that {NEITHER}"),
+        ('1\tx\n2\t"Hello, she said\n3\tnext\n', f"table:3: a quote that {NEITHER}"),
+        ('1\t"Hello\n2\tthere"\n3\tx\n', "table:2: one row with a quoted field of 2 lines, or 2 rows"),
+    ],
+)
+def test_a_tsv_line_that_is_neither_quoted_nor_plain_is_refused(
+    tmp_path: Path, rows: str, message: str
+) -> None:
+    with pytest.raises(FormatError, match=message):
+        read(tmp_path, f"query_id\ttext\n{rows}")
+
+
+def test_quotes_that_a_tsv_field_did_not_need_are_taken_off_with_a_note(tmp_path: Path) -> None:
+    with pytest.warns(FileNote, match=r'table:3: the quotes of "hello" are taken off'):
+        assert list(read(tmp_path, 'query_id\ttext\n1\tx\n2\t"hello"\n')["text"]) == ["x", "hello"]
+
+
+IDS = st.text("ab\"#',", min_size=1, max_size=4) | st.sampled_from(["#", "##x", "NA", "null", "007"])
+CAPTIONS = st.text('ab"\t\n\r, #\u2028\x85;', max_size=8)
+
+
+@given(st.lists(st.tuples(IDS, CAPTIONS), min_size=1, max_size=4), st.sampled_from([",", "\t"]))
+def test_what_is_written_reads_back_to_the_letter(rows: list[tuple[str, str]], delimiter: str) -> None:
+    table = pd.DataFrame(rows, columns=["query_id", "text"], dtype="str")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table"
+        path.write_bytes(delimited_bytes(table, delimiter=delimiter))
+        assert read_delimited(path).to_numpy().tolist() == table.to_numpy().tolist()
+
+
+@given(
+    st.lists(st.tuples(IDS, st.text('ab"\t, #', max_size=8)), min_size=1, max_size=4),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+)
+def test_a_tsv_is_read_as_pandas_wrote_it(rows: list[tuple[str, str]], quoting: int) -> None:
+    table = pd.DataFrame(rows, columns=["query_id", "text"], dtype="str")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table"
+        table.to_csv(path, sep="\t", index=False, quoting=quoting)
+        assert read_delimited(path).to_numpy().tolist() == table.to_numpy().tolist()
 
 
 def test_a_quoted_csv_field_may_hold_commas_quotes_and_line_ends(tmp_path: Path) -> None:
@@ -123,9 +185,9 @@ def test_missing_values_are_empty_and_floats_read_back_equal() -> None:
     assert delimited_text(table, nan="nan").endswith(",nan,\n")
 
 
-def test_tsv_has_no_line_ends_inside_fields() -> None:
-    table = pd.DataFrame({"a": ["x\ty\nz"], "b": ['"q"']})
-    assert delimited_text(table, delimiter="\t") == 'a\tb\nx y z\t"q"\n'
+def test_all_fields_of_a_tsv_are_quoted_where_a_row_could_be_taken_for_several() -> None:
+    table = pd.DataFrame({"a": ["x\ty\nz"], "b": [1]})
+    assert delimited_text(table, delimiter="\t") == '"a"\t"b"\n"x\ty\nz"\t"1"\n'
 
 
 def cell_by_cell(table: pd.DataFrame, delimiter: str, nan: str) -> str:
@@ -138,15 +200,16 @@ def cell_by_cell(table: pd.DataFrame, delimiter: str, nan: str) -> str:
             return nan if value != value else repr(float(value))
         return str(value)
 
-    def written(text: str) -> str:
-        if delimiter == "\t":
-            return " ".join(text.splitlines()).replace("\t", " ")
-        return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
+    columns = [[field(value) for value in table[name]] for name in table]
+    is_risky = delimiter == "\t" and any(
+        "\t" in (c := "".join(own)) and set(c) & set("\r\n") for own in columns
+    )
 
-    rows = [
-        list(table.columns),
-        *([field(v) for v in row] for row in zip(*(table[n] for n in table), strict=True)),
-    ]
+    def written(text: str) -> str:
+        needs = is_risky or set(text) & {delimiter, *'"\r\n'}
+        return '"' + text.replace('"', '""') + '"' if needs else text
+
+    rows = [list(table.columns), *map(list, zip(*columns, strict=True))]
     return "".join(delimiter.join(map(written, row)) + "\n" for row in rows)
 
 
@@ -189,7 +252,7 @@ def test_blocks_of_rows_and_slices_of_a_table_are_written_whole(monkeypatch: pyt
 )
 def test_the_fast_reader_reads_what_the_careful_one_does(body: str, header: str) -> None:
     fast = delimited_columns.well_formed_columns((header + body).encode())
-    if fast is not None:
+    if fast is not None:  # so the careful one refuses nothing that is read
         careful = delimited._read_carefully(header + body, "table", [])
         assert list(fast.columns) == list(careful.columns)
         assert fast.to_numpy().tolist() == careful.to_numpy().tolist()
@@ -197,7 +260,7 @@ def test_the_fast_reader_reads_what_the_careful_one_does(body: str, header: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["a,b\n1,2\n", 'a,b\r\n"x ""y"",\nz",\r\n,""\r\n', 'a\tb\n"1\t2"\n', "a,b\n\n1,2"]
+    "text", ["a,b\n1,2\n", 'a,b\r\n"x ""y"",\nz",\r\n,""\r\n', 'a\tb\n"1\t2"\t3\n', "a,b\n\n1,2"]
 )
 def test_what_is_well_formed_is_read_fast(text: str) -> None:
     assert delimited_columns.well_formed_columns(text.encode()) is not None

@@ -114,10 +114,7 @@ class Source:
             return []
         first = self.lines[0]
         try:
-            mark = delimiter_of(first)
-            fields = (
-                first.split(mark) if mark == "\t" else next(csv.reader([first], delimiter=mark, strict=True))
-            )
+            fields = next(csv.reader([first], delimiter=delimiter_of(first), strict=True))
         except csv.Error:
             return []
         return [name.strip() for name in fields]

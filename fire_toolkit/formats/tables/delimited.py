@@ -1,8 +1,9 @@
 """CSV and TSV with a header line: every field is text, exactly as written, until its table is checked.
 
 `007` stays `007`, and `NA`, `null` and the empty field are text. CSV is quoted as in RFC 4180, and may be
-separated by semicolons, as spreadsheets write it where the comma is the decimal sign; TSV is not quoted at
-all, so a caption that begins with a quote does not swallow the next line.
+separated by semicolons, as spreadsheets write it where the comma is the decimal sign. TSV is quoted in the
+same way where a field of the file begins with a quote, as pandas writes it, and plain text where none does;
+a line that is neither is refused. What is written here is quoted, so that it reads back as it was.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
@@ -17,16 +19,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
-from fire_toolkit.formats.tables.delimited_columns import delimiter_of, well_formed_columns
+from fire_toolkit.formats.tables.delimited_columns import delimiter_of, has_quoted_field, well_formed_columns
 
 _LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _ROWS_AT_ONCE = 1 << 16
 _ROWS_WRITTEN_AT_ONCE = 1 << 20
-_QUOTED = (b",", b'"', b"\r", b"\n")
-_BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+_FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
+_QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
+_ALL_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"(?:\t"[^"]*(?:""[^"]*)*")*(?:\r\n?|\n)?')
+_NEEDLESS = re.compile(rb'[\t\n]("[^"\t\r\n]+")(?=[\t\r\n]|$)')
 
 
 def read_delimited(
@@ -46,9 +50,14 @@ def read_delimited(
 
     Raises:
         FormatError: no header, a name twice (but see `numbers_repeats`), a required column missing, a line
-            with too few or too many fields, or a quote that is not closed; names path and line.
+            with too few or too many fields, a quote that is not closed, or in TSV one that fits neither CSV
+            quoting nor plain text; names path and line.
+
+    Warns:
+        FileNote: a TSV has quotes around a field that needs none, which are taken off.
     """
     raw = without_mark(read_bytes(path))
+    _note_needless_quotes(raw, path)
     table = well_formed_columns(raw, only)
     if table is not None and set(required) <= set(table.columns):
         return table
@@ -107,19 +116,58 @@ def _columns(
 
 def _rows(text: str, delimiter: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the number of the line it begins on, leaving out blank lines."""
-    lines = (found[0] for found in _LINE.finditer(text))
-    if delimiter == "\t":
-        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
-    else:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    line = 1
+    lines = [found[0] for found in _LINE.finditer(text)]
+    is_tsv = delimiter == "\t"
+    is_plain = is_tsv and not has_quoted_field(text.encode())
+    quoting = csv.QUOTE_NONE if is_plain else csv.QUOTE_MINIMAL
+    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+    line, width = 1, 0
     try:
         for fields in reader:
+            if is_tsv and not is_plain:
+                _check_quotes(lines[line - 1 : reader.line_num], width, f"{path}:{line}")
+            width = width or len(fields)
             if fields:
                 yield line, fields
             line = reader.line_num + 1
     except csv.Error as error:
+        if is_tsv and "larger than" not in str(error):
+            _check_quotes(lines[line - 1 : line], 0, f"{path}:{line}")
         raise FormatError(f"{path}:{line}: {error}; expected CSV with a header line") from None
+
+
+def _check_quotes(lines: Sequence[str], width: int, where: str) -> None:
+    """Raise `FormatError` unless the lines of a row are quoted as in CSV, and could be nothing else.
+
+    width: the number of columns; 0 where it is not known.
+    """
+    row = "".join(lines)
+    if not _QUOTED_ROW.fullmatch(row):
+        raise FormatError(
+            f'{where}: a quote that fits neither CSV quoting ("a ""stop"" sign") nor plain text, in which no '
+            "field of the file begins with a quote; save the file again with quotes as in CSV"
+        )
+    if (
+        len(lines) > 1
+        and not _ALL_QUOTED.fullmatch(row)
+        and all(line.count("\t") + 1 == width for line in lines)
+    ):
+        raise FormatError(
+            f"{where}: one row with a quoted field of {len(lines)} lines, or {len(lines)} rows in which quotes "
+            "are plain text; quote all fields, or remove the quotes"
+        )
+
+
+def _note_needless_quotes(raw: bytes, path: str | Path) -> None:
+    """Warn where a TSV has quotes around a field that needs none: they may have been part of the text."""
+    head = raw[: raw.find(b"\n") + 1]
+    if b"\t" not in head or b'"' in head or b'"' not in raw:
+        return
+    if found := _NEEDLESS.search(raw):
+        line = raw.count(b"\n", 0, found.start(1)) + 1
+        shown = found[1].decode(errors="replace")[:60]
+        text = f"{path}:{line}: the quotes of {shown} are taken off, as in CSV; if they belong to the text, write "
+        warnings.warn(f'{text}"""…"""', FileNote, stacklevel=3)
 
 
 def check_header(header: Sequence[str], required: Sequence[str], path: str | Path) -> None:
@@ -146,10 +194,23 @@ def delimited_bytes(
     """Return `table` as CSV (or TSV) in UTF-8 with a header line (by default) and `\\n` line ends.
 
     Floats are written with the fewest digits that read back equal; a missing value is an empty
-    field, NaN in a float column is `nan`. TSV has no quoting: tabs and line ends in text become spaces.
+    field, NaN in a float column is `nan`. A field with a delimiter, a quote or a line end is quoted; where
+    texts of a TSV hold tabs and line ends, all fields are, since a row could be taken for several.
     """
-    quote, marked = (_quoted, _all_quoted) if delimiter == "," else (_flat, _all_flat)
-    header = delimiter.join(quote(str(name)) for name in table.columns) + "\n" if with_header else ""
+    marks = (delimiter, '"', "\r", "\n")
+    texts = [field_texts(values, nan=nan) for _, values in table.items()] if delimiter == "\t" else []
+    quotes_all = any(b"\t" in (data := data_of(each)) and (b"\n" in data or b"\r" in data) for each in texts)
+
+    def quoted(field: str) -> str:
+        if not quotes_all and not any(mark in field for mark in marks):
+            return field
+        return '"' + field.replace('"', '""') + '"'
+
+    def marked(texts: Texts) -> Texts:
+        data = data_of(texts)
+        return changed(texts, quoted) if any(mark.encode() in data for mark in marks) else texts
+
+    header = delimiter.join(quoted(str(name)) for name in table.columns) + "\n" if with_header else ""
     if table.empty:
         return header.encode()
     written = io.BytesIO()  # whose value is its own buffer
@@ -157,25 +218,8 @@ def delimited_bytes(
     for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
         rows = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE]
         columns = [field_texts(values, nan=nan, marked=marked) for _, values in rows.items()]
+        if quotes_all:
+            columns = [changed(field_texts(values, nan=nan), quoted) for _, values in rows.items()]
         parts = [part for column in columns for part in (delimiter, column)]
         written.writelines(joined_lines(parts[1:]))
     return written.getvalue()
-
-
-def _all_quoted(texts: Texts) -> Texts:
-    data = data_of(texts)
-    return changed(texts, _quoted) if any(mark in data for mark in _QUOTED) else texts
-
-
-def _quoted(field: str) -> str:
-    if not any(mark in field for mark in ',"\r\n'):
-        return field
-    return '"' + field.replace('"', '""') + '"'
-
-
-def _all_flat(texts: Texts) -> Texts:
-    return changed(texts, _flat) if _BROKEN.search(data_of(texts)) else texts
-
-
-def _flat(field: str) -> str:
-    return " ".join(field.splitlines()).replace("\t", " ")

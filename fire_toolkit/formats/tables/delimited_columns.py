@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -12,12 +13,18 @@ from fire_toolkit.tables.checks import are_ids
 
 _LONGEST_FIELD = 1 << 17
 _BLOCK_BYTES = (1 << 31) - 1  # a column of one block need not be put together
+_OPENING = re.compile(rb'(?:\A|[\t\r\n])"')
 _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 
 
 def delimiter_of(header: str) -> str:
     """Return what separates the fields of a header: a tab, else a comma, else a semicolon."""
     return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
+
+
+def has_quoted_field(raw: bytes) -> bool:
+    """Return whether a field of a TSV begins with a quote: then it is quoted as CSV, else not at all."""
+    return _OPENING.search(raw) is not None
 
 
 def well_formed_columns(raw: bytes, only: Collection[str] | None = None) -> pd.DataFrame | None:
@@ -64,10 +71,10 @@ def _well_formed(
     head = raw[: raw.find(b"\n") + 1]
     body = memoryview(raw)[len(head) :]
     delimiter = delimiter_of(head.decode(errors="replace"))
-    has_quotes = delimiter == "," and b'"' in raw
+    has_quotes = b'"' in raw and (delimiter != "\t" or has_quoted_field(raw))
     if not head.strip() or delimiter == ";" or b"\0" in raw or not _ends_lines_once(raw):
         return None
-    if has_quotes and (b'"' in head or not _is_well_quoted(body)):
+    if has_quotes and (b'"' in head or not _is_well_quoted(body, delimiter)):
         return None
     block_size = min(_BLOCK_BYTES, len(body) + 1)
     try:
@@ -78,7 +85,7 @@ def _well_formed(
         types = {name: wanted[name] for name in names if name in wanted}
         if not types or (len(types) < len(names) and not _is_utf8(body)):
             return None
-        return csv.read_csv(
+        table = csv.read_csv(
             pa.BufferReader(body),
             csv.ReadOptions(column_names=names, use_threads=False, block_size=block_size),
             csv.ParseOptions(
@@ -90,6 +97,9 @@ def _well_formed(
         )
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
+    n_lines = raw.count(b"\n", len(head)) + (not raw.endswith(b"\n"))
+    may_be_several = has_quotes and delimiter == "\t" and table.num_rows < n_lines  # rows of plain text
+    return None if may_be_several else table
 
 
 def _is_utf8(raw: memoryview) -> bool:
@@ -109,14 +119,14 @@ def _ends_lines_once(raw: bytes) -> bool:
     return b"\r" not in raw or raw.count(b"\r") == raw.count(b"\r\n")
 
 
-def _is_well_quoted(body: memoryview) -> bool:
+def _is_well_quoted(body: memoryview, delimiter: str) -> bool:
     """Return whether every quote begins or ends a whole field, or is doubled within a quoted one."""
     marks = np.frombuffer(body, dtype=np.uint8)
     places = np.flatnonzero(marks == _QUOTE)
     if len(places) % 2:
         return False
     opening, closing = places[0::2], places[1::2]
-    bounds = np.array([ord(","), *_LINE_ENDS], dtype=np.uint8)
+    bounds = np.array([ord(delimiter), *_LINE_ENDS], dtype=np.uint8)
     before = np.where(opening > 0, marks[opening - 1], bounds[0])
     after = np.where(closing + 1 < len(marks), marks[np.minimum(closing + 1, len(marks) - 1)], bounds[0])
     is_doubled = closing[:-1] + 1 == opening[1:]
