@@ -1,8 +1,8 @@
 """TREC text: runs (`query_id Q0 doc_id rank score run_id`) and qrels (`query_id 0 doc_id relevance`).
 
-The ranks in a run are not used: the order is that of `ranking`. As in trec_eval 10, lines that start with
-`#` and fields after a run's sixth are left out, and counted in a `FileNote`; a line whose first field is an
-id with `#`, and that has the fields of data, is data. The fast reader takes files with
+The ranks in a run are not used: the order is that of `ranking`. Fields after a run's sixth are left out, and
+so are lines that start with `#` before the first row and do not have the fields of a row; both are counted in
+a `FileNote`. Any other line with `#` is data: ids may begin with it. The fast reader takes files with
 one separator between fields; anything else, and every error, goes through the line-by-line reader.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,30 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
 
 def is_trec_run(start: bytes, path: Path) -> bool:
     """Whether the first line that is neither blank nor a comment has the fields of a run."""
-    line = _first_line(without_mark(start).splitlines())
-    return b"\0" not in line and _are_run_fields(line.split())
+    if b"\0" in start:
+        return False
+    lines = without_mark(start).decode(errors="replace").split("\n")
+    place = _first_row(lines, _run_width)
+    return place < len(lines) and _are_run_fields(lines[place].split())
 
 
-def _first_line(lines: Iterable[bytes]) -> bytes:
-    """Return the first line that is neither blank nor a comment, else an empty one."""
-    return next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), b"")
+def _first_row(lines: Sequence[str], width_of: Callable[[Sequence[str]], int]) -> int:
+    """Return the place of the first row; the number of lines where there is none.
+
+    A line that starts with # is a row if it has as many fields as the first line that does not.
+
+    Args:
+        lines: the file's, or its first ones.
+        width_of: how many of a line's fields are data; 0 where it does not have those of a row.
+    """
+    split = (line.split() for line in lines)
+    usual = next((width_of(fields) for fields in split if fields and not fields[0].startswith("#")), 0)
+    for place, line in enumerate(lines):
+        fields = line.split()
+        width = width_of(fields)
+        if fields and (not fields[0].startswith("#") or (width and width == (usual or width))):
+            return place
+    return len(lines)
 
 
 def _are_run_fields(fields: Sequence[str | bytes]) -> bool:
@@ -127,11 +144,11 @@ def _read_fast(path: str | Path) -> pd.DataFrame | None:
     coded = pa.dictionary(pa.int32(), pa.string())
     types = {"query_id": pa.string(), "doc_id": coded, "run_id": pa.string(), "score": pa.float64()}
 
-    def fields(first: bytes) -> tuple[str, ...]:
-        more = first.split()[len(RUN_FIELDS) :] if _are_run_fields(first.split()) else []
+    def names_of(fields: Sequence[str]) -> tuple[str, ...]:
+        more = fields[len(RUN_FIELDS) :] if _are_run_fields(fields) else []
         return RUN_FIELDS + tuple(f"more{place}" for place in range(len(more)))
 
-    table = _read_columns(path, fields, types)
+    table = _read_columns(path, names_of, types, _run_width)
     if table is None:
         return None
     score = table["score"].to_numpy()
@@ -151,10 +168,10 @@ def well_formed_qrels(path: str | Path) -> pd.DataFrame | None:
     types = {**dict.fromkeys(names, pa.string()), "0": pa.dictionary(pa.int32(), pa.string())}
     types["relevance"] = pa.int64()
 
-    def fields(first: bytes) -> tuple[str, ...]:
-        return names if len(first.split()) == len(names) else (*names[:3], names[4])
+    def names_of(fields: Sequence[str]) -> tuple[str, ...]:
+        return names if len(fields) == len(names) else (*names[:3], names[4])
 
-    table = _read_columns(path, fields, types)
+    table = _read_columns(path, names_of, types, _qrels_width)
     if table is None:
         return None
     unused = table["0"].combine_chunks().dictionary.to_pylist()
@@ -164,48 +181,48 @@ def well_formed_qrels(path: str | Path) -> pd.DataFrame | None:
 
 
 def _read_columns(
-    path: str | Path, names_of: Callable[[bytes], Sequence[str]], types: Mapping[str, Any]
+    path: str | Path,
+    names_of: Callable[[Sequence[str]], Sequence[str]],
+    types: Mapping[str, Any],
+    width_of: Callable[[Sequence[str]], int],
 ) -> Any | None:
     """Return the columns of `types` that a file has; None if it is not well-formed or has no line.
 
     Args:
         path: fields with one separator between them, gzip or not.
-        names_of: returns the names of the fields, from the first line.
+        names_of: returns the names of the fields, from those of the first row.
         types: of the columns to keep.
+        width_of: as `_first_row` takes it.
     """
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import compute, csv
 
     try:
         start, source = _source(path)
-        first = _first_line(start.splitlines())
-        above = start[: start.find(first)].splitlines()
-        names = list(names_of(first))
+        lines = start.decode(errors="replace").split("\n")
+        place = _first_row(lines, width_of)
+        if place == len(lines):
+            return None
+        names = list(names_of(lines[place].split()))
         kept = {name: types[name] for name in names if name in types}
         table = csv.read_csv(
             source,
             read_options=csv.ReadOptions(
-                column_names=names, use_threads=False, block_size=_BLOCK_BYTES, skip_rows=len(above)
+                column_names=names, use_threads=False, block_size=_BLOCK_BYTES, skip_rows=place
             ),
-            parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " ", quote_char=False),
+            parse_options=csv.ParseOptions(delimiter="\t" if "\t" in lines[place] else " ", quote_char=False),
             convert_options=csv.ConvertOptions(
                 column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True
             ),
         )
     except (pa.ArrowInvalid, OSError):
         return None
-    if not table.num_rows or _has_comment(table["query_id"]):
+    if not table.num_rows:
         return None
-    n_comments = sum(line.lstrip().startswith(b"#") for line in above)
-    _note_left_out(path, n_comments, table.num_rows if len(names) > len(RUN_FIELDS) else 0)
+    n_comments = sum(bool(line.strip()) for line in lines[:place])
+    n_ids = compute.sum(compute.starts_with(table["query_id"], "#")).as_py()
+    _note_left_out(path, n_comments, table.num_rows if len(names) > len(RUN_FIELDS) else 0, n_ids)
     return table
-
-
-def _has_comment(query_ids: Any) -> bool:
-    """Whether a line that has as many fields as the others starts with #."""
-    from pyarrow import compute
-
-    return bool(compute.any(compute.starts_with(query_ids, "#")).as_py())
 
 
 def _source(path: str | Path) -> tuple[bytes, Any]:
@@ -250,20 +267,21 @@ def _codes_of_stretches(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
 
 
 def _lines(path: str | Path, width_of: Callable[[Sequence[str]], int]) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and fields of each line that is not a comment, and at the end note what was left out.
+    """Yield number and fields of each line from the first row on, and at the end note what was left out.
 
-    width_of: how many of a line's fields are data; 0 for a comment.
+    width_of: as `_first_row` takes it.
     """
-    n_comments = n_longer = n_ids = 0
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    n_longer = n_ids = 0
+    lines = read_text(path).split("\n")
+    first = _first_row(lines, width_of)
+    for number, line in enumerate(lines[first:], start=first + 1):
         fields = line.split()
         width = width_of(fields)
-        if fields and fields[0].startswith("#") and (fields[0] == "#" or not width):
-            n_comments += 1
-        elif fields:
+        if fields:
             n_ids += fields[0].startswith("#")
             n_longer += 0 < width < len(fields)
             yield number, fields[: width or None]
+    n_comments = sum(bool(line.strip()) for line in lines[:first])
     _note_left_out(path, n_comments, n_longer, n_ids)
 
 
