@@ -20,6 +20,7 @@ from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import designed
 from fire_toolkit.cli.unusable import POLICIES as UNUSABLE
 from fire_toolkit.cli.unusable import files_of, refuse_sampled, unusable_among
+from fire_toolkit.formats.releases import refuse_corrected
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.paper_tables.methods import words_of_errors
 from fire_toolkit.qrels import (
@@ -81,6 +82,7 @@ def augment(
     positive, count at the highest grade of the guideline; under policy override a judged one has its label's.
     """
     file = given.out("augmented/qrels.txt")
+    refuse_corrected(given.needed("qrels"))
     original = given.original_as_read
     found = unusable_among(given, original, str(setting_or_default(unusable, "augment", "unusable")))
     given.unusable = found  # not those that an earlier `augment` wrote

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _USUAL = {
     "QUERIES": ("queries.tsv", "queries.csv"),
-    "QRELS": ("qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
+    "QRELS": ("qrels.original.txt", "qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
 }
 _MEANING = {
     "QUERIES": "your queries, CSV or TSV with query_id and text",

@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.machine import words_of_machine
-from fire_toolkit.workspace.manifests import MANIFEST, manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import MANIFEST, manifest_path, read_manifest, writer_of
 
 STAGE = "release"
 # What a release written here is as a collection: BEIR's files.
 _COLLECTION = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
 _QRELS = ("qrels.txt", "qrels/test.tsv", "qrels.json")
+_ORIGINAL = "qrels.original.txt"
 
 
 def is_release(folder: Path) -> bool:
@@ -71,6 +72,21 @@ def qrels_file(folder: Path) -> Path:
     if found is None:
         raise FormatError(f"{folder}: a folder without {', '.join(_QRELS)}; expected a release, or a file")
     return found
+
+
+def refuse_corrected(file: Path) -> None:
+    """Raise `UsageError` where a file holds corrected qrels, by a manifest: a release's, or `augment`'s."""
+    released = next((folder for folder in list(file.parents)[:2] if is_release(folder)), None)
+    if released and file.relative_to(released).as_posix() in _QRELS:
+        raise UsageError(
+            f"{file}: the corrected qrels of a release, expected the original ones: {released / _ORIGINAL}"
+        )
+    writer = writer_of(file) if file.is_file() else None
+    if writer and writer.stage == "augment":
+        raise UsageError(
+            f"{file}: corrected qrels, which `fire-toolkit augment` wrote; expected the original ones, from "
+            f"which it made them ({', '.join(writer.inputs)})"
+        )
 
 
 def judged_file(path: Path) -> Path:

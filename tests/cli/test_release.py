@@ -394,3 +394,21 @@ def test_what_a_command_line_cannot_mean_is_said(workspace: Path) -> None:
     assert "expected a day" in run("release", "--version", "1.0", "--date", "today", code=1).stderr
     assert "no such folder" in run("release", "check", "nowhere", code=1).stderr
     assert "expected a release" in run("release", "diff", "runs", "runs", code=1).stderr
+
+
+def test_what_follows_a_release_names_its_original_qrels_and_augment_takes_no_corrected_ones(
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(released, elsewhere / "releases/1.0")
+    monkeypatch.chdir(elsewhere)
+    said = run("resolve", "releases/1.0/judgments.csv", "--out", "labels").stderr
+    assert "augment --qrels releases/1.0/qrels.original.txt --labels labels/labels.csv" in said
+    options = ["augment", "--labels", "labels", "--out", "again/qrels.txt", "--qrels"]
+    for corrected in ("releases/1.0", "releases/1.0/qrels.txt", "releases/1.0/qrels/test.tsv"):
+        refused = run(*options, corrected, code=1).stderr
+        assert "expected the original ones: releases/1.0/qrels.original.txt" in refused
+    run(*options, "releases/1.0/qrels.original.txt")
+    assert pairs_of(Path("again/qrels.txt")) == CORRECTED
+    refused = run(*options[:4], "third/qrels.txt", "--qrels", "again/qrels.txt", code=1).stderr
+    assert "which `fire-toolkit augment` wrote" in refused and "qrels.original.txt" in refused
