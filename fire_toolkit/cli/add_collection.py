@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import json_option, n_of, say, say_next, say_notes
+from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections import Collection
+from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.runs.axis_ids import ORDER_KEPT
 from fire_toolkit.matching.own_items import COLUMN, RULES
+from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
+from fire_toolkit.workspace.rounds import handed_out, has_campaign
 
 
 @click.command("add-collection")
@@ -62,10 +68,27 @@ def add_collection(given: Given, files: tuple[str, ...], name: str | None, split
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     counts = collection.counts
+    _refuse_while_out(given, folder, parameters)
     given.write(folder, tables, "add-collection", parameters, counts)
     given.summarise(counts, _words(collection))
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
+
+
+def _refuse_while_out(given: Given, folder: Path, parameters: Mapping[str, Any]) -> None:
+    """Raise `UsageError` where another collection would be replaced of which people have tasks."""
+    workspace, at = current_workspace(), folder / MANIFEST
+    if workspace is None or not at.is_file():
+        return
+    named = (workspace.path("collection", name) for name in ("queries", "items", "qrels"))
+    is_own = folder.resolve() in {path.resolve().parent for path in named if path}
+    before = read_manifest(at)
+    is_same = before.inputs == given.hashes and before.parameters == json.loads(json.dumps(parameters))
+    if is_own and not is_same and (has_campaign(workspace.root) or handed_out(workspace.root)):
+        raise UsageError(
+            f"{folder}: tasks of this collection are out, so it is not replaced; make another workspace for "
+            "another collection (`fire-toolkit init`), or name another --out"
+        )
 
 
 _OWN_ITEMS = {

@@ -20,7 +20,6 @@ from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.search import Search
 from fire_toolkit.cli.streams import as_files
-from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
 from fire_toolkit.formats.runs.candidates import KINDS
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS
@@ -277,8 +276,6 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
     run_id = str(result.run["run_id"].iloc[0]) if len(result.run) else ""
     name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"
     out = folder / name
-    if out.exists() and not out.with_name(name + ".manifest.json").exists():
-        raise UsageError(f"{out}: already exists and was not written by add-run; give another --id or --out")
     parameters = {
         "top": request.depth,
         "key": request.key,

@@ -63,6 +63,7 @@ class Inputs:
         self.values = dict(values or {})
         self.hashes: dict[str, str] = {}
         self.used: list[Path] = []
+        self._read: list[Path] = []
         self._began_ns = time.time_ns()
         self.run_hashes: dict[str, str] = {}
         self.approximate: dict[str, str] = {}
@@ -126,6 +127,7 @@ class Inputs:
         if not self.used and context:
             context.call_on_close(self._say_age)
         self.used.append(file)
+        self._read.append(Path.cwd() / path)
         is_own = path == file and path.is_file()
         self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file
@@ -161,6 +163,7 @@ class Inputs:
             self.use(path)
         else:
             named = path if is_address(name) else Path(name)
+            self._read.append(Path.cwd() / named)
             self.hashes[_name_in_manifest(named)] = sha256 or sha256_of(path)
 
     def write(
@@ -175,9 +178,13 @@ class Inputs:
 
         `contents` maps file names to texts, or to tables, which their names make CSV, TSV or (.txt) TREC
         qrels; when `out`'s own name is among them it is a file, else a folder.
+
+        Raises:
+            FireError: a file would overwrite one that was read, or one that this stage did not write.
         """
         from fire_toolkit.workspace.hashes import keep_hashes
         from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
+        from fire_toolkit.workspace.outputs import check_outputs
 
         is_folder = out.name not in contents
         folder = out if is_folder else out.parent
@@ -188,8 +195,10 @@ class Inputs:
         typed = {name: _as_typed(value) for name, value in parameters.items()}
         manifest = Manifest(stage, __version__, typed, self.hashes, counts=dict(counts or {}))
         manifest = replace(manifest, command=_command_of(stage))
+        at = manifest_path(out, is_folder=is_folder)
+        check_outputs([folder / name for name in contents], stage=stage, at=at, inputs=self._read)
         files = {folder / name: _as_text(name, content) for name, content in contents.items()}
-        write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder))
+        write_stage(files, manifest, at=at)
         if workspace := current_workspace():
             of_files = {name: sha256 for name, sha256 in self.hashes.items() if name != STDIN}
             keep_hashes(workspace.root, of_files, began_ns=self._began_ns)

@@ -87,15 +87,13 @@ class ShownMedia:
         return delimited_text(table, delimiter="\t")
 
 
-def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None) -> ShownMedia:
-    """Return the media of the file given, else of the workspace's; it must not be `written` over."""
+def used_media(given: str | None, inputs: Inputs) -> ShownMedia:
+    """Return the media of the file given, else of the workspace's."""
     workspace = current_workspace()
     path = _shown_table() if workspace else None
     if not given and workspace and path is None:
         raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
     file = chosen_path(given, path, "ITEMS")
-    if written and written.resolve() == file.resolve():
-        raise click.UsageError(f"{written} holds the paths, which are needed again; write to another file")
     return _read_media(inputs.use(file))
 
 

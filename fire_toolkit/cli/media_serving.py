@@ -82,7 +82,7 @@ def serve(
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
 
     inputs = Inputs()
-    seen = used_media(items, inputs, written=write_items)
+    seen = used_media(items, inputs)
     pages_from = known_origin(origin)
     if not pages_from:
         raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
@@ -165,7 +165,7 @@ def local_storage(
     from fire_toolkit.media.server import served_files
 
     inputs = Inputs()
-    seen = used_media(items, inputs, written=write_items)
+    seen = used_media(items, inputs)
     base = PurePosixPath(_document_root(document_root))
     folder = media_root(root)
     served = served_files(seen.items, root=folder)

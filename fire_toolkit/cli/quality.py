@@ -20,10 +20,10 @@ from fire_toolkit.campaign.team_page import PagePerson, TeamPage, team_page
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import named_file, setting_or_default
 from fire_toolkit.cli.extending import judgments_now
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.standing import queues_now
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.workspace.config import BY_GUIDELINE
-from fire_toolkit.workspace.manifests import write_files
 
 _PEOPLE = (
     "n_votes",
@@ -106,8 +106,8 @@ def _lengths() -> pd.Series | None:
 
 
 def write_page(look: Look, path: Path, *, reload_s: int = 0) -> None:
-    """Write the team's page as one change."""
-    write_files({path: team_page(_page(look, reload_s)).encode()})
+    """Write the team's page as one change, with its manifest."""
+    Inputs().write(path, {path.name: team_page(_page(look, reload_s))}, "progress", {})
 
 
 def refresh_page(path: Path | None, *, reload_s: int = 0) -> None:

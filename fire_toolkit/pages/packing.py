@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.files import read_bytes
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.desk import Desk, is_address, media_name
-from fire_toolkit.pages.written import page_html
+from fire_toolkit.pages.written import FORM, page_html
 from fire_toolkit.workspace.manifests import write_files
 
 NAME = "judge.html"
@@ -38,10 +39,13 @@ def write_page(
         The page, and the items that are neither files nor addresses: nobody can answer these.
 
     Raises:
-        FireError: the folder cannot be written.
+        FireError: the folder cannot be written, or its judge.html is no such page.
     """
-    pages = desk.pages if guideline.shows_media else ()
-    urls = list(dict.fromkeys(url.partition("#")[0] for page in pages for url in page.urls))
+    page = folder / NAME
+    if page.exists() and FORM.encode() not in read_bytes(page):
+        raise FireError(f"{page}: already exists, and is no page to judge on; choose another --out")
+    shown = desk.pages if guideline.shows_media else ()
+    urls = list(dict.fromkeys(url.partition("#")[0] for each in shown for url in each.urls))
     for url in urls:
         if url in files:
             _place(files[url], folder / "media" / media_name(campaign_key, annotator_id, url))
@@ -53,8 +57,8 @@ def write_page(
         consent=consent,
         here=files,
     )
-    write_files({folder / NAME: html.encode()})
-    return folder / NAME, [url for url in urls if url not in files and not is_address(url)]
+    write_files({page: html.encode()})
+    return page, [url for url in urls if url not in files and not is_address(url)]
 
 
 def _place(source: Path, target: Path) -> None:

@@ -90,8 +90,8 @@ def test_pairs_judged_once_take_a_label_and_every_number_says_so(folder: Path, f
     assert "100.0 (0.0 + 100.0)" in honest.stdout
     assert said in honest.stderr
     assert "C@1: not corrected for errors of votes: 1 label of another pair (pool" in honest.stderr
-    (folder / "unusable.csv").write_text("query_id,label,is_usable,n_votes,n_agree\n2,unusable,False,2,2\n")
-    dropped = (*files, "--pool", "pool", "--validity", "unusable.csv", "--unusable", "drop")
+    (folder / "validity.csv").write_text("query_id,label,is_usable,n_votes,n_agree\n2,unusable,False,2,2\n")
+    dropped = (*files, "--pool", "pool", "--validity", "validity.csv", "--unusable", "drop")
     assert "shared" not in fire("augment", *dropped, "--out", "usable.txt").stderr
     assert {line.split()[0] for line in (folder / "usable.txt").read_text().splitlines()} == {"1"}
 

@@ -149,6 +149,7 @@ def test_score_and_the_report_go_by_the_policy_of_the_augmented_qrels(
 ) -> None:
     root = shutil.copytree(workspace, tmp_path / "study")
     monkeypatch.chdir(root)
+    (root / "augmented/qrels.txt").unlink()
     fire("augment", "--policy", policy)
     plain, honest, shown = _c1_by_command(fire, root)
     assert len(plain) == 5
@@ -165,6 +166,8 @@ def test_labels_of_pairs_judged_once_count_in_the_report(
         docs = list(dict.fromkeys(row["doc_id"] for row in csv.DictReader(stream)))
     links = "".join(f"{a},{b},1.0\n" for a, b in zip(docs[::2], docs[1::2], strict=False))
     (root / "alike.csv").write_text("doc_id,other_id,similarity\n" + links)
+    for made in ("pool/pool.csv", "pool/pool_sources.csv", "augmented/qrels.txt"):
+        (root / made).unlink()
     for known in ("judgments", "labels"):  # pairs that were judged are always asked
         (root / known).rename(tmp_path / known)
     fire("pool", "--judge-once", "alike.csv")

@@ -68,11 +68,11 @@ def test_ids_with_a_hash_stay_ids_and_are_said(tmp_path: Path, separator: str) -
 
 @pytest.mark.parametrize("separator", [" ", "  "])
 def test_a_comment_below_the_first_row_is_refused_with_its_line(tmp_path: Path, separator: str) -> None:
-    (tmp_path / "q.txt").write_text(f"q1 0 a 1\n# the rest\nq2 0 a 1\n".replace(" ", separator))
-    with pytest.raises(FormatError, match="q.txt:2: 3 fields, expected 4 as on the first line"):
+    (tmp_path / "q.txt").write_text("q1 0 a 1\n# the rest\nq2 0 a 1\n".replace(" ", separator))
+    with pytest.raises(FormatError, match=r"q\.txt:2: 3 fields, expected 4 as on the first line"):
         read_qrels(tmp_path / "q.txt")
     (tmp_path / "a.run").write_text(PLAIN.replace("q2", "# the rest\nq2", 1).replace(" ", separator))
-    with pytest.raises(FormatError, match="a.run:3: 3 fields, expected 6"):
+    with pytest.raises(FormatError, match=r"a\.run:3: 3 fields, expected 6"):
         read_run(tmp_path / "a.run")
 
 

@@ -141,20 +141,17 @@ def _check_quotes(lines: Sequence[str], width: int, where: str) -> None:
 
     width: the number of columns; 0 where it is not known.
     """
-    row = "".join(lines)
+    row, n_lines = "".join(lines), len(lines)
     if not _QUOTED_ROW.fullmatch(row):
         raise FormatError(
             f'{where}: a quote that fits neither CSV quoting ("a ""stop"" sign") nor plain text, in which no '
             "field of the file begins with a quote; save the file again with quotes as in CSV"
         )
-    if (
-        len(lines) > 1
-        and not _ALL_QUOTED.fullmatch(row)
-        and all(line.count("\t") + 1 == width for line in lines)
-    ):
+    are_rows = n_lines > 1 and all(line.count("\t") + 1 == width for line in lines)
+    if are_rows and not _ALL_QUOTED.fullmatch(row):
         raise FormatError(
-            f"{where}: one row with a quoted field of {len(lines)} lines, or {len(lines)} rows in which quotes "
-            "are plain text; quote all fields, or remove the quotes"
+            f"{where}: one row with a quoted field of {n_lines} lines, or {n_lines} rows in which quotes are "
+            "plain text; quote all fields, or remove the quotes"
         )
 
 
@@ -166,8 +163,8 @@ def _note_needless_quotes(raw: bytes, path: str | Path) -> None:
     if found := _NEEDLESS.search(raw):
         line = raw.count(b"\n", 0, found.start(1)) + 1
         shown = found[1].decode(errors="replace")[:60]
-        text = f"{path}:{line}: the quotes of {shown} are taken off, as in CSV; if they belong to the text, write "
-        warnings.warn(f'{text}"""…"""', FileNote, stacklevel=3)
+        words = f"{path}:{line}: the quotes of {shown} are taken off, as in CSV; to keep them, write "
+        warnings.warn(f'{words}"""…"""', FileNote, stacklevel=3)
 
 
 def check_header(header: Sequence[str], required: Sequence[str], path: str | Path) -> None:
@@ -191,7 +188,7 @@ def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") 
 def delimited_bytes(
     table: pd.DataFrame, *, delimiter: str = ",", nan: str = "", with_header: bool = True
 ) -> bytes:
-    """Return `table` as CSV (or TSV) in UTF-8 with a header line (by default) and `\\n` line ends.
+    r"""Return `table` as CSV (or TSV) in UTF-8 with a header line (by default) and `\n` line ends.
 
     Floats are written with the fewest digits that read back equal; a missing value is an empty
     field, NaN in a float column is `nan`. A field with a delimiter, a quote or a line end is quoted; where

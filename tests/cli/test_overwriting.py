@@ -1,0 +1,211 @@
+"""A command replaces what it wrote itself, and nothing else: no input, no file of anybody's own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import Result
+
+import fire_toolkit.cli
+
+Fire = Callable[..., Result]
+RUNS = ("clip.run", "ssb.run")
+QRELS = ("--qrels", "qrels.txt")
+OWN = b"my own work\n"
+CAPTIONS = "query_id,text,doc_id\n1,a cat,a\n2,a dog,b\n3,a cow,c\n4,a hen,007\n5,a pig,NA\n"
+
+# Words of a command, its place for results, and a file that it writes there.
+CASES = {
+    "add-collection": (("add-collection", "captions.csv"), "out", "queries.tsv"),
+    "add-run": (("add-run", "ssb.run"), "out", "ssb.parquet"),
+    "audit": (("audit", "--queries", "queries.tsv", *QRELS), "out", "findings.csv"),
+    "pool": (("pool", *RUNS), "out", "pool.csv"),
+    "tasks": (("tasks", "pool", "--queries", "queries.tsv"), "t.json", "t.overlap.json"),
+    "import": (("import", "export.json"), "j.csv", "dropped.csv"),
+    "resolve": (("resolve", "judgments.csv"), "out", "disputes.csv"),
+    "augment": (("augment", *QRELS, "--labels", "labels"), "a.txt", "changes.csv"),
+    "score": (("score", *RUNS, *QRELS, "-m", "C@1"), "s.csv", "s.csv"),
+    "compare": (("compare", *RUNS), "c.csv", "c.csv"),
+    "difference": (("difference", *RUNS, *QRELS, "-m", "C@1", "--resamples", "9"), "d.csv", "d.csv"),
+    "coverage": (("coverage", *RUNS, *QRELS, "--augmented", "augmented.txt"), "c.csv", "c.csv"),
+    "machine import": (("machine", "import", "machine.csv"), "m.csv", "m.csv"),
+    "plan": (("plan", "--draw-pilot", "2", *RUNS, *QRELS), "out", "pool.csv"),
+}
+
+
+@pytest.fixture
+def ready(fire: Fire, folder: Path) -> Fire:
+    """The commands, where the earlier steps of each are done."""
+    fire("pool", *RUNS, "--out", "pool")
+    fire("resolve", "judgments.csv", "--out", "labels")
+    fire("augment", *QRELS, "--labels", "labels", "--out", "augmented.txt")
+    (folder / "captions.csv").write_text(CAPTIONS)
+    (folder / "machine.csv").write_text("judge_id,query_id,doc_id,score\nj,1,a,.5\n")
+    annotation = {
+        "id": 1, "completed_by": 1, "created_at": "2026-01-01T00:00:00Z",
+        "result": [{"from_name": "relevance", "type": "choices", "value": {"choices": ["relevant"]}}],
+    }  # fmt: skip
+    task = {"id": 1, "data": {"query_id": "1", "doc_id": "a"}, "annotations": [annotation]}
+    (folder / "export.json").write_text(json.dumps([task]))
+    return fire
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_of_somebodys_own_is_not_overwritten_and_a_second_run_replaces_the_first(
+    ready: Fire, folder: Path, name: str
+) -> None:
+    words, place, written = CASES[name]
+    there = folder / place
+    own = there / written if not there.suffix else folder / written
+    own.parent.mkdir(exist_ok=True)
+    own.write_bytes(OWN)
+    before = files_of(folder)
+    said = ready(*words, "--out", place, code=1).stderr
+    assert f"`fire-toolkit {words[0]}" in said
+    assert "did not write it; choose another --out, or move the file away" in said
+    assert files_of(folder) == before
+    own.unlink()
+    ready(*words, "--out", place)
+    after = files_of(folder)
+    assert own.read_bytes() != OWN
+    ready(*words, "--out", place)
+    assert files_of(folder) == after
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("score", *RUNS, *QRELS, "-m", "C@1", "--out", "ssb.run"),
+        ("augment", *QRELS, "--labels", "labels", "--out", "qrels.txt"),
+        ("augment", "--qrels", "./qrels.txt", "--labels", "labels", "--out", "link.txt"),
+        ("compare", *RUNS, "--out", "clip.run"),
+        ("import", "export.json", "--out", "export.json"),
+        ("add-collection", "queries.tsv", "qrels.txt", "--out", "."),
+        ("score", *RUNS, *QRELS, "-m", "C@1", "--curves", "clip.run"),
+    ],
+)
+def test_an_input_is_not_overwritten(ready: Fire, folder: Path, words: tuple[str, ...]) -> None:
+    (folder / "link.txt").symlink_to(folder / "qrels.txt")
+    before = files_of(folder)
+    assert "reads this file and would overwrite it; choose another --out" in ready(*words, code=1).stderr
+    assert files_of(folder) == before
+
+
+def test_a_command_does_not_take_the_folder_of_another(ready: Fire, folder: Path) -> None:
+    ready("add-collection", "captions.csv", "--out", "collection")
+    before = files_of(folder)
+    said = ready("pool", *RUNS, "--out", "collection", code=1).stderr
+    assert "collection/manifest.json: `fire-toolkit add-collection` wrote here (items.tsv" in said
+    ready("score", *RUNS, *QRELS, "-m", "C@1", "--out", "labels/labels.csv", code=1)
+    assert files_of(folder) == before
+
+
+def test_what_was_edited_by_hand_is_made_again_as_its_refusal_says(ready: Fire, folder: Path) -> None:
+    right = (folder / "labels/labels.csv").read_bytes()
+    (folder / "labels/labels.csv").write_bytes(right + b"\n")
+    words = ("augment", *QRELS, "--labels", "labels", "--out", "a.txt")
+    assert "run that again" in ready(*words, code=1).stderr
+    ready("resolve", "judgments.csv", "--out", "labels")
+    assert (folder / "labels/labels.csv").read_bytes() == right
+
+
+def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folder: Path) -> None:
+    ready("init")
+    first = ("add-collection", "captions.csv")
+    ready(*first)
+    other = folder / "other.csv"
+    other.write_text("query_id,text,doc_id\n9,a cow,z\n")
+    ready("add-collection", other)
+    ready(*first)  # nothing was handed out: the collection may change
+    shutil.move(folder / "clip.run", folder / "runs/clip.run")
+    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*.run"]\n')
+    ready("pool")
+    ready("tasks")
+    before = files_of(folder)
+    said = ready("add-collection", other, code=1).stderr
+    assert "collection: tasks of this collection are out, so it is not replaced" in said
+    assert files_of(folder) == before
+    ready(*first)  # the same collection is no other one
+    ready("add-collection", other, "--out", "elsewhere")
+
+
+def test_own_queries_and_qrels_of_a_workspace_are_not_overwritten(ready: Fire, folder: Path) -> None:
+    ready("init")
+    shutil.copy(folder / "queries.tsv", folder / "collection/queries.tsv")
+    before = files_of(folder)
+    said = ready("add-collection", "captions.csv", code=1).stderr
+    assert "collection/queries.tsv: already exists" in said
+    assert files_of(folder) == before
+
+
+# What writes files without a manifest, and why that overwrites nothing of anybody's own.
+WRITE_BY_THEMSELVES = {
+    "demo.py": "in its own folder, by the mark there",
+    "demo_live.py": "in its own folder, by the mark there",
+    "demo_world.py": "in its own folder, by the mark there",
+    "designs.py": "the campaign's own record",
+    "gallery_making.py": "replaces its own folder alone",
+    "guideline.py": "refuses a folder that is there",
+    "init.py": "refuses a fire.toml that is there",
+    "inputs.py": "the one rule",
+    "release_making.py": "refuses a folder that is there",
+}
+
+
+def test_commands_write_where_the_rule_is() -> None:
+    modules = Path(fire_toolkit.cli.__file__).parent.glob("*.py")
+    writers = {
+        path.name for path in modules if re.search(r"\bwrite_(files|stage|folder)\(", path.read_text())
+    }
+    assert writers == set(WRITE_BY_THEMSELVES)
+
+
+def test_captions_with_quotes_reach_annotators_as_pandas_wrote_them(fire: Fire, folder: Path) -> None:
+    captions = ['a man holds a "stop" sign', '"hello"', "plain"]
+    rows = {"query_id": ["1", "2", "3"], "text": captions, "doc_id": ["a", "b", "c"]}
+    pd.DataFrame(rows).to_csv("captions.tsv", sep="\t", index=False)
+    with Path("by_csv.tsv").open("w", newline="") as stream:
+        csv.writer(stream, delimiter="\t").writerows([list(rows), *zip(*rows.values(), strict=True)])
+    (folder / "pool.csv").write_text("query_id,doc_id\n1,a\n2,b\n3,c\n")
+    for file in ("captions.tsv", "by_csv.tsv"):
+        fire("add-collection", file, "--out", f"from_{file}")
+        fire("tasks", "pool.csv", "--queries", f"from_{file}/queries.tsv", "--out", f"{file}.json")
+        tasks = json.loads(Path(f"{file}.json").read_text())
+        assert {task["data"]["caption"] for task in tasks} == set(captions)
+
+
+def test_a_query_whose_id_begins_with_a_hash_keeps_its_score(fire: Fire, folder: Path) -> None:
+    (folder / "h.run").write_text("#1 Q0 a 1 9 h\n# Q0 b 1 8 h\n#1 Q0 b 2 8 h\n")
+    (folder / "h.txt").write_text("#1 0 a 1\n# 0 b 1\n")
+    (folder / "j.csv").write_text("query_id,doc_id,annotator_id,label\n#1,b,ann,relevant\n")
+    fire("resolve", "j.csv", "--out", "labels")
+    fire("augment", "--qrels", "h.txt", "--labels", "labels", "--out", "h.augmented.txt")
+    words = (
+        "h.run",
+        "--qrels",
+        "h.txt",
+        "--augmented",
+        "h.augmented.txt",
+        "-m",
+        "C@1",
+        "--per-query",
+        "--out",
+        "s.csv",
+    )
+    fire("score", *words)
+    rows = list(csv.DictReader((folder / "s.csv").read_text().splitlines()))
+    assert {(row["query_id"], row["qrels"], row["value"]) for row in rows} >= {
+        (query, qrels, "1.0") for query in ("#1", "#") for qrels in ("original", "augmented")
+    }
+    assert (folder / "h.augmented.txt").read_text() == "# 0 b 1\n#1 0 a 1\n#1 0 b 1\n"
