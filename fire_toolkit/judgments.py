@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
@@ -74,6 +74,17 @@ def utc_time(text: str) -> str | None:
     except (ValueError, OverflowError):
         return None
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def just_after(moment: str) -> str:
+    """Return the time a microsecond after a time in this toolkit's form.
+
+    Examples:
+        >>> just_after("2026-03-28T23:59:59.999999Z")
+        '2026-03-29T00:00:00.000000Z'
+    """
+    later = datetime.fromisoformat(moment) + timedelta(microseconds=1)
+    return later.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def describe_bad_time(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,8 @@ from fire_toolkit.campaign.ledger import (
 )
 from fire_toolkit.campaign.ledger_rows import with_states
 from fire_toolkit.campaign.page_json import whole_key
+from fire_toolkit.judgments import just_after, utc_time
+from fire_toolkit.words import n_of
 
 TaskKey = tuple[str, str]
 
@@ -46,10 +49,22 @@ class LedgerIndex:
     """A ledger that is being written. What is there is read once, when it is first asked for.
 
     Answers wait until there are many, or until `write`. What they say is read only where it is asked for.
+
+    Args:
+        folder: the ledger.
+        shows_now: the answers are what their source shows now, so that one with an earlier time than its
+            last version was changed after a clock was set back, and counts.
+        clock: gives the time of reading.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
+    ) -> None:
         self._folder = folder
+        self._shows_now = shows_now
+        self._clock = clock
+        self._n_earlier = 0
+        self._behind: tuple[str, str] | None = None
         self._waiting: list[dict[str, str]] = []
         self._n_asked = 0
         self._added: list[pd.DataFrame] = []  # rows that are not yet among those that were read
@@ -57,6 +72,39 @@ class LedgerIndex:
         self._changed: dict[str, State] = {}
         self._times: dict[str, dict[str, list[str]]] = {}
         self.counts = dict.fromkeys(STATES, 0)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of clocks."""
+        found = []
+        if self._behind:
+            now, last = self._behind
+            found.append(
+                f"this clock says {now}, and the ledger was last read into at {last}: it is behind, or was "
+                "ahead then; what is read now counts as later"
+            )
+        if self._n_earlier:
+            counts = (
+                "the clock of their source was set back; as it shows them now, they count"
+                if self._shows_now
+                else "the later versions count; if a clock was wrong, correct these answers once more"
+            )
+            were = n_of(self._n_earlier, "answer")
+            found.append(f"{were} changed at a time before the version in the ledger: {counts}")
+        return found
+
+    def now(self) -> str:
+        """Return the time of reading, which is after every earlier one whatever the clock says."""
+        now = (self._clock or time_now)()
+        if now <= self._last_seen:
+            self._behind = self._behind or (now, self._last_seen)
+            now = just_after(self._last_seen)
+        self._last_seen = now
+        return now
+
+    @cached_property
+    def _last_seen(self) -> str:
+        return str(self._read["seen_at"].max()) if len(self._read) else ""
 
     @cached_property
     def _read(self) -> pd.DataFrame:
@@ -116,7 +164,21 @@ class LedgerIndex:
         """Write what waits, durably."""
         rows, self._waiting = self._waiting, []
         if rows:
-            self.append(with_states(rows, self._known_states({row["annotation"] for row in rows})))
+            known = self._known_states({row["annotation"] for row in rows})
+            rows = [self._in_sequence(row, known.get(row["annotation"], ("", ""))[0]) for row in rows]
+            self.append(with_states(rows, known))
+
+    def _in_sequence(self, row: dict[str, str], last: str) -> dict[str, str]:
+        """Return a row with a time after that of its last version, where its source shows it now."""
+        if row["updated_at"] >= last or self.has_version(row):
+            return row
+        is_kept = (
+            utc_time(str(json.loads(self.answers[row["annotation"]]).get("updated_at"))) == row["updated_at"]
+        )
+        if is_kept:  # under the time that it was given then
+            return {**row, "updated_at": last}
+        self._n_earlier += 1
+        return {**row, "updated_at": just_after(last)} if self._shows_now else row
 
     def append(self, rows: Ledger) -> None:
         """Write rows, durably, as far as the ledger does not have them."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
-from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
+from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import LEDGER_FOLDER
 from fire_toolkit.cli.common import current_workspace, relative_path, together
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
@@ -113,10 +113,8 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
     added = _add(workspace.root, files, labels, known, source=_source(asked))
-    notes = _notes(understood, files, known)
-    derive_judgments(
-        workspace.root, replace(added, notes=tuple(notes)), stage="import", as_json=given.as_json
-    )
+    notes = (*_notes(understood, files, known), *added.notes)
+    derive_judgments(workspace.root, replace(added, notes=notes), stage="import", as_json=given.as_json)
 
 
 def _source(asked: Elsewhere) -> str:
@@ -221,10 +219,10 @@ def _add(
         return pseudonym_of(worker, key=key, source=source)
 
     for file in files:
-        rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=time_now())
+        rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=index.now())
         index.add_answers(new_rows(rows, index))
         index.write()
-    return fetched(index.counts, n_projects=len(files))
+    return fetched(index.counts, n_projects=len(files), notes=index.notes)
 
 
 def _take_earlier_exports(root: Path) -> None:

@@ -6,7 +6,6 @@ import hmac
 import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime, timedelta
 from itertools import groupby
 from operator import and_
 from pathlib import Path
@@ -21,6 +20,7 @@ from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.found import BY_FILE, SKIP, WHERE, Found, FoundFile
 from fire_toolkit.elsewhere.labels import LabelMap
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
+from fire_toolkit.judgments import just_after
 
 Row = dict[str, str]
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
@@ -143,9 +143,10 @@ def _is_new(row: Row, index: LedgerIndex) -> bool:
 def _as_version(row: Row, index: LedgerIndex) -> Row:
     """Return the row with a time that no other version of its answer has."""
     latest = index.latest(row["annotation"])
-    if latest is None or row["updated_at"][:_MILLISECONDS] != latest[0][:_MILLISECONDS]:
+    own, last = row["updated_at"][:_MILLISECONDS], latest[0][:_MILLISECONDS] if latest else ""
+    is_untimed = row["updated_at"] == row["seen_at"]
+    if latest is None or own > last or (own < last and not is_untimed):
         return row
-    moment = datetime.fromisoformat(latest[0]) + timedelta(microseconds=1)
-    later = moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    later = just_after(latest[0])
     content = json.loads(row["answer"]) | {"updated_at": later}
     return {**row, "updated_at": later, "answer": answer_text(content)}

@@ -10,7 +10,7 @@ from typing import Any
 from fire_toolkit.campaign.answers import parse_export, round_of
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
+from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, says_the_same
 from fire_toolkit.campaign.moves import batches_of
 from fire_toolkit.campaign.page_json import split_pages
@@ -133,7 +133,7 @@ class Folder:
             index.add_answers(rows)
             index.write()
             report(len(rows))
-        return fetched(index.counts, n_projects=len(self._exports))
+        return fetched(index.counts, n_projects=len(self._exports), notes=index.notes)
 
     def retire(self, names: Iterable[str]) -> None:
         """Note that annotators get no further files."""
@@ -153,7 +153,7 @@ class Folder:
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
     def _rows(self, path: Path, queues: Queues, index: LedgerIndex) -> list[Row]:
-        text, seen_at = read_text(path), time_now()
+        text, seen_at = read_text(path), index.now()
         if text.lstrip()[:1] in ("[", "{"):
             rows = with_owners(self._export_rows(text, path, seen_at), queues, path, known=self._names)
             return [_with_round(row) for row in rows if not index.has_version(row)]

@@ -66,13 +66,13 @@ def pull_answers(
     listed = api.projects(with_counts=True)
     projects = _checked_projects(listed, campaign)
     source = _known_source(projects, marks) or api.identity()
-    index = LedgerIndex(folder)
+    index = LedgerIndex(folder, shows_now=True, clock=now)
     kept = dict(marks)
 
     def read(project: _Project, since: str) -> None:
-        origin = Origin(source, str(project.number), project.queue, now(), names)
+        origin = Origin(source, str(project.number), project.queue, index.now(), names)
         key = f"{source}{project.key}"
-        newest = _pull_project(api, project, origin, index, since=since, report=report)
+        newest = min(_pull_project(api, project, origin, index, since=since, report=report), now())
         kept.update({key: newest} if newest else {}, **{f"{key}{QUEUE}": project.queue})
         kept.update({f"{key}{PART}": str(project.part)} if project.part > 1 else {})
         kept.update({} if project.n_tasks is None else {f"{key}{TASKS}": str(project.n_tasks)})
@@ -95,7 +95,7 @@ def pull_answers(
         kept[f"{source}{project.key}{MORE}"] = str(max(n_more, 0))
     vanished = find_vanished(listed, campaign, index, kept, source)
     if accepts_loss:
-        _record_loss(vanished, index, source, kept, now())
+        _record_loss(vanished, index, source, kept, index.now())
         vanished = []
     if is_full or (times and not any(times.values())):
         kept[FULL] = now()
@@ -103,7 +103,7 @@ def pull_answers(
     kept[VANISHED] = " ".join(notes)
     if kept != dict(marks):
         keep(kept)
-    return fetched(index.counts, n_projects=len(projects), marks=kept, notes=notes)
+    return fetched(index.counts, n_projects=len(projects), marks=kept, notes=[*notes, *index.notes])
 
 
 @dataclass(frozen=True)

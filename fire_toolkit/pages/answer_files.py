@@ -58,7 +58,7 @@ def take_files(
                 f"{path}: {n_unknown} answers left out: their captions have changed since the page was "
                 "written, or their round is not in this workspace"
             )
-    return fetched(index.counts, n_projects=len(paths), notes=notes)
+    return fetched(index.counts, n_projects=len(paths), notes=[*notes, *index.notes])
 
 
 def _records(

@@ -14,6 +14,7 @@ from fire_toolkit.campaign.ledger_rows import answer_text, gone_rows, with_state
 from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE, Guideline
+from fire_toolkit.judgments import just_after
 from fire_toolkit.workspace.journal import Record
 
 ANSWER, UNDO, CONSENT = "answer", "undo", "consent"
@@ -89,6 +90,7 @@ def undone_rows(records: Iterable[Record], campaign_key: str) -> Iterator[Ledger
 
 def fold_records(records: Sequence[Record], campaign_key: str, index: LedgerIndex) -> int:
     """Add the answers of records to a ledger, and what was taken back; return how many it did not have."""
+    records = in_sequence(records)
     rows = [row for row in answer_rows(records, campaign_key) if not index.has_version(row)]
     index.add_answers(rows)
     index.write()
@@ -96,6 +98,20 @@ def fold_records(records: Sequence[Record], campaign_key: str, index: LedgerInde
     if gone:
         index.append(Ledger(pd.concat(gone, ignore_index=True)))
     return len(rows)
+
+
+def in_sequence(records: Iterable[Record]) -> list[Record]:
+    """Return records whose times go on with their order, question by question, whatever the clock said."""
+    last: dict[tuple[str, Asked], str] = {}
+    found = []
+    for record in records:
+        if record["kind"] in (ANSWER, UNDO):
+            asked = (record["annotator"], (record["round"], record["pair"]))
+            before = last.get(asked, "")
+            last[asked] = record["at"] if record["at"] > before else just_after(before)
+            record = {**record, "at": last[asked]}
+        found.append(record)
+    return found
 
 
 def _row(record: Record, campaign_key: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ class OwnPage:
         records = read_journal(journal_file(self._root))
         index = LedgerIndex(folder)
         report(fold_records(records, campaign.key, index))
-        return fetched(index.counts, n_projects=1)
+        return fetched(index.counts, n_projects=1, notes=index.notes)
 
     def retire(self, names: Iterable[str]) -> None:
         """End annotators' links; what they answered stays theirs."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from fire_toolkit.campaign.ledger_index import time_now
 from fire_toolkit.campaign.ledger_rows import with_states
 from fire_toolkit.campaign.records import (
     BY_PAGE,
@@ -23,6 +23,7 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.judgments import just_after
 from fire_toolkit.pages.answers import (
     ANSWER,
     CONSENT,
@@ -316,7 +317,5 @@ def _sha256(text: str) -> str:
 
 def _time_after(before: str) -> str:
     """Return the time now as the ledger writes it, after `before` in any case: it is a version's name."""
-    now = datetime.now(UTC)
-    if before:
-        now = max(now, datetime.fromisoformat(before) + timedelta(microseconds=1))
-    return now.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    now = time_now()
+    return now if now > before else just_after(before)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
+from fire_toolkit.campaign import ledger_index
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.tasks import split_pair_id
 
@@ -232,6 +233,57 @@ def test_late_and_changed_answers_count_by_the_ledgers_rules(fire: Fire, hand: P
     latest = {row["query_id"]: row for row in judgments(hand) if row["annotator_id"] == "A02"}
     pair = newer[0]["data"]["pair_id"]
     assert latest[split_pair_id(pair)[0]]["label"] == "ambiguous"
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_corrected_label_wins_whatever_the_clock_says(
+    fire: Fire, hand: Path, monkeypatch: pytest.MonkeyPatch, renamed: bool
+) -> None:
+    """The clock was two hours ahead when the first file was read."""
+    clock = ["2026-11-01T12:00:00.000000Z"]
+    monkeypatch.setattr(ledger_index, "time_now", lambda: clock[0])
+    path = fill_in(hand, "A03", n=2)
+    assert "clock" not in fire("import").stderr
+    clock[0] = "2026-11-01T10:00:00.000000Z"
+    path = fill_in(hand, "A03", n=2, flip=1)
+    if renamed:
+        path.rename(path.with_name("corrected.A03.csv"))
+    said = fire("import").stderr
+    assert (
+        "this clock says 2026-11-01T10:00:00.000000Z, and the ledger was last read into at "
+        "2026-11-01T12:00:00.000000Z: it is behind, or was ahead then; what is read now counts as later"
+    ) in said
+    sheet = {
+        key_of(row): row["label"] for row in rows(next((hand / "exports").glob("*.A03.csv"))) if row["label"]
+    }
+    now = {row["query_id"]: row["label"] for row in judgments(hand)}
+    assert now == {split_pair_id(pair)[0]: label for pair, label in sheet.items()}
+    clock[0] = "2026-11-01T11:00:00.000000Z"
+    assert bring_in(fire)["edited"] == 0
+    assert {row["query_id"]: row["label"] for row in judgments(hand)} == now
+
+
+def test_answers_of_another_tool_that_have_no_time_are_corrected_whatever_the_clock_says(
+    fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = 12
+    monkeypatch.setattr(ledger_index, "time_now", lambda: f"2026-11-01T{hour}:00:00.000000Z")
+    fire("init")
+    words = ("import", "a.csv", "--columns", "annotator=who,query=q,doc=d,label=l")
+    for said, hour in (("relevant", 12), ("irrelevant", 10)):  # noqa: B007 (the clock reads it)
+        (folder / "a.csv").write_text(f"who,q,d,l\nann,1,a,{said}\n")
+        told = fire(*words).stderr
+        assert [row["label"] for row in judgments(folder)] == [said]
+    assert "this clock says 2026-11-01T10:00:00.000000Z" in told
+
+
+def test_an_export_with_an_earlier_change_than_the_ledgers_is_named(fire: Fire, hand: Path) -> None:
+    path = export(hand, "A02", "A02.json")
+    fire("import")
+    tasks = json.loads(path.read_text())
+    tasks[0]["annotations"][0]["updated_at"] = "2026-10-01T10:00:00Z"
+    path.write_text(json.dumps(tasks))
+    assert "1 answer changed at a time before the version in the ledger" in fire("import").stderr
 
 
 _KILLED = """

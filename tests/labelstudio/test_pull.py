@@ -193,6 +193,44 @@ def test_an_edit_is_a_version_of_its_own_and_the_earlier_one_is_dropped_as_edite
     ]
 
 
+@pytest.mark.parametrize("is_full", [False, True])
+def test_an_edit_after_the_servers_clock_was_set_back_counts(site: Site, is_full: bool) -> None:
+    server = pushed_server()
+    site._now = lambda: "2026-11-20T12:01:00.000000Z"
+    server._ticks += 20 * 24 * 3600
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server._ticks -= 20 * 24 * 3600 - 60
+    server.edit(answer, 2, "irrelevant")
+    found = site.pull(server, is_full=is_full)
+    assert counts(found) == (0, 1, 0, 0)
+    assert any("1 answer changed at a time before the version in the ledger" in note for note in found.notes)
+    assert site.derived().judgments["label"].tolist() == ["irrelevant"]
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)  # known again
+    server.edit(answer, 2, "ambiguous")
+    site.pull(server, is_full=True)
+    assert site.derived().judgments["label"].tolist() == ["ambiguous"]
+    server.delete_annotation(answer)
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 1, 0)
+    assert site.derived().judgments.empty
+
+
+def test_an_answer_that_is_back_counts_whatever_this_clock_says(site: Site) -> None:
+    server = pushed_server()
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    kept = dict(server.annotations[answer])
+    server.delete_annotation(answer)
+    site._now = lambda: "2027-01-01T00:00:00.000000Z"
+    site.pull(server)
+    server.annotations[answer] = kept
+    site._now = lambda: "2026-12-01T00:00:00.000000Z"
+    found = site.pull(server, is_full=True)
+    assert counts(found) == (0, 0, 0, 1)
+    assert "this clock says 2026-12-01T00:00:00.000000Z" in found.notes[0]
+    assert len(site.derived().judgments) == 1
+
+
 def test_a_deleted_answer_is_recorded_by_the_next_pull(site: Site) -> None:
     server = pushed_server()
     answer = server.answer(task_for(server, "ann"), 2)

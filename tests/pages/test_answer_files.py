@@ -97,6 +97,17 @@ def test_every_answer_counts_once_whatever_file_comes_first(root: Path, page: di
     assert len(read_ledger(root / "ledger")) == 10
 
 
+def test_a_browsers_clock_that_was_set_back_eats_no_correction(root: Path, page: dict[str, Any]) -> None:
+    task = tasks_of(page)[0]
+    records = [answer(30, task), undo(20, task), answer(10, task, "irrelevant")]
+    save(root / "exports" / "one.jsonl", page["head"], records[:1])
+    run("import")
+    save(root / "exports" / "one.jsonl", page["head"], records)
+    run("import")
+    assert list(given(root).values()) == ["irrelevant"]
+    assert "0 new, 0 edited, 0 deleted, 0 restored" in run("import").stderr
+
+
 def test_files_of_two_people_and_the_journal_are_one_campaign(root: Path, page: dict[str, Any]) -> None:
     for name in ("A01", "A02"):
         content = content_of(root, name)
