@@ -119,8 +119,10 @@ def _rows(text: str, delimiter: str, path: str | Path) -> Iterator[tuple[int, li
     lines = [found[0] for found in _LINE.finditer(text)]
     is_tsv = delimiter == "\t"
     is_plain = is_tsv and not has_quoted_field(text.encode())
-    quoting = csv.QUOTE_NONE if is_plain else csv.QUOTE_MINIMAL
-    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+    if is_plain:
+        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+    else:
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
     line, width = 1, 0
     try:
         for fields in reader:
