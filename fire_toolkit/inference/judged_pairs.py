@@ -14,6 +14,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints, places_among
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.alike import Cut, find_cut
 from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, judge_stored, list_stored
 from fire_toolkit.measures import (
@@ -36,11 +37,12 @@ def silent(words: str) -> None:
 class JudgedPairs(CodedQrels):
     """What `join_runs` returns: every pair that any of the qrels hold, and where each run has it.
 
-    relevance: the place of each pair; places: run → its join, whose relevances are such places; stratum:
-    None where the original qrels have none.
+    relevance: the place of each pair; places: run → its join, whose relevances are such places; cuts: why
+    runs are cut at their top; stratum: None where the original qrels have none.
     """
 
     places: Mapping[str, JudgedRanking] = field(default_factory=dict)
+    cuts: Mapping[str, Cut] = field(default_factory=dict)
     labelled: list[tuple[Qrels, CodedQrels]] = field(default_factory=list, repr=False)
 
     def label(self, qrels: Qrels) -> CodedQrels:
@@ -56,10 +58,14 @@ class JudgedPairs(CodedQrels):
         if (place < 0).any():
             query_id, doc_id = qrels.loc[place < 0, PAIR].iloc[0]
             raise JoinError(f"qrels: the runs were not joined with query {query_id!r} and doc {doc_id!r}")
-        relevance = np.full(len(self.pairs), ABSENT, dtype=np.int64)
-        relevance[place] = qrels["relevance"].to_numpy(dtype=np.int64)
-        labelling = CodedQrels(self.queries, self.docs, self.pairs, relevance, self.stratum)
-        self.labelled.append((qrels, labelling))
+        return self.keep_label(qrels, place, qrels["relevance"].to_numpy(dtype=np.int64))
+
+    def keep_label(self, table: pd.DataFrame, place: Ints, relevance: Ints) -> CodedQrels:
+        """Return a table's labelling, whose pairs stand at `place`, and keep it."""
+        of_pairs = np.full(len(self.pairs), ABSENT, dtype=np.int64)
+        of_pairs[place] = relevance
+        labelling = CodedQrels(self.queries, self.docs, self.pairs, of_pairs, self.stratum)
+        self.labelled.append((table, labelling))
         return labelling
 
     def within(self, queries: Ints) -> JudgedPairs:
@@ -69,7 +75,7 @@ class JudgedPairs(CodedQrels):
         runs = {run_id: run.of(queries) for run_id, run in self.places.items()}
         places = {run_id: replace(run, relevance=place[run.relevance]) for run_id, run in runs.items()}
         numbers = np.arange(len(part.pairs))
-        return JudgedPairs(part.queries, self.docs, part.pairs, numbers, part.stratum, places)
+        return JudgedPairs(part.queries, self.docs, part.pairs, numbers, part.stratum, places, self.cuts)
 
     def ranking(self, run_id: str, labelling: CodedQrels) -> JudgedRanking:
         """Return a run as the qrels of that labelling judge it; equal to joining the two anew."""
@@ -86,13 +92,16 @@ class JudgedPairs(CodedQrels):
     def note_depths(self, labellings: Iterable[CodedQrels], measures: Sequence[Measure]) -> tuple[str, ...]:
         """Return the note on measures that read deeper than the runs were ranked, if there is one."""
         known = list(labellings)
-        reaches = [Reach.of(run, [self.ranking(run, each) for each in known]) for run in self.places]
+        rankings = {run_id: [self.ranking(run_id, each) for each in known] for run_id in self.places}
+        reaches = [Reach.of(run_id, own, self.cuts.get(run_id)) for run_id, own in rankings.items()]
         note = note_depths(reaches, measures)
         return (note,) if note else ()
 
 
 def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs:
-    """Return runs joined with every pair of `original` and of `others`.
+    """Return runs joined with every pair of `original` and of `others`, all read equally deep.
+
+    Where positives of `others` alone lie in no list of a run, the run is cut at its top, see `find_cut`.
 
     Args:
         runs: Run tables, each of one or more runs; or runs that are read when they are joined, such as
@@ -120,7 +129,18 @@ def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs
     if first.stratum is not None:
         stratum = np.zeros(len(union.pairs), dtype=np.int64)  # what only others hold is a stratum of its own
         stratum[np.searchsorted(union.pairs, first.pairs)] = 1 + first.stratum
-    return JudgedPairs(union.queries, union.docs, union.pairs, union.relevance, stratum, places)
+    joined = JudgedPairs(union.queries, union.docs, union.pairs, union.relevance, stratum, places)
+    labellings = [
+        joined.keep_label(table, np.searchsorted(union.pairs, coded.pairs), coded.relevance)
+        for table, coded in zip((original, *others), (first, *rest), strict=True)
+    ]
+    cuts = {}
+    for run_id, run in joined.places.items() if others else ():
+        rankings = [joined.ranking(run_id, each) for each in labellings] if run.has_gap else []
+        cut = find_cut(rankings, labellings)
+        if cut is not None:
+            places[run_id], cuts[run_id] = run.to_depth(cut.depth), cut
+    return replace(joined, places=places, cuts=cuts)
 
 
 def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:

@@ -92,6 +92,11 @@ class JudgedRanking:
         """Return the size of the universe: the queries of the qrels."""
         return self.n_retrieved.size
 
+    @property
+    def has_gap(self) -> bool:
+        """Return whether docs stand below the top of any ranking."""
+        return bool((self.n_retrieved < self.last_rank).any())
+
     @cached_property
     def n_positives(self) -> Ints:
         """Return |G| of each query."""
@@ -170,6 +175,11 @@ class JudgedRanking:
         if kept.all():
             return self
         return self.take(kept, last_rank=self.n_retrieved)
+
+    def to_depth(self, k: int) -> JudgedRanking:
+        """Return the ranking as if the run had been cut at rank k."""
+        ends = {name: np.minimum(getattr(self, name), k) for name in ("n_retrieved", "last_rank")}
+        return self.take(self.rank <= k, worst_rank=min(self.worst_rank, k + 1), **ends)
 
     def condensed(self) -> JudgedRanking:
         """Return the top's judged docs alone, the others left out and the ranks closed up.

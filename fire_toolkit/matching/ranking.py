@@ -103,16 +103,14 @@ def ranked_lengths(rank: npt.NDArray[Any], start: Ints, stop: Ints) -> Ints:
 def run_depth(n_ranked: Ints, last_rank: Ints) -> int:
     """Return the depth of a run: its longest list or, where positives stand below its top, the top.
 
-    The top is the median of the lists' lengths: a positive right below it makes a list longer by one.
+    The top is the shortest of the lists with positives below it: one right below it makes a list longer.
 
     Args:
         n_ranked: of each list, see `ranked_lengths`; 0 where the run lacks the query.
         last_rank: of each list.
     """
-    if (n_ranked == last_rank).all():
-        return int(n_ranked.max(initial=0))
-    ranked = n_ranked[n_ranked > 0]
-    return int(np.median(ranked)) if ranked.size else 0
+    tops = n_ranked[(n_ranked < last_rank) & (n_ranked > 0)]
+    return int(tops.min()) if tops.size else int(n_ranked.max(initial=0))
 
 
 def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.matching.alike import Cut, find_cut
 from fire_toolkit.matching.blocks import RunBlock, StoredRun, block_of
 from fire_toolkit.matching.coded import CodedQrels, all_pairs, code_run
 from fire_toolkit.matching.judge_matrix import MatrixSource
@@ -58,7 +59,14 @@ def judge_stored(run: StoredRun | MatrixSource, coded: CodedQrels) -> JudgedRank
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    return join_stored(run, [coded])[0].ranking
+    return join_stored(run, [coded]).rankings[0].ranking
+
+
+class JoinedRun(NamedTuple):
+    """A run joined with each of some qrels; cut: why all are cut at the run's top, None where none is."""
+
+    rankings: list[TiedRanking]
+    cut: Cut | None
 
 
 def join_stored(
@@ -67,12 +75,14 @@ def join_stored(
     *,
     with_ties: bool = False,
     doc_order: Sequence[str] | None = None,
-) -> list[TiedRanking]:
+) -> JoinedRun:
     """Return where the docs of each of `qrels`, which have one universe and the same docs, stand in `run`.
+
+    All are read equally deep, see `alike.find_cut`.
 
     Args:
         run: its blocks are read once, and each is dropped before the next.
-        qrels: one or more.
+        qrels: one or more, the original ones first.
         with_ties: whether ties are looked for; else no doc counts as tied.
         doc_order: docs of equal score stand in this order; None leaves the order of the run.
 
@@ -88,7 +98,8 @@ def join_stored(
         n_shared=part.n_shared,
         has_known_doc=part.has_known_doc,
     )
-    return part.rankings
+    cut = find_cut([tied.ranking for tied in part.rankings], qrels)
+    return JoinedRun([tied.to_depth(cut.depth) for tied in part.rankings] if cut else part.rankings, cut)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,11 @@ class TiedRanking:
         first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "last"))
         return cls(join_rankings([part.ranking for part in parts], coded), first, last)
 
+    def to_depth(self, k: int) -> TiedRanking:
+        """Return the ranking as if the run had been cut at rank k; ties go as far as the lists do."""
+        kept = self.ranking.rank <= k
+        return TiedRanking(self.ranking.to_depth(k), self.first[kept], np.minimum(self.last[kept], k))
+
     def condensed(self, ranking: JudgedRanking) -> TiedRanking:
         """Return `ranking`, this one without its unjudged docs, with the ties that are left."""
         is_judged = self.ranking.is_judged & self.ranking.is_in_top

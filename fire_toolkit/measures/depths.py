@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fire_toolkit.matching.alike import Cut
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ranking import run_depth
 from fire_toolkit.measures.definition import Measure
@@ -17,21 +18,21 @@ class Reach:
     """How far a run reaches.
 
     depth: see `ranking.run_depth`; has_gap: whether positives stand below its top; n_lost: positives of
-    the qrels that its lists do not hold.
+    the qrels that its lists do not hold; cut: why it is read to its top alone.
     """
 
     run_id: str
     depth: int
     has_gap: bool
     n_lost: int
+    cut: Cut | None = None
 
     @classmethod
-    def of(cls, run_id: str, rankings: Sequence[JudgedRanking]) -> Reach:
+    def of(cls, run_id: str, rankings: Sequence[JudgedRanking], cut: Cut | None = None) -> Reach:
         """Return the reach of a run from its rankings under one qrels or several; most are lost counts."""
         some = rankings[0]
         n_lost = max(each.ideal.query.size - int(np.count_nonzero(each.is_positive)) for each in rankings)
-        has_gap = bool((some.n_retrieved < some.last_rank).any())
-        return cls(run_id, run_depth(some.n_retrieved, some.last_rank), has_gap, n_lost)
+        return cls(run_id, run_depth(some.n_retrieved, some.last_rank), some.has_gap, n_lost, cut)
 
 
 def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
@@ -52,9 +53,7 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
         depths = ", ".join(f"{reach.run_id} {reach.depth:,}" for reach in reaches)
         notes.append(f"{_reads(uneven)} the runs to different depths ({depths}); compare at one depth")
     gapped = [reach for reach in reaches if reach.has_gap and reach.n_lost]
-    top = min((reach.depth for reach in gapped), default=0)
-    below = [m for m in measures if not m.stays_in_top and (m.depth is None or m.depth > top)]
-    deeper = [m.name for m in below if gapped]
+    deeper = [m.name for m in _deeper(measures, gapped)]
     if deeper:
         tops = ", ".join(dict.fromkeys(f"{reach.depth:,}" for reach in gapped))
         lost = ", ".join(f"{reach.run_id} {reach.n_lost:,}" for reach in gapped)
@@ -62,11 +61,48 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
             f"{_reads(deeper)} on below the top {tops}: positives that the runs kept there count at their "
             f"exact ranks, all other docs as not relevant, also the positives that no list holds ({lost})"
         )
+    notes += _note_cuts([(reach.run_id, reach.cut) for reach in reaches if reach.cut], measures)
     return "; ".join(notes)
 
 
 def _read(measure: Measure, depth: int) -> int:
     return depth if measure.depth is None else min(measure.depth, depth)
+
+
+def _deeper(measures: Sequence[Measure], runs: Sequence[Reach | Cut]) -> list[Measure]:
+    """Return the measures that positives below the top of one of the runs could change."""
+    top = min((each.depth for each in runs), default=None)
+    if top is None:
+        return []
+    return [m for m in measures if not m.stays_in_top and (m.depth is None or m.depth > top)]
+
+
+def _note_cuts(cuts: Sequence[tuple[str, Cut]], measures: Sequence[Measure]) -> list[str]:
+    """Return the note on runs read to their top alone: what is missing, what it changes, the remedy."""
+    deeper = _deeper(measures, [cut for _, cut in cuts])
+    if not deeper:
+        return []
+    told = [
+        f"{run_id}: rank {cut.depth:,}, {cut.n_unlisted:,} of {cut.n_new:,} new positives in no list"
+        + "".join(_moved(cut, measure) for measure in deeper)
+        for run_id, cut in cuts
+    ]
+    return [
+        f"{_reads([m.name for m in deeper])} original and augmented labels down to the same rank, the last "
+        "one where all docs are known; original positives that add-run kept below it do not count "
+        f"({'; '.join(told)}). To count every positive at its exact rank, score the matrix itself or keep "
+        "more of it (add-run --depth)"
+    ]
+
+
+def _moved(cut: Cut, measure: Measure) -> str:
+    """Return what the original positives below the top change, as it is printed; empty where nothing."""
+    scale = 100 if measure.definition.unit == "share" else 1
+    read, exact = (
+        f"{scale * measure.aggregate(measure.per_query(measure.view(ranking))):.1f}"
+        for ranking in (cut.exact.to_depth(cut.depth), cut.exact)
+    )
+    return "" if read == exact else f", original {measure.name} {read} ({exact} with them)"
 
 
 def _reads(names: Sequence[str]) -> str:

@@ -122,13 +122,13 @@ def score_runs(
     reaches: list[Reach] = []
     for run in stored:
         order = doc_order if ties == "index" else None
-        joined = join_stored(run, list(coded.values()), with_ties=ties is not None, doc_order=order)
+        joined, cut = join_stored(run, list(coded.values()), with_ties=ties is not None, doc_order=order)
         judged = {name: judge_tied(tied, parsed, ties=ties) for name, tied in zip(coded, joined, strict=True)}
         values.append(_score_run([each.values for each in judged.values()], parsed, per_query=per_query))
         notes += note_ties(run.run_id, judged, parsed)
         notes += note_run(run.run_id, joined[0].ranking, parsed)
         notes += note_bounds(run.run_id, judged, parsed)
-        reaches.append(Reach.of(run.run_id, [tied.ranking for tied in joined]))
+        reaches.append(Reach.of(run.run_id, [tied.ranking for tied in joined], cut))
     on_depths = note_depths(reaches, parsed)
     notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
     names = ["original"] if augmented is None else ["original", "augmented", "delta"]

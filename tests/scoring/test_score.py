@@ -86,7 +86,7 @@ def kept_below(run_id: str = "m") -> Run:
     return check_run(pd.concat([pd.DataFrame(rows), pd.DataFrame(more)]))
 
 
-def test_one_note_tells_of_all_runs_that_are_read_below_their_top() -> None:
+def test_one_note_tells_of_all_runs_that_are_read_to_their_top_alone() -> None:
     qrels, more = {"q1": {"d": 1}, "q2": {"a": 1}}, {"q1": {"e": 1, "d": 1}, "q2": {"a": 1}}
     measures = ["C@3", "P@5", "AP", "NN"]
     exact = score_runs([kept_below(), kept_below("n")], make_qrels(qrels), measures)
@@ -94,9 +94,21 @@ def test_one_note_tells_of_all_runs_that_are_read_below_their_top() -> None:
     assert str(exact.notes[0]).startswith("m: 1 of 2 queries with fewer docs than")
     runs = [kept_below(), kept_below("n")]
     told = score_runs(runs, make_qrels(qrels), measures, augmented=make_qrels(more)).notes
+    missing = "rank 3, 1 of 1 new positives in no list, original AP 50.0 (55.6 with them)"  # 1/9 of a query
     assert [note.text for note in told if note.kind == "depths"] == [
-        "P@5, AP read on below the top 3: positives that the runs kept there count at their exact ranks, all "
-        "other docs as not relevant, also the positives that no list holds (m 1, n 1)"
+        "P@5, AP read original and augmented labels down to the same rank, the last one where all docs are "
+        f"known; original positives that add-run kept below it do not count (m: {missing}; n: {missing}). To "
+        "count every positive at its exact rank, score the matrix itself or keep more of it (add-run --depth)"
+    ]
+
+
+def test_a_doc_that_no_list_holds_and_no_other_label_adds_leaves_exact_ranks() -> None:
+    qrels = make_qrels({"q1": {"d": 1, "gone": 1}, "q2": {"a": 1}})
+    scored = score_runs(kept_below(), qrels, ["AP"], augmented=qrels)
+    assert values(scored.scores)["m", "augmented", "all", "AP"] == (1 / 9 / 2 + 1) / 2
+    assert [note.text for note in scored.notes if note.kind == "depths"] == [
+        "AP reads on below the top 3: positives that the runs kept there count at their exact ranks, all "
+        "other docs as not relevant, also the positives that no list holds (m 1)"
     ]
 
 

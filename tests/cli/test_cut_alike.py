@@ -1,0 +1,191 @@
+"""Original and augmented labels read a run equally deep, whichever way it came."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+Positives = list[set[int]]
+N_QUERIES, N_DOCS = 30, 200
+MEASURES = ("AP", "nDCG", "MnR", "MedR", "Rprec", "C@5", "R@5", "AP@5")
+
+
+class World:
+    """A matrix, its original positives and the new ones, as files in the working folder."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(30)
+        self.scores = rng.normal(size=(N_QUERIES, N_DOCS))  # without a tie
+        self.original: Positives = [set(rng.choice(N_DOCS, 2, replace=False)) for _ in range(N_QUERIES)]
+        more = [set(rng.choice(N_DOCS, 3, replace=False)) for _ in range(N_QUERIES)]
+        for each in (self.original, more):  # some are easy
+            for query in range(0, N_QUERIES, 3):
+                each[query].add(int(np.argsort(-self.scores[query])[rng.integers(6)]))
+        self.augmented: Positives = [a | b for a, b in zip(self.original, more, strict=True)]
+        ids = {
+            "query_ids": [f"q{n:02}" for n in range(N_QUERIES)],
+            "doc_ids": [f"d{n:03}" for n in range(N_DOCS)],
+        }
+        np.savez("sims.npz", sims=self.scores, **{name: np.array(each) for name, each in ids.items()})
+        for name, positives in (("original.txt", self.original), ("augmented.txt", self.augmented)):
+            rows = [f"q{n:02} 0 d{doc:03} 1\n" for n, own in enumerate(positives) for doc in sorted(own)]
+            Path(name).write_text("".join(rows))
+
+    def expected(self, positives: Positives, depth: int) -> dict[str, float]:
+        """Return the scores over all queries, of rankings that end at a depth, in plain numpy."""
+        found = []
+        for scores, own in zip(self.scores, positives, strict=True):
+            order = np.argsort(-scores)
+            rank = np.sort([r for r, doc in enumerate(order[:depth], 1) if doc in own]).astype(float)
+            n = len(own)
+            precision = np.arange(1, len(rank) + 1) / rank
+            ideal = (1 / np.log2(1 + np.arange(1, n + 1))).sum()
+            first = rank[0] if len(rank) else depth + 1
+            found.append(
+                [
+                    precision.sum() / n,
+                    (1 / np.log2(1 + rank)).sum() / ideal,
+                    first,
+                    first,
+                    (rank <= n).mean() * len(rank) / n if len(rank) else 0,
+                    float(first <= 5),
+                    (rank <= 5).sum() / n,
+                    precision[rank <= 5].sum() / n,
+                ]
+            )
+        values: npt.NDArray[np.float64] = np.array(found)
+        means = values.mean(axis=0)
+        means[3] = np.median(values[:, 3])
+        return dict(zip(MEASURES, means, strict=True))
+
+
+@pytest.fixture
+def world(folder: Path) -> World:
+    return World()
+
+
+def both_halves(result: Result) -> dict[str, dict[str, float]]:
+    rows = [row for row in csv.DictReader(io.StringIO(result.stdout)) if row["query_id"] == "all"]
+    found: dict[str, dict[str, float]] = {"original": {}, "augmented": {}}
+    for row in rows:
+        if row["qrels"] in found:
+            found[row["qrels"]][row["measure"]] = float(row["value"])
+    return found
+
+
+def scored(fire: Fire, run: object, *options: object) -> Result:
+    named = [part for measure in MEASURES for part in ("-m", measure)]
+    return fire("score", run, "--qrels", "original.txt", *named, "--format", "csv", *options)
+
+
+def keep(fire: Fire, depth: int) -> Path:
+    out = Path(f"top{depth}")
+    fire("add-run", "sims.npz", "--qrels", "original.txt", "--depth", depth, "--out", out, "--id", "m")
+    return out / "m.parquet"
+
+
+def trec(world: World, depth: int) -> Path:
+    """Write the top of every query as TREC text, of the matrix itself."""
+    rows = []
+    for query, scores in enumerate(world.scores):
+        for rank, doc in enumerate(np.argsort(-scores)[:depth], 1):
+            rows.append(
+                f"q{query:02} Q0 d{doc:03} {rank} {scores[doc]!r} m\n".replace("np.float64(", "").replace(
+                    ")", ""
+                )
+            )
+    path = Path(f"top{depth}.run")
+    path.write_text("".join(rows))
+    return path
+
+
+def test_a_matrix_knows_every_rank(fire: Fire, world: World) -> None:
+    result = scored(fire, "sims.npz", "--augmented", "augmented.txt")
+    for name, positives in (("original", world.original), ("augmented", world.augmented)):
+        assert both_halves(result)[name] == pytest.approx(world.expected(positives, N_DOCS))
+    assert "add-run --depth" not in result.stderr
+
+
+@pytest.mark.parametrize("depth", [5, 10, 50, 100])
+def test_a_kept_run_and_its_trec_text_cut_both_halves_at_their_depth(
+    fire: Fire, world: World, depth: int
+) -> None:
+    kept = scored(fire, keep(fire, depth), "--augmented", "augmented.txt")
+    text = scored(fire, trec(world, depth), "--augmented", "augmented.txt")
+    for name, positives in (("original", world.original), ("augmented", world.augmented)):
+        expected = world.expected(positives, depth)
+        assert both_halves(kept)[name] == pytest.approx(expected)
+        assert both_halves(text)[name] == pytest.approx(expected)
+
+
+def test_a_run_kept_whole_equals_its_matrix(fire: Fire, world: World) -> None:
+    """`--depth` is the remedy that the note names."""
+    found = scored(fire, keep(fire, N_DOCS), "--augmented", "augmented.txt")
+    assert both_halves(found) == both_halves(scored(fire, "sims.npz", "--augmented", "augmented.txt"))
+    assert "add-run --depth" not in found.stderr
+
+
+@pytest.mark.parametrize("augmented", [(), ("--augmented", "original.txt")])
+def test_by_the_labels_it_was_kept_with_a_run_keeps_its_exact_ranks(
+    fire: Fire, world: World, augmented: tuple[str, ...]
+) -> None:
+    found = scored(fire, keep(fire, 10), *augmented)
+    assert both_halves(found)["original"] == pytest.approx(world.expected(world.original, N_DOCS))
+    assert "add-run --depth" not in found.stderr
+
+
+def test_the_note_counts_what_is_missing_and_what_it_changes(fire: Fire, world: World) -> None:
+    depth = 10
+    top = [set(np.argsort(-scores)[:depth]) for scores in world.scores]
+    new = [a - o for a, o in zip(world.augmented, world.original, strict=True)]
+    missing = sum(len(own - known) for own, known in zip(new, top, strict=True))
+    cut, exact = (100 * world.expected(world.original, k)["AP"] for k in (depth, N_DOCS))
+    note = scored(fire, keep(fire, depth), "--augmented", "augmented.txt").stderr
+    told = re.search(r"AP, nDCG, MnR, MedR, Rprec read original and augmented labels .*\((m: .*)\)\. ", note)
+    assert told, note
+    assert told[1].startswith(
+        f"m: rank {depth}, {missing} of {sum(map(len, new))} new positives in no list, "
+        f"original AP {cut:.1f} ({exact:.1f} with them), original nDCG "
+    )
+
+
+def test_every_command_reads_the_same_scores(fire: Fire, world: World) -> None:
+    run, other = keep(fire, 10), trec(world, 100)
+    pair = ("--qrels", "original.txt", "--augmented", "augmented.txt", "-m", "AP", "--format", "csv")
+    other.write_text(other.read_text().replace(" m\n", " n\n"))
+    told = fire("difference", run, other, *pair, "--resamples", 10)
+    rows = {row["qrels"]: row for row in csv.DictReader(io.StringIO(told.stdout))}
+    for name, positives in (("original", world.original), ("augmented", world.augmented)):
+        assert float(rows[name]["value_a"]) == pytest.approx(world.expected(positives, 10)["AP"])
+        assert float(rows[name]["value_b"]) == pytest.approx(world.expected(positives, 100)["AP"])
+    assert "m: rank 10, " in told.stderr
+    assert "n: rank" not in told.stderr
+
+
+def test_honest_scores_are_cut_as_plain_ones(fire: Fire, world: World) -> None:
+    rows = [
+        f"q{query:02},d{doc:03},ann,relevant,2026-01-01T00:00:00Z,2.5,,,manual\n"
+        for query, own in enumerate(world.augmented)
+        for doc in sorted(own - world.original[query])
+    ]
+    header = "query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin\n"
+    Path("judgments.csv").write_text(header + "".join(rows))
+    fire("resolve", "judgments.csv", "--out", "labels")
+    told = fire(
+        *("score", keep(fire, 10), "--honest", "--qrels", "original.txt", "--labels", "labels"),
+        *("-m", "AP", "-m", "MnR", "--resamples", 10, "--format", "csv"),
+    )
+    for row in csv.DictReader(io.StringIO(told.stdout)):
+        for name, positives in (("original", world.original), ("augmented", world.augmented)):
+            expected = world.expected(positives, 10)[row["measure"]]
+            assert float(row[name]) == pytest.approx(expected)
+    assert "AP, MnR read original and augmented labels down to the same rank" in told.stderr
