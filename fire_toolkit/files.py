@@ -80,6 +80,23 @@ def check_regular(path: str | Path) -> None:
         raise FormatError(f"{path}: a pipe or a device, expected a file; save what it gives in a file first")
 
 
+def paths_in(folder: Path) -> list[Path]:
+    """Return what lies in a folder, by name; nothing if there is no such folder.
+
+    Raises:
+        FormatError: it cannot be read (`Path.glob` takes such a folder for an empty one), or is no folder.
+    """
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        if not folder.is_symlink():
+            return []
+        reason = f"it leads to {folder.readlink()}, which is not there"
+    except OSError as error:
+        reason = str(error.strerror)
+    raise FormatError(f"{folder}: cannot be read: {reason}; expected a folder whose files you may read")
+
+
 def is_gzip(start: bytes) -> bool:
     """Whether a file with this beginning is gzip."""
     return start.startswith(_GZIP_MAGIC)

@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.moves import MOVES, Moves, check_moves, given_pairs, moved_assignments, no_moves
-from fire_toolkit.campaign.queues import ASSIGNMENTS, OVERLAP, Assignments, check_assignments
+from fire_toolkit.campaign.queues import ASSIGNMENTS, OVERLAP, Assignments, check_assignments, check_given
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import read_text, sha256_of
+from fire_toolkit.files import paths_in, read_text, sha256_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
@@ -150,8 +150,8 @@ def read_rounds(root: Path) -> list[Round]:
 
 
 def _begun(root: Path) -> list[int]:
-    folders = [path for path in (root / FOLDER).glob("round-*") if _has_begun(path)]
-    return sorted(int(found[1]) for path in folders if (found := _ROUND.fullmatch(path.name)))
+    named = [(path, _ROUND.fullmatch(path.name)) for path in paths_in(root / FOLDER)]
+    return sorted(int(found[1]) for path, found in named if found and _has_begun(path))
 
 
 class Rounds(Sequence[Round]):
@@ -200,9 +200,9 @@ def files_of_rounds(root: Path) -> dict[str, str]:
 
 def _has_begun(folder: Path) -> bool:
     """Whether a round was written, not only its folder made before the disk was full or the writer killed."""
-    if folder.is_dir():
+    if paths_in(folder):
         finish_interrupted(folder)
-    return any(folder.glob("*.csv"))
+    return any(path.suffix == ".csv" for path in paths_in(folder))
 
 
 def _read_round(
@@ -224,6 +224,8 @@ def _read_round(
         check_qrels(tables["controls"], where=where["controls"]),
         **_carrier_of(folder),
     )
+    if with_tasks:
+        check_given(drawn.assignments, drawn.tasks, where=where)
     return with_moves(root, drawn)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
-from fire_toolkit.campaign.records import BY_HAND, Round
+from fire_toolkit.campaign.records import BY_HAND, FOLDER, Round
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.task_files import overlap_file, task_keys
 from fire_toolkit.campaign.task_json import PAIR_ID
@@ -17,6 +17,7 @@ from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.cli.common import chosen_path, current_workspace, n_of, relative_path, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
+from fire_toolkit.files import paths_in
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -163,7 +164,10 @@ def _not_judged(pairs: Pool, root: Path) -> Pool:
 def _campaign_keys(root: Path) -> set[str]:
     """Return the pairs that a campaign has given out for a judgment."""
     keys: set[str] = set()
-    for path in sorted(root.glob("campaign/round-*/assignments.csv")):
+    for folder in paths_in(root / FOLDER):
+        path = folder / "assignments.csv"
+        if not path.is_file():
+            continue
         given = read_delimited(path, required=["pair_id", "kind"])
         keys.update(given.loc[~given["kind"].isin([TRAINING, CONTROL]), "pair_id"])
     return keys

@@ -29,6 +29,7 @@ from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.media_key import make_key
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.segments import segments_of
 
 PEOPLE_KEY = "people.key"
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
@@ -228,7 +229,7 @@ def _add(
 def _take_earlier_exports(root: Path) -> None:
     """Read into the ledger the exports that the judgments were made from before there was a ledger."""
     judgments = root / "judgments" / "judgments.csv"
-    if not judgments.is_file() or any((root / LEDGER_FOLDER).glob("*.parquet")):
+    if not judgments.is_file() or segments_of(root / LEDGER_FOLDER):
         return
     at = manifest_path(judgments, is_folder=False)
     inputs = read_manifest(at).inputs if at.is_file() else {}

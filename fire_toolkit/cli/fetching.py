@@ -37,6 +37,7 @@ from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.pages.answer_files import is_answer_file, take_files
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.segments import segments_of
 
 CARRIERS.add(BY_PAGE, OwnPage)
 
@@ -126,7 +127,7 @@ def derive_judgments(
         say(f"ledger: {n_small:,} small segments are one now")
     inputs = Inputs()
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
-    for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
+    for segment in segments_of(root / LEDGER_FOLDER):
         inputs.use(relative_path(segment))
     rules, asked = guideline_of(root), files_of_rounds(root)
     derived = (None if is_anew else extended(root, out, rules)) or _made_anew(root, rules)

@@ -232,7 +232,7 @@ class Given(Inputs):
             return None
         if name not in self.queries.columns:
             raise UsageError(f"queries have no column {name!r}; found {', '.join(self.queries.columns)}")
-        return self.queries.set_index("query_id")[name]
+        return self.queries[name].set_axis(self.queries["query_id"])
 
     @cached_property
     def draws(self) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from fire_toolkit.files import read_bytes, read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables.columns import code_pairs
+from fire_toolkit.workspace.segments import segments_of
 
 
 @click.command(name="import")
@@ -79,7 +80,7 @@ def _ledger_here() -> Path | None:
     """Return the workspace whose ledger takes answers: of a campaign, or with answers from elsewhere."""
     campaign = begun_here()
     workspace = current_workspace()
-    has_answers = workspace and any((workspace.root / LEDGER_FOLDER).glob("*.parquet"))
+    has_answers = workspace and segments_of(workspace.root / LEDGER_FOLDER)
     return campaign.root if campaign else workspace.root if workspace and has_answers else None
 
 

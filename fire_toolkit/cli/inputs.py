@@ -271,5 +271,7 @@ def _as_text(name: str, content: pd.DataFrame | str | bytes | Spool) -> str | by
     from fire_toolkit.tables import Qrels
 
     if not name.endswith((".csv", ".tsv")):
+        if "relevance" not in content:
+            raise UsageError(f"{name}: expected a name that ends in .csv or .tsv for this table")
         return trec_qrels_text(Qrels(content))
     return delimited_bytes(content, delimiter="\t" if name.endswith(".tsv") else ",")

@@ -40,7 +40,7 @@ machine.add_command(doubts)
 @click.option("--revision", default="", metavar="TEXT", help="The model's version.")
 @click.option("--backbone", default="", metavar="NAME", help="The model's backbone, such as clip-vit-b32.")
 @reads(pool="The pairs that were to be judged, to count those without an answer.")
-@click.option("--out", metavar="FILE", help="[default: machine/NAME/machine.csv]")
+@click.option("--out", metavar="FILE", help="A CSV, or a folder for machine.csv. [default: machine/NAME]")
 @json_option
 def import_(
     given: Given, scores: str, judge_id: str | None, model: str, revision: str, backbone: str
@@ -54,6 +54,7 @@ def import_(
     path = given.use(scores)
     table = read_machine_scores(path, name, model=model, revision=revision, backbone=backbone)
     out = given.out(f"machine/{name}/machine.csv")
+    out = out if out.suffix in (".csv", ".tsv") and not out.is_dir() else out / "machine.csv"
     if (out.parent / "judge.json").exists():
         raise UsageError(
             f"{out.parent}: holds what `machine run` asked; give this judge another name (--judge)"

@@ -33,6 +33,12 @@ def media_base() -> str:
     return checked_url(str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{PORT}")
 
 
+def local_base() -> str:
+    """Return how the addresses begin that only `media serve` of this machine answers; empty: none do."""
+    base = media_base()
+    return f"{base}/" if urlsplit(base).hostname in LOOPBACK_HOSTS else ""
+
+
 def base_and_port(base_url: str | None, host: str, port: int | None) -> tuple[str, int]:
     """Return how browsers reach the media served here (empty: by host and port), and the port to serve at.
 

@@ -14,7 +14,7 @@ from fire_toolkit.cli.common import FireGroup, n_of, named_file, say, say_next
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media import used_media
-from fire_toolkit.cli.media_links import media_base, naming_here
+from fire_toolkit.cli.media_links import local_base, media_base, naming_here
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.pages.carrier import journal_file
@@ -101,7 +101,7 @@ def serve(
     page_address(host, port, public_url)
     root, place = campaign.root, campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
-    setting = Setting(captions, _agreed(consent), media_files(root))
+    setting = Setting(captions, _agreed(consent), media_files(root), local_base())
     with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable() as stopped:
         journal = Journal(journal_file(root))
         office = Office(root, campaign.campaign, campaign.guideline, journal, setting)

@@ -51,7 +51,7 @@ from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.options import annotator_option, captions_option
-from fire_toolkit.cli.push_media import look_after, look_before, renewed_rounds
+from fire_toolkit.cli.push_media import look_after, look_before, refuse_missing, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
 from fire_toolkit.cli.server_options import connection_from, connection_options, most_tasks_option
 from fire_toolkit.errors import UsageError
@@ -157,12 +157,11 @@ def push(
     campaign = campaign_of(root, rules, is_shared=is_shared)
     rules = replace(rules, label_config=campaign.label_config)
     inputs = Inputs()
-    names_inputs = bool(annotators or training or controls)
     entries = [
         _new_round(
             rules, file, begun, annotators, training, controls, captions, carrier, seed, campaign, inputs
         )
-        for file in _files_to_begin(root, begun, tasks, names_inputs=names_inputs)
+        for file in _files_to_begin(root, begun, tasks, names_inputs=bool(annotators or training or controls))
     ]
     for entry in entries:
         _say_lone_controls(entry)
@@ -173,6 +172,7 @@ def push(
         return
     by_others = _by_others(rounds)
     on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
+    refuse_missing(root, changed, rules, sample)
     if not (on_server or not by_others):
         begin(root, campaign, changed)
         _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))

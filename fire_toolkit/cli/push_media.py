@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
-from fire_toolkit.campaign.records import BY_SERVER, FOLDER, Round
+from fire_toolkit.campaign.records import BY_PAGE, BY_SERVER, FOLDER, Round
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.cli.common import n_of, relative_path, say
 from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.media_links import local_base
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
@@ -91,6 +92,25 @@ def look_before(
     if reached.n_without_parts:
         words = "do not answer parts (Range): nobody can seek in them"
         say(f"note: {reached.n_without_parts:,} of {n_of(n_asked, 'item')} {words}")
+
+
+def refuse_missing(root: Path, rounds: Sequence[Round], rules: Guideline, sample: int | None) -> None:
+    """Raise a FireError where our own page would show an item that is not there; sample 0: do not look."""
+    shown = [entry for entry in rounds if entry.carrier == BY_PAGE]
+    if not shown or sample == 0:
+        return
+    from fire_toolkit.cli.page import media_files
+    from fire_toolkit.pages.office import missing_media
+
+    missing = missing_media(shown, rules, media_files(root), local_base())
+    if missing:
+        n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
+        raise FireError(
+            f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there "
+            f"({', '.join(missing[:_SHOWN])}), so annotators would see nothing; put the files where "
+            "media_url says (a path from the workspace's folder, or an address) and make the tasks again, "
+            "or push with --check-media 0"
+        )
 
 
 def document_root(root: Path, connection: Connection) -> Path | None:

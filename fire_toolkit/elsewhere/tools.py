@@ -78,7 +78,19 @@ TOOLS = (
         note="such an export leaves out skips; export as JSON (--pair, --label) where you still can",
     ),
 )
-_PLAIN = Tool("a table", (), {})
+_PAIR = {"query": ("query_id", "qid"), "doc": ("doc_id", "docid", "docno")}
+_PLAIN = Tool(
+    "a table",
+    (),
+    {
+        "annotator": ("annotator_id",),
+        "label": ("label",),
+        "time": ("created_at",),
+        "seconds": ("duration_s",),
+        "round": ("round",),
+        "comment": ("comment",),
+    },
+)
 
 
 def tool_of(columns: Collection[str]) -> Tool:
@@ -87,10 +99,13 @@ def tool_of(columns: Collection[str]) -> Tool:
 
 
 def own_roles(tool: Tool, columns: Collection[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return role → column: those given, and those that the tool always has."""
-    known = {
-        role: next((name for name in names if name in columns), "") for role, names in tool.roles.items()
-    }
+    """Return role → column: those given, and those that the tool always has or that have our own names.
+
+    A column that was given a role has no other, and a column with pairs takes the place of query and doc.
+    """
+    free = {*columns} - {*given.values()}
+    usual = {**({} if "pair" in given else _PAIR), **tool.roles}
+    known = {role: next((name for name in names if name in free), "") for role, names in usual.items()}
     roles = {role: name for role, name in {**known, **given}.items() if name}
     if "status" not in given and roles.get("status") == roles.get("label"):
         roles.pop("status", None)  # Prodigy's yes or no is an answer there, not the state of one

@@ -23,6 +23,9 @@ _COLLECTION = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
 _QRELS = ("qrels.txt", "qrels/test.tsv", "qrels.json")
 _ORIGINAL = "qrels.original.txt"
 
+_MOST_TIMES = 100  # of its own size: what a zip may unpack to; tables of ids and labels shrink by 5 to 30
+_ALWAYS_BYTES = 64_000_000
+
 
 def is_release(folder: Path) -> bool:
     """Whether a folder is a release that `fire-toolkit release` wrote."""
@@ -114,18 +117,30 @@ def unpacked(path: Path) -> Iterator[Path]:
     """Give the folder of a zipped release, which is unpacked until the end of the block.
 
     Raises:
-        FormatError: no zip, a damaged or encrypted one, or no release in it.
+        FormatError: no zip, a damaged or encrypted one, one that unpacks to more than a release could, or no
+            release in it.
     """
     with tempfile.TemporaryDirectory() as place:
         try:
             with zipfile.ZipFile(path) as archive:
-                archive.extractall(place)
+                _refuse_bomb(path, archive)
+                archive.extractall(place)  # which ends where a file is longer than the archive says
         except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error) as error:
             raise FormatError(f"{path}: {error}; expected a release, as a folder or a zip") from None
         found = [file.parent for file in sorted(Path(place).rglob(MANIFEST)) if is_release(file.parent)]
         if not found:
             raise FormatError(f"{path}: no release of `fire-toolkit release` in this zip")
         yield found[0]
+
+
+def _refuse_bomb(path: Path, archive: zipfile.ZipFile) -> None:
+    """Raise a FormatError for a zip that unpacks to far more than it holds, as no tables do."""
+    n_bytes, most = sum(each.file_size for each in archive.infolist()), _MOST_TIMES * path.stat().st_size
+    if n_bytes > max(most, _ALWAYS_BYTES):
+        raise FormatError(
+            f"{path}: a zip of {path.stat().st_size / 1e6:,.1f} MB that unpacks to {n_bytes / 1e6:,.0f} MB, "
+            f"expected at most {_MOST_TIMES} times its size; if you trust it, unpack it and name the folder"
+        )
 
 
 def release_files(folder: Path) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import warnings
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.labelstudio.failures import note_request, server_errors
 from fire_toolkit.media.places import LOOPBACK_HOSTS
 
@@ -134,15 +135,18 @@ def read_connection_file(path: Path) -> Connection:
     return Connection(checked_url(url), checked_token(token), public_url and checked_url(public_url))
 
 
-def read_secret(path: Path) -> str:
+def read_secret(path: Path, *, is_token: bool = True) -> str:
     """Return the text of a file that only its owner, the current user, can read.
 
+    is_token: the rights of others on a file without a token are noted, not refused: copies from a zip, and
+    disks that keep no rights, have them.
+
     Raises:
-        FormatError: no such file, no text, another owner, or others have rights on it.
+        FormatError: no such file, no text, another owner, or others have rights on a token.
     """
     try:
         with path.open("rb") as stream:
-            _check_private(path, os.fstat(stream.fileno()))
+            _check_private(path, os.fstat(stream.fileno()), is_token=is_token)
             return stream.read(_MAX_BYTES).decode("utf-8")
     except FileNotFoundError:
         raise FormatError(f"{path}: no such file") from None
@@ -157,14 +161,16 @@ def is_ours(found: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
 
 
-def _check_private(path: Path, found: os.stat_result) -> None:
+def _check_private(path: Path, found: os.stat_result, *, is_token: bool) -> None:
+    held = "a token" if is_token else "a key"
     if not is_ours(found):
-        raise FormatError(f"{path}: contains a token and belongs to another user; use a file of your own")
+        raise FormatError(f"{path}: contains {held} and belongs to another user; use a file of your own")
     rights = stat.S_IMODE(found.st_mode)
     if rights & 0o077 and hasattr(os, "geteuid"):  # other systems hold rights elsewhere than in these bits
-        raise FormatError(
-            f"{path}: contains a token and others can access it ({rights:04o}); run `chmod 600 {path}`"
-        )
+        words = f"{path}: contains {held} and others can access it ({rights:04o}); run `chmod 600 {path}`"
+        if is_token:
+            raise FormatError(words)
+        warnings.warn(FileNote(words), stacklevel=2)
 
 
 def checked_url(url: str) -> str:

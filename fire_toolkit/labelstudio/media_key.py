@@ -18,7 +18,7 @@ def read_media_key(folder: Path) -> bytes | None:
     """Return the key in a workspace's private folder; None if it has none.
 
     Raises:
-        FormatError: it is damaged, or others can read it.
+        FormatError: it is damaged, or belongs to another user.
     """
     return _key_at(folder / MEDIA_KEY, _ADDRESSES)
 
@@ -48,7 +48,7 @@ def _key_at(path: Path, loss: str) -> bytes | None:
     if not path.exists():
         return None
     try:
-        key = bytes.fromhex(read_secret(path).strip())
+        key = bytes.fromhex(read_secret(path, is_token=False).strip())
     except ValueError:
         key = b""
     if len(key) != _BYTES:

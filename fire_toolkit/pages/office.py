@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,34 @@ class Refused(FireError):
 
 @dataclass(frozen=True)
 class Setting:
-    """How the page is served: most captions on a page, what people agree to, the file of each media_url."""
+    """How the page is served: most captions on a page, what people agree to, the file of each media_url.
+
+    base: how the addresses of this machine's own `media serve` begin, which lead nowhere but to `files`.
+    """
 
     n_captions: int | None
     consent: str
     files: Mapping[str, Path]
+    base: str = ""
+
+
+def missing_media(
+    rounds: Iterable[Round], guideline: Guideline, files: Mapping[str, Path], base: str
+) -> list[str]:
+    """Return the media of tasks that are neither files here nor addresses elsewhere; see `Setting`."""
+    urls = _urls_of(rounds, guideline)
+    return sorted(
+        url
+        for url in urls
+        if url.partition("#")[0] not in files and (not is_address(url) or (base and url.startswith(base)))
+    )
+
+
+def _urls_of(rounds: Iterable[Round], guideline: Guideline) -> set[str]:
+    if not guideline.shows_media:
+        return set()
+    shown = [entry.tasks.filter(["media_url", REFERENCE_URL]) for entry in rounds]
+    return {url for table in shown for url in table.to_numpy().ravel()}
 
 
 class Office:
@@ -199,19 +222,14 @@ class Office:
     def origins(self) -> set[str]:
         """Return the origins of media that are not served from here."""
         self._refresh()
-        away_from_here = [url for url in self._urls() if self._file(url) is None and is_address(url)]
+        urls = _urls_of(self._rounds, self.guideline)
+        away_from_here = [url for url in urls if self._file(url) is None and is_address(url)]
         return {"/".join(url.split("/")[:3]) for url in away_from_here}
 
     def missing(self) -> list[str]:
         """Return the media of tasks that are neither files here nor addresses elsewhere."""
         self._refresh()
-        return sorted(url for url in self._urls() if self._file(url) is None and not is_address(url))
-
-    def _urls(self) -> set[str]:
-        if not self.guideline.shows_media:
-            return set()
-        shown = [entry.tasks.filter(["media_url", REFERENCE_URL]) for entry in self._rounds]
-        return {url for table in shown for url in table.to_numpy().ravel()}
+        return missing_media(self._rounds, self.guideline, self._setting.files, self._setting.base)
 
     def people(self) -> list[str]:
         """Return everybody who is asked something on this page, sorted."""

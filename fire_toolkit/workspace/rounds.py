@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.files import paths_in
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 _FOLDER = re.compile(r"round-([1-9][0-9]*)")
@@ -82,5 +83,7 @@ def pool_counts(root: Path) -> dict[str, Any]:
 
 def _numbers(folder: Path, pattern: str) -> list[int]:
     """Return the numbers of the folders round-N in `folder` that hold a file of that pattern."""
-    found = [(path, _FOLDER.fullmatch(path.name)) for path in folder.glob("round-*") if path.is_dir()]
-    return [int(name[1]) for path, name in found if name and any(path.glob(pattern))]
+    found = [(path, _FOLDER.fullmatch(path.name)) for path in paths_in(folder) if path.is_dir()]
+    return [
+        int(name[1]) for path, name in found if name and any(each.match(pattern) for each in paths_in(path))
+    ]

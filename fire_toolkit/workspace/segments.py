@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.files import paths_in
 from fire_toolkit.workspace.manifests import finish_interrupted, write_files
 
 _SUFFIX = ".parquet"
@@ -63,10 +64,14 @@ def segment_bytes(rows: pd.DataFrame, kind: SegmentKind) -> bytes:
 
 
 def segments_of(folder: Path) -> list[Path]:
-    """Return the segments of a folder by name; none if it is not there."""
-    if folder.is_dir():
+    """Return the segments of a folder by name; none if it is not there.
+
+    Raises:
+        FormatError: the folder cannot be read.
+    """
+    if paths_in(folder):
         finish_interrupted(folder)
-    return sorted(folder.glob(f"*{_SUFFIX}"))
+    return [path for path in paths_in(folder) if path.suffix == _SUFFIX]
 
 
 def sound_segments(

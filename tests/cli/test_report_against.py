@@ -5,6 +5,7 @@ import html
 import os
 import re
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,25 @@ def test_what_is_no_state_of_labels_is_refused(new: Path, name: str) -> None:
     words = run("report", "html", "--against", name, code=1).output
     assert name in words
     assert "release" in words
+    assert not Path("report.html").exists()
+
+
+@pytest.mark.parametrize("declared", [None, 1000])
+def test_a_zip_that_unpacks_to_far_more_than_it_holds_is_refused(new: Path, declared: int | None) -> None:
+    """A bomb says how long it is, or lies: then it is read only as far as it says."""
+    with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x", "w") as file:
+        for _ in range(100):
+            file.write(bytes(1_000_000))
+    assert Path("bomb.zip").stat().st_size < 200_000
+    if declared is not None:
+        content = Path("bomb.zip").read_bytes()
+        Path("bomb.zip").write_bytes(
+            content.replace((100_000_000).to_bytes(4, "little"), declared.to_bytes(4, "little"))
+        )
+    error = run("report", "html", "--against", "bomb.zip", code=1).stderr
+    expected = "unpacks to 100 MB, expected at most 100 times its size" if declared is None else "Bad CRC-32"
+    assert "error: bomb.zip: " in error
+    assert expected in error
     assert not Path("report.html").exists()
 
 

@@ -338,3 +338,22 @@ def test_a_table_without_its_columns_named_says_what_to_type(fire: Fire, workspa
     error = fire("import", file, "--columns", "query=Input.caption_id,label=Answer.match", code=1).stderr
     assert "batch.csv: which column is doc? Type --columns doc=COLUMN" in error
     assert "no column caption (query)" in fire("import", file, "--columns", "query=caption", code=1).stderr
+
+
+def test_naming_one_column_does_not_forget_the_others(
+    fire: Fire, workspace: Path, votes: Votes, table: Table
+) -> None:
+    row = {"query_id": "NA", "doc_id": "007", "w": "ann", "a": "Yes", "duration_s": "4.5"}
+    file = save_csv("t.csv", [row | {"created_at": "2026-02-01T10:00:00Z"}])
+    fire("import", file, "--columns", "annotator=w,label=a", *YES_NO)
+    assert votes() == [("NA", "007", "relevant")]
+    judged = table("judgments.csv")[0]
+    assert (judged["created_at"], judged["duration_s"]) == ("2026-02-01T10:00:00.000000Z", "4.5")
+
+
+def test_a_column_with_a_role_of_its_own_has_no_other(fire: Fire, workspace: Path, votes: Votes) -> None:
+    rows = [{"query_id": "v1", "doc_id": "NA", "annotator_id": "ann", "label": "Yes"}]
+    fire("import", save_csv("t.csv", rows), "--columns", "query=doc_id,doc=query_id", *YES_NO)
+    assert votes() == [("NA", "v1", "relevant")]
+    error = fire("import", "t.csv", "--columns", "query=doc_id", *YES_NO, code=1).stderr
+    assert "t.csv: which column is doc? Type --columns doc=COLUMN" in error

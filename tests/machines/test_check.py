@@ -293,3 +293,16 @@ def test_the_command_prints_what_the_function_says(tmp_path: Path, monkeypatch: 
     assert "were not drawn with known chances" in shown.stderr
     few = fire("machine", "check", "j", "--labels", "labels.csv", "--least", "401", code=1)
     assert "fewer than 401" in few.stderr
+
+
+@pytest.mark.parametrize("out", ["said", "said/", "there", "said.d/machine.csv"])
+def test_scores_may_be_imported_into_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    Path("scores.csv").write_text("query_id,doc_id,score\nq,a,.5\n")
+    fire("machine", "import", "scores.csv", "--out", out)
+    folder = Path(out.removesuffix("/machine.csv"))
+    assert (folder / "machine.csv").read_text().splitlines()[1].startswith("scores,q,a,")
+    assert (folder / "machine.csv.manifest.json").is_file()

@@ -1,0 +1,40 @@
+"""The ids of the queries are a column like any other: for clusters, and for rows of a table."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+TWO = ("runs/fused.run", "runs/motion-track.run")
+LABELS = ("--qrels", "qrels.txt", "--labels", "labels")
+QUERIES = ("--queries", "queries.tsv", "--resamples", 50, "--format", "csv")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("score", *TWO, "--honest", *LABELS, "-m", "AP", *QUERIES, "--cluster"),
+        ("difference", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--cluster"),
+        ("orders", *TWO, "--qrels", "o=qrels.txt", "--qrels", "a=augmented.txt", *QUERIES, "--cluster"),
+        ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES[:2], *QUERIES[4:], "--by"),
+        ("report", "table2", "judgments.csv", *QUERIES[:2], *QUERIES[4:], "--by"),
+        ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, "--by"),
+        ("agree", "judgments.csv", "--format", "csv", "--by"),
+    ],
+    ids=lambda words: " ".join(word for word in map(str, words[:2]) if "." not in word),
+)
+def test_ids_of_queries_group_as_a_copy_of_that_column_does(sample: Fire, words: tuple[object, ...]) -> None:
+    lines = Path("queries.tsv").read_text().splitlines()
+    copied = ["\tcopy", *("\t" + line.split("\t")[0] for line in lines[1:])]
+    Path("queries.tsv").write_text("".join(f"{a}{b}\n" for a, b in zip(lines, copied, strict=True)))
+    if words[0] == "machine":
+        rows = Path("labels/labels.csv").read_text().splitlines()[1:]
+        said = "".join(f"{','.join(row.split(',')[:2])},{n % 7 / 7}\n" for n, row in enumerate(rows))
+        Path("scores.csv").write_text("query_id,doc_id,score\n" + said)
+        sample("machine", "import", "scores.csv", "--backbone", "other", "--out", "machine.csv")
+    found = sample(*words, "query_id").stdout
+    assert found.count("\n") > 1
+    if words[0] != "agree":  # which has no column but the judgments' own
+        assert found.replace("query_id", "") == sample(*words, "copy").stdout.replace("query_id", "")

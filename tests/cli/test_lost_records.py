@@ -1,0 +1,113 @@
+"""What a campaign rests on and cannot be read is named; it never counts as nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from page_site import make_workspace
+
+Fire = Callable[..., Result]
+ASSIGNMENTS = Path("campaign/round-1/assignments.csv")
+_NOBODY = 65534
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    make_workspace(tmp_path)
+    return tmp_path
+
+
+@contextmanager
+def without_rights(path: Path) -> Iterator[None]:
+    """Take everybody's rights on a folder, and from root its power over them."""
+    is_root = os.geteuid() == 0
+    path.chmod(0)
+    try:
+        if is_root:
+            os.seteuid(_NOBODY)
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+        path.chmod(0o755)
+
+
+@pytest.fixture
+def shared(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The same workspace, where somebody who is not root can come to it."""
+    place = Path(tempfile.mkdtemp())
+    shutil.copytree(begun, place / "w")
+    for path in (place, *place.rglob("*")):
+        if os.geteuid() == 0:
+            os.chown(path, _NOBODY, _NOBODY)
+    monkeypatch.chdir(place / "w")
+    yield place / "w"
+    monkeypatch.chdir(begun)
+    shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("command", ["progress", "status", "pull"])
+@pytest.mark.parametrize("lost", ["ledger", "campaign/round-1"])
+def test_a_folder_that_nobody_may_read_is_named(fire: Fire, shared: Path, lost: str, command: str) -> None:
+    (shared / "ledger").mkdir(exist_ok=True)
+    if os.geteuid() == 0:
+        os.chown(shared / "ledger", _NOBODY, _NOBODY)
+    with without_rights(shared / lost):
+        told = fire(command, code=1).stderr
+    assert f"{lost}" in told
+    assert "Permission denied" in told
+
+
+@pytest.mark.parametrize("command", ["progress", "status", "pull"])
+def test_a_link_to_a_disk_that_is_not_there_is_named(fire: Fire, begun: Path, command: str) -> None:
+    shutil.rmtree(begun / "ledger", ignore_errors=True)
+    (begun / "ledger").symlink_to("/mnt/nowhere/ledger")
+    told = fire(command, code=1).stderr
+    assert "ledger: cannot be read: it leads to /mnt/nowhere/ledger, which is not there" in told
+
+
+@pytest.mark.parametrize("command", ["push --carrier page", "pull", "page write"])
+def test_an_assigned_pair_that_is_no_task_is_named(fire: Fire, begun: Path, command: str) -> None:
+    with (begun / ASSIGNMENTS).open("a") as file:
+        file.write("A01,unheard-of,99,task\n")
+    told = fire(*command.split(), code=1).stderr
+    assert f"{ASSIGNMENTS}: A01 was given 'unheard-of', which is no task of " in told
+    assert "(1 such row)" in told
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o777])
+def test_a_key_whose_rights_a_disk_does_not_keep_is_taken_with_a_word(
+    fire: Fire, begun: Path, mode: int
+) -> None:
+    key = begun / ".labelstudio" / "media.key"
+    key.chmod(mode)
+    told = fire("page", "write", "A01").stderr
+    assert told.count(f"media.key: contains a key and others can access it ({mode:04o})") == 1
+    assert key.stat().st_mode & 0o777 == mode
+
+
+def test_our_own_page_is_not_begun_without_the_items(
+    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_workspace(tmp_path)
+    for name in ("v0.webm", "v1.webm"):
+        (tmp_path / "media" / name).rename(tmp_path / name)
+    shutil.rmtree(tmp_path / "campaign")
+    push = ("push", "--carrier", "page", "--annotator", "A01", "--annotator", "A02")
+    told = fire(*push, code=1).stderr
+    assert "error: 2 items of 8 tasks not there (" in told
+    assert "push with --check-media 0" in told
+    assert not (tmp_path / "campaign").exists()
+    (tmp_path / "v1.webm").rename(tmp_path / "media" / "v1.webm")
+    assert "error: 1 item of 4 tasks not there (" in fire(*push, code=1).stderr
+    fire(*push, "--check-media", 0)
+    assert (tmp_path / ASSIGNMENTS).is_file()
