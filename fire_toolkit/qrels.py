@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +29,23 @@ class _Augmented(NamedTuple):
 
 
 class Augmented(_Augmented, Result):
-    """What `augment_qrels` returns: the augmented qrels, and what changed."""
+    """What `augment_qrels` returns: the augmented qrels, and what changed.
 
-    __slots__ = ()
+    original_grade: the grade that original positives were given; None: they have that of their file. They
+    are to be compared with what `originals_beside` returns.
+    """
+
+    original_grade: int | None = None
+
+    @property
+    def notes(self) -> Sequence[object]:
+        """Return which grade original positives were given, if any."""
+        return [f"original positives count at grade {self.original_grade}"] if self.original_grade else []
 
 
-def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> Augmented:
+def augment_qrels(
+    original: Qrels, labels: Labels, *, policy: str = "union", original_grade: int | None = None
+) -> Augmented:
     """Return the qrels that hold both the original relevances and the labels, and what changed.
 
     A pair is positive from relevance 1. The source of a pair says what became of it:
@@ -51,6 +63,8 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
             original positive is lost (the FIRE paper's rule); `override`: the label's stands, so a
             rejected original becomes 0; `drop`: as union, but rejected originals leave the qrels and
             count as unjudged. A query whose only pair is dropped leaves the qrels with it.
+        original_grade: at which original positives count, where the original qrels have one grade for all;
+            None: see `grade_of_originals`.
 
     Returns:
         The augmented Qrels (pairs labelled not relevant are written with their grade, 0, so that they
@@ -59,7 +73,7 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
         query_id and doc_id. No labels: the original qrels, all `original`.
 
     Raises:
-        UsageError: an unknown policy.
+        UsageError: an unknown policy; a grade for originals that have several (see `lift_originals`).
         JoinError: labels on a query that the original qrels do not have, or on captions alone.
 
     Examples:
@@ -73,11 +87,20 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
         1        q      b          1    rejected
         2        q      c          1         new
         3        q      d          0  irrelevant
+        >>> graded = check_labels(pd.DataFrame(
+        ...     {"query_id": "q", "doc_id": ["b", "c"], "label": "x", "relevance": [2, 3]}))
+        >>> augment_qrels(original, graded)[0]
+          query_id doc_id  relevance     source
+        0        q      a          3   original
+        1        q      b          3  confirmed
+        2        q      c          3        new
     """
     if policy not in POLICIES:
         raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
     _check_queries_known(original, labels)
     refuse_alone(labels["doc_id"], "labels")
+    grade = grade_of_originals(original, labels) if original_grade is None else original_grade
+    original = originals_beside(original, labels, grade=grade)
     pairs, rows = _all_pairs(original, labels)
     before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[rows]
     n_rest = len(pairs) - len(labels)
@@ -97,19 +120,41 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
         rows = pair_rows(kept, original)
         strata = np.append(original["stratum"].to_numpy(dtype=object), "")[rows]
         kept = kept.assign(stratum=pd.array(strata, dtype="str"))
-    return Augmented(check_qrels(kept), changes)
+    augmented = Augmented(check_qrels(kept), changes)
+    augmented.original_grade = grade
+    return augmented
 
 
-def highest_grade(qrels: Qrels) -> int:
-    """Return the highest relevance, 0 where there is no positive."""
+def highest_grade(qrels: pd.DataFrame) -> int:
+    """Return the highest relevance of qrels or labels, 0 where there is no positive."""
     return max(int(qrels["relevance"].max()), 0) if len(qrels) else 0
 
 
+def grade_of_originals(original: Qrels, labels: Labels) -> int | None:
+    """Return the highest grade of labels that have grades above 1, where the original qrels have none.
+
+    A benchmark's own pair was written as a full match, so this is the grade of its positives. None: they
+    have the right one.
+    """
+    highest = highest_grade(labels)
+    return highest if highest > 1 and highest_grade(original) <= 1 else None
+
+
+def originals_beside(original: Qrels, labels: Labels, *, grade: int | None = None) -> Qrels:
+    """Return the original qrels that augmented ones are compared with: their positives at the same grade.
+
+    grade: as `original_grade` of `augment_qrels`.
+    """
+    grade = grade_of_originals(original, labels) if grade is None else grade
+    return original if grade is None else lift_originals(original, grade=grade)
+
+
 def lift_originals(original: Qrels, *, grade: int) -> Qrels:
-    """Return original qrels, whose positives all have relevance 1, with these at a guideline's grade.
+    """Return original qrels, whose positives all have relevance 1, with these at another grade.
 
     A benchmark's own pair was written as a full match, so beside labels of 0 to 3 it counts as 3, not as the
-    1 of its file, which would make it the poorest of all matches.
+    1 of its file, which would make it the poorest of all matches. Positives that all have the grade already
+    stay as they are.
 
     Raises:
         UsageError: the grade is below 1; the qrels have grades of their own.
@@ -121,12 +166,14 @@ def lift_originals(original: Qrels, *, grade: int) -> Qrels:
     """
     if grade < 1:
         raise UsageError(f"the grade of original positives is {grade}; expected 1 or more")
+    relevance = original["relevance"]
+    if (relevance[relevance >= 1] == grade).all():
+        return original
     if highest_grade(original) > 1:
         raise UsageError(
             f"the original qrels have grades of their own, up to {highest_grade(original)}; a grade for all "
             "positives is for qrels where they have 1"
         )
-    relevance = original["relevance"]
     return Qrels(original.assign(relevance=relevance.where(relevance < 1, grade)))
 
 

@@ -53,7 +53,7 @@ SHOWN = 5
     "--original-grade",
     type=click.IntRange(min=1),
     help="Grade at which original positives count, where their qrels give all of them 1. [default: the "
-    "highest of a graded guideline]",
+    "highest of the guideline, else of the labels]",
 )
 @click.option(
     "--unusable",
@@ -79,7 +79,8 @@ def augment(
     """Join labels to the original qrels, and count confirmed, new and rejected pairs.
 
     Labels keep their grades. Original positives, of which a benchmark's qrels say no more than that they are
-    positive, count at the highest grade of the guideline; under policy override a judged one has its label's.
+    positive, count at the highest grade of the guideline, else of the labels; under policy override a judged
+    one has its label's.
     """
     file = given.out("augmented/qrels.txt")
     refuse_corrected(given.needed("qrels"))
@@ -88,12 +89,12 @@ def augment(
     given.unusable = found  # not those that an earlier `augment` wrote
     original = original if found is None else found.counted(original)
     labels = given.labels
-    grade = grade_of_originals(given, original, original_grade)
+    grade, source = grade_of_originals(given, original, labels, original_grade)
     original = original if grade is None else lift_originals(original, grade=grade)
     given.original = original  # not as qrels that an earlier `augment` wrote have it
     policy = str(setting_or_default(policy, "augment", "policy"))
     shared = shared_once(given, labels)
-    augmented, changes = augment_qrels(original, shared.labels, policy=policy)
+    augmented, changes = augment_qrels(original, shared.labels, policy=policy, original_grade=grade)
     by_machine: dict[str, Any] = {}
     if include_machine:
         both, by_machine = with_machine(given, Augmented(augmented, changes), include_machine)
@@ -115,9 +116,11 @@ def augment(
     if (errors := errors_given(given)) is not None:
         more["label_errors"] = numbers_of_errors(errors)
         words += [words_of_errors(more["label_errors"]), *words_of_alarm(errors)]
-    words += [f"original positives count at grade {grade} (--original-grade)"] if grade else []
+    words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] if grade else []
     words += _describe_losses(policy, n_lowered, lost)
-    parameters = {"policy": policy, **design} | ({GRADE: grade} if grade else {})
+    parameters = {"policy": policy, **design} | (
+        {GRADE: grade, "original_grade_from": source} if grade else {}
+    )
     if found is not None:
         parameters |= found.parameters
         more["unusable"] = len(found.queries)

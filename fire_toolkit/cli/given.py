@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from fire_toolkit.arrays import starts_of_groups
-from fire_toolkit.cli.as_augmented import as_augmented
+from fire_toolkit.cli.as_augmented import as_augmented, grade_beside
 from fire_toolkit.cli.common import chosen_path, n_of, say, setting_or_default, workspace_path
 from fire_toolkit.cli.engines import engine_of
 from fire_toolkit.cli.inputs import Inputs
@@ -145,8 +145,18 @@ class Given(Inputs):
     @cached_property
     def original(self) -> Qrels:
         """The original qrels, beside augmented ones as `augment` took them."""
-        original = as_augmented(self, self.original_as_read)
+        original = as_augmented(self.original_as_read, *self.grade_beside)
         return original if self.unusable is None else self.unusable.counted(original)
+
+    @cached_property
+    def grade_beside(self) -> tuple[int | None, str]:
+        """The grade of original positives beside labels, and where it is from; None: the one they have."""
+        return grade_beside(self, lambda: (self.original_as_read, self.labels))
+
+    @property
+    def original_grade(self) -> int | None:
+        """The grade of original positives beside the labels; None: the one they have."""
+        return self.grade_beside[0]
 
     @cached_property
     def unusable(self) -> Unusable | None:

@@ -56,6 +56,7 @@ def honest_rows(
         sources=given.sources_if_any,
         policies=policies,
         design=design_if_any(given),
+        original_grade=given.original_grade,
         **given.draws,
         tell=tell,
     )
@@ -115,6 +116,7 @@ def _over_usable(
         return None
     tables = (flagged.usable(given.original), flagged.usable(labels))
     options = {"sources": given.sources_if_any, "policies": policies, **given.draws}
+    options["original_grade"] = given.original_grade
     return scores_with_uncertainty(alone, *tables, measures, **options, tell=tell).scores
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -18,10 +19,10 @@ from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import COVERAGE
-from fire_toolkit.qrels import POLICIES, augment_qrels
+from fire_toolkit.qrels import POLICIES, Augmented, augment_qrels, highest_grade, lift_originals
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
-from fire_toolkit.tables import Qrels, asked_judgments
+from fire_toolkit.tables import Labels, Qrels, asked_judgments
 from fire_toolkit.tables.columns import are_in, pair_rows
 
 
@@ -63,10 +64,11 @@ def influence(
     options: dict[str, Any] = {"grades": given.grades, "rule": rule, "adjudicators": adjudicators}
     with Progress("labels and ranks without each annotator"):
         labels = resolve(judgments, **options, count_unassigned=True).labels
-        augmented = augment_qrels(given.original, labels, policy=policy).qrels
+        original, join = _originals_and_join(given, policy)
+        augmented = join(original, labels).qrels
         without = list(labels_without_each(judgments, labels, **options))
-        changes = {each.annotator_id: _changed_qrels(given.original, each, policy) for each in without}
-        found = score_changes(given.stored_runs, given.original, augmented, changes, measures or COVERAGE)
+        changes = {each.annotator_id: _changed_qrels(original, each, join) for each in without}
+        found = score_changes(given.stored_runs, original, augmented, changes, measures or COVERAGE)
     if len({*adjudicators}) == 1:
         say(f"note: {adjudicators[0]} is the only adjudicator and is not left out")
     say_notes(found.notes)
@@ -79,11 +81,24 @@ def influence(
     print_table(scores, given.form, basis=given.basis(f"{n_of(len(judgments), 'judgment')}", words))
 
 
-def _changed_qrels(original: Qrels, without: LabelsWithout, policy: str) -> pd.DataFrame:
+def _originals_and_join(given: Given, policy: str) -> tuple[Qrels, Callable[[Qrels, Labels], Augmented]]:
+    """Return the original qrels with the grade that their positives have beside the labels, and `augment`."""
+    grades = [grade for grade in given.grades.values() if grade is not None]
+    highest = int(max(grades, default=1))
+    grade = given.original_grade
+    if grade is None and highest > 1 and highest_grade(given.original) <= 1:
+        grade = highest
+    original = given.original if grade is None else lift_originals(given.original, grade=grade)
+    return original, partial(augment_qrels, policy=policy, original_grade=grade)
+
+
+def _changed_qrels(
+    original: Qrels, without: LabelsWithout, join: Callable[[Qrels, Labels], Augmented]
+) -> pd.DataFrame:
     """Return the relevance of each pair whose label changes, nan where the qrels lose the pair."""
     pairs = without.pairs
     part = Qrels(original[are_in(original["query_id"], pairs["query_id"])].reset_index(drop=True))
-    qrels = augment_qrels(part, without.labels, policy=policy).qrels
+    qrels = join(part, without.labels).qrels
     relevance = np.append(qrels["relevance"].to_numpy(dtype=np.float64), np.nan)
     return pairs.assign(relevance=relevance[pair_rows(pairs, qrels)])
 

@@ -60,7 +60,7 @@ def orders(
     first, *others = read
     original = given.own.original(read[first])
     if not labellings:
-        original = as_augmented(given, original)
+        original = as_augmented(original, *given.grade_beside)
         original = original if given.unusable is None else given.unusable.counted(original)
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
     names = tuple(setting_or_default(measures, "score", "measures"))

@@ -31,9 +31,9 @@ from fire_toolkit.inference.machine_estimates import estimate_by_design, pairs_o
 from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
-from fire_toolkit.qrels import augment_qrels, change_counts
+from fire_toolkit.qrels import augment_qrels, change_counts, originals_beside
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Labels, PoolSources, Qrels
+from fire_toolkit.tables import Changes, Labels, PoolSources, Qrels
 
 HONEST_COLUMNS = {
     "policy": "str",
@@ -83,6 +83,7 @@ def scores_with_uncertainty(
     sources: PoolSources | None = None,
     policies: Sequence[str] = ("union",),
     design: Design | None = None,
+    original_grade: int | None = None,
     clusters: pd.Series | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
@@ -100,6 +101,7 @@ def scores_with_uncertainty(
             empty or nan.
         policies: see `augment_qrels`; rows are made for each.
         design: by which the judged pairs were chosen, where some were judged for a sample alone.
+        original_grade: see `augment_qrels`.
         clusters: index query_id, values the cluster of the query; intervals then resample clusters.
         confidence: of the intervals, strictly between 0 and 1.
         n_resamples, seed: of the bootstrap.
@@ -146,6 +148,7 @@ def scores_with_uncertainty(
     parsed = parse_measures(measures)
     if not policies:
         raise UsageError("no policy given; expected some of union, override, drop")
+    original = originals_beside(original, labels, grade=original_grade)
     joined = join_runs(runs, original, labels, *pairs_of_sample(design))
     codes = code_clusters(joined.queries, clusters)
     before = joined.label(original)
@@ -156,10 +159,8 @@ def scores_with_uncertainty(
     terms: list[Floats] = []
     n_rows = len(set(policies)) * len(joined.places) * len(parsed)
     for policy in dict.fromkeys(policies):
-        augmented, changes = augment_qrels(original, labels, policy=policy)
-        counts = change_counts(changes)
-        counted = {name: counts[name] for name in ("confirmed", "rejected", "new")}
-        counted |= {"never_judged": counts["original"], "n_queries": len(joined.queries)}
+        augmented, changes = augment_qrels(original, labels, policy=policy, original_grade=original_grade)
+        counted = _counted(changes) | {"n_queries": len(joined.queries)}
         after = joined.label(augmented)
         labellings.append(after)
         for run_id in joined.places:
@@ -225,6 +226,12 @@ def _trust(
     notes = dict.fromkeys(note for each in estimated.values() for note in each.notes)
     basis = next(iter(estimated.values())).basis
     return (*notes, *describe_estimates(first, basis), *trusted)
+
+
+def _counted(changes: Changes) -> dict[str, Any]:
+    counts = change_counts(changes)
+    counted = {name: counts[name] for name in ("confirmed", "rejected", "new")}
+    return counted | {"never_judged": counts["original"]}
 
 
 def _score_all(views: dict[str, JudgedRanking], measures: list[Measure]) -> dict[str, dict[str, Floats]]:

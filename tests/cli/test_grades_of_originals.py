@@ -1,0 +1,138 @@
+"""Original positives beside numeric grades count at the highest, and every output says which that is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from math import log2
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import Result
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.qrels import augment_qrels, originals_beside
+from fire_toolkit.tables import check_labels, check_qrels
+
+Fire = Callable[..., Result]
+SECOND, THIRD = 1 / log2(3), 1 / 2
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One original positive `a`; judgments by grades of no guideline, b 0 and c 3; a run in this order."""
+    monkeypatch.chdir(tmp_path)
+    Path("qrels.txt").write_text("q1 0 a 1\n")
+    Path("judgments.csv").write_text("annotator_id,query_id,doc_id,label\nA,q1,b,0\nA,q1,c,3\n")
+    Path("m.run").write_text("q1 Q0 a 1 3 m\nq1 Q0 b 2 2 m\nq1 Q0 c 3 1 m\n")
+    return tmp_path
+
+
+def scores(result: Result) -> dict[tuple[str, str], float]:
+    rows = csv.DictReader(io.StringIO(result.stdout))
+    return {(row["measure"], row["qrels"]): float(row["value"]) for row in rows}
+
+
+def test_they_take_the_highest_grade_of_the_labels(fire: Fire, folder: Path) -> None:
+    """The run with the original first had nDCG@10 79.7 with it at grade 1, as the poorest of all matches."""
+    fire("resolve", "judgments.csv", "--out", "labels")
+    said = fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt").stderr
+    assert "original positives count at grade 3, the highest in the labels (--original-grade sets it)" in said
+    assert Path("augmented.txt").read_text() == "q1 0 a 3\nq1 0 b 0\nq1 0 c 3\n"
+    manifest = json.loads(Path("augmented.txt.manifest.json").read_text())["parameters"]
+    assert (manifest["original_grade"], manifest["original_grade_from"]) == (3, "the highest in the labels")
+    files = ("m.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "nDCG@10", "-m", "DCG@10")
+    result = fire("score", *files, "--format", "csv")
+    found = scores(result)
+    assert found["nDCG@10", "original"] == 1.0
+    assert found["nDCG@10", "augmented"] == pytest.approx((1 + THIRD) / (1 + SECOND))
+    assert (found["DCG@10", "original"], found["DCG@10", "augmented"]) == pytest.approx((3, 3 + 3 * THIRD))
+    assert "original positives count at grade 3 (as in the augmented qrels)" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["score", "difference"])
+def test_the_original_side_has_the_same_grade(fire: Fire, folder: Path, command: str) -> None:
+    """A run without the new positive gains nothing in DCG: its one positive weighs the same on both sides."""
+    Path("n.run").write_text("q1 Q0 b 1 2 n\nq1 Q0 a 2 1 n\n")
+    fire("resolve", "judgments.csv", "--out", "labels")
+    fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    files = ("m.run", "n.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "DCG@10")
+    rows = list(csv.DictReader(io.StringIO(fire(command, *files, "--format", "csv").stdout)))
+    if command == "score":
+        (gain,) = (float(row["value"]) for row in rows if (row["run_id"], row["qrels"]) == ("n", "delta"))
+        assert gain == pytest.approx(0)
+    else:
+        (row,) = (row for row in rows if row["qrels"] == "delta")
+        assert (float(row["value_a"]), float(row["value_b"])) == pytest.approx((3 * THIRD, 0))
+
+
+def test_the_honest_row_augments_the_labels_in_the_same_way(fire: Fire, folder: Path) -> None:
+    fire("resolve", "judgments.csv", "--out", "labels")
+    files = ("m.run", "--qrels", "qrels.txt", "--labels", "labels", "-m", "nDCG@10", "-m", "DCG@10")
+    result = fire("score", "--honest", *files, "--format", "json")
+    ndcg, dcg = json.loads(result.stdout)
+    assert (ndcg["original"], ndcg["augmented"]) == pytest.approx((1, (1 + THIRD) / (1 + SECOND)))
+    assert (dcg["original"], dcg["augmented"]) == pytest.approx((3, 3 + 3 * THIRD))
+    assert "original positives count at grade 3 (the highest in the labels)" in result.stderr
+
+
+def test_another_grade_is_taken_by_every_command(fire: Fire, folder: Path) -> None:
+    fire("init", ".")
+    Path("collection/qrels.txt").write_text("q1 0 a 1\n")
+    Path("collection/queries.tsv").write_text("query_id\ttext\nq1\ta dog\n")
+    Path("m.run").rename("runs/m.run")
+    Path("judgments").mkdir(exist_ok=True)
+    rows = "A,q1,b,mismatch,graded-relevance-v1\nA,q1,c,exact,graded-relevance-v1\n"
+    Path("judgments/judgments.csv").write_text("annotator_id,query_id,doc_id,label,guideline\n" + rows)
+    fire("resolve")
+    for grade, source in ((1, "--original-grade"), (2, "--original-grade")):
+        assert (
+            f"count at grade {grade}, as {source} says" in fire("augment", "--original-grade", grade).stderr
+        )
+        lines = Path("augmented/qrels.txt").read_text().splitlines()
+        assert lines == [f"q1 0 a {grade}", "q1 0 b 0", "q1 0 c 3"]
+        found = scores(fire("score", "-m", "DCG@10", "--format", "csv"))
+        assert found["DCG@10", "original"] == grade
+        (row,) = json.loads(fire("score", "--honest", "-m", "DCG@10", "--format", "json").stdout)
+        assert (row["original"], row["augmented"]) == pytest.approx((grade, grade + 3 * THIRD))
+        (row,) = csv.DictReader(io.StringIO(fire("influence", "-m", "DCG@10", "--format", "csv").stdout))
+        assert abs(float(row["change"])) == pytest.approx(3 * THIRD)  # without A the originals are left
+
+
+def test_binary_labels_leave_them_at_one(fire: Fire, folder: Path) -> None:
+    Path("judgments.csv").write_text("annotator_id,query_id,doc_id,label\nA,q1,b,0\nA,q1,c,1\n")
+    fire("resolve", "judgments.csv", "--out", "labels")
+    said = fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt").stderr
+    assert "count at grade" not in said
+    assert Path("augmented.txt").read_text() == "q1 0 a 1\nq1 0 b 0\nq1 0 c 1\n"
+
+
+def test_the_guideline_decides_where_its_highest_grade_was_never_given(fire: Fire, folder: Path) -> None:
+    fire("init", ".")
+    Path("collection/qrels.txt").write_text("q1 0 a 1\n")
+    Path("collection/queries.tsv").write_text("query_id\ttext\nq1\ta dog\n")
+    Path("m.run").rename("runs/m.run")
+    Path("judgments").mkdir(exist_ok=True)
+    row = "annotator_id,query_id,doc_id,label,guideline\nA,q1,c,loose,graded-relevance-v1\n"
+    Path("judgments/judgments.csv").write_text(row)
+    fire("resolve")
+    assert "count at grade 3, the highest of the guideline" in fire("augment").stderr
+
+
+def test_in_python_the_same_grade_is_taken_and_said() -> None:
+    pairs = {"query_id": "q", "doc_id": ["a", "b"]}
+    original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": [1]}))
+    labels = check_labels(pd.DataFrame(pairs | {"label": "x", "relevance": [2, 3]}))
+    found = augment_qrels(original, labels)
+    assert (found.qrels["relevance"].tolist(), found.original_grade) == ([3, 3], 3)
+    assert list(found.notes) == ["original positives count at grade 3"]
+    assert originals_beside(original, labels)["relevance"].tolist() == [3]
+    assert augment_qrels(original, labels, original_grade=1).qrels["relevance"].tolist() == [2, 3]
+    graded = check_qrels(original.assign(relevance=2))
+    assert augment_qrels(graded, labels).qrels["relevance"].tolist() == [2, 3]
+    assert augment_qrels(graded, labels).notes == []
+    with pytest.raises(UsageError, match="the original qrels have grades of their own, up to 2"):
+        augment_qrels(graded, labels, original_grade=3)
