@@ -116,7 +116,7 @@ def augment(
     if (errors := errors_given(given)) is not None:
         more["label_errors"] = numbers_of_errors(errors)
         words += [words_of_errors(more["label_errors"]), *words_of_alarm(errors)]
-    words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] if grade else []
+    words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] * bool(grade)
     words += _describe_losses(policy, n_lowered, lost)
     parameters = {"policy": policy, **design} | (
         {GRADE: grade, "original_grade_from": source} if grade else {}

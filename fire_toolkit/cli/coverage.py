@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import pandas as pd
 
+from fire_toolkit.cli.as_augmented import guideline_grade
 from fire_toolkit.cli.common import format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import accept_unpooled_option, measure_option, reads
@@ -36,7 +37,13 @@ def coverage(given: Given, measures: tuple[str, ...], accept_unpooled: bool) -> 
     seconds, labels = _cost(given)
     check_settled(given, measures or COVERAGE, accept=accept_unpooled)
     with Progress("ranks of judged docs"):
-        found = cover(*given.runs_and_qrels, measures or COVERAGE, seconds=seconds, labels_per_pair=labels)
+        found = cover(
+            *given.runs_and_qrels,
+            measures or COVERAGE,
+            seconds=seconds,
+            labels_per_pair=labels,
+            highest_grade=guideline_grade(given) or 1,
+        )
     for run_id, own in found.judged.groupby("run_id", sort=False):
         shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
         say(f"{run_id}: judged {shares}")

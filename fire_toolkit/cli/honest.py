@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from fire_toolkit.cli.as_augmented import guideline_grade
 from fire_toolkit.cli.common import say, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_once import shared_once, words_of_shared
@@ -21,7 +22,7 @@ from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.trust import describe_trust
 from fire_toolkit.measures import parse_measure, parse_measures
-from fire_toolkit.scoring.drawn import augmented_cell
+from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell
 from fire_toolkit.tables import Labels
 
 
@@ -57,6 +58,7 @@ def honest_rows(
         policies=policies,
         design=design_if_any(given),
         original_grade=given.original_grade,
+        highest_grade=guideline_grade(given),
         **given.draws,
         tell=tell,
     )
@@ -115,8 +117,8 @@ def _over_usable(
     if flagged is None or alone is None:
         return None
     tables = (flagged.usable(given.original), flagged.usable(labels))
-    options = {"sources": given.sources_if_any, "policies": policies, **given.draws}
-    options["original_grade"] = given.original_grade
+    grades = {"original_grade": given.original_grade, "highest_grade": guideline_grade(given)}
+    options = {"sources": given.sources_if_any, "policies": policies, **grades, **given.draws}
     return scores_with_uncertainty(alone, *tables, measures, **options, tell=tell).scores
 
 
@@ -149,7 +151,7 @@ def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
         "95%": _range(value["low"], value["high"]),
         "95% of gain": _range(value["delta_low"], value["delta_high"]),
         "condensed": f"{value['condensed']:.1f}",
-        "if unjudged": _range(value["lower"], value["upper"]) or "no bound",
+        "if unjudged": bounds_cell(value["lower"], value["upper"]),
         "judged": f"{100 * row['judged']:.0f}{unit}",
         "w/o own": _with_change(value["without_own"], value["own_change"]),
     } | (_estimate_cells(row, scale, unit) if "estimate" in row else {})

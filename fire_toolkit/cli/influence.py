@@ -18,7 +18,7 @@ from fire_toolkit.cli.options import choice_option, exclude_options, measure_opt
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.inference import score_changes
-from fire_toolkit.measures.defaults import COVERAGE
+from fire_toolkit.measures.defaults import INFLUENCE
 from fire_toolkit.qrels import POLICIES, Augmented, augment_qrels, highest_grade, lift_originals
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
@@ -68,7 +68,7 @@ def influence(
         augmented = join(original, labels).qrels
         without = list(labels_without_each(judgments, labels, **options))
         changes = {each.annotator_id: _changed_qrels(original, each, join) for each in without}
-        found = score_changes(given.stored_runs, original, augmented, changes, measures or COVERAGE)
+        found = score_changes(given.stored_runs, original, augmented, changes, measures or INFLUENCE)
     if len({*adjudicators}) == 1:
         say(f"note: {adjudicators[0]} is the only adjudicator and is not left out")
     say_notes(found.notes)

@@ -24,7 +24,7 @@ from fire_toolkit.report.plots import (
     plot_overlap,
     plot_scores,
 )
-from fire_toolkit.scoring.drawn import augmented_cell, score_cells
+from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell, score_cells
 from fire_toolkit.tables import Qrels, Scores
 
 _REJECTED = {"union": "count as positives", "override": "do not count", "drop": "left the qrels"}
@@ -274,7 +274,7 @@ def _cells(row: Mapping[Any, Any]) -> list[str]:
     return [
         augmented_cell(*(scale * row[name] for name in ("augmented", "original", "delta"))),
         _range(scale * row["low"], scale * row["high"]),
-        _range(scale * row["lower"], scale * row["upper"]) or "no bound",
+        bounds_cell(scale * row["lower"], scale * row["upper"]),
         f"{100 * row['judged']:.0f}%",
         *([_estimate(row, scale)] if "estimate" in row else []),
     ]

@@ -3,6 +3,7 @@
 from fire_toolkit.inference.binomial import clopper_pearson as clopper_pearson
 from fire_toolkit.inference.binomial import mcnemar as mcnemar
 from fire_toolkit.inference.binomial import wilson as wilson
+from fire_toolkit.inference.bounds import describe_bounds as describe_bounds
 from fire_toolkit.inference.bounds import is_bounded as is_bounded
 from fire_toolkit.inference.bounds import score_bounds as score_bounds
 from fire_toolkit.inference.bounds import why_unbounded as why_unbounded

@@ -1,164 +1,166 @@
-"""Between which values a score lies, whatever the unjudged docs of a ranking are.
+"""Between which values a score lies, whatever the unjudged docs are: in the run's list, or outside of it.
 
-An assignment makes each unjudged doc that the measure reads (its top k; all that was ranked without a
-cutoff) a positive or not; docs outside stay as they are, and positives kept below the run's top stay at
-their ranks. For a given number m of added positives, each
-measure here is the better the higher they stand: so the best assignment is the first m unjudged docs
-for some m, the worst the last m for some m. Measures whose value can only grow with m need one
-evaluation for each side. The others divide by |G| or by an ideal: where the definition has the values for
-all m at once (`filled`), these are taken; else every m is evaluated. Queries are taken a block at a time,
-so that memory does not grow with the number of unjudged docs.
-
-Measures that pass unjudged docs over (bpref, infAP, condensed lists) have the values that they take once
-every such doc is judged; while some are not, the score itself may lie outside.
+A labelling gives every unjudged doc a grade from 0 to the highest. Two of them are enough. In the best, each
+unjudged doc of the list has the highest grade and none outside is relevant; in the worst, none of the list is
+relevant, and outside as many docs as the measure can count have the highest grade. A measure says by
+`Definition.bounds` which of the two bounds it, so that no measure has code of its own here. How many unjudged
+docs there are outside the list is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query
-from fire_toolkit.kernels import compiled
+from fire_toolkit.arrays import Floats, Ints, count_by_query, rows_of_lists, starts_of_lists
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.measures import JudgedRanking, Measure
-from fire_toolkit.measures.filling import Filling
 
-_CELLS = 1 << 17  # of query × rank, looked at together: a few arrays of them fit into a core's cache
+EXACT, OUTER = "exact", "outer"
+_UNLISTED = "each relevant doc that nobody judged and the run does not list lowers it"
+_CELLS = 1 << 17  # docs that are labelled together: a few arrays of them fit into a core's cache
 
 
 def is_bounded(measure: Measure) -> bool:
-    """Return whether `score_bounds` knows a measure, and so gives numbers; see `why_unbounded`."""
-    return measure.definition.bounds != "none"
+    """Return whether `score_bounds` has both bounds of a measure; see `why_unbounded`."""
+    return not why_unbounded(measure)
 
 
 def why_unbounded(measure: Measure) -> str:
-    """Return why a measure has no bounds, as the end of a sentence; empty where it has.
+    """Return why a measure lacks its lower bound, or both; empty where it has both.
 
     Examples:
         >>> from fire_toolkit.measures import parse_measure
         >>> why_unbounded(parse_measure("Judged@10"))
-        'measures how much is judged and is not a score'
+        'no bounds; it measures how much is judged and is not a score'
+        >>> why_unbounded(parse_measure("C@10"))
+        ''
     """
-    return "" if is_bounded(measure) else measure.definition.no_bounds
+    kind = measure.definition.bounds
+    if measure.condensed:
+        plain = replace(measure, condensed=False).name
+        return f"no bounds; it leaves unjudged docs out, and once they are judged it is {plain}"
+    if kind == "none":
+        return f"no bounds; it {measure.definition.no_bounds}"
+    return "" if _is_low_known(measure) else f"no lower bound; {_UNLISTED}"
 
 
-def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floats]:
-    """Return the least and the greatest value of each query over all assignments of unjudged docs.
+def describe_bounds(measure: Measure, ranking: JudgedRanking) -> str:
+    """Return what the bounds of a run's score are: `exact`, `outer`, or what is lacking and why.
+
+    Exact bounds are reached by some labelling of the docs of the list; outer ones may not be.
+    """
+    if reason := why_unbounded(measure):
+        return reason
+    reads_a_gap = (_reach(ranking, measure) > ranking.n_retrieved).any()
+    return OUTER if reads_a_gap or measure.definition.bounds != "monotone" else EXACT
+
+
+def score_bounds(ranking: JudgedRanking, measure: Measure, *, highest: int = 1) -> tuple[Floats, Floats]:
+    """Return the least and the greatest value of each query over all labellings of the unjudged docs.
 
     Args:
         ranking: a run joined with qrels; entries below relevance 0 count as unjudged.
-        measure: an unjudged doc that is a positive has the measure's level as its grade. A measure of
-            condensed lists has the bounds of the measure itself on the top: with all docs judged none is
-            left out.
+        measure: any; see `why_unbounded`.
+        highest: the highest grade that an unjudged doc can have; that of the qrels where it is higher.
 
     Returns:
-        Two arrays (n_queries,); nan throughout where the measure `is_bounded` not, and where tied docs
-        share a mean rank. As queries are
-        assigned independently, means and medians of these are the exact bounds of means and medians.
+        Two arrays (n_queries,), nan where there is no bound, and where tied docs share a mean rank. Every
+        place of a list that no judged doc holds is one of an unjudged doc, down to the deepest rank that the
+        run has, or that the measure reads. As queries are labelled independently, means and medians of
+        these bound those of the values.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.measures import code_qrels, judge_run, parse_measure
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
+        >>> ranking = judge_run(rank_run(scored), code_qrels(qrels))
+        >>> score_bounds(ranking, parse_measure("RR"))
+        (array([0.5]), array([1.]))
+        >>> score_bounds(ranking, parse_measure("R@1"))
+        (array([nan]), array([0.5]))
     """
     low, high = np.full((2, ranking.n_queries), np.nan)
-    if not is_bounded(measure) or (ranking.rank != np.floor(ranking.rank)).any():
+    kind = measure.definition.bounds
+    if kind == "none" or measure.condensed or (ranking.rank != np.floor(ranking.rank)).any():
         return low, high
-    if measure.condensed:
-        deepest = int(ranking.n_retrieved.max(initial=0))
-        ranking, measure = replace(ranking.top, worst_rank=deepest + 1), replace(measure, condensed=False)
+    highest = max(highest, int(ranking.ideal.grade.max(initial=0)))
     ranking = replace(measure.view(ranking), strata=None)
-    depth = int(ranking.n_retrieved.max(initial=0))
-    depth = depth if measure.depth is None else min(depth, measure.depth)
-    if measure.definition.bounds == "monotone" and measure.definition.by_first_positive:
-        depth = min(depth, _most_judged(ranking) + 1)  # the first unjudged doc stands here
-    compiled(ranking.n_queries * depth)  # the blocks alone are too small to load the loops for
-    step = max(_CELLS // max(depth, 1), 1)
+    reach = _reach(ranking, measure)
+    step = max(_CELLS // max(int(reach.max(initial=0)), 1), 1)
     for start in range(0, ranking.n_queries, step):
         block = np.arange(start, min(start + step, ranking.n_queries))
-        low[block], high[block] = _bounds_of_block(ranking.of(block), measure, depth)
+        low[block], high[block] = _bounds_of(ranking.of(block), measure, reach[block], highest)
     return low, high
 
 
-def _most_judged(ranking: JudgedRanking) -> int:
-    """Return the greatest number of judged docs in a top."""
-    judged = ranking.query[ranking.is_judged & ranking.is_in_top]
-    return int(count_by_query(judged, ranking.n_queries).max(initial=0))
+def _is_low_known(measure: Measure) -> bool:
+    """Return whether relevant docs outside the list can lower the value no further than to a known end."""
+    kind = measure.definition.bounds
+    return kind == "monotone" or (kind == "share_of_top" and measure.k is not None)
 
 
-def _bounds_of_block(ranking: JudgedRanking, measure: Measure, depth: int) -> tuple[Floats, Floats]:
+def _reach(ranking: JudgedRanking, measure: Measure) -> Ints:
+    """Return down to which rank of each list an unjudged doc can stand that the measure reads."""
+    reach = ranking.n_retrieved if measure.stays_in_top else ranking.last_rank
+    if measure.definition.by_first_positive:  # the first unjudged doc is no deeper than this
+        judged = count_by_query(ranking.query[ranking.is_judged], ranking.n_queries)
+        reach = np.minimum(reach, judged + 1)
+    return reach if measure.depth is None else np.minimum(reach, measure.depth)
+
+
+def _bounds_of(ranking: JudgedRanking, measure: Measure, reach: Ints, highest: int) -> tuple[Floats, Floats]:
     """Return the bounds of each query of a ranking that `view` has returned."""
-    is_open = _find_open(ranking, depth)
-    low = measure.per_query(_without_added(ranking, is_open, measure))
-    high = low.copy()
-    if depth and measure.definition.bounds == "ends" and measure.definition.filled is not None:
-        first, last = measure.filled(Filling(ranking, is_open, measure.level))
-        return np.minimum(low, last.min(axis=1)), np.maximum(high, first.max(axis=1))
-    for is_added in _candidates(is_open, measure):
-        values = measure.per_query(_assigned(ranking, is_open, is_added, measure))
-        low, high = np.minimum(low, values), np.maximum(high, values)
+    value = measure.per_query(ranking)
+    if highest < measure.level:
+        highest = 0  # no unjudged doc can be a positive
+    best, n_added = _with_best_docs(ranking, reach, highest)
+    kind = measure.definition.bounds
+    if kind in ("monotone", "recall"):
+        if kind == "recall":
+            best = replace(best, ideal=_with_positives(ranking.ideal, n_added, highest))
+        high = measure.per_query(best)
+    else:  # the most that the list can hold over the least that there is
+        most = np.where(ranking.n_positives > 0, measure.per_query(best), np.where(n_added > 0, 1.0, 0.0))
+        high = np.minimum(most, 1.0)
+    low = np.full_like(value, np.nan)
+    if kind == "monotone":
+        low, high = np.minimum(value, high), np.maximum(value, high)
+    elif _is_low_known(measure):
+        counted = np.full(ranking.n_queries, measure.k if highest else 0)
+        low = measure.per_query(replace(ranking, ideal=_with_positives(ranking.ideal, counted, highest)))
     return low, high
 
 
-def _find_open(ranking: JudgedRanking, depth: int) -> Bools:
-    """Return (n_queries, depth): where the unjudged docs of each top stand."""
-    is_open: Bools = np.arange(1, depth + 1) <= ranking.n_retrieved[:, None]
-    shut = np.flatnonzero(ranking.is_judged & (ranking.rank <= depth))
-    is_open[ranking.query[shut], ranking.rank[shut].astype(np.int64) - 1] = False
-    return is_open
-
-
-def _candidates(is_open: Bools, measure: Measure) -> Iterator[Bools]:
-    """Yield which unjudged docs are added positives, until every query's best and worst are tried."""
-    number = np.cumsum(is_open, axis=1, dtype=np.int32)
-    if measure.definition.bounds == "monotone":
-        yield is_open & (number == 1) if measure.definition.by_first_positive else is_open
-        return
-    n_open = number[:, -1:]
-    for n_added in range(1, int(n_open.max(initial=0)) + 1):
-        yield is_open & (number <= n_added)
-        yield is_open & (number > n_open - n_added)
-
-
-def _without_added(ranking: JudgedRanking, is_open: Bools, measure: Measure) -> JudgedRanking:
-    """Return the ranking in which no unjudged doc is a positive."""
-    if measure.definition.skips_unjudged:
-        return _assigned(ranking, is_open, np.zeros_like(is_open), measure)
-    kept = _are_shut(ranking, is_open)
-    return ranking if kept.all() else ranking.take(kept)
-
-
-def _are_shut(ranking: JudgedRanking, is_open: Bools) -> Bools:
-    """Return for each entry whether it is of no doc that an assignment decides on."""
-    kept = np.ones(ranking.query.size, dtype=bool)
-    inside = np.flatnonzero(ranking.rank <= is_open.shape[1])
-    kept[inside] = ~is_open[ranking.query[inside], ranking.rank[inside].astype(np.int64) - 1]
-    return kept
-
-
-def _assigned(ranking: JudgedRanking, is_open: Bools, is_added: Bools, measure: Measure) -> JudgedRanking:
-    """Return the ranking in which the chosen unjudged docs are positives and the others not.
-
-    The others have an entry only where the measure passes over docs without one.
-    """
-    kept, skips = _are_shut(ranking, is_open), measure.definition.skips_unjudged
-    query, place = np.nonzero(is_open if skips else is_added)
-    relevance = np.where(is_added[query, place], measure.level, 0)
-    query = np.concatenate([ranking.query[kept], query])
-    rank = np.concatenate([ranking.rank[kept], place + 1.0])
-    order = np.argsort(query * (rank.max(initial=0) + 1) + rank, kind="stable")
-    return replace(
+def _with_best_docs(ranking: JudgedRanking, reach: Ints, grade: int) -> tuple[JudgedRanking, Ints]:
+    """Return the ranking in which every unjudged doc down to `reach` has a grade, and how many these are."""
+    start = starts_of_lists(reach)
+    query, rank = np.repeat(np.arange(reach.size), reach), rows_of_lists(1, reach)
+    relevance = np.full(rank.size, grade, dtype=np.int64)
+    judged = np.flatnonzero(ranking.is_judged)
+    is_inside = ranking.rank[judged] <= reach[ranking.query[judged]]
+    inside, below = judged[is_inside], judged[~is_inside]
+    relevance[start[ranking.query[inside]] + ranking.rank[inside].astype(np.int64) - 1] = ranking.relevance[
+        inside
+    ]
+    n_added = (reach - count_by_query(ranking.query[inside], reach.size)) * (grade > 0)
+    order = np.argsort(np.concatenate([query, ranking.query[below]]), kind="stable")
+    filled = replace(
         ranking,
-        query=query[order],
-        rank=rank[order],
-        relevance=np.concatenate([ranking.relevance[kept], relevance])[order],
-        ideal=_with_added(ranking.ideal, np.count_nonzero(is_added, axis=1), measure.level),
-        n_nonrelevant=ranking.n_nonrelevant + skips * np.count_nonzero(is_open & ~is_added, axis=1),
+        query=np.concatenate([query, ranking.query[below]])[order],
+        rank=np.concatenate([rank.astype(np.float64), ranking.rank[below]])[order],
+        relevance=np.concatenate([relevance, ranking.relevance[below]])[order],
     )
+    return filled, n_added
 
 
-def _with_added(ideal: IdealRanking, n_added: Ints, grade: int) -> IdealRanking:
-    """Return the ideal rankings with positives of the lowest grade added to each query."""
-    added = np.repeat(np.arange(ideal.n_queries), n_added)
-    query = np.concatenate([ideal.query, added])
+def _with_positives(ideal: IdealRanking, n_added: Ints, grade: int) -> IdealRanking:
+    """Return the ideal rankings with positives of the highest grade added to each query."""
+    query = np.concatenate([np.repeat(np.arange(ideal.n_queries), n_added), ideal.query])
     order = np.argsort(query, kind="stable")
-    grades = np.concatenate([ideal.grade, np.full(added.size, grade, dtype=np.int64)])
+    grades = np.concatenate([np.full(query.size - ideal.query.size, grade, dtype=np.int64), ideal.grade])
     return IdealRanking(query[order], grades[order], ideal.n_queries)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.bounds import score_bounds, why_unbounded
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_of
 from fire_toolkit.matching.blocks import RunBlock, StoredRun
 from fire_toolkit.matching.coded import CodedQrels
@@ -54,22 +54,25 @@ def coverage(
     depths: Sequence[int] = (1, 5, 10),
     seconds: float = float("nan"),
     labels_per_pair: float = 1.0,
+    highest_grade: int = 1,
 ) -> Coverage:
     """Return what is judged of runs, the bounds of their scores, and the pairs that would settle them.
 
     Args:
         runs: as in `join_runs`; they need not have been pooled.
         original, augmented: qrels; the queries of `original` count.
-        measures: those with bounds, see `is_bounded`.
+        measures: those that only docs of the list decide (C@k, P@k, RR, ...): no judgments of a run's own
+            docs settle one that divides by the positives of the collection.
         depths: at which Judged@k is given, each 1 or more.
         seconds: that one judgment takes, for the hours.
         labels_per_pair: judgments for each pair, 1 or more (1.1 where a tenth is judged twice).
+        highest_grade: that an unjudged doc can have; that of the qrels where it is higher.
 
     Returns:
         `Coverage`; runs and measures as given. A query is open when its value and bounds differ.
 
     Raises:
-        UsageError: a measure without bounds, a number out of range.
+        UsageError: a measure that docs outside the list decide too, a number out of range.
         JoinError: as `join_runs`.
 
     Examples:
@@ -86,9 +89,9 @@ def coverage(
     """
     parsed = parse_measures(measures)
     for measure in parsed:
-        if not is_bounded(measure):
-            raise UsageError(f"{measure.name} has no bounds: it {why_unbounded(measure)}; take another "
-                             "measure, such as C@10 or nDCG@10")  # fmt: skip
+        if measure.condensed or measure.definition.bounds != "monotone":
+            reason = why_unbounded(measure) or "a lower bound that judging the run's own docs cannot settle"
+            raise UsageError(f"{measure.name} has {reason}; take C@k, or P@k for all docs of the top k")
     if seconds < 0 or labels_per_pair < 1:
         raise UsageError(
             f"{seconds} seconds and {labels_per_pair} labels a pair; expected 0 or more and 1 or more"
@@ -105,7 +108,7 @@ def coverage(
         judged += [(run_id, k, _share_judged(ranking, k)) for k in depths]
         unjudged = _unjudged(joined, run, ranking, after, deepest)
         for measure in parsed:
-            row, found = _settle(ranking, measure, unjudged)
+            row, found = _settle(ranking, measure, unjudged, highest_grade)
             summary.append((run_id, measure.name, *row, len(found) * cost))
             pairs.append(found[["query_id", "doc_id", "rank"]].assign(run_id=run_id, measure=measure.name))
     to_judge = pd.concat(pairs, ignore_index=True)[["run_id", "measure", "query_id", "doc_id", "rank"]]
@@ -117,10 +120,10 @@ def coverage(
 
 
 def _settle(
-    ranking: JudgedRanking, measure: Measure, unjudged: pd.DataFrame
+    ranking: JudgedRanking, measure: Measure, unjudged: pd.DataFrame, highest_grade: int
 ) -> tuple[tuple[float, ...], pd.DataFrame]:
     """Return score, lower, upper, judged, n_open, n_pairs and n_least, and the docs to judge."""
-    low, high = score_bounds(ranking, measure)
+    low, high = score_bounds(ranking, measure, highest=highest_grade)
     values = values_of(ranking, measure)
     is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
     found = unjudged[_needed(unjudged, is_open, measure, ranking.first_positive)]

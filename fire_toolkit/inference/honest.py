@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.bounds import describe_bounds, is_bounded, score_bounds, why_unbounded
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     Design,
@@ -32,6 +32,7 @@ from fire_toolkit.inference.trust import describe_estimates, describe_trust, not
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
 from fire_toolkit.qrels import augment_qrels, change_counts, originals_beside
+from fire_toolkit.qrels import highest_grade as top_grade
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, PoolSources, Qrels
 
@@ -84,6 +85,7 @@ def scores_with_uncertainty(
     policies: Sequence[str] = ("union",),
     design: Design | None = None,
     original_grade: int | None = None,
+    highest_grade: int | None = None,
     clusters: pd.Series | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
@@ -102,6 +104,7 @@ def scores_with_uncertainty(
         policies: see `augment_qrels`; rows are made for each.
         design: by which the judged pairs were chosen, where some were judged for a sample alone.
         original_grade: see `augment_qrels`.
+        highest_grade: the highest of the guideline, which an unjudged doc may have; None: the highest seen.
         clusters: index query_id, values the cluster of the query; intervals then resample clusters.
         confidence: of the intervals, strictly between 0 and 1.
         n_resamples, seed: of the bootstrap.
@@ -116,8 +119,9 @@ def scores_with_uncertainty(
           Clopper–Pearson, for C@k; `bootstrap` over queries; `clusters`), delta_low, delta_high: of
           the gain (bootstrap);
         - condensed: the augmented score with unjudged docs left out;
-        - lower, upper: over everything the unjudged docs that the measure reads might be; bounds:
-          `exact`, or why there is none (nan), see `why_unbounded`;
+        - lower, upper: between which the score lies whatever the unjudged docs are, in the run's list or
+          outside of it; nan where there is no bound; bounds: `exact` (reached by some labelling), `outer`
+          (perhaps not), or what is lacking and why, see `why_unbounded`;
         - judged: the share of those docs that is judged, mean over queries;
         - without_own, own_change: the augmented score without the judgments that only this run
           contributed (originals stay), and what that changes; FIRE's Table 4 calls it New;
@@ -148,7 +152,7 @@ def scores_with_uncertainty(
     parsed = parse_measures(measures)
     if not policies:
         raise UsageError("no policy given; expected some of union, override, drop")
-    original = originals_beside(original, labels, grade=original_grade)
+    original, highest, noted = _graded(original, labels, parsed, original_grade, highest_grade)
     joined = join_runs(runs, original, labels, *pairs_of_sample(design))
     codes = code_clusters(joined.queries, clusters)
     before = joined.label(original)
@@ -174,7 +178,7 @@ def scores_with_uncertainty(
             for measure in parsed:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
                 row = {"policy": policy, "run_id": run_id, "pooled": pooled, "measure": measure.name}
-                row |= _scores(views["augmented"], measure, values[measure.name]) | counted
+                row |= _scores(views["augmented"], measure, values[measure.name], highest) | counted
                 if codes is None and is_share_of_queries(measure):
                     row |= _exact(values[measure.name]["augmented"], confidence)
                 rows.append(row)
@@ -185,14 +189,15 @@ def scores_with_uncertainty(
     drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
     table = _with_estimates([limits | row for limits, row in zip(drawn, rows, strict=True)], estimated)
     trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
-    of_design = () if design is None else _of_design(labels, design, original, parsed)
-    noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *of_design)
-    return Honest(table, (*noted, *trusted))
+    noted += (*joined.note_depths(labellings, parsed), *_notes(table, parsed))
+    return Honest(table, (*noted, *_of_design(labels, design, original, parsed), *trusted))
 
 
 def _of_design(
-    labels: Labels, design: Design, original: Qrels, measures: Sequence[Measure]
+    labels: Labels, design: Design | None, original: Qrels, measures: Sequence[Measure]
 ) -> tuple[str, ...]:
+    if design is None:
+        return ()
     return (*note_unverified(labels, design, original), *_note_unsampled(measures))
 
 
@@ -281,9 +286,11 @@ def _exact(values: Floats, confidence: float) -> dict[str, Any]:
     return {"low": low, "high": high, "interval": "exact"}
 
 
-def _scores(ranking: JudgedRanking, measure: Measure, values: dict[str, Floats]) -> dict[str, Any]:
+def _scores(
+    ranking: JudgedRanking, measure: Measure, values: dict[str, Floats], highest: int
+) -> dict[str, Any]:
     score = {name: measure.aggregate(each) for name, each in values.items()}
-    lower, upper = score_bounds(ranking, measure)
+    lower, upper = score_bounds(ranking, measure, highest=highest)
     k = measure.depth or max(ranking.worst_rank - 1, 1)  # beyond the top Judged@k reads the top
     judged = judged_at(k)
     return {
@@ -293,15 +300,36 @@ def _scores(ranking: JudgedRanking, measure: Measure, values: dict[str, Floats])
         "condensed": measure.aggregate(measure.per_query(measure.view(ranking.condensed()))),
         "lower": measure.aggregate(lower),
         "upper": measure.aggregate(upper),
-        "bounds": why_unbounded(measure) or "exact",
+        "bounds": describe_bounds(measure, ranking),
         "judged": judged.aggregate(values_of(ranking, judged)),
         "without_own": score.get("without_own", np.nan),
         "own_change": score.get("without_own", np.nan) - score["augmented"],
     }
 
 
+def _graded(
+    original: Qrels, labels: Labels, measures: list[Measure], wanted: int | None, of_guideline: int | None
+) -> tuple[Qrels, int, tuple[str, ...]]:
+    """Return the originals beside the labels, the highest grade of an unjudged doc, and notes on both."""
+    lifted = originals_beside(original, labels, grade=wanted)
+    seen = max(1, top_grade(lifted), top_grade(labels))
+    highest = max(of_guideline or 1, seen)
+    words = f"original positives count at grade {top_grade(lifted)}, as labels have grades up to {seen}"
+    notes = [] if lifted is original else [words]
+    names = [m.name for m in measures if m.definition.is_graded and is_bounded(m)]
+    if names and highest > 1:
+        source = "of the guideline" if highest == of_guideline else "seen"
+        notes.append(
+            f"{', '.join(names)}: bounds are for unjudged docs up to grade {highest}, the highest {source}"
+        )
+    return lifted, highest, tuple(notes)
+
+
 def _notes(table: pd.DataFrame, measures: list[Measure]) -> tuple[str, ...]:
-    notes = [f"{m.name}: no bounds; it {why_unbounded(m)}" for m in measures if not is_bounded(m)]
+    reasons: dict[str, list[str]] = {}
+    for measure in measures:
+        reasons.setdefault(why_unbounded(measure), []).append(measure.name)
+    notes = [f"{', '.join(own)}: {why}" for why, own in reasons.items() if why]
     notes += [m.caution for m in measures if m.caution]
     fresh = table.loc[table["pooled"] == "no", "run_id"].unique()
     if len(fresh):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Bools, Codes, Floats, Ints
+from fire_toolkit.arrays import Codes, Floats, Ints
 from fire_toolkit.kernels.compiling import compile_loop
 
 Halves = npt.NDArray[np.uint32]
@@ -210,44 +210,6 @@ def _write_measures(
         values[4 * m + 3, place] = truncated + x_s / s * extension + ((x_l - x_s) / l + x_s / s) * p[l]
         values[4 * m + 4, place] = x_l * whole[m] - before
         values[4 * m + 5, place] = p[s] + p[l] - p[f] - tail
-
-
-@_compiled
-def fill_sums(
-    is_open: Bools,
-    is_positive: Bools,
-    weights: tuple[Floats, Floats],
-    sums: tuple[Floats, Floats],
-    first: Floats,
-    last: Floats,
-) -> None:
-    """Write into `first` and `last` what `filling.Filling.sums_of_places`, the twin, returns.
-
-    Args:
-        is_open, is_positive: (n_queries, depth), where unjudged docs and positives stand.
-        weights: own and each of an added positive at each rank.
-        sums: (n_queries, 1) without added positives: of the positives, and of what one more above all adds.
-    """
-    own, each = weights
-    start, whole = sums
-    n_above, below = np.empty(own.size), np.empty(own.size)
-    for query in range(is_open.shape[0]):
-        n, n_added, passed, total = 0.0, 0.0, 0.0, 0.0
-        for i in range(own.size):
-            if is_positive[query, i]:
-                n += 1
-                passed += each[i]
-            n_above[i], below[i] = n, whole[query, 0] - passed
-            if is_open[query, i]:
-                n_added += 1
-                total += own[i] + (n + n_added - 1) * each[i] + below[i]
-            first[query, i] = start[query, 0] + total
-        passed, total = 0.0, 0.0
-        for i in range(own.size - 1, -1, -1):
-            if is_open[query, i]:
-                passed += each[i]
-                total += own[i] + n_above[i] * each[i] + below[i] + (passed - each[i])
-            last[query, i] = start[query, 0] + total
 
 
 @_compiled

@@ -9,7 +9,6 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_precisions
-from fire_toolkit.measures.filling import Ends, Filling
 
 
 def average_precision(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
@@ -28,11 +27,6 @@ def expected_average_precision(tied: TiedRanking, *, k: int | None = None) -> Fl
     return share(expected_precisions(tied, k=k), tied.ranking.n_positives)
 
 
-def filled_average_precision(filling: Filling, *, k: int | None = None) -> Ends:
-    """Return its values as unjudged docs become positives."""
-    return filling.shares(filling.precision_sums(k))
-
-
 def average_precision_min(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return the sum of the precisions at the positives of the top k, over min(k, |G|)."""
     return share(precision_sum(ranking, k=k), np.minimum(ranking.n_positives, k))
@@ -43,23 +37,10 @@ def expected_average_precision_min(tied: TiedRanking, *, k: int) -> Floats:
     return share(expected_precisions(tied, k=k), np.minimum(tied.ranking.n_positives, k))
 
 
-def filled_average_precision_min(filling: Filling, *, k: int) -> Ends:
-    """Return its values as unjudged docs become positives."""
-    n_positives = filling.ranking.n_positives[:, None]
-    return filling.over(filling.precision_sums(k), lambda n_added: np.minimum(n_positives + n_added, k))
-
-
 def average_precision_fire(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return the mean precision at the positives of the top k for each query; 0 where it has none."""
     n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)
     return share(precision_sum(ranking, k=k), n_found)
-
-
-def filled_average_precision_fire(filling: Filling, *, k: int) -> Ends:
-    """Return its values as unjudged docs become positives."""
-    ranking = filling.ranking
-    n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)[:, None]
-    return filling.over(filling.precision_sums(k), lambda n_added: n_found + n_added)
 
 
 def average_precision_at_r(ranking: JudgedRanking) -> Floats:
@@ -76,11 +57,6 @@ def expected_average_precision_at_r(tied: TiedRanking) -> Floats:
     return share(expected_precisions(tied, k=n_positives), n_positives)
 
 
-def filled_average_precision_at_r(filling: Filling) -> Ends:
-    """Return its values as unjudged docs become positives."""
-    return filling.shares(filling.precision_sums_to(filling.n_positives))
-
-
 AP = Definition(
     name="AP",
     summary="The precision at the rank of each positive found, summed, over all positives |G|.",
@@ -91,9 +67,8 @@ AP = Definition(
     per_query=average_precision,
     expected=expected_average_precision,
     cutoff="optional",
-    bounds="ends",
+    bounds="share",
     over_positives=True,
-    filled=filled_average_precision,
     also_called=("mAP", "map_cut", "average_precision"),
 )
 GM_MAP = Definition(
@@ -104,9 +79,8 @@ GM_MAP = Definition(
     "query is its AP.",
     per_query=average_precision,
     aggregate="geometric mean",
-    bounds="ends",
+    bounds="share",
     over_positives=True,
-    filled=filled_average_precision,
     also_called=("GMAP", "gm_ap"),
 )
 AP_MIN = Definition(
@@ -119,9 +93,8 @@ AP_MIN = Definition(
     per_query=average_precision_min,
     expected=expected_average_precision_min,
     cutoff="required",
-    bounds="ends",
+    bounds="share_of_top",
     over_positives=True,
-    filled=filled_average_precision_min,
     also_called=("mAP/min",),
 )
 AP_FIRE = Definition(
@@ -132,8 +105,6 @@ AP_FIRE = Definition(
     "however many it misses. Only for reproducing figures.",
     per_query=average_precision_fire,
     cutoff="required",
-    bounds="ends",
-    filled=filled_average_precision_fire,
 )
 MAP_AT_R = Definition(
     name="mAP@R",
@@ -143,9 +114,7 @@ MAP_AT_R = Definition(
     "below rank |G| adds nothing; 0 for a query without a positive.",
     per_query=average_precision_at_r,
     expected=expected_average_precision_at_r,
-    bounds="ends",
     over_positives=True,
-    filled=filled_average_precision_at_r,
     also_called=("AP@R",),
 )
 

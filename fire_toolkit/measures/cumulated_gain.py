@@ -23,7 +23,6 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_gain, expected_normalised_gain
-from fire_toolkit.measures.filling import Ends, Filling
 
 
 def no_discount(rank: npt.NDArray[Any]) -> Floats:
@@ -53,18 +52,6 @@ def normalised_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None
     return share(found, ranking.ideal.gain(discount, k))
 
 
-def filled_normalised_gain(filling: Filling, *, discount: Discount, k: int | None = None) -> Ends:
-    """Return `normalised_gain` as unjudged docs become positives."""
-    return normalised_filling(filling, cumulated_gain(filling.ranking, discount=discount, k=k), discount, k)
-
-
-def normalised_filling(filling: Filling, start: Floats, discount: Discount, k: int | None) -> Ends:
-    """Return a gain, `start` before any unjudged doc is a positive, over that of the ideal ranking."""
-    first, last = filling.gains(start, discount)
-    ideal_first, ideal_last = filling.ideal_gains(discount, k)
-    return share(first, ideal_first), share(last, ideal_last)
-
-
 def gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """Return the sum of the grades in the top k; without k of all that was ranked."""
     return cumulated_gain(ranking.top if k is None else ranking, discount=no_discount, k=k)
@@ -83,11 +70,6 @@ def expected_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Float
 def expected_normalised_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Floats:
     """Return the mean of `normalised_gain_retrieved` over all orders of tied docs."""
     return share(expected_gain_retrieved(tied, k=k), tied.ranking.ideal.gain(no_discount, k))
-
-
-def filled_normalised_gain_retrieved(filling: Filling, *, k: int | None = None) -> Ends:
-    """Return `normalised_gain_retrieved` as unjudged docs become positives."""
-    return normalised_filling(filling, gain_retrieved(filling.ranking, k=k), no_discount, k)
 
 
 def ndcg_at_levels(ranking: JudgedRanking) -> Floats:
@@ -151,9 +133,8 @@ NCG = Definition(
     of_top=True,
     expected=expected_normalised_gain_retrieved,
     cutoff="optional",
-    bounds="ends",
+    bounds="share_of_top",
     over_positives=True,
-    filled=filled_normalised_gain_retrieved,
     is_graded=True,
 )
 DCG = Definition(
@@ -177,9 +158,8 @@ NDCG = Definition(
     per_query=partial(normalised_gain, discount=log_of_next),
     expected=partial(expected_normalised_gain, discount=log_of_next),
     cutoff="optional",
-    bounds="ends",
+    bounds="share_of_top",
     over_positives=True,
-    filled=partial(filled_normalised_gain, discount=log_of_next),
     is_graded=True,
 )
 DCG_J = Definition(
@@ -204,9 +184,8 @@ NDCG_J = Definition(
     per_query=partial(normalised_gain, discount=log_from_second),
     expected=partial(expected_normalised_gain, discount=log_from_second),
     cutoff="optional",
-    bounds="ends",
+    bounds="share_of_top",
     over_positives=True,
-    filled=partial(filled_normalised_gain, discount=log_from_second),
     is_graded=True,
 )
 RNDCG = Definition(

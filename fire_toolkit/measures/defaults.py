@@ -16,7 +16,8 @@ REUSABILITY = (
     *("C@1", "C@10", "nDCG@10"),
     *("C@10:condensed", "bpref", "infAP", "RBP(p=0.8)", "RBP_residual(p=0.8)"),
 )
-COVERAGE = REUSABILITY[:3]
+INFLUENCE = REUSABILITY[:3]
+COVERAGE = (*REUSABILITY[:2], "P@10")  # of which judging the run's own docs leaves nothing open
 DEMO = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
 DEMO_SHOWN = ("C@1", "AP")
 

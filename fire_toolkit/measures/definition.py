@@ -15,11 +15,10 @@ from fire_toolkit.results import Shown
 
 if TYPE_CHECKING:
     from fire_toolkit.matching.ties import TiedRanking
-    from fire_toolkit.measures.filling import Ends, Filling
 
 Unit = Literal["share", "rank", "gain", "count"]
 Aggregate = Literal["mean", "median", "sum", "geometric mean"]
-Bounds = Literal["monotone", "ends", "none"]
+Bounds = Literal["monotone", "recall", "share", "share_of_top", "none"]
 Cutoff = Literal["none", "optional", "required"]
 _LEAST = 0.00001  # what a geometric mean takes a smaller value as, as trec_eval does
 
@@ -70,13 +69,12 @@ class Definition(Shown):
         reads: how deep it reads a ranking without a cutoff in its name; None: all of it.
         of_top: whether it reads what was ranked alone, and no positive kept below it; where the cutoff is
             optional, that is without one.
-        bounds: what is known when unjudged docs become positives: `monotone`, each one can only raise the
-            score (or lower a rank); `ends`, of a given number of them the first in rank order are best and
-            the last worst; `none`, nothing.
-        filled: for `ends`, the values of each query (n_queries, depth) when the unjudged docs down to each
-            rank are positives, and when those from it downwards are: from a `filling.Filling`, and `k` and
-            the parameters as in `per_query`; None where no sums are known, and bounds then take long.
-        no_bounds: why there are no bounds, as the end of a sentence that starts with the measure.
+        bounds: what a higher grade of one doc does to the value. `monotone`: of a doc in the list it can
+            only raise the score (or lower a rank), of another it does nothing; `recall`: of a doc in the list
+            it can only raise the score, of another only lower it; `share`: the value is at most 1, and the
+            quotient of what only docs in the list can raise and what any doc can raise; `share_of_top`: the
+            same, where k relevant docs are the most that the divisor counts; `none`: none of these.
+        no_bounds: why `none`, as the end of a sentence that starts with the measure.
         skips_unjudged: whether unjudged docs are passed over, and not counted as not relevant.
         is_binary: whether the value of a query is 0 or 1, so that the mean is a binomial share.
         by_first_positive: whether the rank of the first positive decides the value.
@@ -103,8 +101,7 @@ class Definition(Shown):
     reads: int | None = None
     of_top: bool = False
     bounds: Bounds = "none"
-    filled: Callable[..., Ends] | None = None
-    no_bounds: str = "is not known to be best or worst at an end"
+    no_bounds: str = "can rise or fall with another relevant doc, wherever that stands"
     skips_unjudged: bool = False
     is_binary: bool = False
     by_first_positive: bool = False
@@ -212,11 +209,6 @@ class Measure(Shown):
         if self.definition.expected is None:
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
         return self._of_queries(self.definition.expected(tied, **self._named), tied.ranking.n_queries)
-
-    def filled(self, filling: Filling) -> Ends:
-        """Return the values as unjudged docs become positives from either end, where `filled` is known."""
-        assert self.definition.filled is not None
-        return self.definition.filled(filling, **self._named)
 
     def _of_queries(self, values: Floats, n_queries: int) -> Floats:
         if values.shape != (n_queries,):

@@ -95,7 +95,7 @@ R = Definition(
     "image retrieval call C@k by this name; the two are equal where each query has one positive.",
     **by_count(recall),
     cutoff="required",
-    bounds="monotone",
+    bounds="recall",
     over_positives=True,
     also_called=("Recall",),
 )
@@ -109,7 +109,7 @@ F = Definition(
     of_top=True,
     cutoff="optional",
     parameters=(Parameter("beta", example=2.0, default=1.0),),
-    bounds="monotone",
+    bounds="recall",
     over_positives=True,
     also_called=("F1", "F-measure"),
 )
@@ -121,7 +121,7 @@ E = Definition(
     "this. Precision divides by 32 also where fewer were retrieved.",
     **by_count(f_measure, k=32),
     reads=32,
-    bounds="monotone",
+    bounds="recall",
     over_positives=True,
     also_called=("E-measure", "E@32"),
 )
@@ -143,7 +143,6 @@ def _define(
         convention=convention,
         **by_count(value),
         of_top=True,
-        bounds="monotone",
         **more,
     )
 
@@ -154,31 +153,36 @@ _OF_SETS = (
         set_precision,
         "The share of the docs retrieved that are positives.",
         f"Divided by all docs retrieved, however many they are. {_EMPTY}",
+        bounds="monotone",
     ),
     _define(
         "set_recall",
         recall,
         "The share of the query's positives among the docs retrieved.",
+        bounds="recall",
         over_positives=True,
     ),
     _define(
         "set_F",
         f_measure,
         "The harmonic mean of set_P and set_recall: F of everything retrieved.",
+        bounds="recall",
         over_positives=True,
     ),
-    _define("set_map", set_map, "set_P times set_recall.", over_positives=True),
+    _define("set_map", set_map, "set_P times set_recall.", bounds="recall", over_positives=True),
     _define(
         "set_relative_P",
         set_relative_precision,
         "The number of positives retrieved, over the most that could be: the smaller of |G| and the "
         "number retrieved.",
+        bounds="recall",
     ),
     _define(
         "num_rel_ret",
         number_found,
         "The number of positives retrieved.",
         "Summed over queries.",
+        bounds="monotone",
         unit="count",
         aggregate="sum",
     ),

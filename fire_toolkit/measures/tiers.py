@@ -11,7 +11,6 @@ from fire_toolkit.matching.lookup import count_to
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_found
-from fire_toolkit.measures.filling import Ends, Filling
 
 
 def recall_at_multiple(ranking: JudgedRanking, *, multiple: int) -> Floats:
@@ -26,17 +25,12 @@ def expected_recall_at_multiple(tied: TiedRanking, *, multiple: int) -> Floats:
     return share(expected_found(tied, k=multiple * n_positives), n_positives)
 
 
-def filled_recall_at_multiple(filling: Filling, *, multiple: int) -> Ends:
-    """Return `recall_at_multiple` as unjudged docs become positives."""
-    first, last = filling.n_positives
-    return filling.shares(filling.counts_to((multiple * first, multiple * last)))
-
-
 def _of_multiple(multiple: int) -> dict[str, Any]:
     """Return what the definitions share, of recall in the top `multiple` × |G|."""
-    ways = (recall_at_multiple, expected_recall_at_multiple, filled_recall_at_multiple)
-    of_one = (partial(way, multiple=multiple) for way in ways)
-    return dict(zip(("per_query", "expected", "filled"), of_one, strict=True), bounds="ends")
+    return {
+        "per_query": partial(recall_at_multiple, multiple=multiple),
+        "expected": partial(expected_recall_at_multiple, multiple=multiple),
+    }
 
 
 RPREC = Definition(

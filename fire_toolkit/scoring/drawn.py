@@ -51,6 +51,18 @@ def score_cells(values: Sequence[Mapping[str, float]], measure: str, digits: int
     return [bold(cell) if value == best else cell for cell, value in zip(shown, finals, strict=True)]
 
 
+def bounds_cell(lower: float, upper: float) -> str:
+    """Return the bounds of a score in words, nan where there is none.
+
+    Examples:
+        >>> bounds_cell(20.0, 61.25), bounds_cell(float("nan"), 61.25), bounds_cell(*[float("nan")] * 2)
+        ('20.0 to 61.2', 'at most 61.2', 'no bound')
+    """
+    if upper != upper:
+        return "no bound"
+    return f"at most {upper:.1f}" if lower != lower else f"{lower:.1f} to {upper:.1f}"
+
+
 def score_cell(values: Mapping[str, float], digits: int = 1) -> str:
     """Return FIRE's form of one score, augmented (original + gain); the original alone where it is alone."""
     if "augmented" not in values:

@@ -77,6 +77,7 @@ def test_the_honest_row_augments_the_labels_in_the_same_way(fire: Fire, folder: 
     assert (ndcg["original"], ndcg["augmented"]) == pytest.approx((1, (1 + THIRD) / (1 + SECOND)))
     assert (dcg["original"], dcg["augmented"]) == pytest.approx((3, 3 + 3 * THIRD))
     assert "original positives count at grade 3 (the highest in the labels)" in result.stderr
+    assert "bounds are for unjudged docs up to grade 3, the highest seen" in result.stderr
 
 
 def test_another_grade_is_taken_by_every_command(fire: Fire, folder: Path) -> None:
@@ -120,6 +121,10 @@ def test_the_guideline_decides_where_its_highest_grade_was_never_given(fire: Fir
     Path("judgments/judgments.csv").write_text(row)
     fire("resolve")
     assert "count at grade 3, the highest of the guideline" in fire("augment").stderr
+    result = fire("score", "--honest", "-m", "DCG@10", "--format", "json")
+    (found,) = json.loads(result.stdout)
+    assert (found["lower"], found["upper"]) == pytest.approx((3 + THIRD, 3 + 3 * SECOND + THIRD))  # b is open
+    assert "bounds are for unjudged docs up to grade 3, the highest of the guideline" in result.stderr
 
 
 def test_in_python_the_same_grade_is_taken_and_said() -> None:

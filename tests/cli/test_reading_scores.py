@@ -108,7 +108,11 @@ def test_a_pooled_and_an_unpooled_run_are_not_compared_in_silence(uneven: Fire) 
 
 def test_a_measure_without_bounds_says_so_in_words(uneven: Fire) -> None:
     words = arguments("honest", "runs/fused.run")
-    result = uneven(*words, "-m", "Judged@5", "-m", "bpref")
-    assert "no bound" in next(line for line in result.stdout.splitlines() if line.startswith("Judged@5"))
-    assert "no bound" not in next(line for line in result.stdout.splitlines() if line.startswith("bpref"))
+    result = uneven(*words, "-m", "Judged@5", "-m", "P@5", "-m", "R@5", "-m", "AP")
+    line = {line.split()[0]: line for line in result.stdout.splitlines() if line.split()}
+    assert "no bound" in line["Judged@5"]
+    assert "no bound" not in line["P@5"] + line["R@5"]
+    assert "at most" in line["R@5"]
+    assert "at most" not in line["P@5"]
     assert "Judged@5: no bounds; it measures how much is judged and is not a score" in result.stderr
+    assert "R@5, AP: no lower bound; each relevant doc that nobody judged" in result.stderr

@@ -1,207 +1,180 @@
-"""Bounds are the true extremes: every assignment of the unjudged docs is tried."""
+"""No labelling of the unjudged docs leaves the bounds: all labellings of small cases are scored."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from dataclasses import replace
-from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fire_toolkit.inference import is_bounded, score_bounds, why_unbounded
+from examples import examples
+from fire_toolkit.inference import describe_bounds, is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.bounds import EXACT, OUTER
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.measures import JudgedRanking, Measure, code_qrels, judge_run, list_measures, parse_measure
+from fire_toolkit.measures import JudgedRanking, code_qrels, judge_run, list_measures, parse_measure
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 
-BOUNDED = [
-    "C@1", "C@4", "R@4", "P@4", "F@4", "F(beta=2)@4", "AP@4", "AP", "AP@4/min", "AP_fire@4", "nDCG@4", "nDCG",
-    "nDCG_J@4", "nCG@4", "CG@4", "DCG@4", "RR", "RR@3", "RBP(p=0.8)", "Rprec", "FT", "ST", "MedR", "MnR", "E",
-    "NN", "hit@2", "Success@2", "DCG_J@4", "F", "nDCG@4:rel=2", "C@4:rel=2", "IPrec(recall=0.5)",
-    "IPrec(recall=1)", "bpref", "bpref:rel=2", "infAP", "infAP:rel=2", "C@4:condensed", "AP:condensed",
-    "nDCG@3:condensed", "RBP(p=0.8):condensed", "MnR:condensed", "bpref:condensed",
-    "mAP@R", "mAP@R:rel=2", "gm_map", "11pt_avg", "set_P", "set_recall", "set_F", "set_map", "set_relative_P",
-    "num_rel_ret", "nCG", "nDCG_J", "AP:rel=2", "AP@4/min:rel=2",
-]  # fmt: skip
+MONOTONE = ("C@1", "C@3", "hit@2", "Success@2", "NN", "RR", "RR@3", "MedR", "MnR", "P@1", "P@4", "RBP(p=0.8)",
+            "CG", "CG@3", "DCG", "DCG@3", "DCG_J", "DCG_J@3", "set_P", "num_rel_ret", "C@3:rel=2",
+            "DCG@3:rel=2", "P@4:rel=3")  # fmt: skip
+RECALL = ("R@1", "R@4", "F", "F@4", "F(beta=2)@4", "E", "set_recall", "set_F", "set_map", "set_relative_P",
+          "R@4:rel=2")  # fmt: skip
+SHARES = ("AP", "AP@3", "gm_map", "nDCG", "nCG", "nDCG_J", "AP:rel=2", "nDCG:rel=2")
+OF_TOP = ("AP@3/min", "nDCG@1", "nDCG@3", "nDCG_J@3", "nCG@3", "nDCG@3:rel=2", "AP@3/min:rel=2")
+BOUNDED = (*MONOTONE, *RECALL, *SHARES, *OF_TOP)
+RANKING = ["run_id", "query_id", "doc_id", "rank", "score"]
+Docs = dict[str, int | None]  # doc → relevance; None and below 0: not judged
 
 
-COLUMNS = ["run_id", "query_id", "doc_id", "rank", "score"]
-
-
-def random_case(seed: int) -> tuple[Run, Qrels]:
-    """Return a run of up to six docs and, in every other case, up to three more below a gap."""
-    rng = np.random.default_rng(seed)
-    docs = [f"d{number}" for number in range(9)]
-    n_retrieved = int(rng.integers(1, 7))
-    ranked = rng.permutation(9)
-    ranks = list(range(1, n_retrieved + 1))
-    if seed % 2:
-        below = rng.choice(np.arange(n_retrieved + 2, 12), size=min(3, 9 - n_retrieved), replace=False)
-        ranks += sorted(int(rank) for rank in below)
-    rows = [("m", "q", docs[doc], rank, float(-rank)) for rank, doc in zip(ranks, ranked, strict=False)]
-    run = check_run(pd.DataFrame(rows, columns=COLUMNS))
-    judged = rng.permutation(9)[: int(rng.integers(1, 6))]
-    relevance = rng.choice([-1, 0, 1, 1, 2, 3], size=len(judged))
-    qrels = pd.DataFrame({"query_id": "q", "doc_id": [docs[d] for d in judged], "relevance": relevance})
-    return run, check_qrels(qrels)
-
-
-@cache
-def assigned(seed: int, depth: int, level: int) -> JudgedRanking:
-    """Every assignment of the unjudged docs down to `depth`, each as a query of its own."""
-    run, qrels = random_case(seed)
-    judged = dict(zip(qrels["doc_id"], qrels["relevance"], strict=True))
-    ranks = dict(zip(run["doc_id"].astype(str), run["rank"], strict=True))
-    top = [doc for place, (doc, rank) in enumerate(ranks.items(), 1) if rank == place]
-    unjudged = [doc for doc in top[:depth] if judged.get(doc, -1) < 0]
-    rows, copies = [], []
-    for number, grades in enumerate(product([0, level], repeat=len(unjudged))):
-        query = f"q{number:03}"
-        relevances = judged | dict(zip(unjudged, grades, strict=True))
-        rows += [(query, doc, relevance) for doc, relevance in relevances.items()]
-        copies += [("m", query, doc, rank, float(-rank)) for doc, rank in ranks.items()]
-    table = check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
-    many = check_run(pd.DataFrame(copies, columns=COLUMNS))
-    return judge_run(many, code_qrels(table))
-
-
-def all_values(seed: int, measure: Measure) -> list[float]:
-    depth = {"NN": 1, "E": 6}.get(measure.definition.name, measure.k) or 6
-    return [float(value) for value in measure.per_query(measure.view(assigned(seed, depth, measure.level)))]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BOUNDED)
-def test_bounds_are_the_extremes_over_all_assignments(name: str) -> None:
-    for seed in range(40):
-        run, qrels = random_case(seed)
-        measure = parse_measure(name)
-        low, high = score_bounds(judge_run(run, code_qrels(qrels)), measure)
-        values = all_values(seed, measure)
-        assert (min(values), max(values)) == pytest.approx((low[0], high[0]), abs=1e-12), (name, seed)
-
-
-@pytest.mark.parametrize("name", ["AP@5", "AP", "nDCG", "mAP@R"])
-@pytest.mark.parametrize("n_cells", [1, 40, 1 << 17])
-def test_many_queries_at_once_are_bounded_as_each_alone(
-    make_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, n_cells: int
-) -> None:
-    monkeypatch.setattr("fire_toolkit.inference.bounds._CELLS", n_cells)
-    world = make_world(3)
-    run = world.runs[world.runs["run_id"] == "r1"].reset_index(drop=True)
-    qrels = check_qrels(world.labels[["query_id", "doc_id", "relevance"]])
-    whole = score_bounds(judge_run(run, code_qrels(qrels)), parse_measure(name))
-    for place, query in enumerate(sorted(qrels["query_id"].unique())):
-        alone = code_qrels(check_qrels(qrels[qrels["query_id"] == query]))
-        low, high = score_bounds(judge_run(run, alone), parse_measure(name))
-        assert (low[0], high[0]) == (whole[0][place], whole[1][place])
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "AP",
-        "gm_map",
-        "AP@60/min",
-        "AP_fire@60",
-        "nDCG",
-        "nDCG_J",
-        "nCG@60",
-        "mAP@R",
-        "Rprec",
-        "FT",
-        "ST",
-        "infAP",
-        "bpref",
-        "bpref:rel=2",
-        "IPrec(recall=0.3)",
-        "IPrec(recall=1)",
-        "11pt_avg",
-        "mAP@R:rel=2",
-    ],
-)
-def test_a_long_list_takes_one_evaluation_and_has_the_extremes_of_all(name: str) -> None:
-    rng = np.random.default_rng(7)
-    rows = [("m", f"q{q}", f"d{d:02}", float(-d)) for q in range(20) for d in range(60)]
-    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
-    judged = [(q, d, int(rng.integers(3))) for _, q, d, _ in rows if rng.random() < 0.2]
-    qrels = check_qrels(pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"]))
-    ranking, plain = judge_run(run, code_qrels(qrels)), parse_measure(name)
-    evaluated: list[int] = []
-
-    def counting(ranking: JudgedRanking, **named: Any) -> Any:
-        evaluated.append(1)
-        return plain.definition.per_query(ranking, **named)
-
-    measure = replace(plain, definition=replace(plain.definition, per_query=counting))
-    found = score_bounds(ranking, measure)
-    assert len(evaluated) == 1
-    every = score_bounds(ranking, replace(measure, definition=replace(measure.definition, filled=None)))
-    assert len(evaluated) > 80
-    np.testing.assert_allclose(found, every, rtol=0, atol=1e-13)
-
-
-@given(
-    lists=st.lists(st.tuples(st.lists(st.sampled_from([None, None, -1, 0, 0, 1, 2]), min_size=1, max_size=16),
-                             st.lists(st.sampled_from([-1, 0, 1]), max_size=6)), min_size=1, max_size=5),
-    level=st.sampled_from(["", ":rel=2"]),
-)  # fmt: skip
-def test_bpref_is_bounded_as_by_every_number_of_added_positives(
-    lists: list[tuple[list[int | None], list[int]]], level: str
-) -> None:
-    """Lists of ranked docs, judged or not, and of docs that were judged but not retrieved."""
-    ranked = [(f"q{q}", f"d{d:02}", float(-d)) for q, (top, _) in enumerate(lists) for d in range(len(top))]
-    run = rank_run(pd.DataFrame(ranked, columns=["query_id", "doc_id", "score"]).assign(run_id="m"))
-    known = [
-        (f"q{q}", f"d{d:02}", relevance)
-        for q, (top, rest) in enumerate(lists)
-        for d, relevance in enumerate([*top, *rest, 0])
-        if relevance is not None
+def joined(ranks: dict[str, int], labellings: list[Docs]) -> JudgedRanking:
+    """Return one list of docs under each of some labellings, each as a query of its own."""
+    names = [f"q{number:04}" for number in range(len(labellings))]
+    rows = [("m", q, doc, rank, float(-rank)) for q in names for doc, rank in ranks.items()]
+    pairs = [
+        (q, d, r) for q, own in zip(names, labellings, strict=True) for d, r in own.items() if r is not None
     ]
-    qrels = check_qrels(pd.DataFrame(known, columns=["query_id", "doc_id", "relevance"]))
-    ranking, measure = judge_run(run, code_qrels(qrels)), parse_measure("bpref" + level)
-    one_by_one = replace(measure, definition=replace(measure.definition, filled=None))
-    np.testing.assert_allclose(
-        score_bounds(ranking, measure), score_bounds(ranking, one_by_one), rtol=0, atol=1e-13
-    )
+    pairs += [(q, "judged0", 0) for q in names]  # so that every query is one of the qrels
+    run: Run = check_run(pd.DataFrame(rows, columns=RANKING))
+    qrels: Qrels = check_qrels(pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"]))
+    return judge_run(run, code_qrels(qrels))
 
 
-def test_average_precision_is_not_greatest_with_all_positive() -> None:
-    """A positive at rank 1 and unjudged docs from 2 to 10: AP@10 is 1 when none of them is a positive."""
-    rows = [("m", "q", f"d{place}", float(-place)) for place in range(10)]
-    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
-    qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d0"], "relevance": [1]}))
-    low, high = score_bounds(judge_run(run, code_qrels(qrels)), parse_measure("AP@10"))
-    assert high[0] == 1.0
-    assert low[0] < (1 + 2 / 10) / 2  # one positive at rank 10 is not the worst
-    assert pytest.approx((1 + 2 / 8 + 3 / 9 + 4 / 10) / 4) == low[0]
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[dict[str, int], Docs, int]:
+    """A list of up to five docs, sometimes with a gap; what is judged of it and of others; the grades."""
+    highest = draw(st.sampled_from([1, 1, 2, 3]))
+    relevance = st.sampled_from([None, None, -1, *range(highest + 1)])
+    n_ranked = draw(st.integers(1, 5))
+    ranks = {f"d{place}": place for place in range(1, n_ranked + 1)}
+    if draw(st.booleans()):
+        ranks["d8"] = draw(st.integers(n_ranked + 1, 9))  # kept at its rank below the top
+    docs: Docs = {doc: draw(relevance) for doc in ranks}
+    unlisted = [draw(relevance) for _ in range(draw(st.integers(0, 3)))]
+    docs |= {f"u{place}": each for place, each in enumerate(unlisted)}
+    while sum(each is None or each < 0 for each in docs.values()) > (7 if highest == 1 else 4):
+        docs[next(doc for doc, each in docs.items() if each is None or each < 0)] = 0
+    return ranks, docs, highest
+
+
+@given(case=cases())
+@settings(max_examples=examples(60))
+def test_no_labelling_leaves_the_bounds_and_exact_ones_are_reached(
+    case: tuple[dict[str, int], Docs, int],
+) -> None:
+    ranks, docs, highest = case
+    unjudged = [doc for doc, relevance in docs.items() if relevance is None or relevance < 0]
+    labellings = [docs | dict(zip(unjudged, grades, strict=True))
+                  for grades in product(range(highest + 1), repeat=len(unjudged))]  # fmt: skip
+    as_is, every = joined(ranks, [docs]), joined(ranks, labellings)
+    for name in BOUNDED:
+        measure = parse_measure(name)
+        values = measure.per_query(measure.view(every))
+        (low,), (high,) = score_bounds(as_is, measure, highest=highest)
+        kind = describe_bounds(measure, as_is)
+        assert values.max() <= high + 1e-12, (name, kind)
+        if name in (*MONOTONE, *OF_TOP):
+            assert low - 1e-12 <= values.min(), (name, kind)
+            assert kind in (EXACT, OUTER), name
+        else:
+            assert np.isnan(low), name
+            assert kind.startswith("no lower bound; "), name
+        if kind == EXACT:
+            assert (values.min(), values.max()) == pytest.approx((low, high), abs=1e-12), name
+        if name in RECALL and ranks == {f"d{place}": place for place in range(1, len(ranks) + 1)}:
+            assert values.max() == pytest.approx(high, abs=1e-12), name  # without a gap it is reached
+
+
+@pytest.mark.parametrize("name", OF_TOP)
+def test_the_lower_bound_over_an_ideal_of_k_docs_is_reached_where_k_more_are_relevant(name: str) -> None:
+    ranks = {"d1": 1, "d2": 2, "d3": 3}
+    docs: Docs = {"d1": 2, "d2": None, "d3": 0}
+    outside: Docs = {f"u{place}": 3 for place in range(3)}
+    measure = parse_measure(name)
+    (low,), _ = score_bounds(joined(ranks, [docs]), measure, highest=3)
+    worst = joined(ranks, [docs | {"d2": 0} | outside])
+    assert low == pytest.approx(measure.per_query(measure.view(worst))[0], abs=1e-12)
+
+
+def test_a_doc_of_the_highest_grade_lies_within_the_bounds() -> None:
+    """d2 is unjudged and stands first; as a doc of grade 3 it makes nDCG@2 1, as one of grade 1 only .797."""
+    ranking = joined({"d2": 1, "d1": 2}, [{"d1": 3}])
+    measure = parse_measure("nDCG@2")
+    (low,), (high,) = score_bounds(ranking, measure, highest=3)
+    assert high == 1.0
+    assert low == pytest.approx(
+        (3 / np.log2(3)) / (3 + 3 / np.log2(3))
+    )  # another doc of grade 3 is not listed
+    for grade in (1, 3):
+        _, (top,) = score_bounds(
+            joined({"d2": 1, "d1": 2}, [{"d1": 1}]), parse_measure("DCG@2"), highest=grade
+        )
+        assert top == pytest.approx(grade + 1 / np.log2(3))
+
+
+def test_relevant_docs_that_no_run_lists_count() -> None:
+    """20 queries of two relevant docs, the second at rank 20 and never pooled: R@5 is 50.0, not 100.0."""
+    ranks = {f"d{place:02}": place for place in range(1, 21)}
+    judged: Docs = {f"d{place:02}": int(place == 1) for place in range(1, 6)}
+    pooled, truth = (joined(ranks, [own] * 20) for own in (judged, judged | {"d20": 1}))
+    for name, true in (("R@5", 0.5), ("nDCG@5", 1 / (1 + 1 / np.log2(3)))):
+        measure = parse_measure(name)
+        assert measure.aggregate(measure.per_query(truth)) == pytest.approx(true)
+        low, high = score_bounds(pooled, measure)
+        assert (high >= true).all()
+        assert np.isnan(low).all() if name == "R@5" else (low <= true).all()
+
+
+@pytest.mark.parametrize("name", ["C@5", "nDCG@5", "AP", "RBP(p=0.8)", "R@9", "MnR"])
+def test_many_queries_at_once_are_bounded_as_each_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    ranks = {f"d{place}": place for place in range(1, 9)}
+    labellings: list[Docs] = [
+        {doc: int(rng.integers(-1, 3)) for doc in ranks if rng.random() < 0.5} for _ in range(30)
+    ]
+    measure = parse_measure(name)
+    alone = [score_bounds(joined(ranks, [own]), measure, highest=2) for own in labellings]
+    monkeypatch.setattr("fire_toolkit.inference.bounds._CELLS", 17)
+    low, high = score_bounds(joined(ranks, labellings), measure, highest=2)
+    np.testing.assert_array_equal([one[0][0] for one in alone], low)
+    np.testing.assert_array_equal([one[1][0] for one in alone], high)
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Judged@4", "measures how much is judged"),
-        ("unjudged@4", "measures how much is judged"),
-        ("RBP_residual(p=0.8)", "is itself how far RBP could rise"),
-        ("xinfAP", "is an estimate from a sample"),
-        ("infNDCG", "is an estimate from a sample"),
-        ("iP@4", "is an estimate from a sample"),
-        ("Rndcg", "is not known to be best or worst at an end"),
+        ("Judged@4", "no bounds; it measures how much is judged"),
+        ("RBP_residual(p=0.8)", "no bounds; it is itself how far RBP could rise"),
+        ("xinfAP", "no bounds; it is an estimate from a sample"),
+        ("bpref", "no bounds; it passes over unjudged docs"),
+        ("Rprec", "no bounds; it can rise or fall with another relevant doc"),
+        ("C@4:condensed", "no bounds; it leaves unjudged docs out, and once they are judged it is C@4"),
+        ("R@4", "no lower bound; each relevant doc that nobody judged and the run does not list lowers it"),
+        ("nDCG", "no lower bound; each relevant doc"),
+        ("nDCG@4", ""),
     ],
 )
 def test_what_has_no_bound_gives_nan_and_says_why(name: str, reason: str) -> None:
     measure = parse_measure(name)
-    assert not is_bounded(measure)
     assert why_unbounded(measure).startswith(reason)
-    assert why_unbounded(parse_measure("bpref")) == ""
-    run, qrels = random_case(1)
-    assert np.isnan(score_bounds(judge_run(run, code_qrels(qrels)), measure)).all()
+    assert is_bounded(measure) == (reason == "")
+    low, high = score_bounds(joined({"d1": 1, "d2": 2}, [{"d1": 1}]), measure)
+    assert np.isnan(low).all() == (reason != "")
+    assert np.isnan(high).all() == reason.startswith("no bounds")
 
 
-def test_every_measure_is_either_bounded_or_refused() -> None:
+def test_docs_that_share_a_rank_have_no_bounds() -> None:
+    rows = [("m", "q", doc, 1.0) for doc in "ab"]
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": [1]}))
+    ranking = judge_run(run, code_qrels(qrels))
+    shared = replace(ranking, rank=ranking.rank - 0.5)
+    assert np.isnan(score_bounds(shared, parse_measure("RR"))).all()
+
+
+def test_every_measure_with_a_bound_is_tried() -> None:
     tried = {parse_measure(name).definition.key for name in BOUNDED}
-    bounded = {d.key for d in list_measures() if is_bounded(parse_measure(d.example))}
-    assert bounded <= tried, "a measure is offered bounds that no test has tried"
+    assert {one.key for one in list_measures() if one.bounds != "none"} == tried

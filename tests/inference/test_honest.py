@@ -81,16 +81,27 @@ def test_a_relabelled_ranking_is_the_joined_one(make_world: MakeWorld) -> None:
 
 def test_every_score_lies_within_its_bounds_and_its_interval_within_reason(make_world: MakeWorld) -> None:
     table = honest(make_world(0), ["C@3", "R@3", "AP@3", "nDCG@3", "P@3"])
-    assert (table["lower"] <= table["augmented"]).all()
+    without = table["measure"].isin(["R@3", "AP@3"])
+    assert table.loc[without, "lower"].isna().all()
+    assert (table["lower"] <= table["augmented"])[~without].all()
     assert (table["augmented"] <= table["upper"]).all()
     assert (table["low"] <= table["augmented"]).all()
     assert (table["augmented"] <= table["high"]).all()
 
 
 def test_a_pooled_run_judged_to_its_depth_has_no_room_left(make_world: MakeWorld) -> None:
-    table = honest(make_world(1, pool_depth=3), ["C@3", "AP@3"])
-    assert table["judged"].tolist() == [1.0] * 6
-    assert table["lower"].tolist() == table["augmented"].tolist() == table["upper"].tolist()
+    """But for what divides by the positives of the collection: such a score can only fall."""
+    table = honest(make_world(1, pool_depth=3), ["C@3", "P@3", "R@3", "nDCG@3"])
+    assert table["judged"].tolist() == [1.0] * 12
+    is_settled = table["measure"].isin(["C@3", "P@3"])
+    settled, others = table[is_settled], table[~is_settled]
+    assert settled["lower"].tolist() == settled["augmented"].tolist() == settled["upper"].tolist()
+    assert set(settled["bounds"]) == {"exact"}
+    assert others["augmented"].tolist() == pytest.approx(others["upper"].tolist())
+    gain = others[others["measure"] == "nDCG@3"]
+    assert (gain["lower"] <= gain["augmented"]).all()
+    assert (gain["lower"] < gain["augmented"]).any()
+    assert others.loc[others["measure"] == "R@3", "bounds"].str.startswith("no lower bound; ").all()
 
 
 def test_originals_are_counted_beside_each_score() -> None:

@@ -75,7 +75,7 @@ def test_the_note_names_the_measures_that_positives_below_the_top_change(
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "judged", "n_pairs", "n_open"])
-@pytest.mark.parametrize("measure", ["RR", "nDCG@4"])
+@pytest.mark.parametrize("measure", ["RR", "DCG@4"])
 def test_bounds_open_the_docs_of_the_top_alone(
     world: tuple[Run, Run, Run, Qrels], measure: str, name: str
 ) -> None:
