@@ -40,7 +40,8 @@ class Augmented(_Augmented, Result):
     @property
     def notes(self) -> Sequence[object]:
         """Return which grade original positives were given, if any."""
-        return [f"original positives count at grade {self.original_grade}"] if self.original_grade else []
+        grade = self.original_grade
+        return () if grade is None else (f"original positives count at grade {grade}",)
 
 
 def augment_qrels(

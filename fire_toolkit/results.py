@@ -28,6 +28,7 @@ class Result:
     """
 
     __slots__ = ()
+    n_queries: int = 0  # what aggregate scores are of; 0 where that is not known
 
     @property
     def notes(self) -> Sequence[object]:
@@ -52,7 +53,9 @@ class Result:
         parts: Sequence[object] = self  # type: ignore[assignment]
         names: Sequence[str] = self._fields  # type: ignore[attr-defined]
         found = [(name, part) for name, part in zip(names, parts, strict=True) if name != "notes"]
-        return "; ".join(words for name, part in found if (words := _part_in_words(name, part)))
+        return "; ".join(
+            words for name, part in found if (words := _part_in_words(name, part, self.n_queries))
+        )
 
     def _table_html(self) -> str:
         return drawn_table(self.table.head(_MOST_ROWS), "html", 4)
@@ -86,11 +89,16 @@ class Shown:
         return drawn_text(rows, [type(self).__name__, ""], "html", align="left")
 
 
-_COUNTED = {"query_id": "queries", "doc_id": "docs", "run_id": "runs", "annotator_id": "annotators"}
+_COUNTED = {"query_id": "query", "doc_id": "doc", "run_id": "run", "annotator_id": "annotator"}
+_OF_SCORES = {"run_id", "qrels", "query_id", "measure", "value"}
+_ALL = "all"  # what scores have as the query of an aggregate
 
 
-def _part_in_words(name: str, part: object) -> str:
-    """Return what a part of a result holds; empty for a part that is neither a table nor a number."""
+def _part_in_words(name: str, part: object, n_queries: int = 0) -> str:
+    """Return what a part of a result holds; empty for a part that is neither a table nor a number.
+
+    n_queries: what the aggregates in a table of scores are of, where that is known.
+    """
     if isinstance(part, int | float):
         return f"{name} {_cell(part, 4)}"
     if isinstance(part, Mapping):
@@ -100,8 +108,10 @@ def _part_in_words(name: str, part: object) -> str:
     if not hasattr(part, "columns"):
         return ""
     table = cast("pd.DataFrame", part)
-    counted = {key: what for key, what in _COUNTED.items() if key in table.columns and len(table)}
-    counts = ", ".join(f"{table[key].nunique():,} {what}" for key, what in counted.items())
+    numbers = {key: table[key].nunique() for key in _COUNTED if key in table.columns and len(table)}
+    if table.columns.isin(_OF_SCORES).sum() == len(_OF_SCORES):
+        numbers["query_id"] = n_queries or int((table["query_id"].unique() != _ALL).sum())
+    counts = ", ".join(n_of(int(n), _COUNTED[key]) for key, n in numbers.items() if n)
     return f"{name}: {_rows(table)}" + (f" ({counts})" if counts else "")
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import fire_toolkit as fire
 from fire_toolkit.cli import main
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.results import Result, bold, drawn_text
 from fire_toolkit.tables import check_labels, check_qrels
 
@@ -259,3 +260,12 @@ def test_a_table_that_was_given_is_not_changed() -> None:
     given = check_qrels(pd.DataFrame({"query_id": ["1"], "doc_id": ["a"], "relevance": 1}))
     fire.augment_qrels(given, LABELS[:0])
     assert "_repr_html_" not in vars(given)
+
+
+def test_what_scores_rest_on_counts_queries_and_not_their_aggregate() -> None:
+    ids = {"run_id": "m", "query_id": [f"q{number}" for number in range(6)], "doc_id": "a"}
+    run = rank_run(pd.DataFrame(ids | {"score": 1.0}))
+    qrels = check_qrels(pd.DataFrame({"query_id": ids["query_id"], "doc_id": "a", "relevance": 1}))
+    for per_query, n_rows in ((False, "1 row"), (True, "7 rows")):
+        found = fire.score_runs(run, qrels, ["C@1"], per_query=per_query)
+        assert found.basis == f"scores: {n_rows} (6 queries, 1 run)"

@@ -41,7 +41,7 @@ PRECISION_AT_RECALL = "IPrec"
 ESTIMATED_BY_QUERIES = ("AP", "AP/min", "mAP@R", "nDCG", "R", "Rprec", "FT")
 ESTIMATED_BY_PAIRS = ("P",)
 ESTIMATED_BY_TOTALS = ("R",)
-ESTIMATES = ("xinfAP", "xinfAP/nist", "infNDCG", "iP")
+ESTIMATES = ("xinfAP", "xinfAP/nist", "infNDCG", "infNDCG/nist", "iP")
 LEAST_DRAWN = 5  # positives a query that sampled strata must hold, for these not to be biased (a guess)
 
 

@@ -25,7 +25,8 @@ from fire_toolkit.measures.definition import Definition
 
 EPSILON = 0.00001
 LONGEST = 1000  # docs of a query that NIST's program reads
-_HALF = 0.5 + 1e-9  # so that a half is one in whatever order its parts are added
+_SLIP = 1e-9  # so that a half, or a whole, is one in whatever order its parts are added
+_HALF = 0.5 + _SLIP
 _SOURCE = "Yilmaz, Kanoulas and Aslam, SIGIR 2008 (ε = 1e-5); NIST's sample_eval.pl"
 _NO_BOUNDS = "is an estimate from a sample, which allows for unjudged docs already"
 
@@ -146,7 +147,31 @@ def _expected_above(ranking: JudgedRanking) -> Floats:
 def inferred_ndcg(ranking: JudgedRanking) -> Floats:
     """Return the estimated DCG of the first 1,000 docs over that of the estimated ideal ranking."""
     pool = sampled_pool(ranking)
-    return share(_estimated_gain(ranking, pool), _estimated_ideal(ranking, pool))
+    query, grade, number = _estimated_grades(pool)
+    number = np.floor(number + _HALF)
+    end = np.cumsum(number)
+    start = end - number
+    before = start[np.searchsorted(query, query)] if query.size else start
+    ends = (np.minimum(each - before, LONGEST).astype(np.int64) for each in (end, start))
+    discounted = np.cumsum(np.append(0.0, 1 / log_of_next(np.arange(1, LONGEST + 1))))
+    within = discounted[next(ends)] - discounted[next(ends)]
+    return share(_estimated_gain(ranking, pool), sum_by_query(query, grade * within, ranking.n_queries))
+
+
+def inferred_ndcg_by_nist(ranking: JudgedRanking) -> Floats:
+    """Return it over the ideal ranking of TRECVID's program, which rounds no number of positives.
+
+    The docs of a grade stand at start + 1, start + 2, ..., start being the sum of the numbers above, down to
+    the first rank that is 1,000 or more.
+    """
+    pool = sampled_pool(ranking)
+    ideal, start = np.zeros(ranking.n_queries), np.zeros(ranking.n_queries)
+    for query, grade, number in zip(*_estimated_grades(pool), strict=True):
+        n_left = max(np.ceil(LONGEST - start[query]), 1)
+        ranks = start[query] + np.arange(1, 1 + min(np.floor(number + _SLIP), n_left))
+        ideal[query] += np.sum(grade / log_of_next(ranks))
+        start[query] += number
+    return share(_estimated_gain(ranking, pool), ideal)
 
 
 def _estimated_gain(ranking: JudgedRanking, pool: SampledPool) -> Floats:
@@ -161,20 +186,13 @@ def _estimated_gain(ranking: JudgedRanking, pool: SampledPool) -> Floats:
     return sum_of_strata(pool, share(pooled, judged) * gain)
 
 
-def _estimated_ideal(ranking: JudgedRanking, pool: SampledPool) -> Floats:
-    """Return the DCG of all positives that the pool is estimated to hold, cut at 1,000 docs."""
+def _estimated_grades(pool: SampledPool) -> tuple[Ints, Ints, Floats]:
+    """Return query, grade and estimated number of the positives of each grade, the highest first."""
     query = pool.pair // pool.n_strata
     order = np.lexsort((-pool.grade, query))
     query, grade, weight = query[order], pool.grade[order], pool.weight[pool.pair[order]]
     level, starts = number_groups(query, grade), starts_of_groups(query, grade)
-    query, grade = query[starts], grade[starts]
-    number = np.floor(sum_by_query(level, weight, query.size) + _HALF).astype(np.int64)
-    end = np.cumsum(number)
-    start = end - number
-    before = start[np.searchsorted(query, query)] if query.size else start
-    discounted = np.cumsum(np.append(0.0, 1 / log_of_next(np.arange(1, LONGEST + 1))))
-    within = discounted[np.minimum(end - before, LONGEST)] - discounted[np.minimum(start - before, LONGEST)]
-    return sum_by_query(query, grade * within, ranking.n_queries)
+    return query[starts], grade[starts], sum_by_query(level, weight, starts.size)
 
 
 def inferred_precision(ranking: JudgedRanking, *, k: int) -> Floats:
@@ -216,12 +234,20 @@ INFNDCG = Definition(
     source="Yilmaz, Kanoulas and Aslam, SIGIR 2008; NIST's sample_eval.pl of TREC (2011), infNDCG.",
     convention="Gain and discount as in nDCG. The gain found in a stratum is raised by pooled over judged "
     "docs retrieved; each grade's number of positives is estimated as for inum_rel and rounded, and the "
-    "ideal ranking cut at 1,000. (The program of TRECVID does not round.) 0 for a query without a positive.",
+    "ideal ranking cut at 1,000. 0 for a query without a positive. infNDCG/nist does not round.",
     per_query=inferred_ndcg,
     of_top=True,
     reads=LONGEST,
     is_graded=True,
     no_bounds=_NO_BOUNDS,
+)
+INFNDCG_NIST = replace(
+    INFNDCG,
+    variant="nist",
+    source="NIST's sample_eval.pl for TRECVID (2012), infNDCG: the figures of its tracks.",
+    convention="As infNDCG, but a grade's estimated number of positives is not rounded: its docs stand in "
+    "the ideal ranking one rank apart, the first one rank below the sum of the numbers of higher grades.",
+    per_query=inferred_ndcg_by_nist,
 )
 IP = Definition(
     name="iP",
@@ -261,4 +287,4 @@ INUM_REL_RET = Definition(
     no_bounds=_NO_BOUNDS,
 )
 
-MEASURES = (XINFAP, XINFAP_NIST, INFNDCG, IP, INUM_REL, INUM_REL_RET)
+MEASURES = (XINFAP, XINFAP_NIST, INFNDCG, INFNDCG_NIST, IP, INUM_REL, INUM_REL_RET)

@@ -39,9 +39,12 @@ class _Scoring(NamedTuple):
 
 
 class Scoring(_Scoring, Result):
-    """What `score_runs` returns: the Scores table and the notes; a notebook shows FIRE's form of it."""
+    """What `score_runs` returns: the Scores table and the notes; a notebook shows FIRE's form of it.
 
-    __slots__ = ()
+    n_queries: how many queries the aggregates are of.
+    """
+
+    n_queries: int = 0
 
     def to_latex(self, *, digits: int = 1, transpose: bool = False) -> str:
         """Return the aggregate scores as `score --format latex` prints them; `transpose`: runs as rows."""
@@ -135,7 +138,9 @@ def score_runs(
     query_ids = [ALL, *queries] if per_query else [ALL]
     run_ids = [reach.run_id for reach in reaches]
     scores = _table(np.stack(values), run_ids, query_ids, [m.name for m in parsed], names)
-    return Scoring(scores, tuple(notes))
+    found = Scoring(scores, tuple(notes))
+    found.n_queries = len(queries)
+    return found
 
 
 def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: list[Measure]) -> None:

@@ -138,6 +138,6 @@ def test_in_python_the_same_grade_is_taken_and_said() -> None:
     assert augment_qrels(original, labels, original_grade=1).qrels["relevance"].tolist() == [2, 3]
     graded = check_qrels(original.assign(relevance=2))
     assert augment_qrels(graded, labels).qrels["relevance"].tolist() == [2, 3]
-    assert augment_qrels(graded, labels).notes == []
+    assert augment_qrels(graded, labels).notes == ()
     with pytest.raises(UsageError, match="the original qrels have grades of their own, up to 2"):
         augment_qrels(graded, labels, original_grade=3)

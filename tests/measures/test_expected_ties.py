@@ -49,7 +49,7 @@ NAMES += [
 ]
 NAMES += ["F@3", "F(beta=2)@2", "F", "E", "Judged@3", "unjudged@2", "mAP@R", "Rndcg", "num_rel_ret", "set_P"]
 NO_CLOSED_FORM = {"AP_fire", "MedR", "bpref", "infAP", "xinfAP", "xinfAP/nist", "IPrec", "gm_map", "11pt_avg"}
-NO_CLOSED_FORM |= {"infNDCG", "iP", "inum_rel_ret"}
+NO_CLOSED_FORM |= {"infNDCG", "infNDCG/nist", "iP", "inum_rel_ret", "IPrec/v9", "11pt_avg/v9"}
 
 
 def make_run(scores: dict[str, dict[str, float]]) -> Run:

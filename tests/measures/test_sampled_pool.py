@@ -52,6 +52,16 @@ def sampled(ranked: list[str], pairs: Judged) -> dict[str, float]:
         )
         ideal += sum(grade / math.log2(r + 1) for r in range(place + 1, place + number + 1) if r <= 1000)
         place += number
+    unrounded, start = 0.0, 0.0
+    for grade in sorted({r for _, r in pairs.values() if r > 0}, reverse=True):
+        number = float(sum(rels[s].count(grade) * Fraction(len(rels[s]), n[s]) for s in strata if n[s]))
+        rank = start + 1
+        while rank <= start + number + 1e-9:
+            unrounded += grade / math.log2(rank + 1)
+            if rank >= 1000:
+                break
+            rank += 1
+        start += number
     ap = precisions / inferred if inferred else 0.0
     return {
         "inum_rel": inferred,
@@ -60,6 +70,7 @@ def sampled(ranked: list[str], pairs: Judged) -> dict[str, float]:
         "iP@100": count(top[:100]) / 100,
         "xinfAP/nist": ap * inferred / 1000 if inferred > 1000 else ap,
         "infNDCG": dcg / ideal if ideal else 0.0,
+        "infNDCG/nist": dcg / unrounded if unrounded else 0.0,
     }
 
 
@@ -116,3 +127,17 @@ def test_sums_are_over_queries() -> None:
     assert list(values) == [2.0, 2.0]  # 4 pooled, 2 judged, 1 of them a positive
     assert measure.aggregate(values) == 4.0
     assert np.isfinite(parse_measure("infNDCG").per_query(judge_run(run, code_qrels(qrels)))).all()
+
+
+def test_the_program_of_trecvid_does_not_round() -> None:
+    """Of 3 pooled docs 2 were judged, of grades 2 and 1: 1.5 docs of each.
+
+    The ideal ranking has a doc of grade 2 at rank 1 and one of grade 1 at rank 2.5; rounded, two of each.
+    """
+    pairs = {"a": ("1", 2), "b": ("1", 1), "c": ("1", -1)}
+    run, qrels = tables({"q": ["b", "a"]}, {"q": pairs})
+    ranking = judge_run(run, code_qrels(qrels))
+    gain = 1 + 2 / math.log2(3)
+    (nist,), (plain,) = (parse_measure(name).per_query(ranking) for name in ("infNDCG/nist", "infNDCG"))
+    assert nist == pytest.approx(gain / (2 + 1 / math.log2(3.5)))
+    assert plain == pytest.approx(gain / (2 + 2 / math.log2(3) + 1 / 2 + 1 / math.log2(5)))

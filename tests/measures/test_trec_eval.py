@@ -29,10 +29,10 @@ TREC_NAMES = {
     "FT": "Rprec",
     "NN": "P_1",
     "bpref": "bpref",
-    "IPrec(recall=0)": "iprec_at_recall_0.0",
-    "IPrec(recall=0.3)": "iprec_at_recall_0.3",
-    "IPrec(recall=0.7)": "iprec_at_recall_0.7",
-    "IPrec(recall=1)": "iprec_at_recall_1.0",
+    "IPrec(recall=0)/v9": "iprec_at_recall_0.0",
+    "IPrec(recall=0.3)/v9": "iprec_at_recall_0.3",
+    "IPrec(recall=0.7)/v9": "iprec_at_recall_0.7",
+    "IPrec(recall=1)/v9": "iprec_at_recall_1.0",
     "infAP": "infAP",
     "F": "set_F",
     "F(beta=2)": "set_F_4.0",
@@ -42,7 +42,7 @@ TREC_NAMES = {
     "set_map": "set_map",
     "set_relative_P": "set_relative_P",
     "num_rel_ret": "num_rel_ret",
-    "11pt_avg": "11pt_avg",
+    "11pt_avg/v9": "11pt_avg",
     "Rndcg": "Rndcg",
 }
 QUERY_IDS = ["007", "7", "NA", "nan", "q:1|x", "é", "日本", "all"]
@@ -156,3 +156,37 @@ def test_the_geometric_mean_equals_trec_eval(join, run, relevances) -> None:
     known = [v for v, q in zip(own, of_known, strict=True) if max(relevances[q].values()) >= 0]
     if known:
         assert measure.aggregate(np.array(known)) == pytest.approx(np.exp(np.mean(in_run)))
+
+
+def interpolated(hits: list[int], n_positives: int, recall: float, *, is_v9: bool) -> float:
+    """Return the largest precision from the rank on by which that many positives were found."""
+    share = recall * n_positives
+    needed = int(share + 0.9) if is_v9 else int(share + 0.5)  # 10 rounds
+    return max(
+        (sum(hits[:rank]) / rank for rank in range(1, len(hits) + 1) if sum(hits[:rank]) >= needed), default=0
+    )
+
+
+@pytest.mark.parametrize("n_positives", range(1, 13))
+def test_interpolated_precision_follows_version_10_and_9_by_name(join, n_positives: int) -> None:
+    random = np.random.default_rng(n_positives)
+    hits = [int(hit) for hit in random.random(20) < 0.3]
+    docs = [f"d{place:02}" for place in range(20)]
+    run = {"q": {doc: -float(place) for place, doc in enumerate(docs)}}
+    while sum(hits) > n_positives:
+        hits[hits.index(1)] = 0
+    n_missed = n_positives - sum(hits)
+    relevances = {"q": dict(zip(docs, hits, strict=True)) | {f"m{n}": 1 for n in range(n_missed)}}
+    ranking = join(run, relevances)
+    for is_v9, variant in ((False, ""), (True, "/v9")):
+        own = [interpolated(hits, n_positives, step / 10, is_v9=is_v9) for step in range(11)]
+        for step, value in enumerate(own):
+            assert values(ranking, f"IPrec(recall={step / 10}){variant}") == pytest.approx([value]), step
+        assert values(ranking, f"11pt_avg{variant}") == pytest.approx([np.mean(own)])
+
+
+def test_the_two_rules_differ_at_recall_six_tenths_of_four(join) -> None:
+    run = {"q": {doc: -float(place) for place, doc in enumerate("abcdefgh")}}
+    ranking = join(run, {"q": {"a": 1, "b": 1, "g": 1, "h": 1}})
+    assert values(ranking, "IPrec(recall=0.6)") == [1.0]  # two of four, by rank 2
+    assert values(ranking, "IPrec(recall=0.6)/v9") == [0.5]  # three of four: .43 at rank 7, .5 at rank 8
