@@ -217,7 +217,9 @@ def include_machine(
     added = answers.loc[is_new, [*PAIR, "relevance"]].assign(source=f"{MACHINE}:{judge}")
     unknown = added.assign(original_relevance=np.nan, label_relevance=np.nan)
     both = pd.concat([qrels, added], ignore_index=True)
-    return Augmented(check_qrels(both), check_changes(pd.concat([changes, unknown], ignore_index=True)))
+    found = Augmented(check_qrels(both), check_changes(pd.concat([changes, unknown], ignore_index=True)))
+    found.original_grade = augmented.original_grade
+    return found
 
 
 def mark_sample(qrels: Qrels, pool: Pool, undrawn: pd.DataFrame | None = None) -> Qrels:

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
+from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts, include_machine
 from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
+from fire_toolkit.tables.validity import ALONE
 
 Relevances = dict[str, int]
 
@@ -59,7 +60,8 @@ def test_what_becomes_of_a_pair_under_each_policy(
         _, changes = augment_qrels(original(known), labelled(labels), policy=policy)
         row = changes[changes["doc_id"] == "d"].iloc[0]
         shown = [None if pd.isna(value) else value for value in row.iloc[2:]]
-        assert shown == [before, label, relevance, source], policy
+        lifted = 2 if (before, label) == (1, 2) else before  # originals count at the labels' highest grade
+        assert shown == [lifted, label, relevance, source], policy
 
 
 def test_union_is_the_default_policy() -> None:
@@ -158,3 +160,20 @@ def test_strata_stay_and_new_pairs_have_none() -> None:
         "d": "",
     }
     assert "stratum" not in augment_qrels(original({"a": 1}), labelled({"b": 1}))[0]
+
+
+def test_labels_of_captions_that_were_judged_alone_are_refused() -> None:
+    with pytest.raises(JoinError, match=r"labels: doc .* marks captions that were judged alone"):
+        augment_qrels(original({"a": 1}), labelled({ALONE: 1}))
+    answers = labelled({ALONE: 1})
+    with pytest.raises(JoinError, match=r"judge 'vlm': doc .* marks captions that were judged alone"):
+        include_machine(augment_qrels(original({"a": 1}), labelled({})), answers, judge="vlm")
+
+
+def test_a_machines_labels_are_refused_beside_strata_and_keep_the_grade_of_originals() -> None:
+    answers = labelled({"c": 1})
+    graded = include_machine(augment_qrels(original({"a": 1}), labelled({"b": 3})), answers, judge="vlm")
+    assert (graded.qrels["relevance"].tolist(), graded.original_grade) == ([3, 3, 1], 3)
+    sampled = check_qrels(original({"a": 1}).assign(stratum="1"))
+    with pytest.raises(JoinError, match="the qrels have strata; a machine's labels are not a sample"):
+        include_machine(augment_qrels(sampled, labelled({"b": 1})), answers, judge="vlm")

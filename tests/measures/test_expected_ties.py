@@ -118,3 +118,11 @@ def test_measures_without_a_closed_form_are_refused_by_name() -> None:
     run, qrels = make_run({"q": {"a": 1, "b": 1}}), make_qrels({"q": {"a": 1}})
     with pytest.raises(UsageError, match="no closed form for MedR, bpref; leave them out"):
         score_runs(run, qrels, ["C@1", "MedR", "bpref"], ties="expected")
+
+
+@pytest.mark.parametrize(("relevant", "expected"), [("a", (1 + 1 / 2) / 2), ("abc", 1.0)])
+def test_ap_over_min_of_k_and_positives_divides_by_the_smaller(relevant: str, expected: float) -> None:
+    """a and b are tied. One positive: at rank 1 or 2, over min(2, 1). Three: both ranks, over min(2, 3)."""
+    run, qrels = make_run({"q": {"a": 1, "b": 1}}), make_qrels({"q": dict.fromkeys(relevant, 1)})
+    found = score_runs(run, qrels, ["AP@2/min"], ties="expected").scores["value"]
+    assert list(found) == pytest.approx([expected])
