@@ -6,27 +6,19 @@ from collections.abc import Mapping
 
 from fire_toolkit.inference.horvitz import Sampled
 from fire_toolkit.measures import Measure
-from fire_toolkit.measures.defaults import ESTIMATED_BY_PAIRS, ESTIMATES, LEAST_DRAWN
+from fire_toolkit.measures.defaults import ESTIMATED_BY_PAIRS, ESTIMATES
 
 BOUNDS_ONLY = "the first positive decides it, of which a sample gives bounds only"
 
 
-def why_not_by_pairs(measure: Measure, deepest: int, n_drawn: float) -> str:
-    """Return why a measure is not estimated from pairs drawn in strata; empty where it is.
-
-    n_drawn: positives that the draw brought, a query.
-    """
+def why_not_by_pairs(measure: Measure, deepest: int) -> str:
+    """Return why a measure is not estimated from pairs drawn in strata; empty where it is."""
     definition = measure.definition
     if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
         reads = measure.depth or 0
         return "" if reads <= deepest else f"it reads to rank {reads}, and the strata end at {deepest}"
     if definition.key in ESTIMATES:
-        if n_drawn < LEAST_DRAWN:
-            return (
-                f"the strata hold {n_drawn:.1f} positives drawn a query, and with fewer than "
-                f"{LEAST_DRAWN} it is biased"
-            )
-        return "it is an estimate itself, where the qrels have strata"
+        return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
     if definition.by_first_positive or definition.is_binary:
         return BOUNDS_ONLY
     if definition.over_positives:

@@ -16,9 +16,9 @@ from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.by_pairs import BOUNDS_ONLY, describe_totals, why_not_by_pairs
 from fire_toolkit.inference.horvitz import (
-    Sampled,
     SampledPairs,
     micro_recall,
+    no_estimate,
     sampled_difference,
     sampled_precision,
 )
@@ -160,7 +160,7 @@ class _Drawn:
     """A design over the pairs and queries of a join.
 
     is_shallow, is_of_design, probability: of each pair of the join; sample: the queries judged deep; depths:
-    how deep the others and these were judged.
+    how deep the others and these were judged; of pairs in strata, how deep all were, and where they end.
     """
 
     is_shallow: Bools
@@ -181,7 +181,7 @@ class _Drawn:
         probability = np.ones(len(joined.pairs))
         probability[place[held]] = _probabilities(design.pairs)[held]
         if design.queries is None:
-            return cls(flags["shallow"], flags["of"], probability, depths=(0, _deepest(stratum[is_of])))
+            return cls(flags["shallow"], flags["of"], probability, depths=_depths(stratum[is_of]))
         return cls(flags["shallow"], flags["of"], probability, *_deep_queries(joined, design.queries))
 
 
@@ -190,10 +190,12 @@ def _probabilities(pairs: pd.DataFrame) -> Floats:
     return found.to_numpy(dtype=np.float64)
 
 
-def _deepest(strata: pd.Series) -> int:
-    """Return the last rank of any stratum `from:to:rate`; 0 without one."""
-    ends = [name.split(":")[1] for name in strata.unique() if name.count(":") == 2]
-    return max((int(end) for end in ends if end.isdigit()), default=0)
+def _depths(strata: pd.Series) -> tuple[int, int]:
+    """Return down to which rank strata `from:to:rate` were judged whole, and where they end; 0 without."""
+    parts = [name.split(":") for name in strata.unique() if name.count(":") == 2]
+    ranked = [(int(first), int(last), float(rate)) for first, last, rate in parts if first.isdigit()]
+    deepest = max((last for _, last, _ in ranked), default=0)
+    return min((first - 1 for first, _, rate in ranked if rate < 1), default=deepest), deepest
 
 
 def _deep_queries(joined: JudgedPairs, queries: QueryDesign) -> tuple[Ints, tuple[int, int]]:
@@ -270,7 +272,7 @@ def _two_phase(
             np.column_stack([values_of(both[side], measure) for both in views.values()]) for side in (0, 1)
         )
         found = two_phase_difference(x, y[drawn.sample], drawn.sample, confidence=given.confidence)
-        yield measure, found, [own or other for own, other in zip(why_not, found.refused, strict=True)]
+        yield measure, found, [own or found.refused for own in why_not]
 
 
 def _limits(found: TwoPhase | None, place: int, refused: str) -> tuple[float, float, float]:
@@ -349,7 +351,7 @@ def _from_pairs(given: _Given, measures: Sequence[Measure]) -> Estimated:
         k = measure.depth or 0
         missing = undrawn_share(pairs, confidence=confidence) if measure.definition.over_positives else None
         for run_id, rank in ranks.items():
-            found = Sampled(np.nan, np.nan, np.nan, np.nan, refused)
+            found = no_estimate(refused)
             if not refused:
                 found = sampled_precision(pairs, rank <= k, k=k, confidence=confidence)
             cell = estimate_cell(HORVITZ, n_by_chance, found.estimate, found.low, found.high, found.refused)
@@ -372,7 +374,7 @@ def _differences_from_pairs(
     pairs, refused = _pairs_at(given, measure)
     k = measure.depth or 0
     for (run_a, a), (run_b, b) in combinations(given.ranks.items(), 2):
-        found = Sampled(np.nan, np.nan, np.nan, np.nan, refused)
+        found = no_estimate(refused)
         if not refused:
             found = sampled_difference(pairs, a <= k, b <= k, k=k, confidence=given.confidence)
         cell = estimate_cell(HORVITZ, given.n_by_chance, found.estimate, found.low, found.high, found.refused)
@@ -383,9 +385,8 @@ def _pairs_at(given: _Given, measure: Measure) -> tuple[SampledPairs, str]:
     """Return the pairs at a measure's level, and why they do not give it; empty where they do."""
     level, joined, drawn = measure.level, given.joined, given.drawn
     before, after = (each.relevance >= level for each in (given.before, given.sides[1]))
-    pairs = SampledPairs(before, after, drawn.probability, joined.query, len(joined.queries))
-    n_drawn = int((pairs.after & (pairs.probability < 1)).sum()) / pairs.n_queries
-    return pairs, why_not_by_pairs(measure, drawn.depths[1], n_drawn)
+    parts = (before, after, drawn.probability, joined.query, len(joined.queries))
+    return SampledPairs(*parts, drawn.depths[0]), why_not_by_pairs(measure, drawn.depths[1])
 
 
 def ranks_of(joined: JudgedPairs, run_id: str) -> Floats:

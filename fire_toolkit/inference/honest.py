@@ -183,8 +183,8 @@ def scores_with_uncertainty(
                     row |= _exact(values[measure.name]["augmented"], confidence)
                 rows.append(row)
         if design is not None:
-            draws = (confidence, codes, n_resamples, seed)
-            estimated[policy] = estimate_by_design(joined, before, after, design, parsed, *draws)
+            options = (design, parsed, confidence, codes)
+            estimated[policy] = estimate_by_design(joined, before, after, *options)
     tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
     drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
     table = _with_estimates([limits | row for limits, row in zip(drawn, rows, strict=True)], estimated)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from statistics import NormalDist
+import math
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import TableError
-from fire_toolkit.inference.binomial import check_confidence
-
-LEAST_DRAWN = 10  # positives that the draw brought; with fewer an interval says little
+from fire_toolkit.inference.limits import (
+    Limits,
+    freedom_of_weight,
+    limits_of_difference,
+    limits_of_share,
+    score_limits,
+    why_too_few,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +25,8 @@ class SampledPairs:
     """Judged pairs, each with what it was known as before, and the probability with which it was drawn.
 
     before, after: (n_pairs,) whether it is a positive by the original qrels, and by the labels; probability:
-    in (0, 1], 1 for a pair that was judged whatever chance said; query: of each pair; n_queries: of all.
+    in (0, 1], 1 for a pair that was judged whatever chance said; query: of each pair; n_queries: of all;
+    whole_to: the rank of the runs down to which every pair was judged.
     """
 
     before: Bools
@@ -28,6 +34,7 @@ class SampledPairs:
     probability: Floats
     query: Ints
     n_queries: int
+    whole_to: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what is no probability."""
@@ -38,8 +45,13 @@ class SampledPairs:
 
     def take(self, kept: Bools) -> SampledPairs:
         """Return some of the pairs: those that were drawn."""
-        parts = (self.before[kept], self.after[kept], self.probability[kept], self.query[kept])
-        return SampledPairs(*parts, self.n_queries)
+        parts = {name: getattr(self, name)[kept] for name in ("before", "after", "probability", "query")}
+        return replace(self, **parts)
+
+    @property
+    def is_by_chance(self) -> Bools:
+        """Return which pairs were judged because chance drew them."""
+        return np.asarray(self.probability < 1)
 
     @property
     def change(self) -> Floats:
@@ -47,13 +59,42 @@ class SampledPairs:
         changed = self.after.astype(np.float64) - self.before
         return np.asarray(changed / self.probability)
 
-    def total(self, kept: Bools) -> float:
+    @property
+    def weight(self) -> float:
+        """Return for how many pairs that were not drawn one that was drawn stands, on the mean."""
+        chance = self.probability[self.is_by_chance]
+        return float(((1 - chance) / chance).mean()) if len(chance) else 0.0
+
+    @property
+    def total(self) -> float:
         """Return how many positives there are among such pairs, drawn or not."""
-        return float(self.before[kept].sum() + self.change[kept].sum())
+        return float(self.before.sum() + self.change.sum())
 
     def variance(self, values: Floats) -> float:
         """Return the variance of Σ values, each of a pair and already over its probability."""
         return float((values**2 * (1 - self.probability)).sum())
+
+    def freedom(self, values: Floats) -> float:
+        """Return with how many degrees of freedom the weight of a positive is known, by such values."""
+        return freedom_of_weight(values**2 * (1 - self.probability), np.abs(values) * self.is_by_chance)
+
+    def limits(self, confidence: float) -> Limits:
+        """Return the limits of the total: at least what was found, and above it also where nothing was."""
+        change = self.change
+        drawn = float(change[self.is_by_chance].sum())
+        found = score_limits(
+            drawn,
+            self.variance(change),
+            weight=self.weight,
+            most=math.inf,
+            freedom=self.freedom(change),
+            confidence=confidence,
+        )
+        known, seen = self.total - drawn, float((change * self.probability)[self.is_by_chance].sum())
+        return Limits(known + max(found.low, seen), known + found.high)
+
+
+NO_POSITIVE = "there is no positive of which it could be a share"
 
 
 class Sampled(NamedTuple):
@@ -64,6 +105,11 @@ class Sampled(NamedTuple):
     high: float
     se: float
     refused: str = ""
+
+
+def no_estimate(why: str) -> Sampled:
+    """Return that there is no estimate, and why."""
+    return Sampled(math.nan, math.nan, math.nan, math.nan, why)
 
 
 def sampled_precision(pairs: SampledPairs, is_in_top: Bools, *, k: int, confidence: float = 0.95) -> Sampled:
@@ -81,21 +127,26 @@ def sampled_precision(pairs: SampledPairs, is_in_top: Bools, *, k: int, confiden
         confidence: of the interval, strictly between 0 and 1.
 
     Returns:
-        The estimate with its interval (normal); refused where fewer than ten positives in the top k came by
-        chance and some pair there was drawn with a probability below 1.
+        The estimate with its interval (`score_limits`), which has a width also where the draw brought no
+        positive. Refused where fewer than 100 pairs of the top k were drawn by chance and k reaches below the
+        ranks that were judged whole.
 
     Source: Horvitz and Thompson, JASA 1952.
 
     Examples:
-        >>> none, all_of = np.zeros(20, dtype=bool), np.ones(20, dtype=bool)
-        >>> pairs = SampledPairs(none, all_of, np.full(20, 0.5), np.arange(20), 40)
-        >>> [round(value, 4) for value in sampled_precision(pairs, all_of, k=2)[:3]]
-        [0.5, 0.3451, 0.6549]
+        >>> none, all_of = np.zeros(120, dtype=bool), np.ones(120, dtype=bool)
+        >>> pairs = SampledPairs(none, np.arange(120) < 30, np.full(120, 0.5), np.arange(120), 240)
+        >>> [round(value, 4) for value in sampled_precision(pairs, all_of, k=1)[:3]]
+        [0.25, 0.1942, 0.3218]
     """
     chosen = pairs.take(is_in_top)
+    if refused := _why_not(chosen, f"in its top {k}", k):
+        return no_estimate(refused)
     size = k * pairs.n_queries
+    low, high = chosen.limits(confidence)
     se = chosen.variance(chosen.change) ** 0.5 / size
-    return _with_limits(chosen.total(np.ones_like(chosen.after)) / size, se, chosen, confidence)
+    estimate, low, high = (min(each / size, 1.0) for each in (chosen.total, low, high))
+    return Sampled(estimate, low, high, se)
 
 
 def sampled_difference(
@@ -113,24 +164,27 @@ def sampled_difference(
         confidence: of the interval, strictly between 0 and 1.
 
     Returns:
-        The difference with its interval (normal), within −1 to 1; refused as there, by the positives that
-        came by chance in one top alone. Two runs with the same tops differ by 0, surely.
+        The difference with its interval (`limits_of_difference`), within −1 to 1; refused as there, by the
+        pairs in one top alone.
 
     Source: Horvitz and Thompson, JASA 1952.
 
     Examples:
-        >>> none, all_of = np.zeros(20, dtype=bool), np.ones(20, dtype=bool)
-        >>> pairs = SampledPairs(none, all_of, np.full(20, 0.5), np.arange(20), 40)
-        >>> in_b = np.arange(20) < 8
-        >>> [round(value, 4) for value in sampled_difference(pairs, all_of, in_b, k=2)[:3]]
-        [0.3, 0.18, 0.42]
+        >>> none, all_of = np.zeros(120, dtype=bool), np.ones(120, dtype=bool)
+        >>> pairs = SampledPairs(none, np.arange(120) < 30, np.full(120, 0.5), np.arange(120), 240)
+        >>> in_b = np.arange(120) < 12
+        >>> [round(value, 3) for value in sampled_difference(pairs, ~in_b, in_b, k=1)[:3]]
+        [0.05, -0.014, 0.116]
     """
-    side = in_a.astype(np.int64) - in_b
-    chosen, side = pairs.take(side != 0), side[side != 0]
+    a, b = pairs.take(in_a & ~in_b), pairs.take(in_b & ~in_a)
+    if refused := _why_not(pairs.take(in_a != in_b), f"in the top {k} of one of the two alone", k):
+        return no_estimate(refused)
     size = k * pairs.n_queries
-    se = chosen.variance(chosen.change) ** 0.5 / size
-    difference = float((side * (chosen.before + chosen.change)).sum()) / size
-    return _with_limits(difference, se, chosen, confidence, least=-1.0)
+    low, high = limits_of_difference(a.total, a.limits(confidence), b.total, b.limits(confidence))
+    se = (a.variance(a.change) + b.variance(b.change)) ** 0.5 / size
+    found = (min(max(each / size, -1.0), 1.0) for each in (a.total - b.total, low, high))
+    estimate, low, high = found
+    return Sampled(estimate, low, high, se)
 
 
 def micro_recall(pairs: SampledPairs, is_in_top: Bools, *, confidence: float = 0.95) -> Sampled:
@@ -145,27 +199,27 @@ def micro_recall(pairs: SampledPairs, is_in_top: Bools, *, confidence: float = 0
         confidence: of the interval, strictly between 0 and 1.
 
     Returns:
-        The ratio of the two Horvitz–Thompson totals, its interval by linearisation; refused as there, or
-        where there is no positive at all.
+        The ratio of the two Horvitz–Thompson totals less its bias; its limits are `limits_of_share`, its
+        error is by linearisation. Refused where fewer than 100 pairs were drawn by chance. Undefined (nan)
+        where neither the original qrels nor the labels have a positive.
 
     Source: Särndal, Swensson and Wretman 1992, 5.6.
     """
-    whole = pairs.total(np.ones_like(pairs.after))
+    if refused := _why_not(pairs, "in all"):
+        return no_estimate(refused)
+    whole = pairs.total
     if whole <= 0:
-        return Sampled(np.nan, np.nan, np.nan, np.nan, "no positive was found")
-    ratio = pairs.total(is_in_top) / whole
-    se = pairs.variance(pairs.change * (is_in_top - ratio)) ** 0.5 / whole
-    return _with_limits(ratio, se, pairs, confidence)
+        return no_estimate(NO_POSITIVE)
+    top, rest = pairs.take(is_in_top), pairs.take(~is_in_top)
+    ratio = top.total / whole
+    of_top, of_rest = (each.variance(each.change) / whole**2 for each in (top, rest))
+    limits = limits_of_share(top.total, top.limits(confidence), rest.total, rest.limits(confidence))
+    estimate = ratio + (1 - ratio) * of_top - ratio * of_rest
+    se = ((1 - ratio) ** 2 * of_top + ratio**2 * of_rest) ** 0.5
+    return Sampled(min(max(estimate, limits.low), limits.high), *limits, se)
 
 
-def _with_limits(
-    estimate: float, se: float, pairs: SampledPairs, confidence: float, least: float = 0.0
-) -> Sampled:
-    check_confidence(confidence)
-    is_by_chance = pairs.probability < 1
-    n_changed = int((is_by_chance & (pairs.after != pairs.before)).sum())
-    if is_by_chance.any() and n_changed < LEAST_DRAWN:
-        why = f"the draw brought {n_changed} positives, fewer than the {LEAST_DRAWN} that an interval needs"
-        return Sampled(np.nan, np.nan, np.nan, np.nan, why)
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * se
-    return Sampled(estimate, max(estimate - reach, least), min(estimate + reach, 1.0), se)
+def _why_not(pairs: SampledPairs, what: str, k: int | None = None) -> str:
+    """Return why the design gives no estimate of such pairs; empty where it does."""
+    is_whole = pairs.is_by_chance.sum() == 0 if k is None else k <= pairs.whole_to
+    return "" if is_whole else why_too_few(int(pairs.is_by_chance.sum()), what)

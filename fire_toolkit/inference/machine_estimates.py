@@ -20,7 +20,7 @@ from fire_toolkit.inference.estimates import (
     missing_cell,
     ranks_of,
 )
-from fire_toolkit.inference.horvitz import Sampled
+from fire_toolkit.inference.horvitz import Sampled, no_estimate
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.prediction_powered import (
     KNOWN,
@@ -43,14 +43,12 @@ def estimate_by_design(
     measures: Sequence[Measure],
     confidence: float,
     clusters: Ints | None,
-    n_resamples: int,
-    seed: int,
 ) -> Estimated:
     """Return the estimates of `estimate_with_judge` where a judge's sample was drawn, else the others."""
     parts = (joined, before, after, design, measures)
     if design.sample is None:
         return estimate_scores(*parts, confidence=confidence)
-    return estimate_with_judge(*parts, Interval(confidence, n_resamples, seed, clusters))
+    return estimate_with_judge(*parts, Interval(confidence, beyond=True, clusters=clusters))
 
 
 def estimate_with_judge(
@@ -94,11 +92,11 @@ def estimate_with_judge(
             run_id: refused or _why_not_of_run(joined, run_id, top, measure) or _why_circular(design, run_id)
             for run_id, top in tops.items()
         }
-        of_measure = why_not_by_pairs(measure, deepest, 0.0)
+        of_measure = why_not_by_pairs(measure, deepest)
         size: dict[str, Any] = {"k": measure.depth or 1, "interval": interval}
         for run_id, top in tops.items():
             why = of_measure or why_not[run_id]
-            found = _refused(why) if why else powered_precision(pairs, top, **size)
+            found = no_estimate(why) if why else powered_precision(pairs, top, **size)
             cell = estimate_cell(f"prediction-powered, judge {judge}", n_labels, *_limits(found))
             cells[run_id, measure.name] = cell | missing_cell(None)
             if not why and run_id in design.shared:
@@ -176,7 +174,7 @@ def _totals(
     if not is_total or (measure.depth or 0) > deepest:
         return
     found = {
-        run_id: _refused(why)
+        run_id: no_estimate(why)
         if (why := why_not[run_id])
         else powered_micro_recall(pairs, top, interval=interval)
         for run_id, top in tops.items()
@@ -193,10 +191,6 @@ def _with_and_without(
     change = "" if alone.refused or found.refused else f", a change of {found.estimate - alone.estimate:+.3f}"
     of_run = f"{measure.name} of {run_id}: {shown[0]} with judge {judge}"
     return f"{of_run}, {shown[1]} by labels alone{change} ({why})"
-
-
-def _refused(why: str) -> Sampled:
-    return Sampled(np.nan, np.nan, np.nan, np.nan, why)
 
 
 def _limits(found: Sampled) -> tuple[float, float, float, str]:

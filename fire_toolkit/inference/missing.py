@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from fire_toolkit.arrays import Ints
-from fire_toolkit.inference.horvitz import LEAST_DRAWN, SampledPairs
-from fire_toolkit.inference.student import t_quantile
-from fire_toolkit.inference.two_phase import LEAST_QUERIES
+from fire_toolkit.inference.horvitz import NO_POSITIVE, SampledPairs
+from fire_toolkit.inference.limits import LEAST_QUERIES, score_limits, why_too_few
 
 
 class Missing(NamedTuple):
@@ -32,9 +30,9 @@ def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int, confidence: 
         confidence: of the interval, strictly between 0 and 1.
 
     Returns:
-        The ratio of totals over the draw, and its interval by linearisation with t(n − 1), within 0 and 1.
-        Refused below 40 queries, and where they have no positive. What lies outside the deep pool too is not
-        seen.
+        The ratio of totals over the draw less its bias, its variance by linearisation and its limits by
+        `score_limits` with t(n − 1). Refused below 40 queries; undefined where they have no positive. What
+        lies outside the deep pool too is not seen.
 
     Source: Särndal, Swensson and Wretman 1992, 5.6. Estimates from shallow labels alone (capture–recapture,
     leave-one-out, jackknife) are of no use: on COCO captions they gave 4.75 to 5.6 of 6.85 positives.
@@ -42,18 +40,20 @@ def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int, confidence: 
     Examples:
         >>> found = missing_share(np.repeat([1, 2], 20), np.repeat([1, 4], 20), n_queries=400)
         >>> [round(value, 3) for value in found[:3]]
-        [0.4, 0.351, 0.449]
+        [0.402, 0.353, 0.453]
     """
     n, total = len(n_deep), float(n_deep.sum())
     if n < LEAST_QUERIES:
         return Missing(np.nan, np.nan, np.nan, f"{n} queries were judged deep, fewer than {LEAST_QUERIES}")
     if total == 0:
-        return Missing(np.nan, np.nan, np.nan, "the queries judged deep have no positive")
+        return Missing(np.nan, np.nan, np.nan, NO_POSITIVE)
     share = float((n_deep - n_shallow).sum()) / total
     rests = (n_deep - n_shallow) - share * n_deep
-    se = ((1 - n / n_queries) * (rests**2).sum() * n / (n - 1)) ** 0.5 / total
-    reach = t_quantile((1 + confidence) / 2, n - 1) * float(se)
-    return Missing(share, max(share - reach, 0.0), min(share + reach, 1.0))
+    undrawn = 1 - n / n_queries
+    factor = undrawn * n / (n - 1) / total**2
+    share = min(max(share + factor * float((rests * n_deep).sum()), 0.0), 1.0)
+    options = {"weight": undrawn / n, "freedom": n - 1, "confidence": confidence}
+    return Missing(share, *score_limits(share, factor * float((rests**2).sum()), **options))
 
 
 def undrawn_share(pairs: SampledPairs, *, confidence: float = 0.95) -> Missing:
@@ -64,26 +64,24 @@ def undrawn_share(pairs: SampledPairs, *, confidence: float = 0.95) -> Missing:
         confidence: of the interval, strictly between 0 and 1.
 
     Returns:
-        The share of all queries' positives together, as of `missing_share`, and its normal interval, within 0
-        and 1; 0 where every pair was judged. Refused where fewer than ten positives came by chance.
+        The share of all queries' positives together, less its bias; its limits are by those of the total. 0
+        where every pair was judged. Refused where fewer than 100 pairs were drawn by chance.
 
-    Source: Horvitz and Thompson, JASA 1952; the total's error over the total, linearised.
+    Source: Horvitz and Thompson, JASA 1952.
 
     Examples:
-        >>> none, all_of = np.zeros(20, dtype=bool), np.ones(20, dtype=bool)
-        >>> pairs = SampledPairs(none, all_of, np.full(20, 0.5), np.arange(20), 40)
+        >>> none = np.zeros(120, dtype=bool)
+        >>> pairs = SampledPairs(none, np.arange(120) < 30, np.full(120, 0.5), np.arange(120), 240)
         >>> [round(value, 3) for value in undrawn_share(pairs)[:3]]
-        [0.5, 0.345, 0.655]
+        [0.5, 0.356, 0.612]
     """
-    by_chance = pairs.take(pairs.probability < 1)
-    n_drawn = int((by_chance.after != by_chance.before).sum())
-    if n_drawn < LEAST_DRAWN and len(by_chance.after):
-        why = f"the draw brought {n_drawn} positives, fewer than {LEAST_DRAWN}"
-        return Missing(np.nan, np.nan, np.nan, why)
-    found = float(pairs.after.sum())
-    total = pairs.total(np.ones_like(pairs.after))
+    n_drawn, found, total = int(pairs.is_by_chance.sum()), float(pairs.after.sum()), pairs.total
+    if n_drawn and (refused := why_too_few(n_drawn, "in all")):
+        return Missing(np.nan, np.nan, np.nan, refused)
     if total <= 0:
-        return Missing(np.nan, np.nan, np.nan, "no positive was found")
-    share, se = 1 - found / total, found * pairs.variance(pairs.change) ** 0.5 / total**2
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * se
-    return Missing(share, max(share - reach, 0.0), min(share + reach, 1.0))
+        return Missing(np.nan, np.nan, np.nan, NO_POSITIVE)
+    low, high = (1 - found / each for each in pairs.limits(confidence))
+    # E(found / total) is found / truth · (1 + variance / total²) − their covariance / total²
+    both = float(((1 - pairs.probability) * pairs.change).sum())
+    share = 1 - found / total * (1 - pairs.variance(pairs.change) / total**2) - both / total**2
+    return Missing(min(max(share, low), high), low, high)

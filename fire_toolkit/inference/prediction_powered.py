@@ -6,7 +6,6 @@ how well it separates. C@k is no sum over pairs: it is not estimated here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,14 +13,17 @@ import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import TableError
-from fire_toolkit.inference.binomial import check_confidence
-from fire_toolkit.inference.horvitz import LEAST_DRAWN, Sampled
-from fire_toolkit.inference.intervals import bootstrap_means
-from fire_toolkit.inference.student import share_limits
-from fire_toolkit.tables.designs import SUREST
+from fire_toolkit.inference.horvitz import NO_POSITIVE, Sampled, no_estimate
+from fire_toolkit.inference.intervals import cluster_sums
+from fire_toolkit.inference.limits import (
+    Limits,
+    freedom_of_weight,
+    limits_of_share,
+    score_limits,
+    why_too_few,
+)
 
 KNOWN = -1  # the stratum of pairs whose relevance is known without a draw
-_MOST_BY_CHANCE = 3  # misses that a sample without any leaves possible: the rule of three
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,11 @@ class ScoredPairs:
         of_all, of_drawn = self.stratum[self.stratum != KNOWN], self.stratum[self.is_drawn]
         return np.bincount(of_all, minlength=n), np.bincount(of_drawn, minlength=n)
 
+    def weight(self, of: Bools) -> float:
+        """Return for how many of some pairs that were not drawn one that was drawn stands, on the mean."""
+        n_drawn = int((self.is_drawn & of).sum())
+        return float((np.isnan(self.label) & of).sum() / n_drawn) if n_drawn else 0.0
+
     def without_judge(self) -> ScoredPairs:
         """Return the same labels without any score: estimates are then those of the labels alone."""
         return replace(self, score=np.zeros_like(self.score))
@@ -68,12 +75,11 @@ class ScoredPairs:
 class Powered(NamedTuple):
     """The estimate of a total: what it is of each query, its variance, and the weight λ of the judge.
 
-    wide: the variance that intervals are made of, see `_widened`; freedom: its degrees of freedom.
+    freedom: with how many degrees of freedom the variance that one positive brings is known.
     """
 
     values: Floats
     variance: float
-    wide: float
     freedom: float
     trust: float
 
@@ -82,35 +88,28 @@ class Powered(NamedTuple):
 class Interval:
     """Which interval an estimate gets.
 
-    confidence: strictly between 0 and 1. n_resamples, seed: of the bootstrap over queries, for claims beyond
-    these queries; 0: the interval is for these queries. clusters: (n_queries,) codes, where whole clusters of
-    queries are drawn.
+    confidence: strictly between 0 and 1. beyond: whether it is for queries like these, and not for these
+    alone; clusters: (n_queries,) codes, where whole clusters of queries are drawn.
     """
 
     confidence: float = 0.95
-    n_resamples: int = 0
-    seed: int = 0
+    beyond: bool = False
     clusters: Ints | None = None
 
-    def around(self, estimate: float, total: Powered, size: float, parts: Sequence[Floats]) -> Sampled:
-        """Return an estimate with its interval.
+    def variance(self, total: Powered) -> tuple[float, float]:
+        """Return the variance of a total and the degrees of freedom of its weight.
 
-        Args:
-            total: whose variance over size² is the estimate's, over draws.
-            parts: (n_queries,) one, whose mean is the estimate, or two, whose means' ratio is.
+        Over draws of the queries it is that of the values of queries, in which the errors of the draw of
+        pairs are too.
         """
-        check_confidence(self.confidence)
-        variance, freedom = total.wide / size**2, total.freedom
-        if self.n_resamples:
-            means = bootstrap_means(
-                np.column_stack(parts), n_resamples=self.n_resamples, seed=self.seed, clusters=self.clusters
-            )
-            drawn = means[:, 0] if len(parts) == 1 else means[:, 0] / means[:, 1]
-            both = float(drawn.var()) + (total.wide - total.variance) / size**2
-            freedom = freedom * (both / variance) ** 2 if variance else np.inf
-            variance = both
-        low, high = share_limits(estimate, variance**0.5, freedom, self.confidence)
-        return Sampled(estimate, low, high, total.variance**0.5 / size)
+        if not self.beyond:
+            return total.variance, total.freedom
+        codes = np.arange(len(total.values)) if self.clusters is None else self.clusters
+        sums, sizes = cluster_sums(total.values[:, None], codes).T
+        n = len(sums)
+        variance = float(((sums - total.values.mean() * sizes) ** 2).sum()) * n / max(n - 1, 1)
+        growth = variance / total.variance if total.variance else 1.0
+        return variance, max(total.freedom * growth**2, 1.0)
 
 
 def powered_precision(
@@ -135,27 +134,42 @@ def powered_precision(
         interval: for these queries, or beyond.
 
     Returns:
-        The estimate with its interval (`share_limits`, by the variance that `_widened` gives); refused where
-        fewer than ten positives of the top k were drawn and some pair there was not, or a stratum has fewer
-        than two labels. se: over draws, as it is: estimate ± 1.96 se is the plain interval.
+        The estimate with its interval (`score_limits`), which has a width also where the draw brought no
+        positive. Refused where fewer than 100 pairs of the top k were drawn and some pair there was not, or a
+        stratum has fewer than two labels. se: over draws, as it is: estimate ± 1.96 se is the plain interval.
 
     Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, arXiv 2311.01453), with the factor 1 − n/N of a finite
-    population; Särndal, Swensson and Wretman 1992, 6.3; Cochran 1977, 5.4.
+    population; Särndal, Swensson and Wretman 1992, 6.3.
 
     Examples:
-        >>> stratum = np.zeros(40, dtype=np.int64)
-        >>> truth = np.arange(40) % 2.0
-        >>> label = np.where(np.arange(40) < 30, truth, np.nan)
-        >>> pairs = ScoredPairs(np.full(40, 0.5), label, stratum, np.arange(40), 40)
-        >>> [round(value, 4) for value in powered_precision(pairs, np.ones(40, dtype=bool), k=1)[:4]]
-        [0.5, 0.406, 0.594, 0.0464]
+        >>> stratum = np.zeros(160, dtype=np.int64)
+        >>> truth = np.arange(160) % 2.0
+        >>> label = np.where(np.arange(160) < 120, truth, np.nan)
+        >>> pairs = ScoredPairs(np.full(160, 0.5), label, stratum, np.arange(160), 160)
+        >>> [round(value, 4) for value in powered_precision(pairs, np.ones(160, dtype=bool), k=1)[:4]]
+        [0.5, 0.455, 0.545, 0.0229]
     """
-    refused = _why_not(pairs, is_in_top)
-    if refused:
-        return _refused(refused)
+    if refused := _why_not(pairs, is_in_top, f"in its top {k}"):
+        return no_estimate(refused)
     total = powered_total(pairs, is_in_top.astype(np.float64), trust=trust)
-    size = k * pairs.n_queries
-    return interval.around(float(total.values.sum()) / size, total, size, [total.values / k])
+    estimate, size = float(total.values.sum()), float(k * pairs.n_queries)
+    if interval.beyond:
+        variance, freedom = interval.variance(total)
+        options = {"most": size, "freedom": freedom, "confidence": interval.confidence}
+        limits = score_limits(estimate, variance, weight=pairs.weight(is_in_top), **options)
+    else:
+        limits = _limits_here(pairs, is_in_top, total, interval.confidence)
+    return Sampled(estimate / size, limits.low / size, limits.high / size, total.variance**0.5 / size)
+
+
+def _limits_here(pairs: ScoredPairs, chosen: Bools, total: Powered, confidence: float) -> Limits:
+    """Return the limits of how many of some pairs are positive: what has a label is known."""
+    label, is_known = pairs.label[chosen], pairs.stratum[chosen] == KNOWN
+    known, seen, n_open = float(label[is_known].sum()), float(np.nansum(label)), np.isnan(label).sum()
+    options = {"most": max(float((~is_known).sum()), 1.0), "freedom": total.freedom, "confidence": confidence}
+    estimate = float(total.values.sum()) - known
+    low, high = score_limits(estimate, total.variance, weight=pairs.weight(chosen), **options)
+    return Limits(max(known + low, seen), min(known + high, seen + float(n_open)))
 
 
 def powered_micro_recall(
@@ -174,22 +188,36 @@ def powered_micro_recall(
         pairs, is_in_top, trust, interval: as in `powered_precision`.
 
     Returns:
-        The ratio with its interval, by linearisation; refused as there, or where there is no positive at all.
+        The ratio less its bias, with its interval (`limits_of_share`; beyond these queries `score_limits`,
+        by linearisation). Refused as there, by all pairs drawn; undefined (nan) where no positive is known or
+        was drawn.
     """
     everywhere = np.ones(len(is_in_top), dtype=bool)
-    refused = _why_not(pairs, everywhere)
-    if refused:
-        return _refused(refused)
+    if refused := _why_not(pairs, everywhere, "in all"):
+        return no_estimate(refused)
     weights = [each.astype(np.float64) for each in (is_in_top, everywhere)]
-    top, whole = (powered_total(pairs, each, trust=0).values.sum() for each in weights)
+    top, whole = (float(powered_total(pairs, each, trust=0).values.sum()) for each in weights)
     if whole <= 0:
-        return _refused("no positive was found")
-    best = powered_total(pairs, weights[0] - float(top / whole), trust=trust).trust
-    values = [powered_total(pairs, each, trust=best).values for each in weights]
-    sums = [float(each.sum()) for each in values]
-    ratio = sums[0] / sums[1]
+        return no_estimate(NO_POSITIVE)
+    best = powered_total(pairs, weights[0] - top / whole, trust=trust).trust
+    of_top, of_whole = (powered_total(pairs, each, trust=best) for each in weights)
+    whole = float(of_whole.values.sum())
+    ratio = float(of_top.values.sum()) / whole
     linear = powered_total(pairs, weights[0] - ratio, trust=best)
-    return interval.around(ratio, linear, sums[1], values)
+    # the bias of a ratio: the covariance of the linear total and the whole, over the whole squared
+    both = (of_top.variance - linear.variance - ratio**2 * of_whole.variance) / (2 * ratio or 1.0)
+    estimate = min(max(ratio + both / whole**2, 0.0), 1.0)
+    if interval.beyond:
+        variance, freedom = interval.variance(linear)
+        options = {"weight": pairs.weight(everywhere) / whole, "freedom": freedom}
+        limits = score_limits(estimate, variance / whole**2, confidence=interval.confidence, **options)
+    else:
+        of_rest = powered_total(pairs, weights[1] - weights[0], trust=best)
+        parts = []
+        for total, chosen in ((of_top, is_in_top), (of_rest, ~is_in_top)):
+            parts += [float(total.values.sum()), _limits_here(pairs, chosen, total, interval.confidence)]
+        limits = limits_of_share(*parts)
+    return Sampled(estimate, *limits, linear.variance**0.5 / whole)
 
 
 def powered_total(pairs: ScoredPairs, weight: Floats, *, trust: float | None = None) -> Powered:
@@ -201,8 +229,7 @@ def powered_total(pairs: ScoredPairs, weight: Floats, *, trust: float | None = N
 
     Returns:
         values: (n_queries,) whose sum is the estimate, and whose spread over queries holds the error of the
-        draw too, so that a bootstrap over queries does; variance: over draws, these queries given.
-        wide, freedom: of it as intervals take it.
+        draw too; variance: over draws, these queries given. freedom: see `Powered`.
     """
     drawn = np.flatnonzero(pairs.is_drawn)
     n_all, n_drawn = pairs.sizes
@@ -226,33 +253,8 @@ def powered_total(pairs: ScoredPairs, weight: Floats, *, trust: float | None = N
     )
     values = sum(np.bincount(pairs.query[place], each, minlength=pairs.n_queries) for place, each in parts)
     variance = float((factor[own] * centred**2).sum())
-    of_weights = np.bincount(pairs.stratum[could], weight[could] ** 2, minlength=len(n_all))
-    wide, freedom = _widened(centred, own, pairs.sizes, of_weights / np.maximum(n_all, 1))
-    return Powered(np.asarray(values), variance, wide, freedom, trust)
-
-
-def _widened(centred: Floats, stratum: Ints, sizes: tuple[Ints, Ints], weight: Floats) -> tuple[float, float]:
-    """Return the variance of a total as intervals take it, and its degrees of freedom.
-
-    A few labels of a stratum in which misses are rare show none, or make its variance seem known. So no
-    stratum's variance counts as less than that of misses in one of 200 pairs, unless its labels exclude as
-    many; and the degrees of freedom are those of the fourth moments, never more than Satterthwaite's.
-
-    Args:
-        centred: of each label; stratum: of each label; weight: the mean squared weight of a stratum's pairs.
-
-    Source: Satterthwaite 1946, with the variance of s² as it is beyond the normal distribution.
-    """
-    n_all, n_drawn = sizes
-    n = np.maximum(n_drawn, 1)
-    factor = n_all * (n_all - n_drawn) / n
-    moments = [np.bincount(stratum, centred**power, minlength=len(n)) / n for power in (2, 4)]
-    plain = moments[0] * n / np.maximum(n - 1, 1)
-    least = weight * np.minimum(SUREST * (1 - SUREST), _MOST_BY_CHANCE / n)
-    wide = float((factor * np.maximum(plain, least)).sum())
-    normal, found = 2 * plain**2 / np.maximum(n - 1, 1), (moments[1] - moments[0] ** 2) / n
-    spread = float((factor**2 * np.maximum(normal, found)).sum())
-    return wide, 2 * wide**2 / spread if spread else np.inf
+    found = np.abs(label) * (n_all / np.maximum(n_drawn, 1))[own]
+    return Powered(np.asarray(values), variance, freedom_of_weight(factor[own] * centred**2, found), trust)
 
 
 def _centred(values: Floats, stratum: Ints, n_drawn: Ints) -> Floats:
@@ -261,18 +263,11 @@ def _centred(values: Floats, stratum: Ints, n_drawn: Ints) -> Floats:
     return np.asarray(values - means[stratum])
 
 
-def _why_not(pairs: ScoredPairs, is_in_top: Bools) -> str:
-    """Return why there is no estimate; empty where there is one."""
+def _why_not(pairs: ScoredPairs, is_in_top: Bools, what: str) -> str:
+    """Return why the design gives no estimate; empty where it does."""
     n_all, n_drawn = pairs.sizes
     thin = np.flatnonzero((n_drawn < 2) & (n_drawn < n_all))
     if len(thin):
         return f"{len(thin)} strata have fewer than 2 labels; draw more pairs, or judge those drawn"
-    n_positive = int((pairs.label[pairs.is_drawn & is_in_top] > 0).sum())
-    is_open = bool((is_in_top & np.isnan(pairs.label)).any())
-    if is_open and n_positive < LEAST_DRAWN:
-        return f"the draw brought {n_positive} positives, fewer than the {LEAST_DRAWN} that an interval needs"
-    return ""
-
-
-def _refused(why: str) -> Sampled:
-    return Sampled(np.nan, np.nan, np.nan, np.nan, why)
+    is_whole = not np.isnan(pairs.label[is_in_top]).any()
+    return "" if is_whole else why_too_few(int((pairs.is_drawn & is_in_top).sum()), what)

@@ -1,4 +1,4 @@
-"""Student's t, central and noncentral, without a library: quantiles, limits of shares, tails for power."""
+"""Student's t, central and noncentral, without a library: quantiles, tails for power."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from fire_toolkit.errors import UsageError
 
 _NODES = 256
 _SPREAD = 12.0  # standard deviations on either side that are integrated over
-_MOST_FREEDOM = 1000  # from where on Student's t is the normal distribution
 
 
 def noncentral_t_cdf(t: float, freedom: float, shift: float = 0.0) -> float:
@@ -56,31 +55,6 @@ def t_quantile(p: float, freedom: float) -> float:
             break
         low, high = (middle, high) if noncentral_t_cdf(middle, freedom) < p else (low, middle)
     return (low + high) / 2
-
-
-def share_limits(estimate: float, se: float, freedom: float, confidence: float) -> tuple[float, float]:
-    """Return the limits of a share by Student's t on the scale of log-odds.
-
-    On that scale the standard error hangs less on the estimate itself, so that both limits are missed alike
-    where the share is small. An estimate at 0, at 1 or beyond has limits on its own scale, cut at 0 and 1.
-
-    Args:
-        se: 0 or more; 0 gives the estimate twice.
-        freedom: degrees of freedom, taken as the whole number below, from 1 to 1,000.
-        confidence: strictly between 0 and 1.
-
-    Source: Korn and Graubard 1998, Survey Methodology 24, where it is compared with others.
-
-    Examples:
-        >>> [round(limit, 4) for limit in share_limits(0.1, 0.02, 60, 0.95)]
-        [0.0665, 0.1477]
-    """
-    t = t_quantile((1 + confidence) / 2, float(max(math.floor(min(freedom, _MOST_FREEDOM)), 1)))
-    if not 0 < estimate < 1:
-        return max(estimate - t * se, 0.0), min(estimate + t * se, 1.0)
-    middle, reach = math.log(estimate / (1 - estimate)), t * se / (estimate * (1 - estimate))
-    low, high = (1 / (1 + math.exp(min(-each, 700.0))) for each in (middle - reach, middle + reach))
-    return (low, high) if se else (estimate, estimate)
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from math import ceil
 import pandas as pd
 
 from fire_toolkit.inference.estimates import Design
-from fire_toolkit.inference.two_phase import LEAST_QUERIES
+from fire_toolkit.inference.limits import LEAST_QUERIES
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Labels, Qrels
 from fire_toolkit.tables.columns import pair_rows

@@ -7,28 +7,26 @@ the mean of y over all queries, whatever λ is, and the better x follows y, the 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.binomial import check_confidence
-from fire_toolkit.inference.student import t_quantile
+from fire_toolkit.inference.limits import LEAST_QUERIES, Limits, score_limits, t_of
 
-LEAST_QUERIES = 40  # judged deep; below it intervals cover too little
-LEAST_CHANGED = 10  # queries whose score the deep labels change
-_WHOLE = 1 - 1e-9  # a leverage from which one query alone decides
+_UNSEEN = 2  # changed queries that are added to those seen
+_MOST_LEVERAGE = 0.5  # of a query: where one decides alone, its residual is not known to be larger
 
 
 @dataclass(frozen=True, eq=False)
 class TwoPhase:
     """What `two_phase_difference` returns.
 
-    slope: λ. estimate, se, low, high: (n_runs,), nan where refused. refused: of each run why there is no
-    estimate, empty where there is one. n, n_queries: queries judged deep, and all. residuals: (n, n_runs),
-    corrected for leverage; between: (n, n_runs), what is added for claims beyond these queries.
+    slope: λ. estimate, se, low, high: (n_runs,), nan where refused. refused: why there is no estimate, empty
+    where there is one. n, n_queries: queries judged deep, and all. residuals: (n, n_runs), corrected for
+    leverage; between: (n, n_runs), what is added for claims beyond these queries; change: (n, n_runs), what
+    the deep labels changed; usual: by how much scores of queries differ, which an unseen change is taken for.
     """
 
     slope: float
@@ -36,20 +34,24 @@ class TwoPhase:
     se: Floats
     low: Floats
     high: Floats
-    refused: tuple[str, ...]
+    refused: str
     n: int
     n_queries: int
     residuals: Floats
     between: Floats
+    change: Floats
+    usual: float
     confidence: float
 
     def difference(self, a: int, b: int) -> tuple[float, float, float, float]:
-        """Return of run `a` minus run `b`: the estimate, its standard error, and the limits."""
+        """Return of run `a` minus run `b`: the estimate, its standard error, and the limits in −1 to 1."""
         estimate = self.estimate[a] - self.estimate[b]
-        residuals, between = (each[:, [a]] - each[:, [b]] for each in (self.residuals, self.between))
-        se = _standard_errors(residuals, between, self.n_queries)[0]
-        reach = _reach(self.n, self.confidence) * se
-        return float(estimate), float(se), float(estimate - reach), float(estimate + reach)
+        parts = (self.residuals, self.between, self.change)
+        residuals, between, change = (each[:, a] - each[:, b] for each in parts)
+        se = _variance(residuals, between, self.n_queries) ** 0.5
+        inflated = _inflated(residuals, between, change, self.n_queries, self.usual)
+        reach = t_of(self.n - 2, self.confidence) * inflated**0.5
+        return float(estimate), float(se), max(estimate - reach, -1.0), min(estimate + reach, 1.0)
 
 
 def two_phase_difference(
@@ -65,10 +67,13 @@ def two_phase_difference(
     λ = clip(Σ_r Sxy_r / Σ_r Sxx_r, 0, 1), sums of squares and products over S, r the runs;
     θ̂_r = λ·mean(x_r) + mean_S(y_r − λ·x_r);
     e_ri = y_ri − λ·x_ri minus its mean over S; h_ri = 1/n + (x_ri − x̄_r)² / Sxx_r (1/n where Sxx_r is 0);
-    g = e / (1 − h); se² = (1 − n/N)·Σ g²/n²; the limits are θ̂ ± t(n − 2)·se.
+    g = e / (1 − h), h at most 1/2; se² = (1 − n/N)·Σ g²/n². The limits are those of `score_limits` with
+    t(n − 2), of se²·(1 + 2/c), c being the number of queries whose score the deep labels change: a few
+    changes say little of how large the next ones are. Without any, se² is that of two changes as large as the
+    scores of queries differ from one another.
 
     Args:
-        shallow: (N, n_runs) x of all queries; on S too by the shallow labels alone.
+        shallow: (N, n_runs) x of all queries, from 0 to 1; on S too by the shallow labels alone.
         deep: (n, n_runs) y of the queries of S.
         sample: (n,) S, drawn at random without replacement: rows of `shallow`, in the order of `deep`.
         beyond: whether the claim is about queries like these, and not these N: adds s_y²/N to se².
@@ -76,8 +81,7 @@ def two_phase_difference(
 
     Returns:
         The runs in their order. λ is one for all of them, so a run's estimate depends slightly on the others.
-        Refused (nan) where n is below 40, where the deep labels change the score of fewer than ten queries of
-        a run, and where one query has a leverage h of 1.
+        Refused (nan) where n is below 40, whatever the labels are.
 
     Raises:
         UsageError: shapes do not fit, or S holds a query twice or one that there is not.
@@ -96,19 +100,25 @@ def two_phase_difference(
     slope = _slope(x, deep)
     raw = deep - slope * x
     estimate = slope * shallow.mean(axis=0) + raw.mean(axis=0)
-    leverage = _leverages(x)
-    is_whole = np.any(leverage >= _WHOLE, axis=0)
-    residuals = (raw - raw.mean(axis=0)) / np.where(leverage >= _WHOLE, np.nan, 1 - leverage)
+    residuals = (raw - raw.mean(axis=0)) / (1 - np.minimum(_leverages(x), _MOST_LEVERAGE))
     between = deep - deep.mean(axis=0) if beyond else np.zeros_like(deep)
-    se = _standard_errors(residuals, between, n_queries)
-    refused = _refusals(deep, x, is_whole)
-    is_known = np.array([not why for why in refused])
-    estimate, se = np.where(is_known, estimate, np.nan), np.where(is_known, se, np.nan)
-    reach = _reach(n, confidence) * se
+    change = deep - x
+    usual = float(np.sqrt(shallow.var(axis=0).mean())) or 0.5
+    refused = ""
+    se, limits = np.full(len(estimate), np.nan), [Limits(np.nan, np.nan)] * len(estimate)
+    if n < LEAST_QUERIES:
+        refused = f"{n} queries were judged deep, and below {LEAST_QUERIES} the interval covers too little"
+        estimate = se.copy()
+    else:
+        columns = [*zip(residuals.T, between.T, change.T, strict=True)]
+        se[:] = np.sqrt([_variance(of_run, beyond_them, n_queries) for of_run, beyond_them, _ in columns])
+        variances = [_inflated(*each, n_queries, usual) for each in columns]
+        options = {"weight": (1 - n / n_queries) / n / 2, "freedom": n - 2, "confidence": confidence}
+        limits = [score_limits(*each, **options) for each in zip(estimate.tolist(), variances, strict=True)]
+    low, high = np.array(limits).reshape(-1, 2).T
     return TwoPhase(
-        slope, estimate, se, estimate - reach, estimate + reach, refused, n, n_queries, residuals, between,
-        confidence,
-    )  # fmt: skip
+        slope, estimate, se, low, high, refused, n, n_queries, residuals, between, change, usual, confidence
+    )
 
 
 def _check(shallow: Floats, deep: Floats, sample: Ints) -> None:
@@ -140,36 +150,19 @@ def _leverages(x: Floats) -> Floats:
     return np.asarray(1 / len(x) + squares / np.where(sums > 0, sums, 1.0))
 
 
-def _standard_errors(residuals: Floats, between: Floats, n_queries: int) -> Floats:
-    """Return √((1 − n/N)·Σ g²/n² + s²/N) of each column."""
+def _variance(residuals: Floats, between: Floats, n_queries: int) -> float:
+    """Return (1 − n/N)·Σ g²/n² + s²/N of one run, or of the difference of two."""
     n = len(residuals)
-    if n < 2:
-        return np.full(residuals.shape[1], np.nan)
-    sampled = (1 - n / n_queries) * (residuals**2).sum(axis=0) / n**2
-    centred = between - between.mean(axis=0)
-    return np.asarray(np.sqrt(sampled + (centred**2).sum(axis=0) / (n - 1) / n_queries))
+    sampled = (1 - n / n_queries) * float((residuals**2).sum()) / n**2
+    return sampled + float(((between - between.mean()) ** 2).sum()) / (n - 1) / n_queries
 
 
-def _reach(n: int, confidence: float) -> float:
-    check_confidence(confidence)
-    return t_quantile((1 + confidence) / 2, n - 2) if n > 2 else math.nan
-
-
-def _refusals(deep: Floats, x: Floats, is_whole: Bools) -> tuple[str, ...]:
-    """Return of each run why there is no estimate."""
-    n = len(deep)
-    if n < LEAST_QUERIES:
-        why = f"{n} queries were judged deep, and below {LEAST_QUERIES} the interval covers too little"
-        return (why,) * deep.shape[1]
-    changed = (np.abs(deep - x) > 1e-12).sum(axis=0)
-    pairs = zip(changed.tolist(), is_whole.tolist(), strict=True)
-    return tuple(_refusal(n_changed, n, whole) for n_changed, whole in pairs)
-
-
-def _refusal(n_changed: int, n: int, is_whole: bool) -> str:
-    if n_changed < LEAST_CHANGED:
-        return (
-            f"the deep labels change the score of {n_changed} of {n} queries, and with fewer than "
-            f"{LEAST_CHANGED} the interval cannot be trusted"
-        )
-    return "one query alone decides the estimate (leverage 1)" if is_whole else ""
+def _inflated(residuals: Floats, between: Floats, change: Floats, n_queries: int, usual: float) -> float:
+    """Return the variance with two changes more than were seen, which limits are made of."""
+    n, n_changed = len(residuals), int((np.abs(change) > 1e-12).sum())
+    none = np.zeros(n)
+    if not n_changed:
+        sampled = _UNSEEN * (1 - n / n_queries) * (usual / n) ** 2
+    else:
+        sampled = _variance(residuals, none, n_queries) * (1 + _UNSEEN / n_changed)
+    return sampled + _variance(none, between, n_queries)

@@ -11,7 +11,7 @@ from click.testing import Result
 
 Fire = Callable[..., Result]
 N = 60
-POOL = ("pool", "--depth", "4", "--strategy", "machine(judge=j, random=100)", "--budget", "140")
+POOL = ("pool", "--depth", "4", "--strategy", "machine(judge=j, random=170)", "--budget", "210")
 SCORE = ("score", "--honest", "-m", "P@4", "--resamples", "20")
 
 

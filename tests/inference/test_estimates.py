@@ -10,7 +10,7 @@ from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
-from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_difference, sampled_precision
+from fire_toolkit.inference.horvitz import SampledPairs, sampled_difference
 from fire_toolkit.inference.missing import undrawn_share
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.qrels import augment_qrels
@@ -70,8 +70,10 @@ def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
     assert (row["estimate_method"], row["estimate_n"]) == ("two-phase difference", 40)
     as_labelled = np.where(np.arange(N) % 2, x, y)
     assert row["augmented"] == pytest.approx(as_labelled.mean())
-    n_all = 40 + A_IS_POSITIVE[DEEP].sum() + B_IS_POSITIVE[DEEP].sum()
-    assert row["missing"] == pytest.approx(B_IS_POSITIVE[DEEP].sum() / n_all)
+    n_deep = 1 + A_IS_POSITIVE[DEEP] + B_IS_POSITIVE[DEEP]
+    share = B_IS_POSITIVE[DEEP].sum() / n_deep.sum()
+    bias = 0.5 * 40 * np.cov(B_IS_POSITIVE[DEEP] - share * n_deep, n_deep)[0, 1] / n_deep.sum() ** 2
+    assert row["missing"] == pytest.approx(share + bias)
     assert "est.: of the depth-2 union; 40 of 80 queries judged deep" in found.notes
     assert any(note.startswith("AP: about 31% of positives") and "AP is " in note for note in found.notes)
 
@@ -113,27 +115,57 @@ def test_a_design_for_other_queries_is_refused() -> None:
         honest(["AP"], of=Design(pairs, others))
 
 
+def drawn_design(n_copies: int) -> tuple[Design, pd.DataFrame, pd.DataFrame]:
+    """Return a design: rank 1 whole, ranks from 2 at one half; the run's pairs; the labels."""
+    parts = [pairs_of("a", range(N), score=99.0, stratum="1:1:1", inclusion_probability=1.0,
+                      relevance=A_IS_POSITIVE.astype(int))]  # fmt: skip
+    for copy in range(n_copies):
+        last = f"2:{1 + n_copies}:0.5"
+        parts.append(pairs_of(f"b{copy}", DEEP, score=50.0 - copy, stratum=last, inclusion_probability=0.5,
+                              relevance=B_IS_POSITIVE[DEEP].astype(int)))  # fmt: skip
+    undrawn = [pairs_of(f"b{copy}", range(1, N, 2), score=50.0 - copy) for copy in range(n_copies)]
+    pairs = pd.concat(parts, ignore_index=True)
+    return Design(pairs, None), pd.concat([pairs, *undrawn])[["query_id", "doc_id", "score"]], pairs
+
+
+def from_strata(n_copies: int, measures: list[str]) -> Honest:
+    """Return the honest rows of one run over `drawn_design`; c, which it lacks, is each query's original."""
+    design, ranked, pairs = drawn_design(n_copies)
+    original = check_qrels(pairs_of("c", range(N), relevance=1))
+    labels = check_labels(pairs[["query_id", "doc_id", "relevance"]].assign(label="x", n_judgments=2))
+    run = rank_run(ranked.assign(run_id="m"))
+    return scores_with_uncertainty(run, original, labels, measures, design=design, n_resamples=20)
+
+
 def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> None:
-    pairs, _ = design()[:2]
-    drawn = pairs.assign(
-        stratum=np.where(pairs["doc_id"] == "a", "1:1:1", "2:2:0.5"),
-        inclusion_probability=np.where(pairs["doc_id"] == "a", 1.0, 0.5),
-    )
-    found = honest(["P@2", "R@2", "C@2", "P@3", "xinfAP"], of=Design(drawn, None))
+    found = from_strata(3, ["P@1", "P@4", "R@4", "C@4", "P@5", "xinfAP"])
     rows = found.scores.set_index("measure")
-    n_b = B_IS_POSITIVE[DEEP].sum()
-    estimate, se = (A_IS_POSITIVE.sum() + 2 * n_b) / (2 * N), np.sqrt(0.5 * n_b * 2**2) / (2 * N)
-    assert rows.loc["P@2", "estimate"] == pytest.approx(estimate)
-    assert rows.loc["P@2", "estimate_high"] == pytest.approx(estimate + 1.959964 * se)
-    assert rows.loc["P@2", "estimate_method"] == "Horvitz–Thompson"
+    n_a, n_b = A_IS_POSITIVE.sum(), 3 * B_IS_POSITIVE[DEEP].sum()
+    estimate, size = (n_a + 2 * n_b) / (4 * N), 4 * N
+    # each drawn positive stands for itself and one more: (2 n_b − θ)² = z² θ
+    limits = np.sort(np.roots([1, -(4 * n_b + 1.959964**2), 4 * n_b**2]))
+    assert rows.loc["P@4", "estimate"] == pytest.approx(estimate)
+    assert rows.loc["P@4", ["estimate_low", "estimate_high"]].tolist() == pytest.approx((n_a + limits) / size)
+    assert rows.loc["P@4", "estimate_method"] == "Horvitz–Thompson"
+    exact = rows.loc["P@1", ["estimate", "estimate_low", "estimate_high"]]
+    assert exact.tolist() == pytest.approx([n_a / N] * 3)  # rank 1 was judged whole
     reasons = rows["estimate_method"]
-    assert "ratios of single queries are biased" in reasons["R@2"]
-    assert "bounds only" in reasons["C@2"]
-    assert "the strata end at 2" in reasons["P@3"]
-    assert "0.3 positives drawn a query" in reasons["xinfAP"]
+    assert "ratios of single queries are biased" in reasons["R@4"]
+    assert "bounds only" in reasons["C@4"]
+    assert "the strata end at 4" in reasons["P@5"]
+    assert reasons["xinfAP"].startswith("refused: it is an estimate itself")
     assert any(note.startswith("xinfAP: scored here as if every pair") for note in found.notes)
-    total = (A_IS_POSITIVE.sum() + 2 * n_b) / (N + A_IS_POSITIVE.sum() + 2 * n_b)
-    assert any(f"micro, no mean over queries): m {total:.3f} [" in note for note in found.notes)
+    whole, top = N + n_a + 2 * n_b, n_a + 2 * n_b
+    ratio = top / whole + (1 - top / whole) * 2 * n_b / whole**2  # less the bias of a ratio
+    assert any(f"micro, no mean over queries): m {ratio:.3f} [" in note for note in found.notes)
+
+
+def test_a_draw_of_too_few_pairs_is_refused_whatever_they_are() -> None:
+    row = from_strata(2, ["P@3"]).scores.iloc[0]
+    why = "80 of the pairs in its top 3 were drawn by chance, and an interval needs 100; draw more pairs"
+    assert row["estimate_method"] == f"refused: {why}"
+    assert np.isnan(row["estimate"])
+    assert from_strata(3, ["P@3"]).scores.iloc[0]["estimate_method"].startswith("refused: 80 of the pairs")
 
 
 def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> None:
@@ -153,19 +185,16 @@ def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> 
     error, covered = np.mean(found, axis=0)
     assert abs(error) < 0.005
     assert 0.92 < covered < 0.99
-    few = SampledPairs(np.zeros(3, bool), np.ones(3, bool), np.full(3, 0.5), np.arange(3), 9)
-    assert undrawn_share(few).refused == "the draw brought 3 positives, fewer than 10"
+    few = SampledPairs(np.zeros(99, bool), np.ones(99, bool), np.full(99, 0.5), np.arange(99), 99)
+    assert undrawn_share(few).refused.startswith("99 of the pairs in all were drawn by chance, and an")
     whole = SampledPairs(np.zeros(3, bool), np.ones(3, bool), np.ones(3), np.arange(3), 9)
     assert undrawn_share(whole)[:3] == (0.0, 0.0, 0.0)
 
 
-def test_a_draw_that_brought_too_few_positives_and_no_probability_are_refused() -> None:
-    none, some = np.zeros(20, dtype=bool), np.arange(20) < 9
-    pairs = SampledPairs(none, some, np.full(20, 0.5), np.arange(20), 20)
-    assert "the draw brought 9 positives" in sampled_precision(pairs, ~none, k=1).refused
-    assert micro_recall(SampledPairs(none, none, np.full(20, 0.5), np.arange(20), 20), ~none).refused
+def test_what_is_no_probability_is_refused() -> None:
+    none = np.zeros(20, dtype=bool)
     with pytest.raises(TableError, match=r"inclusion_probability is 1\.5"):
-        SampledPairs(none, some, np.full(20, 1.5), np.arange(20), 20)
+        SampledPairs(none, none, np.full(20, 1.5), np.arange(20), 20)
 
 
 def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken_out() -> None:
@@ -189,7 +218,9 @@ def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken
     estimate = slope * x.mean(axis=0) + rest.mean(axis=0)
     leverage = 1 / 40 + centred**2 / (centred**2).sum(axis=0)
     residual = (rest - rest.mean(axis=0)) / (1 - leverage)
-    error = np.sqrt((1 - 40 / N) * ((residual[:, 0] - residual[:, 1]) ** 2).sum()) / 40
+    change = (y - x)[DEEP] @ [1, -1]
+    more = 1 + 2 / (np.abs(change) > 1e-9).sum()  # two changed queries more than were seen
+    error = np.sqrt(more * (1 - 40 / N) * ((residual[:, 0] - residual[:, 1]) ** 2).sum()) / 40
     row = found.table[(found.table["measure"] == "AP") & (found.table["qrels"] == "augmented")].iloc[0]
     assert row["estimate"] == pytest.approx(estimate[0] - estimate[1])
     assert row["estimate_high"] - row["estimate"] == pytest.approx(2.024394 * error)  # t(.975, 38)
@@ -201,47 +232,48 @@ def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken
 
 
 def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> None:
-    """Two runs share rank 1; a stands second in one of them, b in the other."""
-    docs = ("c", "a"), ("c", "b")
+    """Two runs share rank 1; a to a4 stand below it in one of them, b to b4 in the other."""
+    docs = ("c", "a", "a2", "a3", "a4"), ("c", "b", "b2", "b3", "b4")
     runs = [
         rank_run(
-            pd.concat([pairs_of(doc, range(N), score=2.0 - place) for place, doc in enumerate(each)]).assign(
+            pd.concat([pairs_of(doc, range(N), score=9.0 - place) for place, doc in enumerate(each)]).assign(
                 run_id=name
             )
         )
         for name, each in zip("mn", docs, strict=True)
     ]
     a_drawn, b_drawn = np.arange(0, N, 2), np.arange(0, N, 4)  # at one half, and at one quarter
-    drawn = pd.concat(
-        [
-            pairs_of("a", a_drawn, stratum="2:2:0.5", inclusion_probability=0.5),
-            pairs_of("b", b_drawn, stratum="2:2:0.25", inclusion_probability=0.25),
-        ]
-    )
-    a, b = A_IS_POSITIVE[a_drawn], B_IS_POSITIVE[b_drawn]
-    labels = [
-        pairs_of(doc, at, relevance=is_one.astype(int), label="x")
-        for doc, at, is_one in (("a", a_drawn, a), ("b", b_drawn, b))
+    rates = [(docs[0][1:], a_drawn, 0.5, A_IS_POSITIVE), (docs[1][1:], b_drawn, 0.25, B_IS_POSITIVE)]
+    parts = [
+        pairs_of(doc, at, stratum=f"2:5:{rate}", inclusion_probability=rate, relevance=truth[at].astype(int))
+        for own, at, rate, truth in rates
+        for doc in own
     ]
+    drawn = pd.concat(parts, ignore_index=True)
+    labels = check_labels(drawn[["query_id", "doc_id", "relevance"]].assign(label="x"))
     original = check_qrels(pairs_of("c", range(N), relevance=1))
-    augmented = augment_qrels(original, check_labels(pd.concat(labels))).qrels
-    found = score_differences(runs, original, ["P@2", "AP", "C@2", "P@3"], augmented=augmented,
+    augmented = augment_qrels(original, labels).qrels
+    found = score_differences(runs, original, ["P@5", "AP", "C@2", "P@6"], augmented=augmented,
                               design=Design(drawn, None), n_resamples=20)  # fmt: skip
     rows = found.table[found.table["qrels"] == "augmented"].set_index("measure")
-    estimate = (a.sum() / 0.5 - b.sum() / 0.25) / (2 * N)
-    se = np.sqrt(a.sum() * 0.5 / 0.5**2 + b.sum() * 0.75 / 0.25**2) / (2 * N)
-    assert rows.loc["P@2", "estimate"] == pytest.approx(estimate)
-    assert rows.loc["P@2", "estimate_high"] - estimate == pytest.approx(1.959964 * se)
-    assert rows.loc["P@2", "estimate_method"] == "Horvitz–Thompson"
+    a, b = 4 * A_IS_POSITIVE[a_drawn].sum() / 0.5, 4 * B_IS_POSITIVE[b_drawn].sum() / 0.25
+    # limits of each total: (total − θ)² = z² w θ, w the pairs that one drawn stands for beside itself
+    (_, a_high), (b_low, _) = (
+        np.sort(np.roots([1, -(2 * total + 1.959964**2 * w), total**2])) for total, w in ((a, 1), (b, 3))
+    )
+    reach = np.hypot(a_high - a, b - b_low)
+    assert rows.loc["P@5", "estimate"] == pytest.approx((a - b) / (5 * N))
+    assert rows.loc["P@5", "estimate_high"] == pytest.approx((a - b + reach) / (5 * N))
+    assert rows.loc["P@5", "estimate_method"] == "Horvitz–Thompson"
     assert any(note.startswith("est. a - b: from the pairs drawn, of these queries") for note in found.notes)
-    for measure, reason in {"AP": "ratios of single", "C@2": "bounds only", "P@3": "end at 2"}.items():
+    for measure, reason in {"AP": "ratios of single", "C@2": "bounds only", "P@6": "end at 5"}.items():
         assert np.isnan(rows.loc[measure, "estimate"])
         assert any(note.startswith(f"{measure}: no estimate: ") and reason in note for note in found.notes)
 
 
 def test_an_estimated_difference_has_no_bias_and_its_interval_covers() -> None:
     rng = np.random.default_rng(5)
-    n = 600  # pairs of 60 queries, of which each run has some in its top 10
+    n = 1200  # pairs of 120 queries, of which each run has some in its top 10
     positive, probability = rng.random(n) < 0.3, np.where(np.arange(n) % 3, 0.4, 1.0)
     in_a, in_b = rng.random(n) < 0.6, rng.random(n) < 0.5
     true = (positive & in_a).sum() - (positive & in_b).sum()
@@ -250,16 +282,8 @@ def test_an_estimated_difference_has_no_bias_and_its_interval_covers() -> None:
         drawn = rng.random(n) < probability
         parts = np.zeros(n, dtype=bool)[drawn], positive[drawn], probability[drawn], np.zeros(n, int)[drawn]
         found.append(
-            sampled_difference(SampledPairs(*parts, n_queries=60), in_a[drawn], in_b[drawn], k=10)[:3]
+            sampled_difference(SampledPairs(*parts, n_queries=120), in_a[drawn], in_b[drawn], k=10)[:3]
         )
     estimate, low, high = np.array(found).T
-    assert estimate.mean() == pytest.approx(true / 600, abs=4 * estimate.std() / np.sqrt(1000))
-    assert 0.92 < ((low <= true / 600) & (true / 600 <= high)).mean() < 0.975
-
-
-def test_a_difference_of_which_the_draw_says_nothing() -> None:
-    some, everything = np.arange(20) < 9, np.ones(20, dtype=bool)
-    pairs = SampledPairs(~everything, some, np.full(20, 0.5), np.arange(20), 20)
-    same = sampled_difference(pairs, everything, everything, k=1)
-    assert same == (0.0, 0.0, 0.0, 0.0, "")  # whatever was drawn
-    assert "the draw brought 9 positives" in sampled_difference(pairs, everything, ~everything, k=1).refused
+    assert estimate.mean() == pytest.approx(true / 1200, abs=4 * estimate.std() / np.sqrt(1000))
+    assert 0.92 < ((low <= true / 1200) & (true / 1200 <= high)).mean() < 0.975

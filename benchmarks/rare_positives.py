@@ -1,0 +1,234 @@
+"""Whether estimates from drawn samples hold where positives are rare: `python benchmarks/rare_positives.py`.
+
+Worlds of 300 queries with one original positive each, where 1, 3, 6 and 15% of the other pairs are relevant;
+no data is needed. Three designs are drawn again and again: pairs in strata by the score of a machine judge
+(seven judges, from one that knows nothing to one of AUC .99; one is surer than it is right), pairs in strata
+of ranks, and queries judged deep. Every estimate that is printed counts, also those of draws that brought no
+positive. Prints a table in Markdown, and the cells whose coverage lies outside .92 to .98 by two Monte-Carlo
+errors. Exits 1 where more than 20% of all draws are refused, or a cell has a bias above .002 or a coverage
+below .92 by more than three Monte-Carlo errors (of the judge that is surer than right only the bias is held).
+
+`--full` draws each cell 2,000 times, from 40 worlds; the default 40 times, from 8 worlds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+
+from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_difference, sampled_precision
+from fire_toolkit.inference.missing import missing_share, undrawn_share
+from fire_toolkit.inference.prediction_powered import (
+    KNOWN,
+    Interval,
+    ScoredPairs,
+    powered_micro_recall,
+    powered_precision,
+)
+from fire_toolkit.inference.two_phase import two_phase_difference
+from fire_toolkit.pooling.machine import allocate, stratify_scores
+
+PREVALENCES = (0.01, 0.03, 0.06, 0.15)
+N_QUERIES, K = 300, 10
+SURER = "AUC .90, surer than right"
+JUDGES = {
+    "knows nothing": (0.5, 1),
+    "AUC .65": (0.65, 1),
+    "AUC .80": (0.8, 1),
+    "AUC .90": (0.9, 1),
+    SURER: (0.9, 3),
+    "AUC .95": (0.95, 1),
+    "AUC .99": (0.99, 1),
+}
+MOST_BIAS, LEAST_COVERAGE, MOST_COVERAGE, MOST_REFUSED = 0.002, 0.92, 0.98, 0.2
+
+Cell = tuple[float, float, float, float]  # the truth, the estimate, and its limits; nan where refused
+Draw = Callable[[np.random.Generator], dict[str, Cell]]
+
+
+def judge_scores(truth: np.ndarray, auc: float, surer: float, rng: np.random.Generator) -> np.ndarray:
+    """Return P(yes): calibrated, from two normal distributions as far apart as the AUC; at .5 noise."""
+    if auc == 0.5:
+        return rng.random(len(truth))
+    gap, share = NormalDist().inv_cdf(auc) * 2**0.5, truth.mean()
+    shown = rng.normal(size=len(truth)) + gap * truth
+    return 1 / (1 + np.exp(surer * (gap**2 / 2 - gap * shown - np.log(share / (1 - share)))))
+
+
+def machine_draws(prevalence: float, judge: str, n: int, rng: np.random.Generator) -> Draw:
+    """Return how to draw n pairs of two runs' top tens in strata by a judge's score."""
+    n_pairs = N_QUERIES * 15  # the runs share a half of their tops
+    truth, is_known = rng.random(n_pairs) < prevalence, np.arange(n_pairs) % 15 == 0
+    known_in_top = rng.random(n_pairs) < 0.7
+    truth[is_known] = True
+    query, in_top = np.arange(n_pairs) // 15, np.where(is_known, known_in_top, np.arange(n_pairs) % 15 < K)
+    score, stratum = np.zeros(n_pairs), np.full(n_pairs, KNOWN)
+    score[~is_known] = judge_scores(truth[~is_known], *JUDGES[judge], rng)
+    stratum[~is_known] = stratify_scores(score[~is_known])
+    could = np.flatnonzero(~is_known)
+    wanted, size = allocate(score[could], stratum[could], n), np.bincount(stratum[could])
+    starts = (np.cumsum(size) - size)[np.sort(stratum[could])]
+
+    def draw(rng: np.random.Generator) -> dict[str, Cell]:
+        order = could[np.lexsort([rng.random(len(could)), stratum[could]])]
+        chosen = order[np.arange(len(could)) - starts < wanted[stratum[order]]]
+        label = np.where(is_known, 1.0, np.nan)
+        label[chosen] = truth[chosen]
+        pairs = ScoredPairs(score, label, stratum, query, N_QUERIES)
+        return {
+            "P@10": (truth[in_top].sum() / K / N_QUERIES, *powered_precision(pairs, in_top, k=K)[:3]),
+            "micro R@10": (truth[in_top].sum() / truth.sum(), *powered_micro_recall(pairs, in_top)[:3]),
+        }
+
+    return draw
+
+
+def beyond_draws(prevalence: float, n: int) -> Draw:
+    """Return how to draw queries of unlike prevalence, and n of their pairs by a judge, each time anew."""
+    n_pairs = N_QUERIES * K
+    query, in_top = np.repeat(np.arange(N_QUERIES), K), np.ones(n_pairs, dtype=bool)
+
+    def draw(rng: np.random.Generator) -> dict[str, Cell]:
+        truth = rng.random(n_pairs) < prevalence * rng.gamma(2, 0.5, N_QUERIES)[query]
+        score = judge_scores(truth, 0.9, 1, rng)
+        stratum = stratify_scores(score)
+        label = np.full(n_pairs, np.nan)
+        for code, wanted in enumerate(allocate(score, stratum, n)):
+            chosen = rng.permutation(np.flatnonzero(stratum == code))[:wanted]
+            label[chosen] = truth[chosen]
+        pairs = ScoredPairs(score, label, stratum, query, N_QUERIES)
+        return {
+            "P@10": (prevalence, *powered_precision(pairs, in_top, k=K, interval=Interval(beyond=True))[:3])
+        }
+
+    return draw
+
+
+def strata_draws(prevalence: float, rates: tuple[float, float], rng: np.random.Generator) -> Draw:
+    """Return how to draw the pairs of ranks 6 to 20 and 21 to 50 at two rates, ranks to 5 whole."""
+    n = N_QUERIES * 60
+    rank = np.tile(np.repeat([1, 6, 21], [6, 18, 36]), N_QUERIES)
+    chance = np.select([rank == 1, rank == 6], [1.0, rates[0]], rates[1])
+    truth = rng.random(n) < prevalence * np.select([rank == 1, rank == 6], [4.0, 1.5], 0.75)
+    before = (np.arange(n) % 60 == 0) & (rng.random(n) < 0.8)
+    truth |= before
+    in_a, in_b = rng.random((2, n)) < 0.8
+    query = np.repeat(np.arange(N_QUERIES), 60)
+    in_a, in_b = in_a & (rank <= 6), in_b & (rank <= 6)
+
+    def draw(rng: np.random.Generator) -> dict[str, Cell]:
+        kept = (rng.random(n) < chance) | before
+        probability = np.where(before, 1.0, chance)[kept]
+        pairs = SampledPairs(before[kept], truth[kept], probability, query[kept], N_QUERIES, whole_to=5)
+        a, b = in_a[kept], in_b[kept]
+        found = {run: (truth & top).sum() / 20 / N_QUERIES for run, top in (("a", in_a), ("b", in_b))}
+        return {
+            "P@20": (found["a"], *sampled_precision(pairs, a, k=20)[:3]),
+            "difference in P@20": (found["a"] - found["b"], *sampled_difference(pairs, a, b, k=20)[:3]),
+            "micro R@20": ((truth & in_a).sum() / truth.sum(), *micro_recall(pairs, a)[:3]),
+            "never judged": (1 - truth[kept].sum() / truth.sum(), *undrawn_share(pairs)[:3]),
+        }
+
+    return draw
+
+
+def deep_draws(prevalence: float, n: int, rng: np.random.Generator) -> Draw:
+    """Return how to draw n queries of which 40 pairs more are judged than of the others."""
+    n_shallow = 1 + rng.binomial(15, min(2 * prevalence, 0.5), N_QUERIES)
+    n_more = rng.binomial(40, prevalence, N_QUERIES)
+    both = []
+    for strength in (0.8, 0.6, 0.4):
+        found = rng.binomial(n_shallow, strength)
+        hits = found + rng.binomial(n_more, strength / 2)
+        both.append((found / n_shallow, found / (n_shallow + n_more), hits / (n_shallow + n_more)))
+    x, at_shallow, at_deep = np.array(both).transpose(1, 2, 0)
+
+    def draw(rng: np.random.Generator) -> dict[str, Cell]:
+        sample = rng.choice(N_QUERIES, n, replace=False)
+        cells: dict[str, Cell] = {}
+        for name, y in (("R@10", at_shallow), ("R@50", at_deep)):
+            found, true = two_phase_difference(x, y[sample], sample), y.mean(axis=0)
+            cells[name] = (true[1], found.estimate[1], found.low[1], found.high[1])
+            estimate, _, low, high = found.difference(0, 1)
+            cells[f"difference in {name}"] = (true[0] - true[1], estimate, low, high)
+        share = missing_share(n_shallow[sample], (n_shallow + n_more)[sample], n_queries=N_QUERIES)
+        true_share = n_more.sum() / (n_shallow + n_more).sum()
+        return cells | {"never judged": (true_share, *share[:3])}
+
+    return draw
+
+
+def designs() -> Iterator[tuple[str, float, Callable[[np.random.Generator], Draw]]]:
+    """Yield the name of each design, the prevalence, and how to make its world."""
+    for n, (judge, p) in product((100, 200, 500), product(JUDGES, PREVALENCES)):
+        yield f"{n} pairs, judge {judge}", p, lambda rng, p=p, j=judge, n=n: machine_draws(p, j, n, rng)
+    for p in PREVALENCES:
+        yield "300 pairs, judge AUC .90, queries like these", p, lambda _, p=p: beyond_draws(p, 300)
+    for rates, p in product(((0.05, 0.02), (0.1, 0.05), (0.3, 0.1)), PREVALENCES):
+        yield f"strata at {rates[0]} and {rates[1]}", p, lambda rng, p=p, r=rates: strata_draws(p, r, rng)
+    for n, p in product((40, 67, 133), PREVALENCES):
+        yield f"{n} of {N_QUERIES} queries deep", p, lambda rng, p=p, n=n: deep_draws(p, n, rng)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="2,000 repetitions a cell")
+    parser.add_argument("--repetitions", type=int)
+    parser.add_argument("--only", default="", help="designs whose name holds this")
+    given = parser.parse_args()
+    n = given.repetitions or (2000 if given.full else 40)
+    n_worlds = 40 if given.full else 8
+    error = (0.95 * 0.05 / n) ** 0.5
+    print(f"{n:,} repetitions; the Monte-Carlo error of a coverage of .95 is {error:.4f}\n")
+    print("| design | relevant | of | true | bias (error) | coverage (error) | mean width | refused |")
+    print("|---|---|---|---|---|---|---|---|")
+    n_cells, refused = 0, 0.0
+    worse, outside = [], []
+    for name, prevalence, world in designs():
+        if given.only not in name:
+            continue
+        rng = np.random.default_rng(zlib.crc32(f"{name} {prevalence}".encode()))
+        draws = [world(rng) for _ in range(n_worlds)]
+        drawn = [draws[number % n_worlds](rng) for number in range(n)]
+        for of in drawn[0]:
+            true, estimate, low, high = np.array([each[of] for each in drawn]).T
+            printed = ~np.isnan(estimate)
+            n_cells, refused = n_cells + 1, refused + (1 - printed.mean())
+            if not printed.any():
+                print(f"| {name} | {prevalence:.0%} | {of} | {true.mean():.4f} | | | | all |")
+                continue
+            off = (estimate - true)[printed]
+            bias, bias_error = off.mean(), off.std() / len(off) ** 0.5
+            covers = ((low <= true) & (true <= high))[printed].mean()
+            covers_error = (covers * (1 - covers) / len(off)) ** 0.5
+            width = (high - low)[printed].mean()
+            share = "" if printed.all() else f"{1 - printed.mean():.1%}"
+            row = (
+                f"| {name} | {prevalence:.0%} | {of} | {true.mean():.4f} | {bias:+.4f} ({bias_error:.4f}) | "
+                f"{covers:.3f} ({covers_error:.3f}) | {width:.4f} | {share} |"
+            )
+            print(row, flush=True)
+            if len(off) < 20:  # nearly all were refused
+                continue
+            if not LEAST_COVERAGE - 2 * error <= covers <= MOST_COVERAGE + 2 * error:
+                outside.append(f"{name}, {prevalence:.0%}, {of}: {covers:.3f}")
+            is_covered = covers >= LEAST_COVERAGE - 3 * max(covers_error, error) or SURER in name
+            if abs(bias) > MOST_BIAS + 3 * bias_error or not is_covered:
+                worse.append(row)
+    print(f"\n{refused:.1f} of {n_cells} cells refused, by the design")
+    print(f"coverage outside {LEAST_COVERAGE} to {MOST_COVERAGE}: {len(outside)} cells", *outside, sep="\n- ")
+    if refused > MOST_REFUSED * n_cells:
+        worse.append(f"{refused:.1f} of {n_cells} cells are refused, expected at most {MOST_REFUSED:.0%}")
+    for row in worse:
+        print(f"worse than its limit: {row}", file=sys.stderr)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

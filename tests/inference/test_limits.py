@@ -1,0 +1,147 @@
+"""Limits of estimates from samples: their equation, published examples, coverage by enumeration."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fire_toolkit.inference.binomial import wilson
+from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_difference, sampled_precision
+from fire_toolkit.inference.limits import (
+    LEAST_PAIRS,
+    Limits,
+    freedom_of_weight,
+    limits_of_difference,
+    limits_of_share,
+    score_limits,
+)
+from fire_toolkit.inference.missing import missing_share, undrawn_share
+from fire_toolkit.inference.prediction_powered import (
+    Interval,
+    ScoredPairs,
+    powered_micro_recall,
+    powered_precision,
+)
+from fire_toolkit.inference.two_phase import two_phase_difference
+
+Z = 1.959963984540054
+
+
+@pytest.mark.parametrize(("n_positive", "n"), [(0, 10), (3, 10), (7, 10), (10, 10), (1, 400)])
+def test_a_share_of_n_has_wilsons_limits(n_positive: int, n: int) -> None:
+    share = n_positive / n
+    # where all are alike the weight is what makes them wide: one of n, less the 1/20 that is added elsewhere
+    weight = 1 / n if share in (0, 1) else 0.0
+    assert score_limits(share, share * (1 - share) / n, weight=weight) == pytest.approx(wilson(n_positive, n))
+
+
+def test_limits_solve_their_equation() -> None:
+    found = score_limits(30.0, 200.0, weight=8.0, most=400.0)
+    spread = (200 + 0.05 * 8**2) / (30 * (1 - 30 / 400) + 0.05 * 8)
+    roots = np.roots([1 + Z**2 * spread / 400, -(60 + Z**2 * spread), 900])
+    assert sorted(roots) == pytest.approx(found)
+    # Student's t with two degrees of freedom is 4.3027 in tables
+    wide = score_limits(30.0, 200.0, most=math.inf, freedom=2.9)
+    assert (wide.high - 30) ** 2 == pytest.approx(4.3027**2 * 200 / 30 * wide.high, rel=1e-4)
+
+
+def test_differences_are_newcombes() -> None:
+    # Newcombe 1998, Statistics in Medicine 17, table II, method 10: 56/70 and 48/80
+    parts = [(x / n, Limits(*wilson(x, n))) for x, n in ((56, 70), (48, 80))]
+    (a, of_a), (b, of_b) = parts
+    assert limits_of_difference(a, of_a, b, of_b) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
+def test_limits_of_a_share_are_where_those_of_a_difference_reach_0() -> None:
+    a, of_a, b, of_b = 6.0, Limits(3.0, 11.0), 4.0, Limits(1.5, 8.0)
+    for share, side in zip(limits_of_share(a, of_a, b, of_b), (0, 1), strict=True):
+        odds = share / (1 - share)
+        scaled = Limits(odds * of_b.low, odds * of_b.high)
+        assert limits_of_difference(a, of_a, odds * b, scaled)[side] == pytest.approx(0, abs=1e-9)
+    assert limits_of_share(6.0, of_a, 0.0, Limits(0.0, 8.0)).high == 1
+    assert limits_of_share(0.0, Limits(0.0, 5.0), 6.0, of_a).low == 0
+
+
+def test_one_weight_is_known_and_unlike_ones_are_known_as_well_as_they_were_seen() -> None:
+    assert freedom_of_weight(np.full(5, 90.0), np.full(5, 10.0)) == math.inf
+    assert freedom_of_weight(np.zeros(5), np.zeros(5)) == math.inf
+    # 2 (1 + 9)² / ((1 − 10/4)² + (9 − 30/4)²)
+    assert freedom_of_weight(np.array([1.0, 9.0]), np.array([1.0, 3.0])) == pytest.approx(200 / 4.5)
+
+
+def test_totals_are_covered_from_one_expected_positive_on_by_enumeration() -> None:
+    """M positives, each drawn with chance .1: every count that can come, weighed by its probability."""
+    covered = []
+    for n_positive in range(10, 400, 3):
+        count = np.arange(n_positive + 1)
+        log_choose = np.array([math.lgamma(n_positive + 1) - math.lgamma(x + 1)
+                               - math.lgamma(n_positive - x + 1) for x in count.tolist()])  # fmt: skip
+        chance = np.exp(log_choose + count * math.log(0.1) + (n_positive - count) * math.log(0.9))
+        limits = [score_limits(10 * x, 90 * x, weight=9, most=math.inf) for x in count.tolist()]
+        covered.append(sum(p for p, (low, high) in zip(chance, limits, strict=True)
+                           if max(low, 0) <= n_positive <= high))  # fmt: skip
+    assert min(covered) > 0.92
+    assert 0.945 < np.mean(covered) < 0.96
+
+
+def answers() -> st.SearchStrategy[np.ndarray]:
+    """Return labels of 400 pairs: none, few, many or all of them positive."""
+    share = st.sampled_from([0.0, 0.003, 0.01, 0.1, 0.6, 1.0])
+    return st.builds(lambda seed, p: np.random.default_rng(seed).random(400) < p, st.integers(0, 99), share)
+
+
+def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, float, str]]:
+    """Return every kind of estimate from one design, whatever the labels are."""
+    one, place = np.arange(400) // 5, np.arange(400)
+    known = place % 40 == 0
+    chance = np.where(known | (place >= n_drawn), 1.0, np.where(place % 3, 0.5, 0.2))
+    sampled = SampledPairs(known, label | known, chance, one, 80, whole_to=1)
+    shown = np.where(place < n_drawn, label.astype(float), np.nan)
+    scored = ScoredPairs(place / 400, shown, place % 4, one, 80)
+    top, other = place % 2 == 0, place % 5 < 3
+    deep = two_phase_difference(known[:, None] * 0.5, (known + label)[: n_drawn // 2, None] * 0.5,
+                                place[: n_drawn // 2])  # fmt: skip
+    n_deep = n_drawn // 2
+    share = missing_share(np.ones(n_deep), 1 + label[:n_deep], n_queries=400)
+    found = {
+        "P": sampled_precision(sampled, top, k=20),
+        "difference": sampled_difference(sampled, top, other, k=20),
+        "micro R": micro_recall(sampled, top),
+        "powered P": powered_precision(scored, top, k=5),
+        "powered P beyond": powered_precision(scored, top, k=5, interval=Interval(beyond=True)),
+    }
+    rows = {name: (each.estimate, each.low, each.high, each.refused) for name, each in found.items()}
+    rows["never judged"] = undrawn_share(sampled)
+    rows["never pooled"] = share
+    rows["two-phase"] = (deep.estimate[0], deep.low[0], deep.high[0], deep.refused)
+    if label[:n_drawn].any():  # else 0 of 0
+        each = powered_micro_recall(scored, top)
+        rows["powered micro R"] = (each.estimate, each.low, each.high, each.refused)
+    return rows
+
+
+@pytest.mark.parametrize("n_drawn", [60, 100, 390])
+@given(label=answers())
+def test_the_design_alone_decides_what_is_printed_and_each_interval_has_width(
+    n_drawn: int, label: np.ndarray
+) -> None:
+    ones = cells_of(np.ones(400, dtype=bool), n_drawn)
+    for name, (estimate, low, high, refused) in cells_of(label, n_drawn).items():
+        assert (name, refused) == (name, ones[name][3])
+        assert math.isnan(estimate) == bool(refused)
+        if not refused:
+            least = -1 if name == "difference" else 0
+            assert least <= low <= estimate + 1e-9
+            assert estimate - 1e-9 <= high <= 1 + 1e-9
+            assert high - low > 1e-4
+
+
+def test_what_the_design_refuses_says_what_it_needs() -> None:
+    few = {name: row[3] for name, row in cells_of(np.ones(400, dtype=bool), 60).items()}
+    assert f"were drawn by chance, and an interval needs {LEAST_PAIRS}; draw more pairs" in few["P"]
+    assert "30 queries were judged deep" in few["two-phase"]
+    assert all(few.values())
+    many = {name: row[3] for name, row in cells_of(np.zeros(400, dtype=bool), 390).items()}
+    assert not any(many.values())
