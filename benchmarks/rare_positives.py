@@ -17,6 +17,7 @@ import argparse
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
 from statistics import NormalDist
 
@@ -176,20 +177,54 @@ def designs() -> Iterator[tuple[str, float, Callable[[np.random.Generator], Draw
         yield f"{n} of {N_QUERIES} queries deep", p, lambda rng, p=p, n=n: deep_draws(p, n, rng)
 
 
+@dataclass
+class Cell95:
+    """What the draws of one cell came to: bias, coverage of the 95% interval, their errors, share refused."""
+
+    where: str
+    bias: float
+    bias_error: float
+    covers: float
+    covers_error: float
+    refused: float
+
+    @classmethod
+    def of(cls, where: str, found: list[Cell]) -> Cell95:
+        true, estimate, low, high = np.array(found).T
+        printed = ~np.isnan(estimate)
+        if printed.sum() < 20:  # nearly all were refused
+            return cls(where, *[np.nan] * 4, 1 - printed.mean())
+        off, is_covered = (estimate - true)[printed], ((low <= true) & (true <= high))[printed]
+        errors = (each.std() / len(off) ** 0.5 for each in (off, is_covered))
+        bias_error, covers_error = errors
+        return cls(where, off.mean(), bias_error, is_covered.mean(), covers_error, 1 - printed.mean())
+
+    def __str__(self) -> str:
+        if np.isnan(self.bias):
+            return "refused"
+        share = f" (refused {self.refused:.0%})" if self.refused else ""
+        return (
+            f"{self.bias:+.4f} ± {self.bias_error:.4f} / {self.covers:.3f} ± {self.covers_error:.3f}{share}"
+        )
+
+    def is_outside(self, error: float) -> bool:
+        """Return whether coverage misses its range by two Monte-Carlo errors."""
+        return not LEAST_COVERAGE - 2 * error <= self.covers <= MOST_COVERAGE + 2 * error
+
+    def is_worse(self, error: float) -> bool:
+        """Return whether bias or too little coverage miss their limits by three Monte-Carlo errors."""
+        is_low = self.covers < LEAST_COVERAGE - 3 * max(self.covers_error, error) and SURER not in self.where
+        return is_low or abs(self.bias) > MOST_BIAS + 3 * self.bias_error
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="2,000 repetitions a cell")
-    parser.add_argument("--repetitions", type=int)
     parser.add_argument("--only", default="", help="designs whose name holds this")
     given = parser.parse_args()
-    n = given.repetitions or (2000 if given.full else 40)
-    n_worlds = 40 if given.full else 8
+    n, n_worlds = (2000, 40) if given.full else (40, 8)
     error = (0.95 * 0.05 / n) ** 0.5
-    print(f"{n:,} repetitions; the Monte-Carlo error of a coverage of .95 is {error:.4f}\n")
-    print("| design | relevant | of | true | bias (error) | coverage (error) | mean width | refused |")
-    print("|---|---|---|---|---|---|---|---|")
-    n_cells, refused = 0, 0.0
-    worse, outside = [], []
+    table: dict[str, list[Cell95]] = {}
     for name, prevalence, world in designs():
         if given.only not in name:
             continue
@@ -197,36 +232,25 @@ def main() -> int:
         draws = [world(rng) for _ in range(n_worlds)]
         drawn = [draws[number % n_worlds](rng) for number in range(n)]
         for of in drawn[0]:
-            true, estimate, low, high = np.array([each[of] for each in drawn]).T
-            printed = ~np.isnan(estimate)
-            n_cells, refused = n_cells + 1, refused + (1 - printed.mean())
-            if not printed.any():
-                print(f"| {name} | {prevalence:.0%} | {of} | {true.mean():.4f} | | | | all |")
-                continue
-            off = (estimate - true)[printed]
-            bias, bias_error = off.mean(), off.std() / len(off) ** 0.5
-            covers = ((low <= true) & (true <= high))[printed].mean()
-            covers_error = (covers * (1 - covers) / len(off)) ** 0.5
-            width = (high - low)[printed].mean()
-            share = "" if printed.all() else f"{1 - printed.mean():.1%}"
-            row = (
-                f"| {name} | {prevalence:.0%} | {of} | {true.mean():.4f} | {bias:+.4f} ({bias_error:.4f}) | "
-                f"{covers:.3f} ({covers_error:.3f}) | {width:.4f} | {share} |"
-            )
-            print(row, flush=True)
-            if len(off) < 20:  # nearly all were refused
-                continue
-            if not LEAST_COVERAGE - 2 * error <= covers <= MOST_COVERAGE + 2 * error:
-                outside.append(f"{name}, {prevalence:.0%}, {of}: {covers:.3f}")
-            is_covered = covers >= LEAST_COVERAGE - 3 * max(covers_error, error) or SURER in name
-            if abs(bias) > MOST_BIAS + 3 * bias_error or not is_covered:
-                worse.append(row)
-    print(f"\n{refused:.1f} of {n_cells} cells refused, by the design")
-    print(f"coverage outside {LEAST_COVERAGE} to {MOST_COVERAGE}: {len(outside)} cells", *outside, sep="\n- ")
-    if refused > MOST_REFUSED * n_cells:
-        worse.append(f"{refused:.1f} of {n_cells} cells are refused, expected at most {MOST_REFUSED:.0%}")
-    for row in worse:
-        print(f"worse than its limit: {row}", file=sys.stderr)
+            cell = Cell95.of(f"{name}, {of}, {prevalence:.0%}", [each[of] for each in drawn])
+            table.setdefault(f"{name}, {of}", []).append(cell)
+    print(f"{n:,} repetitions a cell; bias / coverage, each with its Monte-Carlo error\n")
+    print("| design, estimate |", *(f"{prevalence:.0%} |" for prevalence in PREVALENCES))
+    print("|---" * (1 + len(PREVALENCES)) + "|")
+    for what, row in table.items():
+        print(f"| {what} |", *(f"{cell} |" for cell in row))
+    cells = [cell for row in table.values() for cell in row]
+    refused = float(np.mean([cell.refused for cell in cells]))
+    printed = [cell for cell in cells if not np.isnan(cell.bias)]
+    print(f"\n{len(cells)} cells; {refused:.1%} of draws refused, by the design. Coverage outside its range:")
+    for cell in printed:
+        if cell.is_outside(error):
+            print(f"- {cell.where}: {cell}")
+    worse = [f"{cell.where}: {cell}" for cell in printed if cell.is_worse(error)]
+    if refused > MOST_REFUSED:
+        worse.append(f"{refused:.1%} refused, expected at most {MOST_REFUSED:.0%}")
+    for line in worse:
+        print(f"worse than its limit: {line}", file=sys.stderr)
     return 1 if worse else 0
 
 

@@ -213,10 +213,12 @@ def powered_micro_recall(
         limits = score_limits(estimate, variance / whole**2, confidence=interval.confidence, **options)
     else:
         of_rest = powered_total(pairs, weights[1] - weights[0], trust=best)
-        parts = []
-        for total, chosen in ((of_top, is_in_top), (of_rest, ~is_in_top)):
-            parts += [float(total.values.sum()), _limits_here(pairs, chosen, total, interval.confidence)]
-        limits = limits_of_share(*parts)
+        top, rest = (float(each.values.sum()) for each in (of_top, of_rest))
+        in_top, below = (
+            _limits_here(pairs, chosen, each, interval.confidence)
+            for chosen, each in ((is_in_top, of_top), (~is_in_top, of_rest))
+        )
+        limits = limits_of_share(top, in_top, rest, below)
     return Sampled(estimate, *limits, linear.variance**0.5 / whole)
 
 
