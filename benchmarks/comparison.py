@@ -1,6 +1,6 @@
 """How fast comparisons and tests are: `python benchmarks/comparison.py [--queries 27763]`.
 
-Prints medians of three of the CPU time (all threads) and ratios to rbo, ranx and scipy where these are
+Prints medians of three of the CPU time (all threads) and ratios to rbo and scipy where these are
 installed; nothing of this project needs them. The runs are made up: three rankings of 670 docs of which
 each query has one to five positives, so that the values of a query are those of real measures.
 """
@@ -10,16 +10,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.inference import leave_out, sign_flip_p
+from fire_toolkit.inference import leave_out
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.intervals import bootstrap_means
 from fire_toolkit.inference.judged_pairs import join_runs, values_of
@@ -89,30 +87,6 @@ def overlap(runs: list[Run]) -> None:
         print(f"  rbo: {each}; ratio to the cheaper {one:.0f}, to both {two:.0f}, to six such {3 * two:.0f}")
 
 
-def randomisation(a: np.ndarray, b: np.ndarray, name: str) -> None:
-    """The sign-flip test of one measure, against ranx's."""
-    own = cpu_s(lambda: sign_flip_p((a - b)[:, None], n_resamples=N_RESAMPLES))
-    p = sign_flip_p((a - b)[:, None], n_resamples=N_RESAMPLES)[0]
-    print(f"randomisation test of {name}, {len(a):,} × {N_RESAMPLES:,}: {own:.4f} s (p {p:.4f})")
-    spec = importlib.util.find_spec("ranx")
-    if spec and spec.submodule_search_locations:
-        path = Path(spec.submodule_search_locations[0]) / "statistical_tests/fisher_randomization_test.py"
-        test = load(path).fisher_randomization_test
-        theirs = cpu_s(lambda: test(a, b, n_permutations=N_RESAMPLES), repeats=1)
-        print(f"  ranx: {theirs:.2f} s; ratio {theirs / own:.0f}")
-
-
-def load(path: Path) -> Any:
-    """Return a module from its file: the package around it asks for much else."""
-    spec = importlib.util.spec_from_file_location("randomisation_of_ranx", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where numba's cache looks for it
-    spec.loader.exec_module(module)
-    return module
-
-
 def bootstrap(values: np.ndarray) -> None:
     """The bootstrap of all measures together, against scipy's of one."""
     own = cpu_s(lambda: bootstrap_means(values, n_resamples=N_RESAMPLES))
@@ -164,14 +138,8 @@ def main() -> None:
         )
         for run_id in joined.places
     }
-    first, second = list(values.values())[:2]
-    for name in ("C@1", "AP@10"):
-        place = MEASURES.index(name)
-        randomisation(first[:, place].copy(), second[:, place].copy(), name)
     load_loops()
-    noise = np.random.default_rng(2).random((2, n_queries))
-    randomisation(noise[0], noise[1], "values all different")
-    bootstrap(first)
+    bootstrap(next(iter(values.values())))
     bootstrap(np.random.default_rng(3).random((n_queries, 8)))
     leaving_out(min(n_queries, 2000))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.kernels import compiled
 
 _CELLS = 1 << 20  # counts held at a time
 _WORDS = 1 << 15  # random words held at a time
@@ -22,11 +22,6 @@ def check_draws(n_resamples: int, seed: int) -> None:
         raise UsageError(f"{n_resamples} resamples; expected 1 or more (10000 is usual)")
     if seed < 0:
         raise UsageError(f"seed {seed}; expected 0 or more")
-
-
-def expect_draws(n_units: int, *, n_resamples: int) -> None:
-    """Load now the compiled loops that so many draws will need, so that what comes before has them too."""
-    compiled(n_units * n_resamples, cold=_COLD)
 
 
 def draw_units(n_units: int, *, n_resamples: int, seed: int) -> Iterator[tuple[slice, Floats]]:
@@ -86,53 +81,6 @@ def _parts(n_resamples: int, n_columns: int) -> Iterator[slice]:
     """Yield resamples in stretches, as many at a time as cells are held."""
     step = max(1, _CELLS // max(1, n_columns))
     return (slice(start, min(start + step, n_resamples)) for start in range(0, n_resamples, step))
-
-
-def draw_sums(columns: Sequence[Floats], *, n_resamples: int, seed: int) -> list[Floats]:
-    """Return for each column the sums of resamples, (n_resamples,): as many of its values as it has.
-
-    Each is drawn as if it were alone, and as `draw_units` draws; values are such that sums are exact.
-    """
-    check_draws(n_resamples, seed)
-    sums: list[Floats] = [np.zeros(n_resamples) for _ in columns]
-    if compiled(n_resamples * sum(map(len, columns)), cold=_COLD) is None:
-        for total, column in zip(sums, columns, strict=True):
-            for part, counts in draw_units(len(column), n_resamples=n_resamples, seed=seed):
-                total[part] = counts @ column
-        return sums
-    from fire_toolkit.kernels import comparison_loops
-
-    n_drawn = [0] * len(columns)
-    inputs = [as_input(column, np.float64) for column in columns]
-    for halves in _halves(seed):
-        for place, (total, column) in enumerate(zip(sums, inputs, strict=True)):
-            n_drawn[place] = comparison_loops.sum_draws(halves, column, total, n_drawn[place])
-        if all(n == n_resamples * len(column) for n, column in zip(n_drawn, columns, strict=True)):
-            break
-    return sums
-
-
-def draw_orders(values: Floats, *, least: int, n_resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield values in random orders, as `Generator.permutation` has them, from place `least` on.
-
-    What stands above `least` are the values left, in an order that nobody drew. Each holds until the next.
-    """
-    check_draws(n_resamples, seed)
-    rng = np.random.default_rng(seed)
-    if compiled(n_resamples * len(values), cold=_COLD) is None:
-        yield from (rng.permutation(values) for _ in range(n_resamples))
-        return
-    from fire_toolkit.kernels import comparison_loops
-
-    stream = _halves(seed)
-    halves, n_used = next(stream), 0
-    for _ in range(n_resamples):
-        drawn, place = values.copy(), len(values) - 1
-        while place > 0:
-            if n_used == halves.size:
-                halves, n_used = next(stream), 0
-            n_used, place = comparison_loops.shuffle_down(halves, n_used, drawn, place, least)
-        yield drawn
 
 
 def _halves(seed: int) -> Iterator[npt.NDArray[np.uint32]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit import draws
-from fire_toolkit.draws import draw_kinds, draw_orders, draw_sums, draw_units
+from fire_toolkit.draws import draw_kinds, draw_units
 from fire_toolkit.errors import UsageError
 
 
@@ -44,20 +44,8 @@ def test_the_number_held_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(whole, kinds([3, 4, 5], n_alike))
 
 
-def test_sums_of_columns_are_those_of_the_counts() -> None:
-    columns = [np.arange(30.0), np.array([1.0, 2.0])]
-    for column, sums in zip(columns, draw_sums(columns, n_resamples=50, seed=1), strict=True):
-        np.testing.assert_array_equal(counted(len(column)) @ column, sums)
-
-
-def test_orders_are_numpys_permutations() -> None:
-    rng = np.random.default_rng(1)
-    drawn = draw_orders(np.arange(9.0), least=4, n_resamples=20, seed=1)
-    assert [rng.permutation(9)[4:].tolist() for _ in range(20)] == [order[4:].tolist() for order in drawn]
-
-
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(UsageError, match="0 resamples; expected 1 or more"):
         next(draw_units(2, n_resamples=0, seed=0))
     with pytest.raises(UsageError, match="seed -1; expected 0 or more"):
-        draw_sums([np.ones(2)], n_resamples=1, seed=-1)
+        next(draw_units(2, n_resamples=1, seed=-1))

@@ -15,10 +15,10 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import (
     accept_unpooled_option,
     choice_option,
+    cluster_options,
     measure_option,
     out_option,
     reads,
-    resampling_options,
 )
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
@@ -39,7 +39,7 @@ from fire_toolkit.measures import parse_measure
     get_args(Family),
     "What Holm corrects together: the pairs of runs under one measure and qrels, or every row.",
 )
-@resampling_options
+@cluster_options
 @format_option
 @out_option
 @accept_unpooled_option
@@ -47,11 +47,12 @@ from fire_toolkit.measures import parse_measure
 def difference(
     given: Given, measures: tuple[str, ...], family: Literal["measure", "all"], accept_unpooled: bool
 ) -> None:
-    """Test the differences of every two runs: interval, p-values, effect size.
+    """Test the differences of every two runs: interval, p-value, effect size.
 
-    Intervals are bootstrapped over queries (or --cluster); p is exact (McNemar) for C@k, else from the
-    paired randomisation test; Holm corrects p for the pairs tested together. A note says where a measure
-    reads the runs to different depths.
+    Interval and p come from one method, so that 0 lies outside the interval where p is below .05: the
+    score method for C@k (Tango; McNemar) and where few queries differ, else Student's t over queries (or
+    --cluster). Holm corrects p for the pairs tested together. A note says where a measure reads the runs to
+    different depths.
 
     Where a sample of queries was judged deep (pool --deep-queries), the difference of AP, nDCG and R@k is
     also estimated from it, with an interval (est. a - b); where pairs were drawn in strata, that of P@k.
@@ -60,7 +61,8 @@ def difference(
     check_settled(given, names, accept=accept_unpooled)
     design = None if given.augmented_if_any is None else design_if_any(given)
     qrels = [each for each in (given.original, given.augmented_if_any) if each is not None]
-    options: dict[str, Any] = {"sources": given.sources_if_any, "family": family, **given.draws}
+    options: dict[str, Any] = {"sources": given.sources_if_any, "family": family}
+    options["clusters"] = given.clusters
     with Progress() as tell:
         joined = join_runs(given.stored_runs, *qrels)
         table, notes = score_differences(
@@ -84,7 +86,7 @@ def difference(
     under = notes if given.form in ("latex", "markdown") and "estimate" in table else ()
     print_table(table, given.form, draw, basis=given.basis(f"Holm over {corrected}"), notes=under)
     parameters = {"measures": list(names), "family": family}
-    given.keep(table, "difference", parameters | given.draw_parameters)
+    given.keep(table, "difference", parameters | {"clusters": given.values["clusters"]})
 
 
 def _drawn(table: pd.DataFrame, output_format: str) -> str:
@@ -102,9 +104,9 @@ def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
         "a": f"{scale * row['value_a']:.1f}",
         "b": f"{scale * row['value_b']:.1f}",
         "a - b": shown[0],
-        "95%": " to ".join(shown[1:]),
+        "95%": " to ".join(shown[1:]) or "not known",
         "test": row["test"],
-        "p": _p(row["p_mcnemar"] if row["test"] == "mcnemar" else row["p_randomisation"]),
+        "p": _p(row["p"]),
         "Holm": _p(row["p_holm"]),
         "effect": "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
         "wins": f"{row['n_better']} : {row['n_worse']}",

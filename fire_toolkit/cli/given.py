@@ -245,10 +245,15 @@ class Given(Inputs):
         return self.queries[name].set_axis(self.queries["query_id"])
 
     @cached_property
+    def clusters(self) -> pd.Series | None:
+        """The cluster of each query, as functions on intervals take them; None where none are named."""
+        return self.column(self.values["clusters"])
+
+    @cached_property
     def draws(self) -> dict[str, Any]:
-        """The clusters, the number of resamples and the seed, as functions on intervals take them."""
-        clusters = self.column(self.values["clusters"])
-        return {"clusters": clusters, "n_resamples": self.values["resamples"], "seed": self.values["seed"]}
+        """The clusters, the number of resamples and the seed, as functions that resample take them."""
+        draws = {"n_resamples": self.values["resamples"], "seed": self.values["seed"]}
+        return {"clusters": self.clusters, **draws}
 
     @property
     def draw_parameters(self) -> dict[str, Any]:
@@ -266,7 +271,7 @@ class Given(Inputs):
                 "scores are not comparable with those of pooled runs: see `score --honest`")  # fmt: skip
 
     def basis(self, *more: str) -> str:
-        """Return what the tables read so far hold, and how often they were resampled, in words."""
+        """Return what the tables read so far hold, their clusters, and what was resampled, in words."""
         read = self.__dict__
         runs = self._read_runs()
         parts = [n_of(len(runs), "run")] if runs else []
@@ -287,12 +292,13 @@ class Given(Inputs):
                 starts_of_groups(*(Coded(sources[name]).codes for name in ("query_id", "doc_id"))).size
             )
             parts.append(f"{n_of(n_pairs, 'pair')} in the pool")
+        clusters, units = read.get("clusters"), "queries"
+        if clusters is not None:
+            units = f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
         if "draws" in read:
-            clusters = self.draws["clusters"]
-            units = "queries"
-            if clusters is not None:
-                units = f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
             parts.append(resampled(self.draws["n_resamples"], self.draws["seed"], units))
+        elif clusters is not None:
+            parts.append(units)
         if self.unusable is not None:
             parts.append(self.unusable.words)
         ages = [self.age] if self.values.get("output_format") in ("latex", "markdown") and self.age else []

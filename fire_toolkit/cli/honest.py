@@ -17,7 +17,6 @@ from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.cli.unusable import beside_usable, drawn_beside, usable_join
-from fire_toolkit.draws import expect_draws
 from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.trust import describe_trust
@@ -48,7 +47,7 @@ def honest_rows(
     by_band: bool = False,
 ) -> HonestRows:
     """Return the rows of `score --honest` for what a command was given, its runs joined with the votes."""
-    shared = shared_once(given, given.labels)
+    shared, design = shared_once(given, given.labels), design_if_any(given)
     scores, notes = scores_with_uncertainty(
         joined,
         given.original,
@@ -56,10 +55,10 @@ def honest_rows(
         measures,
         sources=given.sources_if_any,
         policies=policies,
-        design=design_if_any(given),
+        design=design,
         original_grade=given.original_grade,
         highest_grade=guideline_grade(given),
-        **given.draws,
+        clusters=given.clusters,
         tell=tell,
     )
     scores, corrected = corrected_rows(
@@ -79,7 +78,6 @@ def show_honest(
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
         tell("ranks of judged docs")
-        expect_draws(len(given.original), n_resamples=given.values["resamples"])
         shared = shared_once(given, given.labels)
         joined = join_with_votes(given, measures, *([shared.labels] if shared.n_shared else []))
         scores, notes, corrected, trusted = honest_rows(
@@ -118,7 +116,8 @@ def _over_usable(
         return None
     tables = (flagged.usable(given.original), flagged.usable(labels))
     grades = {"original_grade": given.original_grade, "highest_grade": guideline_grade(given)}
-    options = {"sources": given.sources_if_any, "policies": policies, **grades, **given.draws}
+    options: dict[str, Any] = {"sources": given.sources_if_any, "policies": policies, **grades}
+    options["clusters"] = given.clusters
     return scores_with_uncertainty(alone, *tables, measures, **options, tell=tell).scores
 
 
@@ -148,8 +147,8 @@ def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
         "measure": row["measure"],
         "run": row["run_id"] + (" (not pooled)" if row["pooled"] == "no" else ""),
         "score": augmented_cell(value["augmented"], value["original"], value["delta"]),
-        "95%": _range(value["low"], value["high"]),
-        "95% of gain": _range(value["delta_low"], value["delta_high"]),
+        "95%": _range(value["low"], value["high"]) or "not known",
+        "95% of gain": _range(value["delta_low"], value["delta_high"]) or "not known",
         "condensed": f"{value['condensed']:.1f}",
         "if unjudged": bounds_cell(value["lower"], value["upper"]),
         "judged": f"{100 * row['judged']:.0f}{unit}",

@@ -155,19 +155,19 @@ draw_options = together(
     click.option("--resamples", default=10_000, show_default=True, help="Number of resamples."),
     click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
 )
-resampling_options = together(
+cluster_options = together(
     click.option(
         "--cluster",
         "clusters",
         metavar="COLUMN",
-        help="Resample whole clusters, named by this column of the queries.",
+        help="Intervals over whole clusters of queries, named by this column of the queries.",
     ),
     click.option(
         "--queries",
         metavar="FILE",
         help="The queries, with own items and the columns that other options name.",
     ),
-    draw_options,
 )
+resampling_options = together(cluster_options, draw_options)
 # For a command that prints a long table.
 out_option = click.option("--out", metavar="FILE", help="Also write the long table as CSV.")

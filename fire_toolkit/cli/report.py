@@ -21,7 +21,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, reads
-from fire_toolkit.cli.printing import Draw, print_table, resampled, shown_as
+from fire_toolkit.cli.printing import Draw, print_table, shown_as
 from fire_toolkit.cli.progress_line import Progress, wipe_progress
 from fire_toolkit.cli.report_html import html
 from fire_toolkit.cli.report_plot import plot
@@ -208,8 +208,8 @@ def length(given: Given, width: int, measures: tuple[str, ...]) -> None:
     """Positives per caption, and each run's gain, by the length of the caption."""
     with Progress("ranks of judged docs"):
         tables = (*given.runs_and_qrels, given.queries)
-        table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
-    _print(table, given, _LENGTH, resampled(2000, 0, "the queries of each bin"))
+        table = by_length(*tables, measures or (FIRST,), width=width)
+    _print(table, given, _LENGTH)
 
 
 _LENGTH = shown_as(
@@ -265,13 +265,12 @@ def similarity(given: Given, train: str, nearest: int, k: int) -> None:
     """
     captions = given.queries
     known = read_delimited(given.use(train), required=["text"])["text"].tolist()
-    with Progress(f"{n_of(len(captions), 'caption')} beside {n_of(len(known), 'training caption')}") as tell:
+    with Progress(f"{n_of(len(captions), 'caption')} beside {n_of(len(known), 'training caption')}"):
         likeness = nearest_mean(captions["text"].tolist(), known, n_nearest=nearest)
         by_query = pd.Series(likeness, index=captions["query_id"])
         tables = (*given.runs_and_qrels, by_query)
-        table = by_similarity(*tables, k=k, n_resamples=10_000, seed=0, tell=tell)
-    basis = (n_of(len(known), "training caption"), resampled(10_000, 0, "queries"))
-    _print(table, given, _SIMILARITY, *basis)
+        table = by_similarity(*tables, k=k)
+    _print(table, given, _SIMILARITY, n_of(len(known), "training caption"))
 
 
 _SIMILARITY = shown_as(

@@ -69,7 +69,7 @@ class Against:
         scores = pd.DataFrame()
         if self.changes.are_all:
             sides = (self.old.corrected, self.given.augmented)
-            scores = score_changes(joined, *sides, measures, run_ids=same, **self.given.draws, tell=tell)
+            scores = score_changes(joined, *sides, measures, run_ids=same, clusters=self.given.clusters)
             wrong = contradicted(self.old, scores.rename(columns={"before": "value"}))
             notes += [
                 f"{run_id}: {self.old.name} gives it other scores than its own labels give that file here, "

@@ -113,11 +113,12 @@ def with_unusable(section: Section, words: str, usable: Scores | None) -> Sectio
 def of_differences(differences: pd.DataFrame, notes: Sequence[object]) -> Section:
     """Return which runs can be told apart."""
     found = differences[differences["qrels"] != "delta"]
-    n_holding = int((found["p_holm"] < 0.05).sum())
-    words = [f"{n_holding} of {n_of(len(found), 'difference')} hold at 5% after Holm's correction."]
+    n_alone, n_holding = (int((found[name] < 0.05).sum()) for name in ("p", "p_holm"))
+    words = [f"{n_holding} of {n_of(len(found), 'difference')} hold at 5% after Holm's correction, {n_alone} "
+             "each by itself."]  # fmt: skip
     heads = {"qrels": "qrels", "measure": "measure", "run_a": "a", "run_b": "b", "difference": "a − b",
-             "low": "from", "high": "to", "p_holm": "p (Holm)"}  # fmt: skip
-    text = "Difference of every two runs, with 95% intervals; a cross where it may be chance."
+             "low": "from", "high": "to", "p": "p", "p_holm": "p (Holm)"}  # fmt: skip
+    text = "Difference of every two runs, with 95% intervals; a cross where the interval holds 0."
     figure = _figure(plot_differences(found), text, found, heads)
     words += [f"{note}." for note in notes]
     return Section("differences", "Which differences hold", words, figures=[figure])
@@ -203,13 +204,17 @@ def _before_and_after(old: Side, new: Side, scores: pd.DataFrame) -> Table:
         before, after, change, low, high = (
             scale * row[name] for name in ("before", "after", "change", "low", "high")
         )
-        cells = [f"{before:.1f}", f"{after:.1f}", _signed(change), f"{_signed(low)} to {_signed(high)}"]
+        cells = [f"{before:.1f}", f"{after:.1f}", _signed(change), _signed_range(low, high)]
         rows.append([row["run_id"], row["measure"], *cells])
     title = (
         "Scores of the same files on the same queries, by the corrected labels of each; shares times 100. "
-        "The interval is of the difference, with both labels on the same resampled queries"
+        "The interval is of the difference, from each query's scores by both labels"
     )
     return Table(title, ["run", "measure", old.name, new.name, "difference", "95%"], rows)
+
+
+def _signed_range(low: float, high: float) -> str:
+    return f"{_signed(low)} to {_signed(high)}" if low == low else "not known"
 
 
 def _signed(value: float) -> str:
@@ -273,7 +278,7 @@ def _cells(row: Mapping[Any, Any]) -> list[str]:
     scale = _scale(row["measure"])
     return [
         augmented_cell(*(scale * row[name] for name in ("augmented", "original", "delta"))),
-        _range(scale * row["low"], scale * row["high"]),
+        _range(scale * row["low"], scale * row["high"]) or "not known",
         bounds_cell(scale * row["lower"], scale * row["upper"]),
         f"{100 * row['judged']:.0f}%",
         *([_estimate(row, scale)] if "estimate" in row else []),

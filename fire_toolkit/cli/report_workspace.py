@@ -37,7 +37,6 @@ from fire_toolkit.workspace.config import Workspace
 
 _NEEDED = ("augmented/qrels.txt", "labels/labels.csv")
 _DEPTH = 10
-_DRAWS_OF_LENGTHS = 2000
 _LONGEST_FILE = 20_000  # characters of a manifest that are shown
 
 
@@ -175,8 +174,8 @@ class ReportedWorkspace:
     def differences(self) -> Section:
         """Return which differences between runs hold."""
         given = self.given
-        draws: dict[str, Any] = {"augmented": given.augmented, "sources": given.sources_if_any, **given.draws}
-        found = score_differences(self.joined, given.original, self.compared, **draws, tell=self.tell)
+        qrels: dict[str, Any] = {"augmented": given.augmented, "sources": given.sources_if_any}
+        found = score_differences(self.joined, given.original, self.compared, **qrels, tell=self.tell)
         return sections.of_differences(*found)
 
     def order(self) -> Section:
@@ -193,10 +192,10 @@ class ReportedWorkspace:
 
     def length(self) -> Section:
         """Return the gains by the length of the caption."""
-        given, draws = self.given, {"n_resamples": _DRAWS_OF_LENGTHS, "seed": self.given.draws["seed"]}
+        given = self.given
         measures = self.compared if self.is_chosen else (FIRST,)
         tables = (self.joined, given.original, given.augmented, given.queries, measures)
-        return sections.of_lengths(by_length(*tables, **draws))
+        return sections.of_lengths(by_length(*tables))
 
     def judged_share(self, trusted: Sequence[str] = ()) -> Section:
         """Return what is judged, and what the measures may not be trusted for."""

@@ -140,7 +140,8 @@ def score(
     --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
     the score and of its gain, the score with unjudged docs left out (condensed), what it could be
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
-    judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
+    judgments that only this run contributed. --cluster is for its intervals, --resamples and --seed for
+    those of estimates and of scores corrected for errors of votes.
     Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
     shows what the score is estimated to be, and how many positives were never judged. Where queries are
     flagged as unusable, a second table is over the usable ones; in csv and json the column queries says

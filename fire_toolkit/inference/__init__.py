@@ -1,7 +1,6 @@
 """What corrected labels mean: scores with their bounds and intervals, and differences that hold."""
 
 from fire_toolkit.inference.binomial import clopper_pearson as clopper_pearson
-from fire_toolkit.inference.binomial import mcnemar as mcnemar
 from fire_toolkit.inference.binomial import wilson as wilson
 from fire_toolkit.inference.bounds import describe_bounds as describe_bounds
 from fire_toolkit.inference.bounds import is_bounded as is_bounded
@@ -11,7 +10,6 @@ from fire_toolkit.inference.contributions import contributions as contributions
 from fire_toolkit.inference.coverage import coverage as coverage
 from fire_toolkit.inference.differences import holm as holm
 from fire_toolkit.inference.differences import score_differences as score_differences
-from fire_toolkit.inference.differences import sign_flip_p as sign_flip_p
 from fire_toolkit.inference.honest import scores_with_uncertainty as scores_with_uncertainty
 from fire_toolkit.inference.leave_out import leave_out as leave_out
 from fire_toolkit.inference.leave_out import score_changes as score_changes

@@ -81,19 +81,6 @@ def wilson(n_positive: int, n: int, *, confidence: float = 0.95) -> tuple[float,
     return float(low[0]), float(high[0])
 
 
-def mcnemar(n_better: int, n_worse: int) -> float:
-    """Return the exact two-sided p of McNemar's test: of the discordant queries, half go each way.
-
-    Without a discordant query p is 1.
-
-    Examples:
-        >>> round(mcnemar(9, 1), 6)
-        0.021484
-    """
-    n = n_better + n_worse
-    return min(1.0, 2 * upper_tail(max(n_better, n_worse), n, 0.5)) if n else 1.0
-
-
 def check_confidence(confidence: float) -> None:
     """Raise a UsageError for a confidence that does not lie strictly between 0 and 1."""
     if not 0 < confidence < 1:

@@ -9,9 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.binomial import mcnemar
 from fire_toolkit.inference.estimates import (
     DIFFERENCE_ESTIMATE,
     HORVITZ,
@@ -20,22 +19,18 @@ from fire_toolkit.inference.estimates import (
     estimate_differences,
 )
 from fire_toolkit.inference.intervals import (
-    are_medians,
-    bootstrap_means,
-    centres,
-    cluster_sums,
+    Interval,
+    change_interval,
     code_clusters,
-    is_share_of_queries,
-    of_means,
-    percentiles,
-    terms_of,
+    influences,
+    note_few,
 )
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, join_runs, silent
-from fire_toolkit.inference.resampling import flipped_sums, summable
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels
+from fire_toolkit.words import n_of
 
 Family = Literal["measure", "all"]
 
@@ -51,9 +46,8 @@ DIFFERENCE_COLUMNS = {
     "difference": "float64",
     "low": "float64",
     "high": "float64",
-    "p_randomisation": "float64",
-    "p_mcnemar": "float64",
     "test": "str",
+    "p": "float64",
     "p_holm": "float64",
     "effect": "float64",
     "superiority": "float64",
@@ -85,11 +79,9 @@ def score_differences(
     family: Family = "measure",
     design: Design | None = None,
     confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
     tell: Tell = silent,
 ) -> Differences:
-    """Return for every two runs the difference of their scores, its interval, tests and effect size.
+    """Return for every two runs the difference of their scores, its interval, test and effect size.
 
     Args:
         runs: two or more, as in `join_runs`.
@@ -97,23 +89,21 @@ def score_differences(
         measures: names or measures.
         augmented: the corrected qrels; differences are then also given under them, and of the gains.
         sources: which run pooled which pair, to mark the runs that fed the pool.
-        clusters: index query_id, values the cluster; whole clusters are then drawn, and flipped.
+        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
         family: what Holm corrects for together: `measure`, all pairs of runs under one measure and
             qrels; `all`, every row.
         design: by which the judged pairs of `augmented` were chosen, where some were judged for a sample.
         confidence: of the interval, strictly between 0 and 1.
-        n_resamples, seed: of bootstrap and randomisation; the same seed gives the same numbers.
         tell: is told what is being worked on, for those who wait.
 
     Returns:
         A table by qrels (`original`; `augmented` and `delta`, the gains, if asked for), measure and
         pair as given, with difference = value_a − value_b and
 
-        - low, high: its bootstrap interval; all runs, measures and qrels share the draws;
-        - p_randomisation: two-sided, signs of the queries' differences flipped at random,
-          (c + 1) / (B + 1) with c of the B resamples at least as far from 0;
-        - p_mcnemar: exact, for C@k without clusters, else nan; test: which of the two Holm corrects;
-        - p_holm: corrected over the family (Holm 1979);
+        - low, high: its interval, nan where none is known; test: of which method it is (`score`, `t`, or
+          `order` for medians; see `intervals`); p: two-sided, of the same method, so that 0 lies outside the
+          limits where p < 1 − confidence;
+        - p_holm: p corrected over the family (Holm 1979), to which no interval belongs;
         - effect: the mean difference over its standard deviation (Cohen's d_z), nan when all are equal;
           superiority: the share of queries on which a is better, ties counted half;
         - n_better, n_worse, n_equal: queries on which a's value is larger, smaller, equal; for measures
@@ -134,7 +124,7 @@ def score_differences(
         >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
         >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
         >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
-        >>> found = score_differences(runs, original, ["RR"], n_resamples=10)
+        >>> found = score_differences(runs, original, ["RR"])
         >>> found.table[["run_a", "run_b", "value_a", "value_b", "difference"]]
           run_a run_b  value_a  value_b  difference
         0     a     b      1.0      0.5         0.5
@@ -148,34 +138,30 @@ def score_differences(
     codes = code_clusters(joined.queries, clusters)
     labellings = {"original": joined.label(original)}
     labellings |= {} if augmented is None else {"augmented": joined.label(augmented)}
-    values = _values(joined, labellings, parsed)
+    sides = _sides(joined, labellings, parsed)
     pooled = _pooled(joined, sources)
-    tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
-    draws = _draw(values, codes, parsed, n_resamples, seed)
-    central = {
-        name: {run: centres(own, parsed) for run, own in each.items()} for name, each in values.items()
-    }
-    scores = _aggregated(central, parsed)
     rows: list[dict[str, Any]] = []
-    for name, by_run in values.items():
-        tested: dict[tuple[str, str], tuple[Floats, ...]] = {}
-        for run_a, run_b in combinations(joined.places, 2):
-            tell(f"{name}: {run_a} and {run_b}")
-            limits = percentiles(draws[name][run_a] - draws[name][run_b], confidence=confidence)
-            flips: Any = {"clusters": codes, "n_resamples": n_resamples, "seed": seed}
-            tested[run_a, run_b] = (*limits, sign_flip_p(by_run[run_a] - by_run[run_b], **flips))
+    found: list[tuple[Measure, Interval]] = []
+    for name, by_run in sides.items():
+        tell(f"{name}: {n_of(len(joined.places), 'run')}")
         for place, measure in enumerate(parsed):
-            for (run_a, run_b), (low, high, p_values) in tested.items():
+            only_up = measure.definition.is_binary and _only_adds(labellings, measure)
+            reach = 2.0 if name == "delta" and not only_up else 1.0
+            for run_a, run_b in combinations(joined.places, 2):
+                a, b = (by_run[run_id][place] for run_id in (run_a, run_b))
+                interval = change_interval(
+                    a.influences, b.influences, measure, reach=reach, clusters=codes, confidence=confidence
+                )
+                found.append((measure, interval))
                 row: dict[str, Any] = {"qrels": name, "measure": measure.name, "run_a": run_a, "run_b": run_b}
                 row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]}
-                row |= {"low": low[place], "high": high[place], "p_randomisation": p_values[place]}
-                row |= {"value_a": scores[name][run_a][0, place], "value_b": scores[name][run_b][0, place]}
-                row["difference"] = row["value_a"] - row["value_b"]
-                pair = (by_run[run_a][:, place], by_run[run_b][:, place])
-                rows.append(row | _describe(pair, measure, is_exact=name != "delta" and codes is None))
+                row |= {"value_a": a.score, "value_b": b.score, "difference": a.score - b.score}
+                row |= {"low": interval.low, "high": interval.high, "p": interval.p}
+                rows.append(row | {"test": interval.method} | _describe(a, b, measure))
     table = pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
     table = _corrected(table, family)
-    notes = (*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed))
+    few = note_few(found, n_queries=len(joined.queries), clusters=codes)
+    notes = (*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed), *few)
     if design is not None and augmented is not None:
         both = labellings["original"], labellings["augmented"]
         cells = estimate_differences(joined, *both, design, parsed, confidence=confidence)
@@ -206,84 +192,45 @@ def _notes_of_estimates(table: pd.DataFrame) -> Iterator[str]:
         yield f"{measure}: no estimate{'' if of_all else f' of {pairs}'}: {reason}"
 
 
-def _values(
+class _Side(NamedTuple):
+    """A run's score, or gain, by one measure, with what each query has and what part of it hangs on each."""
+
+    score: float
+    values: Floats
+    influences: Floats
+
+
+def _sides(
     joined: JudgedPairs, labellings: Mapping[str, CodedQrels], measures: list[Measure]
-) -> dict[str, dict[str, Floats]]:
-    """Return qrels → run → the terms of each score (queries, measures); gains are their differences."""
-    values = {
-        name: {
-            run_id: terms_of(joined.values(run_id, labelling, measures), measures) for run_id in joined.places
-        }
-        for name, labelling in labellings.items()
-    }
+) -> dict[str, dict[str, list[_Side]]]:
+    """Return qrels → run → a side for each measure; `delta` holds the gains."""
+    found: dict[str, dict[str, list[_Side]]] = {}
+    for name, labelling in labellings.items():
+        found[name] = {}
+        for run_id in joined.places:
+            columns = zip(joined.values(run_id, labelling, measures).T, measures, strict=True)
+            found[name][run_id] = [_Side(m.aggregate(v), v, influences(v, m)) for v, m in columns]
     if "augmented" in labellings:
-        gains = {run_id: values["augmented"][run_id] - values["original"][run_id] for run_id in joined.places}
-        values["delta"] = gains
-    return values
-
-
-def _draw(
-    values: Mapping[str, Mapping[str, Floats]],
-    codes: Ints | None,
-    measures: list[Measure],
-    n_resamples: int,
-    seed: int,
-) -> dict[str, dict[str, Floats]]:
-    """Return qrels → run → (resamples, measures), all from the same draws."""
-    keys = [(name, run_id) for name, by_run in values.items() for run_id in by_run]
-    stacked = np.column_stack([values[name][run_id] for name, run_id in keys])
-    medians = are_medians(measures * len(keys))
-    means = bootstrap_means(stacked, clusters=codes, is_median=medians, n_resamples=n_resamples, seed=seed)
-    parts = np.split(means, len(keys), axis=1)
-    drawn: dict[str, dict[str, Floats]] = {name: {} for name in values}
-    for (name, run_id), part in zip(keys, parts, strict=True):
-        drawn[name][run_id] = part
-    return _aggregated(drawn, measures)
-
-
-def _aggregated(
-    means: Mapping[str, Mapping[str, Floats]], measures: list[Measure]
-) -> dict[str, dict[str, Floats]]:
-    """Return means of terms (qrels → run → rows × measures) as scores and gains.
-
-    A gain is the mean of the queries' gains, where that is the difference of the scores; for a geometric
-    mean it is the difference.
-    """
-    found = {
-        name: {run_id: of_means(own, measures) for run_id, own in by_run.items()}
-        for name, by_run in means.items()
-    }
-    is_geometric = np.array([m.definition.aggregate == "geometric mean" for m in measures])
-    for run_id, gains in means.get("delta", {}).items():
-        between = found["augmented"][run_id] - found["original"][run_id]
-        found["delta"][run_id] = np.where(is_geometric, between, gains)
+        found["delta"] = {
+            run_id: [_gain(*pair) for pair in zip(found["augmented"][run_id], before, measures, strict=True)]
+            for run_id, before in found["original"].items()
+        }
     return found
 
 
-def sign_flip_p(
-    differences: Floats, *, clusters: Ints | None = None, n_resamples: int = 10_000, seed: int = 0
-) -> Floats:
-    """Return the two-sided p of the paired randomisation test for each column.
+def _gain(after: _Side, before: _Side, measure: Measure) -> _Side:
+    """Return the gain between two sides; that of a median is the median of the queries' gains."""
+    values, parts = after.values - before.values, after.influences - before.influences
+    is_median = measure.definition.aggregate == "median"
+    return _Side(float(np.median(values)) if is_median else after.score - before.score, values, parts)
 
-    Args:
-        differences: (n_queries, n_columns); columns share the flips.
-        clusters: (n_queries,) codes from 0: all queries of a cluster are flipped together.
 
-    Returns:
-        (c + 1) / (B + 1), with c of B resamples whose mean is at least as far from 0 as the observed;
-        equal sums count, and are told exactly. All differences 0: 1.
-
-    Source: Edgington and Onghena, Randomization Tests, 2007; Smucker et al., CIKM 2007.
-
-    Examples:
-        >>> float(sign_flip_p(np.ones((30, 1)), n_resamples=999)[0])
-        0.001
-    """
-    rows = differences if clusters is None else cluster_sums(differences, clusters)[:, :-1]
-    rows = summable(rows)
-    sums = flipped_sums(rows, n_resamples=n_resamples, seed=seed)
-    n_as_far = (np.abs(sums) >= np.abs(rows.sum(axis=0))).sum(axis=0)
-    return np.asarray((n_as_far + 1) / (n_resamples + 1))
+def _only_adds(labellings: Mapping[str, CodedQrels], measure: Measure) -> bool:
+    """Return whether no positive is lost from the original to the augmented labels."""
+    if "augmented" not in labellings or measure.condensed:
+        return False
+    before, after = (labellings[name].relevance >= measure.level for name in ("original", "augmented"))
+    return bool((before <= after).all())
 
 
 def holm(p_values: Sequence[float] | Floats) -> Floats:
@@ -302,30 +249,25 @@ def holm(p_values: Sequence[float] | Floats) -> Floats:
     return corrected
 
 
-def _describe(pair: tuple[Floats, Floats], measure: Measure, *, is_exact: bool) -> dict[str, Any]:
-    a, b = pair
-    difference = a - b
+def _describe(a: _Side, b: _Side, measure: Measure) -> dict[str, Any]:
+    """Return the effect, and on how many queries a is better, worse and equal."""
     sign = 1 if measure.definition.larger_is_better else -1
-    n_better, n_worse = (int(np.count_nonzero(sign * side * difference > 0)) for side in (1, -1))
-    is_median = measure.definition.aggregate == "median"
-    spread = float(np.std(difference, ddof=1)) if len(difference) > 1 else 0.0
-    by_mcnemar = is_exact and is_share_of_queries(measure)
-    described: dict[str, Any] = {
-        "p_mcnemar": mcnemar(n_better, n_worse) if by_mcnemar else np.nan,
-        "test": "" if is_median else "mcnemar" if by_mcnemar else "randomisation",
-        "effect": float(difference.mean()) / spread if spread and not is_median else np.nan,
-        "superiority": (n_better + (len(difference) - n_better - n_worse) / 2) / len(difference),
+    n = len(a.values)
+    n_better, n_worse = (int(np.count_nonzero(sign * side * (a.values - b.values) > 0)) for side in (1, -1))
+    parts = a.influences - b.influences
+    spread = float(np.std(parts, ddof=1)) if n > 1 and measure.definition.aggregate != "median" else 0.0
+    return {
+        "effect": float(parts.mean()) / spread if spread else np.nan,
+        "superiority": (n_better + (n - n_better - n_worse) / 2) / n,
         "n_better": n_better,
         "n_worse": n_worse,
-        "n_equal": len(difference) - n_better - n_worse,
+        "n_equal": n - n_better - n_worse,
     }
-    return described | ({"p_randomisation": np.nan} if is_median else {})
 
 
 def _corrected(table: pd.DataFrame, family: Family) -> pd.DataFrame:
-    p = table["p_randomisation"].where(table["test"] != "mcnemar", table["p_mcnemar"])
     groups = table.groupby(["qrels", "measure"], sort=False).ngroup() if family == "measure" else 0
-    corrected = table.assign(p_holm=p, group=groups)
+    corrected = table.assign(p_holm=table["p"], group=groups)
     corrected["p_holm"] = corrected.groupby("group")["p_holm"].transform(lambda part: holm(part.to_numpy()))
     return corrected.drop(columns="group")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,12 @@ from fire_toolkit.inference.estimates import (
     Estimated,
 )
 from fire_toolkit.inference.intervals import (
-    are_medians,
-    bootstrap_means_of_each,
+    Interval,
+    change_interval,
     code_clusters,
-    exact_limits,
-    is_share_of_queries,
-    of_means,
-    percentiles,
-    terms_of,
+    influences,
+    note_few,
+    score_interval,
 )
 from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_runs, silent, values_of
 from fire_toolkit.inference.machine_estimates import estimate_by_design, pairs_of_sample
@@ -49,6 +47,7 @@ HONEST_COLUMNS = {
     "interval": "str",
     "delta_low": "float64",
     "delta_high": "float64",
+    "delta_interval": "str",
     "condensed": "float64",
     "lower": "float64",
     "upper": "float64",
@@ -88,8 +87,6 @@ def scores_with_uncertainty(
     highest_grade: int | None = None,
     clusters: pd.Series | None = None,
     confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
     tell: Tell = silent,
 ) -> Honest:
     """Return one row for each policy, run and measure, with what is uncertain beside the score.
@@ -105,9 +102,8 @@ def scores_with_uncertainty(
         design: by which the judged pairs were chosen, where some were judged for a sample alone.
         original_grade: see `augment_qrels`.
         highest_grade: the highest of the guideline, which an unjudged doc may have; None: the highest seen.
-        clusters: index query_id, values the cluster of the query; intervals then resample clusters.
+        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
         confidence: of the intervals, strictly between 0 and 1.
-        n_resamples, seed: of the bootstrap.
         tell: is told what is being worked on, for those who wait.
 
     Returns:
@@ -115,9 +111,9 @@ def scores_with_uncertainty(
 
         - policy, run_id, pooled (`yes`: the run fed the pool; `no`; empty: not known), measure;
         - original, augmented, delta: the score by the original and the augmented qrels, and the gain;
-        - low, high, interval: limits of the augmented score and how they were made (`exact`:
-          Clopper–Pearson, for C@k; `bootstrap` over queries; `clusters`), delta_low, delta_high: of
-          the gain (bootstrap);
+        - low, high, interval: limits of the augmented score, nan where nothing is known, and how they
+          were made (`exact`, `score`, `t`, and `order` for medians; see `intervals`); delta_low,
+          delta_high, delta_interval: of the gain;
         - condensed: the augmented score with unjudged docs left out;
         - lower, upper: between which the score lies whatever the unjudged docs are, in the run's list or
           outside of it; nan where there is no bound; bounds: `exact` (reached by some labelling), `outer`
@@ -143,7 +139,7 @@ def scores_with_uncertainty(
         >>> from fire_toolkit.tables import check_labels
         >>> pairs = {"query_id": "q", "doc_id": ["d2"], "label": "x", "relevance": 1}
         >>> labels = check_labels(pd.DataFrame(pairs))
-        >>> found = scores_with_uncertainty(runs, original, labels, ["C@1"], n_resamples=10)
+        >>> found = scores_with_uncertainty(runs, original, labels, ["C@1"])
         >>> found.scores[["run_id", "original", "augmented", "delta"]]
           run_id  original  augmented  delta
         0      a       1.0        1.0    0.0
@@ -160,7 +156,7 @@ def scores_with_uncertainty(
     labellings = [before]
     rows: list[dict[str, Any]] = []
     estimated: dict[str, Estimated] = {}
-    terms: list[Floats] = []
+    gains: list[tuple[Measure, Interval]] = []
     n_rows = len(set(policies)) * len(joined.places) * len(parsed)
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(original, labels, policy=policy, original_grade=original_grade)
@@ -174,22 +170,20 @@ def scores_with_uncertainty(
             pooled = "" if pools is None else "yes" if run_id in pools.run_ids else "no"
             views = {name: joined.ranking(run_id, labelling) for name, labelling in qrels.items()}
             values = _score_all(views, parsed)
-            terms.append(_terms(values, parsed))
             for measure in parsed:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
                 row = {"policy": policy, "run_id": run_id, "pooled": pooled, "measure": measure.name}
                 row |= _scores(views["augmented"], measure, values[measure.name], highest) | counted
-                if codes is None and is_share_of_queries(measure):
-                    row |= _exact(values[measure.name]["augmented"], confidence)
-                rows.append(row)
+                limits, gain = _limits(values[measure.name], measure, policy, codes, confidence)
+                gains.append((measure, gain))
+                rows.append(row | limits)
         if design is not None:
             options = (design, parsed, confidence, codes)
             estimated[policy] = estimate_by_design(joined, before, after, *options)
-    tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
-    drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
-    table = _with_estimates([limits | row for limits, row in zip(drawn, rows, strict=True)], estimated)
+    table = _with_estimates(rows, estimated)
     trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
-    noted += (*joined.note_depths(labellings, parsed), *_notes(table, parsed))
+    few = note_few(gains, n_queries=len(joined.queries), clusters=codes)
+    noted += (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *few)
     return Honest(table, (*noted, *_of_design(labels, design, original, parsed), *trusted))
 
 
@@ -244,46 +238,16 @@ def _score_all(views: dict[str, JudgedRanking], measures: list[Measure]) -> dict
     return {m.name: {name: values_of(view, m) for name, view in views.items()} for m in measures}
 
 
-def _terms(values: dict[str, dict[str, Floats]], measures: list[Measure]) -> Floats:
-    """Return what means are taken of: for each measure a column of the original and one of the augmented."""
-    columns = [values[measure.name][name] for measure in measures for name in ("original", "augmented")]
-    return terms_of(np.column_stack(columns), _twice(measures))
-
-
-def _twice(measures: list[Measure]) -> list[Measure]:
-    return [measure for measure in measures for _ in range(2)]
-
-
 def _limits(
-    terms: list[Floats],
-    measures: list[Measure],
-    codes: Ints | None,
-    confidence: float,
-    n_resamples: int,
-    seed: int,
-) -> Iterator[dict[str, Any]]:
-    """Yield the limits of each measure of each table of terms; one set of draws serves all, and the gains."""
-    both = _twice(measures)
-    means = bootstrap_means_of_each(
-        terms, clusters=codes, is_median=are_medians(both), n_resamples=n_resamples, seed=seed
-    )
-    for drawn in means:
-        draws = of_means(drawn, both)
-        low, high = percentiles(draws[:, 1::2], confidence=confidence)
-        gain_low, gain_high = percentiles(draws[:, 1::2] - draws[:, ::2], confidence=confidence)
-        for place in range(len(measures)):
-            yield {
-                "low": low[place],
-                "high": high[place],
-                "interval": "bootstrap" if codes is None else "clusters",
-                "delta_low": gain_low[place],
-                "delta_high": gain_high[place],
-            }
-
-
-def _exact(values: Floats, confidence: float) -> dict[str, Any]:
-    low, high = exact_limits(values, confidence=confidence)
-    return {"low": low, "high": high, "interval": "exact"}
+    values: dict[str, Floats], measure: Measure, policy: str, codes: Ints | None, confidence: float
+) -> tuple[dict[str, Any], Interval]:
+    """Return the limits of a score and of its gain, and the interval of the gain."""
+    own = score_interval(values["augmented"], measure, clusters=codes, confidence=confidence)
+    before, after = (influences(values[name], measure) for name in ("original", "augmented"))
+    only_up = policy == "union" and not measure.condensed
+    gain = change_interval(after, before, measure, only_up=only_up, clusters=codes, confidence=confidence)
+    limits = {"low": own.low, "high": own.high, "interval": own.method}
+    return limits | {"delta_low": gain.low, "delta_high": gain.high, "delta_interval": gain.method}, gain
 
 
 def _scores(

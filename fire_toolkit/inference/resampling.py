@@ -1,9 +1,8 @@
-"""Resampling of queries, the same draws for every column: bootstrap sums and sign-flip sums.
+"""Resampling of queries, the same draws for every column: bootstrap sums and medians.
 
 Values enter as multiples of a power of two, so fine (2^-36 and less for a million queries) that every
-sum is exact in float64: no order of addition, and so no number of threads, changes a result, and ties
-with what was observed are ties. Queries with equal values in all columns are drawn together, which
-leaves the distribution as it is.
+sum is exact in float64: no order of addition, and so no number of threads, changes a result. Queries with
+equal values in all columns are drawn together, which leaves the distribution as it is.
 """
 
 from __future__ import annotations
@@ -15,20 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits, starts_of_groups
-from fire_toolkit.draws import check_draws, draw_kinds, draw_sums, draw_units
-from fire_toolkit.kernels import compiled
+from fire_toolkit.arrays import Floats, Ints, starts_of_groups
+from fire_toolkit.draws import draw_kinds, draw_units
 
 _ONE_THREAD = 1 << 18  # products of this many steps start no second thread
-_WORD_BITS = 64
-_HALF_BITS = 6
-_TABLE_BITS = 2 * _HALF_BITS
-_N_TABLES = 5
-_SIGNS = _N_TABLES * _TABLE_BITS  # of a word of 64 bits, 60 are signs
 _ALIKE = 20  # from so many equal rows on, on average, they are drawn together
 _NEAR = 2  # distinct values on either side of a median, among which that of a resample is looked for
-_FEW = 24  # rows alike up to their sign: up to here their signs are drawn one by one
-_STEP = 1000  # signs that take as long as a step of `kernels.compiled`
 
 
 def summable(values: Floats) -> Floats:
@@ -79,11 +70,8 @@ def bootstrap(tables: Sequence[Resampled], *, n_resamples: int, seed: int) -> li
             for part, counts in draw_kinds(table.n_each, **draws, n_alike=_ALIKE):
                 table.add(part, counts)
     rest = [table for table in found if table.n_each is None]
-    alone = [table for table in rest if table.sums.shape[1] == 1 and not table.levels]
-    for table, sums in zip(alone, draw_sums([t.summed.rows[:, 0] for t in alone], **draws), strict=True):
-        table.sums[:, 0] = sums
-    for n_units in dict.fromkeys(table.n_rows for table in rest if table not in alone):
-        alike = [table for table in rest if table.n_rows == n_units and table not in alone]
+    for n_units in dict.fromkeys(table.n_rows for table in rest):
+        alike = [table for table in rest if table.n_rows == n_units]
         for part, counts in draw_units(n_units, **draws):
             for table in alike:
                 table.add(part, counts)
@@ -228,88 +216,9 @@ def _small_products(counts: Floats, columns: Floats) -> Floats:
     return total
 
 
-def flipped_sums(differences: Floats, *, n_resamples: int, seed: int) -> Floats:
-    """Return the column sums of `differences` with each row's sign drawn anew.
-
-    Args:
-        differences: (n_units, n_columns), see `summable`; a row's columns keep their signs together.
-        n_resamples: 1 or more.
-        seed: 0 or more.
-
-    Returns:
-        (n_resamples, n_columns). Of g rows that are equal up to their sign, the number left as they are
-        is binomial (g, 1/2): the bits set in g random bits. Rows that are like few others take a bit of
-        a random word each; ten or twelve at a time, they go through a table of the sums that their signs
-        can give.
-    """
-    check_draws(n_resamples, seed)
-    rng = np.random.default_rng(seed)
-    patterns, count = _patterns(_upright(differences[(differences != 0).any(axis=1)]))
-    is_shared = count > _FEW
-    sums = np.zeros((differences.shape[1], n_resamples))
-    for pattern, number in zip(patterns[is_shared], count[is_shared], strict=True):
-        n_kept = _random_bits_set(rng, int(number), n_resamples)
-        sums += (2 * n_kept - number) * pattern[:, None]
-    rest = np.repeat(patterns[~is_shared], count[~is_shared], axis=0)
-    if len(rest):
-        _add_flipped(sums, rest, int(rng.integers(0, 1 << 63)))
-    return sums.T
-
-
 def _patterns(values: Floats) -> tuple[Floats, Ints]:
     """Return the distinct rows, in a fixed order, and how often each stands."""
     order = np.lexsort(values.T[::-1]) if values.shape[1] else np.arange(len(values))
     ordered = values[order]
     starts = starts_of_groups(np.zeros(len(ordered)), *ordered.T)  # rows may have no column
     return ordered[starts], np.diff(starts, append=len(ordered))
-
-
-def _upright(rows: Floats) -> Floats:
-    """Return each row, or its negative, so that its first column that is not 0 is positive."""
-    leading = rows[np.arange(len(rows)), (rows != 0).argmax(axis=1)]
-    return np.asarray(rows * np.sign(leading)[:, None] + 0.0)
-
-
-def _random_bits_set(rng: np.random.Generator, n_bits: int, size: int) -> Ints:
-    """Return `size` draws from the binomial distribution (n_bits, 1/2)."""
-    n_words, rest = divmod(n_bits, _WORD_BITS)
-    total = np.zeros(size, dtype=np.int64)
-    for _ in range(n_words):
-        total += np.bitwise_count(rng.integers(0, 1 << 64, size=size, dtype=np.uint64))
-    if rest:
-        words = rng.integers(0, 1 << 64, size=size, dtype=np.uint64) >> np.uint64(_WORD_BITS - rest)
-        total += np.bitwise_count(words)
-    return total
-
-
-def _add_flipped(sums: Floats, rows: Floats, key: int) -> None:
-    """Add to each of `sums` (columns × resamples) the rows with random signs.
-
-    Row i takes its sign from bit i mod 60 of a word, which the key and the numbers of the 60 rows and of
-    the resample make: in whatever order words are made, they are the same.
-    """
-    if compiled(rows.size * sums.shape[1] // _STEP) is not None:
-        from fire_toolkit.kernels import comparison_loops
-
-        for total, column in zip(sums, np.ascontiguousarray(rows.T), strict=True):
-            comparison_loops.add_flipped(total, column, key)
-        return
-    n_columns, n_resamples = sums.shape
-    n_blocks = -(-len(rows) // _SIGNS)
-    padded = np.zeros((n_blocks * _SIGNS, n_columns))
-    padded[: len(rows)] = rows
-    signs = 1.0 - 2.0 * (np.arange(1 << _HALF_BITS)[:, None] >> np.arange(_HALF_BITS) & 1)
-    for block, own in enumerate(padded.reshape(n_blocks, _N_TABLES, 2, _HALF_BITS, n_columns)):
-        low, high = (signs @ own[:, half] for half in (0, 1))
-        tables = (high[:, :, None] + low[:, None]).reshape(_N_TABLES, -1, n_columns)
-        words = _random_words(key, block * n_resamples, n_resamples)
-        for place, table in enumerate(tables):
-            codes = (words >> (place * _TABLE_BITS)) & ((1 << _TABLE_BITS) - 1)
-            for total, column in zip(sums, np.ascontiguousarray(table.T), strict=True):
-                total += column.take(codes, mode="clip")
-
-
-def _random_words(key: int, start: int, size: int) -> Ints:
-    """Return the words from `start` on of SplitMix64 seeded by `key`."""
-    places = np.arange(start, start + size, dtype=np.uint64)
-    return mix_bits(places * np.uint64(GOLDEN) + np.uint64(key)).view(np.int64)

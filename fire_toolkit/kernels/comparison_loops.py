@@ -1,4 +1,4 @@
-"""The compiled loops of comparison: ranked lists, sums under random signs, cosines of texts.
+"""The compiled loops of comparison: ranked lists, draws with replacement, cosines of texts.
 
 Each has a plain NumPy twin and gives what its twin gives, to the bit unless it says otherwise. Nothing
 imports this module but its twins' modules, and only once `kernels.compiled` says that compiled loops are
@@ -14,10 +14,6 @@ from fire_toolkit.arrays import Codes, Floats, Ints
 from fire_toolkit.kernels.compiling import compile_loop
 
 Halves = npt.NDArray[np.uint32]
-
-_TABLE_BITS = 10
-_TABLES = 6  # of a word of 64 bits, 60 are signs
-
 
 _compiled = compile_loop(error_model="numpy")
 
@@ -46,99 +42,6 @@ def count_draws(halves: Halves, n_used: int, counts: npt.NDArray[np.uint8], n_dr
                 n_drawn += 1
         n_used = end
     return n_used, n_drawn
-
-
-@_compiled
-def sum_draws(halves: Halves, values: Floats, sums: Floats, n_drawn: int) -> int:
-    """Add the next draws of `values` to the sums of their resamples; the twin is `draws.draw_sums`.
-
-    n_drawn: how many were added before; returned: how many then are, when all halves are spent or each
-    resample has as many draws as there are values.
-    """
-    n = np.uint64(values.size)
-    least = (np.uint64(1 << 32) - n) % n
-    n_used = 0
-    while n_used < halves.size and n_drawn < sums.size * values.size:
-        row, n_before = divmod(n_drawn, values.size)
-        total = 0.0
-        end = min(n_used + values.size - n_before, halves.size)
-        for i in range(n_used, end):
-            product = np.uint64(halves[i]) * n
-            if product & np.uint64(0xFFFFFFFF) >= least:
-                total += values[product >> np.uint64(32)]
-                n_drawn += 1
-        sums[row] += total
-        n_used = end
-    return n_drawn
-
-
-@_compiled
-def shuffle_down(halves: Halves, n_used: int, drawn: Floats, place: int, least: int) -> tuple[int, int]:
-    """Draw what stands at `place`, and above it down to place 1; the twin is `draws.draw_orders`.
-
-    Args:
-        halves: random bits, see `draws._halves`; the first n_used of them are spent.
-        drawn: the values, drawn below `place`; above `least` nothing is moved, though bits are spent.
-
-    Returns:
-        n_used and the next place, when all halves are spent or all places are drawn.
-    """
-    while place > 0 and n_used < halves.size:
-        mask = 1
-        while mask < place:
-            mask = 2 * mask + 1
-        last = mask >> 1
-        if place >= least:
-            last = max(last, least - 1)
-        is_moved = place >= least
-        while place > last and n_used < halves.size:
-            other = halves[n_used] & mask
-            n_used += 1
-            is_drawn = other <= place
-            if is_moved:
-                other = other if is_drawn else place
-                drawn[place], drawn[other] = drawn[other], drawn[place]
-            place -= is_drawn
-    return n_used, place
-
-
-@_compiled
-def add_flipped(sums: Floats, rows: Floats, key: int) -> None:
-    """Add to each of `sums` the rows, each with a random sign; the twin is `resampling._add_flipped`.
-
-    Args:
-        sums: (n_resamples,).
-        rows: (n_rows,), all sums of which are exact.
-        key: what the random words are made from.
-    """
-    n_rows_a_word = _TABLES * _TABLE_BITS
-    tables = np.empty((_TABLES, 1 << _TABLE_BITS))
-    mask = np.uint64((1 << _TABLE_BITS) - 1)
-    for block in range((rows.size + n_rows_a_word - 1) // n_rows_a_word):
-        for t in range(_TABLES):
-            _fill_table(tables[t], rows, block * n_rows_a_word + t * _TABLE_BITS)
-        a, b, c, d, e, f = tables[0], tables[1], tables[2], tables[3], tables[4], tables[5]
-        first = np.uint64(key) + np.uint64(block) * np.uint64(sums.size) * np.uint64(0x9E3779B97F4A7C15)
-        for i in range(sums.size):
-            z = first + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            z = z ^ (z >> np.uint64(31))
-            early = a[z & mask] + b[(z >> np.uint64(10)) & mask] + c[(z >> np.uint64(20)) & mask]
-            late = d[(z >> np.uint64(30)) & mask] + e[(z >> np.uint64(40)) & mask]
-            sums[i] += early + (late + f[(z >> np.uint64(50)) & mask])
-
-
-@_compiled
-def _fill_table(table: Floats, rows: Floats, start: int) -> None:
-    """Write the sums of ten rows from `start` on under all their signs; a bit that is set takes away."""
-    table[0] = rows[start : start + _TABLE_BITS].sum()
-    n = 1
-    for i in range(_TABLE_BITS):
-        row = rows[start + i] if start + i < rows.size else 0.0
-        for code in range(n):
-            table[n + code] = table[code] - 2 * row
-        n *= 2
 
 
 @_compiled

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
@@ -18,6 +19,7 @@ from fire_toolkit.errors import UsageError
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIME = "application/vnd.vegalite.v6+json"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A00")
+_VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
 _ROW_PX = 26  # height of a row of marks
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
 
@@ -76,10 +78,11 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
 
 
 def plot_differences(differences: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
-    """Plot the difference of every two runs with its interval; filled where Holm's p is below .05.
+    """Plot the difference of every two runs with its interval, by whether it holds alone and after Holm.
 
     Args:
-        differences: rows of `score_differences`: run_a, run_b, qrels, measure, difference, low, high, p_holm.
+        differences: rows of `score_differences`: run_a, run_b, qrels, measure, difference, low, high, p_holm,
+            which has no interval.
         measures: as in `plot_scores`.
 
     Raises:
@@ -87,13 +90,14 @@ def plot_differences(differences: pd.DataFrame, *, measures: Sequence[str] = ())
 
     Examples:
         >>> row = {"run_a": "clip", "run_b": "ssb", "qrels": "original", "measure": "C@1", "difference": .1}
-        >>> plot = plot_differences(pd.DataFrame([row | {"low": .02, "high": .2, "p_holm": .01}]))
+        >>> plot = plot_differences(pd.DataFrame([row | {"low": .02, "high": .2, "p_holm": .03}]))
         >>> plot["data"]["values"][0]["verdict"]
-        'p < .05'
+        'p < .05 after Holm'
     """
+    is_apart = (differences["low"] > 0) | (differences["high"] < 0)
     table = differences.assign(
         pair=differences["run_a"] + " − " + differences["run_b"] + " (" + differences["qrels"] + ")",
-        verdict=differences["p_holm"].lt(0.05).map({True: "p < .05", False: "not told apart"}),
+        verdict=np.select([differences["p_holm"] < 0.05, is_apart], _VERDICTS[:2], _VERDICTS[2]),
     )
     kept, menu = _of_measures(table, measures)
     names = ["pair", "measure", "difference", "low", "high", "p_holm", "verdict"]
@@ -105,18 +109,18 @@ def plot_differences(differences: pd.DataFrame, *, measures: Sequence[str] = ())
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {"y": y, "x": _number("low", "difference"), "x2": {"field": "high"}, "tooltip": tooltip},
     }
-    shapes = {"domain": ["p < .05", "not told apart"], "range": ["circle", "cross"]}
+    shapes = {"domain": list(_VERDICTS), "range": ["circle", "triangle", "cross"]}
     point = {
         "mark": {"type": "point", "size": 80, "filled": True},
         "encoding": {
             "y": y,
             "x": _number("difference", "difference"),
-            "shape": {"field": "verdict", "type": "nominal", "title": "after Holm", "scale": shapes},
+            "shape": {"field": "verdict", "type": "nominal", "title": None, "scale": shapes},
             "color": {
                 "field": "verdict",
                 "type": "nominal",
-                "title": "after Holm",
-                "scale": {"domain": shapes["domain"], "range": list(PALETTE[:2])},
+                "title": None,
+                "scale": {"domain": shapes["domain"], "range": [PALETTE[0], PALETTE[2], PALETTE[1]]},
             },
             "tooltip": tooltip,
         },

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,20 +51,20 @@ def test_an_honest_score_shows_each_policy(sample: Fire) -> None:
 def test_clusters_are_a_column_of_the_queries(sample: Fire) -> None:
     arguments = ("score", "--honest", RUNS[0], *BENCHMARK, "-m", "C@1", "--queries", "queries.tsv")
     found = json.loads(sample(*arguments, "--cluster", "level", "--format", "json").stdout)
-    assert found[0]["interval"] == "clusters"
+    assert found[0]["interval"] == "score"
     refused = sample(*arguments, "--cluster", "video", code=1)
     assert "queries have no column 'video'; found query_id, text, level" in refused.output
 
 
 def test_differences_come_with_tests_and_intervals(sample: Fire) -> None:
     sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
-    files = (*RUNS, "--qrels", "qrels.txt", "--augmented", "augmented.txt", "--resamples", 500)
+    files = (*RUNS, "--qrels", "qrels.txt", "--augmented", "augmented.txt")
     found = rows(sample("difference", *files, "-m", "C@1", "-m", "AP@20", "--format", "csv"))
     assert len(found) == 3 * 3 * 2
     row = next(
         r for r in found if (r["qrels"], r["measure"], r["run_b"]) == ("augmented", "C@1", "motion-track")
     )
-    assert (row["run_a"], row["test"], float(row["difference"])) == ("fused", "mcnemar", pytest.approx(0.21))
+    assert (row["run_a"], row["test"], float(row["difference"])) == ("fused", "score", pytest.approx(0.21))
     assert float(row["low"]) < 0.21 < float(row["high"])
     assert "fused & motion-track" in sample("difference", *files, "-m", "C@1").stdout
     for command in ("difference", *files, "-m", "C@1"), ("compare", *RUNS):
@@ -142,3 +143,99 @@ def test_pool_sources_given_twice_are_refused(sample: Fire) -> None:
         told = sample(*command, *twice, code=2).stderr
         assert "--pool-sources" in told
         assert "given 2 times; pool all runs together" in told
+
+
+def a_benchmark(n_queries: int, n_labels: int) -> None:
+    """Queries whose positive two equal runs find first, and labels of docs that are not relevant."""
+    queries = range(n_queries)
+    Path("qrels.txt").write_text("".join(f"q{q:03} 0 a 1\n" for q in queries))
+    for name in ("one", "two"):
+        lines = (
+            f"q{q:03} Q0 {doc} {rank} {-rank} {name}\n" for q in queries for rank, doc in enumerate("abc", 1)
+        )
+        Path(f"{name}.run").write_text("".join(lines))
+    labels = "".join(f"q{q:03},b,irrelevant,0\n" for q in range(n_labels))
+    Path("labels.csv").write_text("query_id,doc_id,label,relevance\n" + labels)
+
+
+LABELLED = ("--qrels", "qrels.txt", "--labels", "labels.csv")
+
+
+def test_a_gain_that_no_query_shows_has_an_interval(fire: Fire) -> None:
+    """Of 100 queries none gains: a share of up to 1 − .025^(1/100) may; AP could also fall."""
+    a_benchmark(100, n_labels=3)
+    found = rows(fire("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP", "--format", "csv"))
+    hits, ap = found
+    assert (hits["delta"], hits["delta_low"], hits["delta_interval"]) == ("0.0", "0.0", "exact")
+    assert float(hits["delta_high"]) == pytest.approx(1 - 0.025**0.01)
+    assert float(ap["delta_low"]) == pytest.approx(-(1.96**2) / (100 + 1.96**2), rel=1e-4)
+    assert float(ap["delta_high"]) == -float(ap["delta_low"])
+    shown = fire("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP")
+    assert "0.0 to 3.6" in shown.stdout
+    assert "-3.7 to 3.7" in shown.stdout
+    assert (
+        "AP: fewer than 15 queries differ in 1 row; there the interval of the gain or difference is"
+        in shown.stderr
+    )
+    assert "resamples" not in shown.stderr
+
+
+def test_equal_runs_may_differ_on_other_queries(fire: Fire) -> None:
+    a_benchmark(100, n_labels=3)
+    names = ("C@1", "AP", "MnR")
+    asked = [word for name in names for word in ("-m", name)]
+    found = rows(fire("difference", "one.run", "two.run", "--qrels", "qrels.txt", *asked, "--format", "csv"))
+    assert [(row["difference"], row["test"]) for row in found] == [
+        ("0.0", "score"),
+        ("0.0", "score"),
+        ("0.0", ""),
+    ]
+    for row in found[:2]:
+        assert float(row["high"]) == pytest.approx(1.96**2 / (100 + 1.96**2), rel=1e-4)
+        assert (float(row["low"]), float(row["p"])) == (-float(row["high"]), 1.0)
+    assert [found[2][name] for name in ("low", "high", "p")] == ["nan"] * 3  # ranks have no greatest value
+    table = fire("difference", "one.run", "two.run", "--qrels", "qrels.txt", *asked).stdout
+    assert "-3.7 to +3.7" in table
+    assert "not known" in table
+
+
+def test_what_one_query_cannot_tell_is_not_known(fire: Fire) -> None:
+    a_benchmark(1, n_labels=1)
+    asked = ("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP", "-m", "MedR")
+    hits, *others = rows(fire(*asked, "--format", "csv"))
+    assert float(hits["low"]) == pytest.approx(0.025)  # Clopper and Pearson, 1 of 1
+    for row in others:
+        assert [row[name] for name in ("low", "high", "delta_low", "delta_high")] == ["nan"] * 4
+    shown = fire(*asked)
+    assert shown.stdout.count("not known") == 4
+    assert "1 query: coverage was checked from 20 on" in shown.stderr
+    both = ("difference", "one.run", "two.run", "--qrels", "qrels.txt", "-m", "AP")
+    assert "not known" in fire(*both).stdout
+
+
+@pytest.mark.parametrize(("n_queries", "t"), [(30, 2.0452296), (12, 2.2009852)])
+def test_few_queries_have_students_t_and_a_mark_below_twenty(fire: Fire, n_queries: int, t: float) -> None:
+    """One run has the positive first, the other at places 1 to 6 and back: t(.975, n − 1) of any table.
+
+    Of twelve differences ten are not the most common one: they have the score interval, which is wider.
+    """
+    a_benchmark(n_queries, n_labels=1)
+    places = [q % 6 + 1 for q in range(n_queries)]
+    lists = ["bcdefg"[: place - 1] + "a" + "bcdefg"[place - 1 :] for place in places]
+    lines = (f"q{q:03} Q0 {doc} {rank} {-rank} two\n"
+             for q, docs in enumerate(lists) for rank, doc in enumerate(docs, 1))  # fmt: skip
+    Path("two.run").write_text("".join(lines))
+    result = fire("difference", "one.run", "two.run", "--qrels", "qrels.txt", "-m", "RR", "--format", "csv")
+    (row,) = rows(result)
+    changed = [1 - 1 / place for place in places]
+    centre = math.fsum(changed) / n_queries
+    error = math.sqrt(math.fsum((each - centre) ** 2 for each in changed) / (n_queries - 1) / n_queries)
+    low, high = float(row["low"]), float(row["high"])
+    assert float(row["difference"]) == pytest.approx(centre)
+    assert row["test"] == ("t" if n_queries == 30 else "score")
+    if row["test"] == "t":
+        assert (low, high) == pytest.approx((centre - t * error, centre + t * error), rel=1e-6)
+    assert high - low > 2 * 0.97 * t * error
+    assert (float(row["p"]) < 0.05) == (low > 0)
+    marked = f"{n_queries} queries: coverage was checked from 20 on" in result.stderr
+    assert marked == (n_queries < 20)

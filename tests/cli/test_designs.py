@@ -169,7 +169,7 @@ def test_settled_qrels_are_for_their_runs(fire: Fire, folder: Path) -> None:
         told = fire(command, "late.run", *given, "--accept-unpooled")
         assert "note: late: the augmented qrels are settled for C@2 of clip, ssb" in told.stderr
     several = ("--qrels", "qrels.txt", "--qrels", "new=out/qrels.txt", "-m", "C@2", "--resamples", 20)
-    for command in (("difference", "clip.run", "late.run", *given, "-m", "C@2", "--resamples", 20),
+    for command in (("difference", "clip.run", "late.run", *given, "-m", "C@2"),
                     ("orders", "clip.run", "late.run", *several)):  # fmt: skip
         told = fire(*command, code=1).stderr
         assert "error: late: the augmented qrels are settled for C@2 of clip, ssb" in told
@@ -183,7 +183,7 @@ def test_settled_labels_are_not_corrected_for_errors(fire: Fire, folder: Path) -
     (folder / "labels.csv").write_text(LABELS + "1,b,yes,1,2\n")
     plain = ("score", "--honest", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--labels", "labels.csv")
     fire(*POOL, *SETTLE, "--judged", "labels.csv", "--labels", "labels.csv")
-    told = fire(*plain, "--pool-sources", "pool", "-m", "C@2", "--resamples", 20).stderr
+    told = fire(*plain, "--pool-sources", "pool", "-m", "C@2").stderr
     assert "C@2: not corrected for errors of votes: the labels are settled for these runs" in told
     votes = "query_id,doc_id,label,relevance,n_agree,design_class,design_votes\n"
     votes += "1,b,yes,1,2,doubled,11\n1,c,yes,1,1,single,1\n2,b,no,0,1,single,0\n2,NA,no,0,2,doubled,00\n"

@@ -53,14 +53,15 @@ def test_difference(sample: Fire) -> None:
         (r["qrels"], r["measure"], r["run_id"]): float(r["value"])
         for r in rows(sample("score", *RUNS, *both, *MEASURES, "--format", "csv"))
     }
-    found = rows(sample("difference", *RUNS, *both, *MEASURES, "--resamples", 50, "--format", "csv"))
+    found = rows(sample("difference", *RUNS, *both, *MEASURES, "--format", "csv"))
     assert {row["measure"] for row in found} == set(EXAMPLES)
     for row in found:
         for side in "ab":
             if (row["qrels"], row["measure"]) != ("delta", "MedR"):  # the median of gains
                 expected = scored[row["qrels"], row["measure"], row[f"run_{side}"]]
                 assert abs(float(row[f"value_{side}"]) - expected) < 1e-9 + 1e-12 * abs(expected), row
-        assert float(row["low"]) <= float(row["high"])
+        if row["measure"] != "MedR" and row["low"] != "nan":
+            assert float(row["low"]) < float(row["high"])
 
 
 def test_orders_and_reusability(sample: Fire) -> None:

@@ -113,7 +113,7 @@ REPORTS = (
     ("reusability", "--format", "csv"),
     ("reusability", "--show", "all", "--format", "csv"),
     ("coverage", "--format", "csv"),
-    ("difference", "-m", "C@1", "--resamples", 50, "--format", "csv"),
+    ("difference", "-m", "C@1", "--format", "csv"),
     ("report", "table1", "--format", "csv"),
     ("report", "table2", "--format", "csv"),
     ("report", "table3", "--format", "csv"),

@@ -87,8 +87,8 @@ def test_what_changed_since_a_workspace_or_a_release(new: Path, form: str) -> No
     assert counts == dict.fromkeys(CHANGED, "1") | {"as before": "4"}
     # C@1 of clip: (1, a) stands first and (2, b), so 1 of 2 before and after; of ssb (1, c) and (2, b).
     assert [row for row in tables["Scores"] if row[1] == "C@1"] == [
-        ["clip", "C@1", "50.0", "50.0", "0.0", "0.0 to 0.0"],  # no query's value changes
-        ["ssb", "C@1", "0.0", "50.0", "+50.0", "0.0 to +100.0"],  # one of two does: drawn 0, 1 or 2 times
+        ["clip", "C@1", "50.0", "50.0", "0.0", "-65.8 to +65.8"],  # no query's value changes: z²/(2 + z²)
+        ["ssb", "C@1", "0.0", "50.0", "+50.0", "-48.6 to +90.5"],  # Tango's interval of 1 : 0 of 2
     ]
     assert tables["Agreement"][0][0] == "alpha"
     of_ids = "release 1.0: no texts of queries; those of one id are taken to be the same."

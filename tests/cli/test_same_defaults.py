@@ -86,15 +86,15 @@ PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
         ).scores,
     ),
     "honest": (
-        ("score", *RUNS, "--honest", "--qrels", "qrels.txt", "--labels", "labels", "--resamples", "200"),
+        ("score", *RUNS, "--honest", "--qrels", "qrels.txt", "--labels", "labels"),
         lambda: fire.scores_with_uncertainty(
-            tables()["runs"], tables()["original"], tables()["labels"], MEASURES, **DRAWS
+            tables()["runs"], tables()["original"], tables()["labels"], MEASURES
         ).scores,
     ),
     "difference": (
-        ("difference", *RUNS, *BOTH, "--resamples", "200"),
+        ("difference", *RUNS, *BOTH),
         lambda: fire.score_differences(
-            tables()["runs"], tables()["original"], MEASURES, augmented=tables()["augmented"], **DRAWS
+            tables()["runs"], tables()["original"], MEASURES, augmented=tables()["augmented"]
         ).table,
     ),
     "orders": (

@@ -94,6 +94,6 @@ def test_a_printed_table_of_differences_says_what_the_estimate_is_of(fire: Fire,
     lines = [f"{q} Q0 {'ba'[d == 'b']} {rank} {score} n\n" for q, _, d, rank, score, _ in swapped]
     (deep / "n.run").write_text("".join(lines))
     both = ("difference", "m.run", "n.run", *ORIGINAL, "--augmented", "deep/qrels.txt", "-m", "R@1")
-    shown = fire(*both, "--resamples", 20, "--format", "latex").stdout
+    shown = fire(*both, "--format", "latex").stdout
     assert "est. a - b" in shown.splitlines()[2]
     assert "% note: est. a - b: from the queries judged deep" in shown

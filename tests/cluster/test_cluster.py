@@ -33,7 +33,7 @@ SMALL = {
     "pool": "pool a.parquet b.parquet --depth 5 --qrels qrels.txt --out {}",
     "score": "score a.parquet b.parquet --qrels qrels.txt -m AP --per-query --out {}/s.csv",
     "compare": "compare a.parquet b.parquet --out {}/s.csv",
-    "difference": "difference a.parquet b.parquet --qrels qrels.txt -m AP --resamples 50 --out {}/s.csv",
+    "difference": "difference a.parquet b.parquet --qrels qrels.txt -m AP --out {}/s.csv",
 }
 
 

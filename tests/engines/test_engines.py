@@ -23,7 +23,7 @@ COMMANDS = {
     "pool": "pool {runs} --qrels qrels.txt --depth 5 --strategy rrf --budget 60 --out pool",
     "score": SCORE,
     "compare": "compare {runs} --depth 5 --per-query --out compared.csv",
-    "difference": "difference {runs} --qrels qrels.txt -m AP --resamples 50 --out tested.csv",
+    "difference": "difference {runs} --qrels qrels.txt -m AP --out tested.csv",
 }
 MADE = {"add-run": "made", "pool": "pool", "score": "scores.csv*", "compare": "compared.csv*",
         "difference": "tested.csv*"}  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import clopper_pearson, mcnemar, wilson
+from fire_toolkit.inference import clopper_pearson, wilson
 from fire_toolkit.inference.binomial import upper_tail
 
 
@@ -38,13 +38,6 @@ def test_limits_of_wilson_solve_the_score_equation() -> None:
     for limit in (low, high):
         z = (0.674 - limit) / math.sqrt(limit * (1 - limit) / 1000)
         assert pytest.approx(1.959963985, abs=1e-6) == abs(z)
-
-
-def test_mcnemar_is_the_two_sided_binomial_test() -> None:
-    assert mcnemar(9, 1) == pytest.approx(2 * (1 + 10) / 2**10)
-    assert mcnemar(5, 5) == 1.0
-    assert mcnemar(0, 0) == 1.0
-    assert mcnemar(3, 11) == mcnemar(11, 3)
 
 
 @pytest.mark.slow

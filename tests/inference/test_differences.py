@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import holm, score_differences, sign_flip_p
+from fire_toolkit.inference import holm, score_differences
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
@@ -19,7 +19,7 @@ MEASURES = ["C@1", "AP@3", "MedR"]
 
 def differences(world: Any, measures: list[str] = MEASURES, **options: Any) -> pd.DataFrame:
     augmented, _ = augment_qrels(world.original, world.labels)
-    options = {"augmented": augmented, "n_resamples": 300} | options
+    options = {"augmented": augmented} | options
     return score_differences(world.runs, world.original, measures, **options).table
 
 
@@ -48,37 +48,6 @@ def test_rows_stand_by_qrels_measure_and_pair(make_world: MakeWorld) -> None:
     ]
 
 
-def test_sign_flip_p_is_the_share_of_all_flips() -> None:
-    """Ten differences: all 1,024 flips, to the accuracy of 40,000 draws."""
-    d = np.array([0.5, 0.2, -0.1, 0.3, 0.7, -0.2, 0.1, 0.4, 0.25, 0.05])
-    flips = np.array(list(product([-1, 1], repeat=10))) @ d
-    exact = (np.abs(flips) >= abs(d.sum()) - 1e-12).mean()
-    assert exact == pytest.approx(sign_flip_p(d[:, None], n_resamples=40_000)[0], abs=0.002)
-
-
-def test_p_is_never_zero_and_one_without_a_difference() -> None:
-    assert sign_flip_p(np.ones((50, 1)), n_resamples=99)[0] == pytest.approx(1 / 100)
-    assert sign_flip_p(np.zeros((50, 1)), n_resamples=99)[0] == 1.0
-
-
-def test_clusters_are_flipped_together() -> None:
-    """Four clusters of 25 equal differences: 2 of the 16 flips are as far from 0."""
-    d = np.ones((100, 1))
-    clusters = np.repeat(np.arange(4), 25)
-    assert sign_flip_p(d, clusters=clusters, n_resamples=20_000)[0] == pytest.approx(2 / 16, abs=0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["continuous", "discrete"])
-def test_a_true_null_is_rejected_in_4_to_6_percent(kind: str) -> None:
-    rng = np.random.default_rng(5)
-    n_rejected = 0
-    for sample in range(2000):
-        a, b = rng.random((2, 100, 1)) if kind == "continuous" else rng.integers(0, 6, (2, 100, 1)) / 5
-        n_rejected += int(sign_flip_p(a - b, n_resamples=499, seed=sample)[0] <= 0.05)
-    assert 80 <= n_rejected <= 120
-
-
 def test_holm_multiplies_by_what_is_left_and_never_falls() -> None:
     # Holm 1979: sorted .01 .02 .03 .04 times 4 3 2 1 gives .04 .06 .06 .06.
     assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
@@ -92,21 +61,14 @@ def test_families_are_corrected_together(make_world: MakeWorld) -> None:
     world = make_world(2)
     small, whole = differences(world, ["C@1", "C@3"]), differences(world, ["C@1", "C@3"], family="all")
     part = small[(small["qrels"] == "original") & (small["measure"] == "C@1")]
-    assert holm(part["p_mcnemar"].to_numpy()).tolist() == part["p_holm"].tolist()
-    p = whole["p_mcnemar"].fillna(whole["p_randomisation"])
-    assert holm(p.to_numpy()).tolist() == whole["p_holm"].tolist()
-
-
-def test_the_seed_decides_the_numbers(make_world: MakeWorld) -> None:
-    world = make_world(3)
-    pd.testing.assert_frame_equal(differences(world, seed=1), differences(world, seed=1))
-    assert (differences(world, seed=1)["low"] != differences(world, seed=2)["low"]).any()
+    assert holm(part["p"].to_numpy()).tolist() == part["p_holm"].tolist()
+    assert holm(whole["p"].to_numpy()).tolist() == whole["p_holm"].tolist()
 
 
 def test_a_median_has_an_interval_but_no_test(make_world: MakeWorld) -> None:
-    table = differences(make_world(4))
+    table = differences(make_world(4, n_queries=30))
     median = table[table["measure"] == "MedR"]
-    assert median[["p_randomisation", "p_holm", "effect"]].isna().all(axis=None)
+    assert median[["p", "p_holm", "effect"]].isna().all(axis=None)
     assert (median["low"] <= median["difference"]).all()
     assert (median["difference"] <= median["high"]).all()
     assert (median["low"] < median["high"]).any()
@@ -124,21 +86,21 @@ def test_runs_of_different_depths_are_said(make_world: MakeWorld) -> None:
     shallow = top(check_run(world.runs[world.runs["run_id"] == "r1"]), 2)
     runs = [shallow, check_run(world.runs[world.runs["run_id"] != "r1"])]
     for measure, read in (("AP", r"r1 2, r2 8, r3 8"), ("C@3", r"r1 2, r2 8, r3 8")):
-        (note,) = score_differences(runs, world.original, [measure], n_resamples=10).notes
+        note, *_ = score_differences(runs, world.original, [measure]).notes
         assert note == f"{measure} reads the runs to different depths ({read}); compare at one depth"
-    assert score_differences(runs, world.original, ["C@2"], n_resamples=10).notes == ()
+    assert not any("depths" in note for note in score_differences(runs, world.original, ["C@2"]).notes)
 
 
 def test_pooled_and_fresh_runs_are_marked(make_world: MakeWorld) -> None:
     world = make_world(6)
     sources = world.sources[world.sources["run_id"] != "r3"]
-    found = score_differences(world.runs, world.original, ["C@1"], sources=sources, n_resamples=10)
+    found = score_differences(world.runs, world.original, ["C@1"], sources=sources)
     assert found.table[["pooled_a", "pooled_b"]].to_numpy().tolist() == [
         ["yes", "yes"],
         ["yes", "no"],
         ["yes", "no"],
     ]
-    assert len(found.notes) == 2
+    assert sum("fed the pool" in note for note in found.notes) == 2
     assert found.notes[0].startswith("r1 fed the pool and r3 did not")
 
 

@@ -207,7 +207,7 @@ def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken
     augmented = augment_qrels(original, labels).qrels
     runs = [rank_run(table.assign(run_id=name)) for name, table in (("m", ranked), ("n", other))]
     found = score_differences(runs, original, ["AP", "C@2"], augmented=augmented,
-                              design=design(), n_resamples=20)  # fmt: skip
+                              design=design())  # fmt: skip
     a, b = A_IS_POSITIVE.astype(float), B_IS_POSITIVE.astype(float)
     x = np.column_stack([a / (1 + a), a / 2 / (1 + a)])  # by the labels of a alone, m and n
     both = 1 + a + b
@@ -254,7 +254,7 @@ def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> Non
     original = check_qrels(pairs_of("c", range(N), relevance=1))
     augmented = augment_qrels(original, labels).qrels
     found = score_differences(runs, original, ["P@5", "AP", "C@2", "P@6"], augmented=augmented,
-                              design=Design(drawn, None), n_resamples=20)  # fmt: skip
+                              design=Design(drawn, None))  # fmt: skip
     rows = found.table[found.table["qrels"] == "augmented"].set_index("measure")
     a, b = 4 * A_IS_POSITIVE[a_drawn].sum() / 0.5, 4 * B_IS_POSITIVE[b_drawn].sum() / 0.25
     # limits of each total: (total − θ)² = z² w θ, w the pairs that one drawn stands for beside itself

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.intervals import bootstrap_means, bootstrap_means_of_each, percentiles
+from fire_toolkit.inference.intervals import bootstrap_means, percentiles
 from fire_toolkit.inference.resampling import (
     Resampled,
     _Packed,
-    _random_words,
     bootstrap,
-    flipped_sums,
     summable,
 )
 
@@ -34,49 +32,6 @@ def test_bootstrap_sums_have_the_moments_of_the_bootstrap(n_levels: int | None) 
     sums = bootstrap_sums(rows, n_resamples=20_000, seed=2)
     assert 200 * rows.mean(axis=0) == pytest.approx(sums.mean(axis=0), rel=3e-3)
     assert 200 * np.cov(rows.T, bias=True) == pytest.approx(np.cov(sums.T), abs=0.04 * 200 * rows.var())
-
-
-@pytest.mark.parametrize("n_levels", [None, 2, 3])
-def test_flipped_sums_have_the_moments_of_random_signs(n_levels: int | None) -> None:
-    rows = summable(values(300, n_levels=n_levels) - values(300, n_levels=n_levels, seed=5))
-    sums = flipped_sums(rows, n_resamples=20_000, seed=3)
-    spread = rows.T @ rows
-    assert np.abs(sums.mean(axis=0)) == pytest.approx(0, abs=4 * np.sqrt(spread[0, 0] / 20_000))
-    assert spread == pytest.approx(np.cov(sums.T), abs=0.04 * spread[0, 0])
-
-
-def test_flipped_sums_of_few_rows_are_all_sums_of_signs() -> None:
-    """Three rows alike up to their sign and one of its own: the 8 possible sums with their shares."""
-    rows = np.array([[1.0], [1.0], [-1.0], [0.5]])
-    sums = flipped_sums(rows, n_resamples=40_000, seed=0)[:, 0]
-    found, count = np.unique(sums, return_counts=True)
-    assert list(found) == [-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]
-    assert count / 40_000 == pytest.approx(np.array([1, 1, 3, 3, 3, 3, 1, 1]) / 16, abs=0.01)
-
-
-def test_shared_rows_take_words_and_give_the_binomial() -> None:
-    """100 equal rows go through words of random bits: kept ~ Binomial(100, 1/2)."""
-    sums = flipped_sums(np.ones((100, 1)), n_resamples=50_000, seed=1)[:, 0]
-    assert set(sums) <= set(range(-100, 101, 2))
-    assert pytest.approx(100, rel=0.03) == sums.var()
-
-
-def test_random_words_are_those_of_splitmix64() -> None:
-    """The first three outputs for seed 0, as Vigna's splitmix64.c prints them."""
-    words = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
-    assert words == _random_words(0, 1, 3).view(np.uint64).tolist()
-    assert words[1:] == _random_words(0, 2, 2).view(np.uint64).tolist()
-
-
-def test_rows_of_their_own_have_independent_fair_signs() -> None:
-    """40 rows of different powers of two: every sign, and the product of any two, is fair."""
-    rows = (2.0 ** -np.arange(40))[:, None]
-    sums = flipped_sums(rows, n_resamples=20_000, seed=9)[:, 0]
-    kept = (np.rint((sums + rows.sum()) / 2 / rows[-1]).astype(np.int64)[:, None] >> np.arange(40)) & 1
-    signs = 2.0 * kept - 1
-    products = signs.T @ signs / len(signs)
-    assert np.abs(signs.mean(axis=0)).max() < 5 / np.sqrt(20_000)
-    assert np.abs(products - np.eye(40)).max() < 5 / np.sqrt(20_000)
 
 
 def test_sums_are_exact_in_any_order() -> None:
@@ -111,8 +66,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
     code = (
         "import numpy as np; from fire_toolkit.inference.resampling import *;"
         "v = summable(np.random.default_rng(0).random((3000, 8)));"
-        "print(hash(bootstrap([Resampled(v)], n_resamples=400, seed=1)[0][0].tobytes()),"
-        "hash(flipped_sums(summable(v - .5), n_resamples=400, seed=1).tobytes()))"
+        "print(hash(bootstrap([Resampled(v)], n_resamples=400, seed=1)[0][0].tobytes()))"
     )
     found = set()
     for threads in ("1", "2"):
@@ -120,14 +74,6 @@ def test_the_number_of_threads_changes_nothing() -> None:
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
         found.add(done.stdout)
     assert len(found) == 1
-
-
-def test_tables_have_the_numbers_that_each_has_alone() -> None:
-    """Tables of many values, of few and of another length, with medians and without."""
-    tables = [values(200, n_levels=levels) for levels in (None, None, 2)] + [values(90, n_levels=None)]
-    options = {"is_median": np.array([False, True]), "n_resamples": 300, "seed": 3}
-    for table, means in zip(tables, bootstrap_means_of_each(tables, **options), strict=True):
-        np.testing.assert_array_equal(bootstrap_means(table, **options), means)
 
 
 def test_clusters_are_drawn_whole() -> None:
@@ -177,40 +123,8 @@ def test_bootstrap_intervals_of_a_median_cover_95_percent() -> None:
     assert 0.93 <= n_covered / 600 <= 0.97
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["discrete", "skewed"])
-def test_bootstrap_intervals_cover_95_percent(kind: str) -> None:
-    """1,000 samples of 200 queries from a known distribution."""
-    rng = np.random.default_rng(7)
-    n_covered = 0
-    for sample in range(1000):
-        if kind == "discrete":
-            drawn, truth = rng.choice([0.0, 0.2, 0.5, 1.0], p=[0.4, 0.2, 0.2, 0.2], size=(200, 1)), 0.34
-        else:
-            drawn, truth = rng.random((200, 1)) ** 3, 0.25
-        low, high = percentiles(bootstrap_means(drawn, n_resamples=1000, seed=sample), confidence=0.95)
-        n_covered += int(low[0] <= truth <= high[0])
-    assert 930 <= n_covered <= 970
-
-
-@pytest.mark.slow
-def test_cluster_intervals_cover_95_percent_where_query_intervals_do_not() -> None:
-    """100 clusters of 5 queries that share half of their variance."""
-    rng = np.random.default_rng(11)
-    clusters = np.repeat(np.arange(100), 5)
-    covered = {"clusters": 0, "queries": 0}
-    for sample in range(600):
-        drawn = (rng.standard_normal(100)[clusters] + rng.standard_normal(500))[:, None]
-        for name, codes in (("clusters", clusters), ("queries", None)):
-            means = bootstrap_means(drawn, clusters=codes, n_resamples=600, seed=sample)
-            low, high = percentiles(means, confidence=0.95)
-            covered[name] += int(low[0] <= 0 <= high[0])
-    assert 0.93 <= covered["clusters"] / 600 <= 0.97
-    assert covered["queries"] / 600 < 0.85
-
-
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(UsageError, match="0 resamples; expected 1 or more"):
         bootstrap_sums(np.ones((2, 1)), n_resamples=0, seed=0)
     with pytest.raises(UsageError, match="seed -1; expected 0 or more"):
-        flipped_sums(np.ones((2, 1)), n_resamples=1, seed=-1)
+        bootstrap_sums(np.ones((2, 1)), n_resamples=1, seed=-1)

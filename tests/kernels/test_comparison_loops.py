@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from fire_toolkit import kernels
-from fire_toolkit.draws import draw_orders, draw_sums, draw_units
+from fire_toolkit.draws import draw_units
 from fire_toolkit.inference.compare import compare_runs
-from fire_toolkit.inference.resampling import flipped_sums, summable
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run
 
@@ -53,14 +52,6 @@ def test_lists_are_compared_alike(both_ways: Both, depth: list[int]) -> None:
     pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
-@pytest.mark.parametrize("n_rows", [1, 59, 60, 61, 300])
-@pytest.mark.parametrize("n_resamples", [1, 37, 5000])
-def test_signs_are_drawn_alike(both_ways: Both, n_rows: int, n_resamples: int) -> None:
-    rows = summable(np.random.default_rng(n_rows).random((n_rows, 3)) - 0.3)
-    expected, found = both_ways(lambda: flipped_sums(rows, n_resamples=n_resamples, seed=7))
-    np.testing.assert_array_equal(expected, found)
-
-
 @pytest.mark.parametrize("n_units", [1, 2, 3000, 3_000_017])
 def test_units_are_drawn_alike(both_ways: Both, n_units: int) -> None:
     """Of 3,000,017 units one random number in 2,210 is passed over."""
@@ -70,20 +61,3 @@ def test_units_are_drawn_alike(both_ways: Both, n_units: int) -> None:
     )
     np.testing.assert_array_equal(expected, found)
     assert (found.sum(axis=1) == n_units).all()
-
-
-def test_sums_of_columns_are_drawn_alike(both_ways: Both) -> None:
-    rng = np.random.default_rng(1)
-    columns = [summable(rng.random((n, 1)))[:, 0] for n in (7, 3_000_017, 9000, 1)]
-    expected, found = both_ways(lambda: draw_sums(columns, n_resamples=3, seed=4))
-    for one, other in zip(expected, found, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("least", [1, 700])
-def test_orders_are_drawn_alike(both_ways: Both, least: int) -> None:
-    values = np.arange(1500.0)
-    expected, found = both_ways(
-        lambda: np.array([v[least:] for v in draw_orders(values, least=least, n_resamples=80, seed=2)])
-    )
-    np.testing.assert_array_equal(expected, found)

@@ -100,8 +100,8 @@ def test_runs_with_positives_below_different_ranks_are_compared_without_a_word(
 ) -> None:
     whole, _, kept, qrels = world
     other = check_run(whole.assign(run_id=pd.Categorical(["o"] * len(whole))))
-    found = score_differences([kept, other], qrels, ["AP", "MnR"], n_resamples=10)
-    assert found.notes == ()
+    found = score_differences([kept, other], qrels, ["AP", "MnR"])
+    assert not any("depths" in note for note in found.notes)
     assert (found.table["difference"] == 0).all()
 
 

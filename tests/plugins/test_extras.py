@@ -102,7 +102,7 @@ WITH_MEASURES = {
         *("--queries", "queries.tsv", "--cluster", "text"),
     ),
     "score, drawn": ("score", *RUNS, *AUGMENTED, "--format", "latex"),
-    "difference": ("difference", *RUNS, *AUGMENTED, "--resamples", "50", *CSV),
+    "difference": ("difference", *RUNS, *AUGMENTED, *CSV),
     "orders": (
         *("orders", *RUNS, "--qrels", "original=qrels.txt", "--qrels", "augmented=augmented.txt"),
         *("--resamples", "50", *CSV),

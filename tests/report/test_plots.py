@@ -37,8 +37,8 @@ SCORES = pd.DataFrame(
 DIFFERENCES = pd.DataFrame(
     [
         {"run_a": "clip", "run_b": "ssb", "qrels": "original", "measure": "C@1", "difference": 0.1,
-         "low": 0.02, "high": 0.2, "p_holm": p}
-        for p in (0.01, float("nan"))
+         "low": low, "high": 0.2, "p_holm": p}
+        for low, p in ((0.02, 0.01), (0.01, 0.07), (-0.01, 0.4), (float("nan"), float("nan")))
     ]
 )  # fmt: skip
 LENGTHS = pd.DataFrame(
@@ -120,9 +120,9 @@ def test_a_run_beside_itself_is_left_out_where_equal_lists_have_less_than_1() ->
     }
 
 
-def test_a_difference_whose_p_is_unknown_is_not_told_apart() -> None:
+def test_the_mark_of_a_difference_never_contradicts_its_interval() -> None:
     verdicts = [row["verdict"] for row in PLOTS["differences"]["data"]["values"]]
-    assert verdicts == ["p < .05", "not told apart"]
+    assert verdicts == ["p < .05 after Holm", "p < .05 alone", "not told apart", "not told apart"]
 
 
 def test_one_measure_needs_no_menu_and_several_have_one() -> None:
