@@ -19,7 +19,7 @@ SMALL = {
     "scale.py": ["--runs", "10"],
     "vectors.py": ["--docs", "50000", "--queries", "300"],
 }
-FULL = {"measures.py": ["--full"]}
+FULL = {"intervals.py": ["--full"], "measures.py": ["--full"]}
 NEEDS_MORE = {"gallery.py", "labelstudio.py", "page.py"}  # a server, a browser, a workspace
 
 
