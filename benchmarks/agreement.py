@@ -79,7 +79,6 @@ gold = gold[gold.index.isin(share[share != 0.5].index)].astype(int)
 for module, name, options in (
     ("majority_vote", "MajorityVote", {}),
     ("dawid_skene", "DawidSkene", {"n_iter": 200, "tol": 1e-9}),
-    ("dawid_skene", "OneCoinDawidSkene", {"n_iter": 100, "tol": 1e-5}),
     ("mace", "MACE", {"random_state": 0}),
     ("mace", "MACE", {"random_state": 0, "method": "em"}),
     ("glad", "GLAD", {"silent": True}),

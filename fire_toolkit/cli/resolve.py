@@ -48,14 +48,14 @@ from fire_toolkit.workspace.manifests import writer_of
 @reads(
     "guideline",
     controls="Qrels or labels of known pairs: how often the rule is right on them beside a majority; rules "
-    "weighted, dawid-skene and one-coin learn from them.",
+    "weighted and dawid-skene learn from them.",
     qrels="The original qrels: original positives that the labels reject become a pool of their own.",
     queries="The queries, for --share-judgments.",
 )
 @click.option(
     "--rule",
     help="How several judgments become one label: fire, majority, unanimous, adjudicator, weighted, "
-    "dawid-skene, one-coin. [default: fire]",
+    "dawid-skene. [default: fire]",
 )
 @click.option(
     "--adjudicator",

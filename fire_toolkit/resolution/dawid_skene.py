@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +14,6 @@ from fire_toolkit.tables.columns import distinct_codes
 
 SMOOTHING = 0.01
 TIE = 1e-6
-
-Shape = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -44,17 +41,6 @@ def dawid_skene(votes: VoteTable) -> Verdicts:
     A pair whose votes are tied is in dispute whatever the model thinks of it, unless it is a control: of two
     opposite votes the model's choice is right far less often than a third annotator.
     """
-    return decide_by_model(votes, full_confusions)
-
-
-def full_confusions(votes: Floats) -> Floats:
-    """Return confusion matrices (annotators × true × given label) from expected votes of that shape."""
-    total = votes.sum(axis=2, keepdims=True)
-    return np.asarray(votes / np.where(total > 0, total, 1))
-
-
-def decide_by_model(votes: VoteTable, shape: Shape) -> Verdicts:
-    """Return the most probable label of each pair; `shape` makes confusion matrices of expected votes."""
     rows = votes.voting
     choice = np.cumsum(votes.is_vote) - 1
     truth = np.where(votes.truth >= 0, choice[votes.truth], -1)
@@ -66,7 +52,6 @@ def decide_by_model(votes: VoteTable, shape: Shape) -> Verdicts:
         choice[votes.label[rows]],
         truth=truth,
         n_labels=int(votes.is_vote.sum()),
-        shape=shape,
     )
     ordered = np.sort(model.posterior, axis=1)
     runner_up = ordered[:, -2] if ordered.shape[1] > 1 else np.zeros(len(ordered))
@@ -87,7 +72,6 @@ def fit(
     *,
     truth: Ints,
     n_labels: int,
-    shape: Shape = full_confusions,
     smoothing: float = SMOOTHING,
     tolerance: float = 1e-7,
     max_iterations: int = 500,
@@ -98,7 +82,6 @@ def fit(
         unit, annotator, label: codes of each vote; an annotator may vote on a unit more than once.
         truth: for each unit the code of its known label, −1 where none is known.
         n_labels: how many labels there are.
-        shape: expected votes (annotators × true × given label) to confusion matrices.
         smoothing: votes added to each cell of a confusion matrix.
         tolerance: EM stops when the log-likelihood rises by less than this share of it.
         max_iterations: at most so many.
@@ -116,7 +99,9 @@ def fit(
     trace: list[float] = []
     while True:
         prior, votes = _maximise(patterns, posterior, n_annotators)
-        confusions = shape(votes + smoothing)
+        votes += smoothing
+        total = votes.sum(axis=2, keepdims=True)
+        confusions = votes / np.where(total > 0, total, 1)
         posterior, log_likelihood = _expect(patterns, prior, confusions)
         trace.append(log_likelihood)
         converged = len(trace) > 1 and abs(trace[-1] - trace[-2]) <= tolerance * abs(trace[-1])

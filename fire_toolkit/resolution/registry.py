@@ -9,7 +9,6 @@ from fire_toolkit.resolution.adjudicator import adjudicator
 from fire_toolkit.resolution.dawid_skene import dawid_skene
 from fire_toolkit.resolution.fire import fire
 from fire_toolkit.resolution.majority import majority
-from fire_toolkit.resolution.one_coin import one_coin
 from fire_toolkit.resolution.unanimous import unanimous
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 from fire_toolkit.resolution.weighted import weighted
@@ -24,6 +23,5 @@ for _name, _rule in {
     "adjudicator": adjudicator,
     "weighted": weighted,
     "dawid-skene": dawid_skene,
-    "one-coin": one_coin,
 }.items():
     RULES.add(_name, _rule)

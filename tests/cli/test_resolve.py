@@ -102,7 +102,7 @@ def test_a_model_says_how_many_votes_it_has_and_warns_where_most_pairs_have_one(
     assert "have one vote" not in told
     assert "warning: 1 of 3 labels are not a majority's" in told  # a model of 8 votes
     (judged / "single.csv").write_text(JUDGMENTS.replace("1,b,bob", "1,e,bob").replace("1,c,bob", "1,f,bob"))
-    told = fire("resolve", "single.csv", "--rule", "one-coin", "--out", "out").stderr
+    told = fire("resolve", "single.csv", "--rule", "dawid-skene", "--out", "out").stderr
     assert "warning: 5 of 6 pairs have one vote" in told
     assert list(rows(judged / "out/labels.csv")[0])[-2:] == ["posterior", "rounds"]
     told = fire("resolve", "single.csv", "--out", "out").stderr

@@ -136,7 +136,7 @@ def test_a_model_tells_its_posteriors_and_its_trace() -> None:
     assert (np.diff(full.trace) > -1e-9).all()
 
 
-@pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "one-coin", "weighted", "adjudicator"}))
+@pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "weighted", "adjudicator"}))
 def test_other_rules_have_none(rule: str) -> None:
     full = resolve_in_full(judged({"a": ["yes"]}), grades=GRADES, rule=rule)
     assert (full.posteriors, full.confusions, full.trace) == (None, None, ())

@@ -44,7 +44,7 @@ def test_a_rule_is_not_told_the_controls_it_is_measured_on() -> None:
     draw = np.random.default_rng(5)
     answers = {f"d{n:03d}": "".join(draw.choice(["n", "y"], 3)) for n in range(300)}
     controls = known(**{doc: str(draw.choice(["n", "y"])) for doc in list(answers)[:100]})
-    for rule in ("dawid-skene", "one-coin", "weighted"):
+    for rule in ("dawid-skene", "weighted"):
         full = resolve_in_full(judged(answers), grades=GRADES, rule=rule, controls=controls)
         assert full.on_controls is not None
         assert full.on_controls.n_controls == 100
