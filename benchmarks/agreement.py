@@ -2,24 +2,19 @@
 
 681,000 labels by 100 annotators on 579,000 pairs, 102,000 of them judged twice. Peers: index resampling
 with the package krippendorff, and crowd-kit, if a Python that has it is named (with pandas and
-scikit-learn; its text models are not needed). With --coverage, fire_toolkit/agreement/coverage.csv is written
-anew: how often a 95% interval of each statistic holds the truth, for even and uneven draws of second
-judgments, by pairs and by captions (half an hour). With --rules and the folder of TREC 2011's crowd labels,
-how often crowd-kit's models and ours are right where NIST judged.
+scikit-learn; its text models are not needed). With --rules and the folder of TREC 2011's crowd labels, how
+often crowd-kit's models and ours are right where NIST judged. agreement_coverage.py tells how often intervals
+hold.
 
-Usage: python benchmarks/agreement.py [--coverage] [--rules TREC2011_CROWD_FOLDER] [CROWDKIT_PYTHON]
+Usage: python benchmarks/agreement.py [--rules TREC2011_CROWD_FOLDER] [CROWDKIT_PYTHON]
 """
 
-import csv
 import subprocess
 import sys
 import tempfile
 import time
 import tracemalloc
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +22,9 @@ import krippendorff
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement import coverage, intervals
 from fire_toolkit.agreement.annotators import leave_one_out
-from fire_toolkit.agreement.coverage import PAIRS_OF_A_CAPTION, SIZES
-from fire_toolkit.agreement.intervals import METHODS, Resampling, alpha_interval, interval_of
+from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
 from fire_toolkit.agreement.profiles import annotator_profiles
-from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.sample import Sample, measure
 from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.resolution.dawid_skene import fit
@@ -147,11 +138,10 @@ def measure_agreement(judgments: Judgments, votes: Votes) -> None:
         "the same, 29,000 captions drawn whole, 1,000 resamples",
         lambda: alpha_interval(judgments, grades=GRADES, cluster="query_id", n_resamples=1000),
     )
-    sample = Sample.of(votes, "alpha", "nominal")
-    rng = np.random.default_rng(0)
+    interval_of(votes, "alpha", level="nominal", resampling=Resampling())
     _, counted = timed(
-        "  10,000 resamples alone, once pairs are counted",
-        lambda: intervals._bootstrap(sample, 0.0, 10_000, 0.95, rng),
+        "  the same, once pairs are counted",
+        lambda: interval_of(votes, "alpha", level="nominal", resampling=Resampling()),
     )
     once = index_resampling(votes.counts, 5)
     print(f"  alpha {interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]")
@@ -195,89 +185,6 @@ def measure_dawid_skene(judgments: Judgments, votes: Votes, python: str | None) 
     print(f"  crowd-kit: {1000 * peer:.1f} ms an iteration, {peer / own:.1f} times as long")
 
 
-@dataclass(frozen=True)
-class Design:
-    """Which pairs get a second judgment, and what an interval draws.
-
-    uneven: all pairs whose first vote is positive, and a tenth of the others, instead of 30% of all; spread:
-    captions differ in how many of their pairs are relevant and in how often annotators err on them;
-    by_caption: captions are drawn whole, not pairs.
-    """
-
-    uneven: bool = False
-    spread: bool = False
-    by_caption: bool = False
-
-
-DESIGNS = {
-    "pairs": Design(),
-    "pairs, uneven": Design(uneven=True),
-    "captions": Design(spread=True, by_caption=True),
-    "captions, uneven": Design(uneven=True, spread=True, by_caption=True),
-    "pairs of captions": Design(spread=True),
-    "pairs of captions, uneven": Design(uneven=True, spread=True),
-}
-N_JUDGES = 6
-
-
-def simulated_votes(rng: np.random.Generator, n_captions: int, design: Design, *, whole: bool) -> Votes:
-    """Two votes on each drawn pair (whole: on each pair) and one on the others; 12.8% are relevant."""
-    caption = np.repeat(np.arange(n_captions), PAIRS_OF_A_CAPTION)
-    n = len(caption)
-    rate, difficulty = np.full(n_captions, 0.128), np.ones(n_captions)
-    if design.spread:
-        rate, difficulty = rng.beta(0.64, 4.36, n_captions), rng.gamma(1.0, 1.0, n_captions)
-    relevant = rng.random(n) < rate[caption]
-    first = rng.integers(N_JUDGES, size=n)
-    judges = np.stack([first, (first + rng.integers(1, N_JUDGES, size=n)) % N_JUDGES])
-    error = np.minimum(np.linspace(0.02, 0.06, N_JUDGES)[judges] * difficulty[caption], 0.5)
-    value = relevant ^ (rng.random((2, n)) < error)
-    chance = np.where(value[0], 1.0, 0.1) if design.uneven else np.full(n, 0.3)
-    second = np.flatnonzero(whole | (rng.random(n) < chance))
-    pair = np.concatenate([np.arange(n), second])
-    return Votes(
-        pair,
-        np.concatenate([value[0], value[1, second]]).astype(np.int64),
-        np.concatenate([judges[0], judges[1, second]]),
-        ("irrelevant", "relevant"),
-        np.arange(2.0),
-        None if whole else chance[pair],
-        caption[pair] if design.by_caption else None,
-    )
-
-
-def measure_coverage(n_trials: int = 500) -> None:
-    """Write how often a 95% interval holds the value of endlessly many pairs, all judged twice."""
-    print(
-        f"{n_trials} trials each, captions of {PAIRS_OF_A_CAPTION} pairs, {N_JUDGES} annotators", flush=True
-    )
-    with Path(coverage.__file__).with_name(coverage.FILE).open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["design", "method", "statistic", *SIZES])
-        for title, design in DESIGNS.items():
-            writer.writerows([title, *row] for row in coverage_of(design, n_trials))
-            print(title, flush=True)
-
-
-def coverage_of(design: Design, n_trials: int) -> list[list[str]]:
-    """Return method, statistic and the share of intervals that hold the truth, by number of captions."""
-    whole = simulated_votes(np.random.default_rng(1), 300_000, design, whole=True)
-    drawn = simulated_votes(np.random.default_rng(1), 300_000, design, whole=False)
-    truth = {name: measure(whole, name, "nominal")[0] for name in STATISTICS}
-    truth["resolved"] = measure(drawn, "resolved", "nominal")[0]
-    held: Counter[tuple[str, str, int]] = Counter()
-    for n_captions, seed in product(SIZES, range(n_trials)):
-        votes = simulated_votes(np.random.default_rng(seed + 10), n_captions, design, whole=False)
-        for method, name in product(METHODS, STATISTICS):
-            resampling = Resampling(method, n_resamples=1000, seed=seed)
-            found = interval_of(votes, name, level="nominal", resampling=resampling)
-            held[method, name, n_captions] += found.low <= truth[name] <= found.high
-    return [
-        [method, name, *(f"{held[method, name, n] / n_trials:.3f}" for n in SIZES)]
-        for method, name in product(METHODS, STATISTICS)
-    ]
-
-
 def measure_rules(folder: Path, python: str | None) -> None:
     """Print how often each rule, and each of crowd-kit's models, is right where NIST judged."""
     print("Labels of crowd workers beside NIST's, pairs without tied votes", flush=True)
@@ -295,9 +202,6 @@ def main() -> None:
         folder = Path(words[place + 1])
         del words[place : place + 2]
         measure_rules(folder, words[-1] if words and not words[-1].startswith("--") else None)
-    if "--coverage" in words:
-        measure_coverage()
-        words.remove("--coverage")
     judgments = made_up_judgments()
     votes = code_votes(judgments, grades=GRADES)
     n_pairs = len(votes.units)

@@ -77,6 +77,19 @@ def draw_kinds(n_each: Ints, *, n_resamples: int, seed: int, n_alike: int) -> It
         yield part, np.add.reduceat(counts, first, axis=1)
 
 
+def draw_weights(n_each: Floats, *, n_resamples: int, seed: int) -> Iterator[Floats]:
+    """Yield stretches of resamples of the Bayesian bootstrap: random weights above 0, (resamples, kinds).
+
+    n_each: how many units of each kind there are, parts of one too. That is what the units of a kind weigh
+    on average; all together always weigh as many as they are (Dirichlet; Rubin 1981, Ann. Stat. 9).
+    """
+    check_draws(n_resamples, seed)
+    rng = np.random.default_rng(seed)
+    for part in _parts(n_resamples, len(n_each)):
+        gammas = rng.standard_gamma(n_each, size=(part.stop - part.start, len(n_each)))
+        yield gammas * (n_each.sum() / gammas.sum(axis=1, keepdims=True))
+
+
 def _parts(n_resamples: int, n_columns: int) -> Iterator[slice]:
     """Yield resamples in stretches, as many at a time as cells are held."""
     step = max(1, _CELLS // max(1, n_columns))

@@ -41,7 +41,7 @@ STAGES: dict[str, set[str]] = {
     "measures": {"matching"},
     "pooling": {"matching"},
     "judgments": set(),
-    "agreement": set(),
+    "agreement": {"inference"},
     "resolution": set(),
     "qrels": set(),
     "scoring": {"matching", "measures"},

@@ -60,7 +60,6 @@ ALPHA = Statistic(
     explain_undefined,
     sum_coincidences,
     has_levels=True,
-    is_coefficient=True,
     plain=compute_by_package,
     title="Krippendorff's alpha",
 )

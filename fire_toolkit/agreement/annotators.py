@@ -13,7 +13,7 @@ from fire_toolkit.agreement.confusions import annotator_confusions
 from fire_toolkit.agreement.marginals import holm, stuart_maxwell
 from fire_toolkit.agreement.statistic import NO_PAIR, grade_counts, grade_labels
 from fire_toolkit.agreement.table import INCLUSION, usable_inclusion
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, first_round
@@ -25,7 +25,7 @@ def leave_one_out(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
+    level: str | None = None,
     inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
 ) -> pd.DataFrame:
@@ -54,6 +54,7 @@ def leave_one_out(
         1            v  0.125  -0.264
         2            w  1.000   0.611
     """
+    level = level_for(grades, level)
     judgments = judgments if all_rounds else first_round(judgments)
     inclusion = usable_inclusion(judgments, inclusion)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion)

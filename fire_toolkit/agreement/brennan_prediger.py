@@ -21,6 +21,4 @@ def explain_undefined(votes: Votes, level: str) -> str:
     return no_pair(votes, level) or (ONE_LABEL if len(votes.labels) < 2 else "")
 
 
-BRENNAN_PREDIGER = Statistic(
-    explain_undefined, sum_for_brennan_prediger, is_coefficient=True, title="Brennan–Prediger"
-)
+BRENNAN_PREDIGER = Statistic(explain_undefined, sum_for_brennan_prediger, title="Brennan–Prediger")

@@ -27,4 +27,4 @@ def correct(tables: Floats, chance: Floats) -> Floats:
     return divide(observed - chance, 1 - chance)
 
 
-COHEN_KAPPA = Statistic(no_pair, of_two=cohen_kappas, is_coefficient=True, title="Cohen's kappa")
+COHEN_KAPPA = Statistic(no_pair, of_two=cohen_kappas, title="Cohen's kappa")

@@ -27,6 +27,4 @@ def explain_undefined(votes: Votes, level: str) -> str:
     return no_pair(votes, level) or one
 
 
-FLEISS_KAPPA = Statistic(
-    explain_undefined, sum_for_fleiss, of_all=True, is_coefficient=True, title="Fleiss' kappa"
-)
+FLEISS_KAPPA = Statistic(explain_undefined, sum_for_fleiss, of_all=True, title="Fleiss' kappa")

@@ -62,9 +62,6 @@ GWET_AC1 = Statistic(
     lambda votes, level: explain_undefined(votes, "nominal"),
     sum_for_ac1,
     of_all=True,
-    is_coefficient=True,
     title="Gwet's AC1",
 )
-GWET_AC2 = Statistic(
-    explain_undefined, sum_for_ac2, has_levels=True, of_all=True, is_coefficient=True, title="Gwet's AC2"
-)
+GWET_AC2 = Statistic(explain_undefined, sum_for_ac2, has_levels=True, of_all=True, title="Gwet's AC2")

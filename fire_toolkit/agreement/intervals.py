@@ -1,38 +1,39 @@
-"""How certain a statistic is: bootstrap over pairs or clusters of pairs, and jackknife."""
+"""How certain a statistic is: score intervals of shares, and a Bayesian bootstrap of the others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from fire_toolkit.agreement.bands import normal_at_least, reached_band
-from fire_toolkit.agreement.pairwise import leave_out
+from fire_toolkit.agreement.pairwise import influences
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.sample import Sample, measure
+from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure, weighed_sums
 from fire_toolkit.agreement.statistic import TablesValue, at_level
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes
-from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.draws import draw_kinds
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
+from fire_toolkit.arrays import Floats
+from fire_toolkit.draws import draw_weights
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.shares import critical_value, share_interval
 from fire_toolkit.tables import Judgments
 
-METHODS = ("bootstrap", "jackknife")
+LEAST_POSITIVES = 10
+PRIOR = 1.5  # imagined pairs: a half for each two labels where there are two, by Jeffreys
+ONE_CLUSTER = "only one cluster has pairs with two judgments"
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Interval:
     """A statistic with an interval.
 
-    value: weighted if pairs were; low, high: its interval; below_667, below_800: the probability that
-    alpha is below .667 and below .8, the customary bounds for tentative and for firm conclusions, nan
-    for other statistics; n_resampled: how many pairs (or clusters) were drawn from; n_undefined:
-    resamples without a value, left out; note: why a number is nan, or what to beware of;
-    standard_error: of the value, nan without an interval; band, band_probability: of a coefficient beyond
-    chance the highest of Landis and Koch's bands that it reaches with probability .95, see `bands`.
+    value: weighted if pairs were; low, high: its limits, nan where they are not known; below_667, below_800:
+    the probability that alpha is below .667 and below .8, the customary bounds for tentative and for firm
+    conclusions, nan for other statistics; n_resampled: how many pairs (or clusters) it is of; note: why a
+    number is nan, or what to beware of; standard_error: of the value, nan for shares and
+    without an interval.
     """
 
     value: float
@@ -41,37 +42,30 @@ class Interval:
     below_667: float
     below_800: float
     n_resampled: int
-    n_undefined: int
     note: str
     standard_error: float = math.nan
-    band: str = ""
-    band_probability: float = math.nan
 
 
 @dataclass(frozen=True)
 class Resampling:
     """How an interval is had; the arguments of `alpha_interval` of these names."""
 
-    method: str = "bootstrap"
     n_resamples: int = 10_000
     confidence: float = 0.95
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check_arguments(self.method, self.n_resamples, self.confidence)
-
-
-def _no_interval(value: float, n_resampled: int, note: str, n_undefined: int = 0) -> Interval:
-    nan = math.nan
-    return Interval(value, nan, nan, nan, nan, n_resampled, n_undefined, note)
+        if self.n_resamples < 1:
+            raise UsageError(f"n_resamples is {self.n_resamples}; expected 1 or more")
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"confidence is {self.confidence}; expected a number strictly between 0 and 1")
 
 
 def alpha_interval(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
-    method: str = "bootstrap",
+    level: str | None = None,
     cluster: str | None = None,
     inclusion: str | None = None,
     n_resamples: int = 10_000,
@@ -82,23 +76,27 @@ def alpha_interval(
 
     Args:
         judgments, grades, level: as in `krippendorff_alpha`.
-        method: `bootstrap`: pairable pairs are drawn with replacement, and the interval lies between
-            percentiles; `jackknife`: each is left out once, and the interval is a normal one.
         cluster: a column of `judgments`, constant within a pair (`query_id`, say): its values are drawn
             as wholes, for pairs that share the habits of one caption. None: pairs are.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
             judgment; pairs then weigh its inverse. None: all pairs weigh the same.
-        n_resamples: of the bootstrap, 1 or more.
+        n_resamples: how often weights are drawn, 1 or more.
         confidence: of the interval, strictly between 0 and 1.
-        seed: of the bootstrap; the same seed gives the same numbers.
+        seed: of the draws; the same seed gives the same numbers.
 
     Returns:
-        An `Interval`, all nan with a note when alpha is undefined.
+        An `Interval`, its limits nan with a note when alpha is undefined or rests on one pair or cluster.
+        The note also says where fewer than ten of the doubled pairs are positive.
 
     Raises:
         UsageError: an argument out of range, a column that is not there; as `krippendorff_alpha`.
         TableError: as `krippendorff_alpha`; an inclusion probability out of range, or one that, like a
             cluster, differs within a pair.
+
+    The method is the Bayesian bootstrap (Rubin 1981, Annals of Statistics 9): pairs or clusters get random
+    weights, and so do imagined pairs of every two labels, one and a half of them together (Jeffreys' prior
+    where there are two labels), without which few positives that happen to agree would look certain. The
+    limits are the percentiles that Student's t leaves outside (Hesterberg 2015, American Statistician 69).
 
     Examples:
         >>> import pandas as pd
@@ -108,21 +106,13 @@ def alpha_interval(
         ...     "annotator_id": ["u", "v"] * 40,
         ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
         >>> interval = alpha_interval(judgments)
-        >>> round(interval.value, 3), round(interval.low, 2) < 0.8 < round(interval.high, 2)
-        (0.801, True)
+        >>> round(interval.value, 3), round(interval.low, 1), round(interval.high, 1)
+        (0.801, 0.5, 0.9)
     """
-    resampling = Resampling(method, n_resamples, confidence, seed)
+    resampling = Resampling(n_resamples, confidence, seed)
+    level = level_for(grades, level)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
     return interval_of(votes, "alpha", level=level, resampling=resampling)
-
-
-def _check_arguments(method: str, n_resamples: int, confidence: float) -> None:
-    if method not in METHODS:
-        raise UsageError(f"method {method!r} is unknown; expected one of {', '.join(METHODS)}")
-    if n_resamples < 1:
-        raise UsageError(f"n_resamples is {n_resamples}; expected 1 or more")
-    if not 0 < confidence < 1:
-        raise UsageError(f"confidence is {confidence}; expected a number strictly between 0 and 1")
 
 
 def interval_of(
@@ -141,84 +131,92 @@ def interval_of(
     """
     value, note = measured or measure(votes, statistic, level)
     if math.isnan(value):
-        return _no_interval(value, 0, note)
+        return _unknown(value, 0, note)
     definition = STATISTICS[statistic]
     if definition.of_two is not None:
-        graded = at_level(votes, definition, level)
-        return _interval_of_two(graded, value, statistic, definition.of_two, resampling)
+        return _of_two(at_level(votes, definition, level), value, definition.of_two, resampling)
+    if definition.is_share and is_evenly_drawn(votes):
+        confidence = resampling.confidence
+        return _of_share(votes, value, statistic, level, confidence, by_cluster=by_cluster)
     sample = Sample.of(votes, statistic, level, by_cluster=by_cluster)
-    if sample.n_drawn.sum() < 2:
-        by_pair = votes.cluster is None or not by_cluster
-        what = "pair has two judgments" if by_pair else "cluster has pairs with two judgments"
-        return _no_interval(value, 1, f"only one {what}")
-    if resampling.method == "jackknife":
-        return _jackknife(sample, value, resampling.confidence)
-    return _bootstrap(sample, value, resampling.n_resamples, resampling.confidence, resampling.seed)
+    return _drawn(votes, sample, value, resampling)
 
 
-def _bootstrap(sample: Sample, value: float, n_resamples: int, confidence: float, seed: int) -> Interval:
-    n_units = int(sample.n_drawn.sum())
-    drawn = draw_kinds(sample.n_drawn, n_resamples=n_resamples, seed=seed, n_alike=8)
-    resampled = np.concatenate([sample.values(counts) for _, counts in drawn])
-    defined = resampled[~np.isnan(resampled)]
-    n_undefined = n_resamples - len(defined)
-    if not len(defined):
-        return _no_interval(value, n_units, f"no resample has a {sample.words}", n_undefined)
-    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
-    note = f"every resample gives the same {sample.words}" if low == high else ""
-    if n_undefined:
-        note = f"{n_undefined} of {n_resamples} resamples have no {sample.words} and are left out"
-    below = _below(sample.statistic, lambda bound: float((defined < bound).mean()))
-    band = _band(sample.statistic, lambda bound: float((defined >= bound).mean()))
-    return Interval(
-        value, float(low), float(high), *below, n_units, n_undefined, note, float(defined.std()), *band
+def describe_few_positives(votes: Votes, statistic: str = "alpha") -> str:
+    """Return that the doubled pairs hold too few positives for a statistic's interval, or an empty text.
+
+    A pair on which votes differ counts as the share of its positive votes.
+    """
+    n_pairs = len(votes.counts)
+    shares = votes.counts[:, votes.grades >= 1].sum(axis=1) / votes.counts.sum(axis=1)
+    n_positive = float(shares.sum())
+    if not n_pairs or np.isnan(votes.grades).any() or n_positive >= LEAST_POSITIVES:
+        return ""
+    pairs = f"{n_pairs:,} pair{'s' * (n_pairs != 1)} judged twice"
+    unreliable = f"the interval of {statistic.replace('_', ' ')} is unreliable"
+    if not n_positive:
+        return f"none of the {pairs} is positive, so {unreliable}"
+    n_needed = math.ceil(LEAST_POSITIVES * n_pairs / n_positive - 1e-9)
+    return (
+        f"{n_positive:.1f} positives among {pairs}: with fewer than {LEAST_POSITIVES} {unreliable}; "
+        f"at this share of positives about {n_needed:,} pairs judged twice hold {LEAST_POSITIVES}"
     )
 
 
-def _below(statistic: str, chance: Callable[[float], float]) -> tuple[float, float]:
-    """Return the chances of a value below .667 and below .8, which are customary for alpha alone."""
-    return (chance(0.667), chance(0.8)) if statistic == "alpha" else (math.nan, math.nan)
+def _unknown(value: float, n_units: int, note: str) -> Interval:
+    return Interval(value, math.nan, math.nan, math.nan, math.nan, n_units, note)
 
 
-def _band(statistic: str, at_least: Callable[[float], float]) -> tuple[str, float]:
-    """Return the band that a coefficient beyond chance reaches; none of other statistics."""
-    return reached_band(at_least) if STATISTICS[statistic].is_coefficient else ("", math.nan)
+def _too_few(votes: Votes, value: float) -> Interval:
+    return _unknown(value, 1, "only one pair has two judgments" if votes.clusters is None else ONE_CLUSTER)
 
 
-def _jackknife(sample: Sample, value: float, confidence: float) -> Interval:
-    """Each unit left out once; kinds that occur n times count n times."""
-    return _of_left_out(sample.values_left_out, sample.n_drawn, value, sample.statistic, confidence)
+def _drawn(votes: Votes, sample: Sample, value: float, resampling: Resampling) -> Interval:
+    """By the Bayesian bootstrap over pairs or clusters."""
+    n_units = int(sample.n_drawn.sum())
+    if n_units < 2:
+        return _too_few(votes, value)
+    n_each = np.concatenate([sample.n_drawn, np.full(len(sample.added), PRIOR / max(len(sample.added), 1))])
+    columns = np.concatenate([sample.columns, sample.added])
+    drawn = draw_weights(n_each, n_resamples=resampling.n_resamples, seed=resampling.seed)
+    values: Floats = np.concatenate([sample.value(weights @ columns) for weights in drawn])
+    if np.isnan(values).any() or (values == values[0]).all():
+        return _unknown(value, n_units, "too little to tell how certain it is")
+    tail = NormalDist().cdf(-critical_value(resampling.confidence, n_units))
+    low, high = np.quantile(values, [tail, 1 - tail])
+    below_667, below_800 = (
+        float((values < bound).mean()) if sample.statistic == "alpha" else math.nan for bound in (0.667, 0.8)
+    )
+    note = describe_few_positives(votes, sample.statistic)
+    low, high = min(float(low), value), max(float(high), value)
+    return Interval(value, low, high, below_667, below_800, n_units, note, float(values.std()))
 
 
-def _interval_of_two(
-    votes: Votes, value: float, statistic: str, coefficients: TablesValue, resampling: Resampling
+def _of_share(
+    votes: Votes, value: float, statistic: str, level: str, confidence: float, *, by_cluster: bool
 ) -> Interval:
-    """By the jackknife: resampled tables of few pairs would be biased, and percentiles with them."""
-    left = leave_out(votes, coefficients)
-    found = _of_left_out(left, np.ones(len(left), dtype=np.int64), value, statistic, resampling.confidence)
-    if math.isnan(found.low):
-        return found
-    if resampling.method == "jackknife":
-        return found
-    cautions = [found.note, "by the jackknife: resampled small tables are biased"]
-    return replace(found, note="; ".join(part for part in cautions if part))
+    """By Wilson's score, on the share that the statistic grows with."""
+    sums, cluster = weighed_sums(votes, statistic, level, by_cluster=by_cluster)
+    over, under = sums.columns.T
+    n_units = len(over) if cluster is None else len(np.unique(cluster))
+    limits = np.array(share_interval(over, under, cluster=cluster, confidence=confidence))
+    if np.isnan(limits).any():
+        return _unknown(value, n_units, "all of it is of one cluster, which tells nothing of others")
+    low, high = sums.value(np.stack([limits, np.ones(2)], axis=1)).tolist()
+    return Interval(value, low, high, math.nan, math.nan, n_units, "")
 
 
-def _of_left_out(left: Floats, n_drawn: Ints, value: float, statistic: str, confidence: float) -> Interval:
-    """Return Tukey's jackknife interval from the values without each unit; n_drawn units are alike."""
-    n_units = int(n_drawn.sum())
-    words = statistic.replace("_", " ")
-    if np.isnan(left).any():
-        note = f"{words} rests on one pair: it has no value without it"
-        return _no_interval(value, n_units, note, int(n_drawn[np.isnan(left)].sum()))
-    mean = np.average(left, weights=n_drawn)
-    error = math.sqrt((n_units - 1) / n_units * float((n_drawn * (left - mean) ** 2).sum()))
-    if error == 0:
-        note = "leaving a pair out changes nothing"
-        below = _below(statistic, lambda bound: float(value < bound))
-        band = _band(statistic, lambda bound: float(value >= bound))
-        return Interval(value, value, value, *below, n_units, 0, note, 0.0, *band)
-    normal = NormalDist(value, error)
-    low, high = normal.inv_cdf((1 - confidence) / 2), min(1.0, normal.inv_cdf((1 + confidence) / 2))
-    band = _band(statistic, normal_at_least(value, error))
-    return Interval(value, low, high, *_below(statistic, normal.cdf), n_units, 0, "", error, *band)
+def _of_two(votes: Votes, value: float, coefficients: TablesValue, resampling: Resampling) -> Interval:
+    """By linearised variance, value ± t · standard error: the small tables of two annotators are biased
+    where they are drawn anew.
+    """
+    influence = influences(votes, coefficients)
+    n_units = len(influence)
+    if n_units < 2:
+        return _too_few(votes, value)
+    error = math.sqrt(n_units / (n_units - 1) * float((influence**2).sum()))
+    if error < _ROUNDING:
+        return _unknown(value, n_units, "no pair moves it, which does not tell how certain it is")
+    reach = critical_value(resampling.confidence, n_units) * error
+    low, high = max(value - reach, -1.0), min(value + reach, 1.0)
+    return Interval(value, low, high, math.nan, math.nan, n_units, "", error)

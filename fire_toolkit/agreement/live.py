@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.agreement.coverage import CAPTIONS, Drawn, caution_of, coverage_of
 from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.sample import measure
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
 from fire_toolkit.tables import Judgments, first_round
 
 RESAMPLING = Resampling(n_resamples=2000)
@@ -30,7 +27,7 @@ _FAST_SHARE = 0.5
 class LiveQuality(NamedTuple):
     """What `live_quality` returns.
 
-    alpha: of the first answers so far; its note says where such intervals hold the truth too seldom;
+    alpha: of the first answers so far; its note says where fewer than ten positives were judged twice;
     prevalence: the share of positives among them; n_pairable: pairs with two of them; people: a row for each
     annotator; alarms: columns annotator_id (`all` for the campaign), alarm (`alpha`, `fast`, `one_answer`,
     `agreement`) and words.
@@ -47,7 +44,7 @@ def live_quality(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
+    level: str | None = None,
     lengths_s: pd.Series | None = None,
     least_agreement: float = LEAST_AGREEMENT,
 ) -> LiveQuality:
@@ -81,6 +78,7 @@ def live_quality(
         >>> live_quality(judgments).alarms["words"].tolist()
         ['agrees with others on 25% of 12 shared pairs', 'agrees with others on 25% of 12 shared pairs']
     """
+    level = level_for(grades, level)
     judgments = first_round(judgments)
     people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
     votes = code_votes(judgments, grades=grades, level=level, cluster=alike(judgments))
@@ -90,9 +88,6 @@ def live_quality(
     people = people.reset_index().astype(dict.fromkeys(["n_timed", "n_faster"], "int64"))
     n_pairable = int(votes.is_pairable.sum())
     interval = interval_of(votes, "alpha", level=level, resampling=RESAMPLING)
-    if not math.isnan(interval.low):
-        words = caution_of(*coverage_of(votes, "alpha", RESAMPLING.method, Drawn(CAPTIONS)))
-        interval = replace(interval, note="; ".join(part for part in (interval.note, words) if part))
     rows = [*_low_alpha(interval, n_pairable), *_alarms(people, judgments, votes, least_agreement)]
     alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
     return LiveQuality(interval, measure(votes, "prevalence", level)[0], n_pairable, people, alarms)

@@ -12,6 +12,7 @@ from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.arrays import Floats, Ints
 
 FEW = 30
+_STEP = 1e-4
 
 
 def pairwise_mean(votes: Votes, coefficients: TablesValue) -> tuple[float, str]:
@@ -36,23 +37,23 @@ def pairwise_mean(votes: Votes, coefficients: TablesValue) -> tuple[float, str]:
     return float(np.average(np.nan_to_num(values), weights=weights)), "; ".join(notes)
 
 
-def leave_out(votes: Votes, coefficients: TablesValue) -> Floats:
-    """Return the mean coefficient without each unit (or cluster, if `votes` have them) with two votes.
+def influences(votes: Votes, coefficients: TablesValue) -> Floats:
+    """Return the derivative of the mean by the weight of each unit with two votes (or cluster of them).
 
-    Only the tables in which a unit stands change, so the work grows with the votes. nan where no two
-    annotators have a coefficient any more.
+    The sum of their squares is the linearised variance. Only the tables in which a unit stands change, so the
+    work grows with the votes.
     """
     tables = _Tables(votes)
     values = coefficients(tables.votes)
     weights = np.where(np.isnan(values), 0.0, tables.votes.sum(axis=(1, 2)))
     sums = weights * np.nan_to_num(values)
-    left_tables, unit, table = tables.without_each_unit()
+    left_tables, unit, table = tables.with_less_of_each_unit(_STEP)
     left_values = coefficients(left_tables)
     left_weights = np.where(np.isnan(left_values), 0.0, left_tables.sum(axis=(1, 2)))
     left_sums = left_weights * np.nan_to_num(left_values)
     over = sums.sum() + np.bincount(unit, left_sums - sums[table])
     under = weights.sum() + np.bincount(unit, left_weights - weights[table])
-    return np.where(under > 1e-9, over / np.where(under > 1e-9, under, 1), np.nan)
+    return np.asarray((sums.sum() / weights.sum() - over / under) / _STEP)
 
 
 class _Tables:
@@ -73,12 +74,10 @@ class _Tables:
         n = np.bincount(cell, self._weight, minlength=n_tables * self._width)
         return n.astype(np.float64).reshape(self._shape)
 
-    def without_each_unit(self) -> tuple[Floats, Ints, Ints]:
-        """Return each table that holds a unit without that unit's votes, the unit, and the table's place."""
+    def with_less_of_each_unit(self, share: float) -> tuple[Floats, Ints, Ints]:
+        """Return each table that holds a unit less a share of its votes, the unit, and the place."""
         n_tables = len(self.votes)
         keys, place = np.unique(self._unit * n_tables + self._cell // self._width, return_inverse=True)
         unit, table = np.divmod(keys, n_tables)
         own = self._counted(place * self._width + self._cell % self._width, len(keys))
-        left = self.votes[table] - own
-        left[np.abs(left) < 1e-9] = 0.0
-        return left, unit, table
+        return self.votes[table] - share * own, unit, table

@@ -16,4 +16,4 @@ def sum_agreeing(counts: Ints, votes: Votes, level: str) -> Sums:
     return agreeing_share(counts)
 
 
-PERCENT_AGREEMENT = Statistic(no_pair, sum_agreeing, title="Agreement")
+PERCENT_AGREEMENT = Statistic(no_pair, sum_agreeing, is_share=True, title="Agreement")

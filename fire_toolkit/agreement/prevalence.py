@@ -45,12 +45,16 @@ PREVALENCE = Statistic(
     lambda votes, level: no_vote(votes, level) or _no_grade(votes),
     sum_positives,
     of_all=True,
+    is_share=True,
     title="Share of positive votes",
 )
 PREVALENCE_PAIRABLE = Statistic(
     lambda votes, level: no_pair(votes, level) or _no_grade(votes),
     sum_positives,
+    is_share=True,
     title="Share of positive votes, pairs judged twice",
 )
-UNANIMOUS = Statistic(no_pair, sum_unanimous, title="Pairs judged twice with one label")
-RESOLVED = Statistic(no_vote, sum_resolved, of_all=True, is_weighted=False, title="Pairs with a label")
+UNANIMOUS = Statistic(no_pair, sum_unanimous, is_share=True, title="Pairs judged twice with one label")
+RESOLVED = Statistic(
+    no_vote, sum_resolved, of_all=True, is_weighted=False, is_share=True, title="Pairs with a label"
+)

@@ -20,7 +20,7 @@ def agreement_by_question(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
+    level: str | None = None,
     statistics: Sequence[str] = DEFAULTS,
     all_rounds: bool = False,
 ) -> Agreement:

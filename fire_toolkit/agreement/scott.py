@@ -19,4 +19,4 @@ def scott_pis(tables: Floats) -> Floats:
     return correct(tables, (shares**2).sum(axis=-1))
 
 
-SCOTT_PI = Statistic(no_pair, of_two=scott_pis, is_coefficient=True, title="Scott's pi")
+SCOTT_PI = Statistic(no_pair, of_two=scott_pis, title="Scott's pi")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.agreement.statistic import Statistic, Sums, no_pair, ratio
+from fire_toolkit.agreement.statistic import Statistic, Sums, divide, no_pair
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.arrays import Ints
 
@@ -28,8 +28,14 @@ def sum_negative(counts: Ints, votes: Votes, level: str) -> Sums:
 
 
 def _specific(counts: Ints, chosen: npt.NDArray[np.bool_]) -> Sums:
+    """Return the share J of agreements among the votes of pairs with a chosen one; PA is 2 J / (1 + J).
+
+    For two votes a pair J is a / (a + b + c): given the pairs with a chosen vote, a share of pairs.
+    """
     c = counts[:, chosen].sum(axis=1)
-    return ratio(c * (c - 1), c * (counts.sum(axis=1) - 1))
+    both, apart = c * (c - 1), c * (counts.sum(axis=1) - c)
+    columns = np.stack([both, both + 2 * apart], axis=1).astype(np.float64)
+    return Sums(columns, lambda totals: divide(2 * totals[:, 0], totals.sum(axis=1)))
 
 
 def _why_none(votes: Votes, *, positive: bool) -> str:
@@ -41,8 +47,14 @@ def _why_none(votes: Votes, *, positive: bool) -> str:
 
 
 POSITIVE_AGREEMENT = Statistic(
-    lambda votes, level: _why_none(votes, positive=True), sum_positive, title="Agreement on positives"
+    lambda votes, level: _why_none(votes, positive=True),
+    sum_positive,
+    is_share=True,
+    title="Agreement on positives",
 )
 NEGATIVE_AGREEMENT = Statistic(
-    lambda votes, level: _why_none(votes, positive=False), sum_negative, title="Agreement on negatives"
+    lambda votes, level: _why_none(votes, positive=False),
+    sum_negative,
+    is_share=True,
+    title="Agreement on negatives",
 )

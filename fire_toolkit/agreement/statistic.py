@@ -46,7 +46,8 @@ class Statistic:
     measurement changes it; otherwise it is nominal. of_all: whether pairs with a single vote enter, too.
     Where second judgments were drawn unevenly they do not, since who has a second vote then depends on what
     the first one said: pairable pairs stand for all, by their weights, unless it is not is_weighted.
-    is_coefficient: whether it is agreement beyond chance, for which Landis and Koch named bands.
+    is_share: whether its sums are two columns, and it grows with the share that the first is of the second,
+    the first never being larger: its interval is that of the share.
     title: what a paper's table calls it. plain: what computes the value instead of the sums where pairs
     have no weights.
     """
@@ -57,7 +58,7 @@ class Statistic:
     has_levels: bool = False
     of_all: bool = False
     is_weighted: bool = True
-    is_coefficient: bool = False
+    is_share: bool = False
     title: str = ""
     plain: Callable[[Votes, str], float] | None = None
 

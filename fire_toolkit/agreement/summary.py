@@ -8,16 +8,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.coverage import Drawn
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages
 from fire_toolkit.agreement.registry import DEFAULTS
 from fire_toolkit.agreement.table import INCLUSION, interval_rows, usable_inclusion
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Judgments, first_round
 
-METHOD = Resampling("jackknife")
+METHOD = Resampling()
 UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column
 
 
@@ -32,8 +31,8 @@ class AgreementSummary(_AgreementSummary, Result):
     """Agreement with intervals, and what it rests on.
 
     table: as `agreement_intervals` returns it; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
-    cluster: `query_id` where the intervals leave out captions whole, `doc_id` where items (judged on pages of
-    several captions), empty where they leave out pairs; design_effect: how many times larger the variance of
+    cluster: `query_id` where the intervals draw captions whole, `doc_id` where items (judged on pages of
+    several captions), empty where they draw pairs; design_effect: how many times larger the variance of
     alpha is by these than by pairs, nan without.
     """
 
@@ -44,7 +43,7 @@ def agreement_summary(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
+    level: str | None = None,
     inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
 ) -> AgreementSummary:
@@ -54,9 +53,9 @@ def agreement_summary(
         judgments, grades, level, inclusion, all_rounds: as in `agreement`.
 
     Returns:
-        An `AgreementSummary`. Intervals are by the jackknife: captions (query_id) are left out whole where
-        they have two pairs or more on average, since pairs of a caption are alike, else pairs. Where there
-        are pages of several captions, what a page shows is left out whole in any case.
+        An `AgreementSummary`. Intervals are those of `agreement_intervals`: captions (query_id) are drawn
+        whole where they have two pairs or more on average, since pairs of a caption are alike, else pairs.
+        Where there are pages of several captions, what a page shows is drawn whole in any case.
 
     Raises:
         UsageError, TableError: as `agreement`.
@@ -69,25 +68,24 @@ def agreement_summary(
         ...     "annotator_id": ["u", "v"] * 40,
         ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
         >>> summary = agreement_summary(judgments)
-        >>> summary.table[["statistic", "value", "low", "high", "n_resampled"]].round(3)
-                    statistic  value    low   high  n_resampled
-        0               alpha  0.801  0.656  0.945            8
-        1   percent_agreement  0.900  0.826  0.974            8
-        2  positive_agreement  0.889  0.816  0.962            8
-        3          prevalence  0.450  0.413  0.487            8
-        >>> summary.n_pairs_by_votes, summary.cluster, round(summary.design_effect, 2)
-        ((0, 0, 40), 'query_id', 0.59)
+        >>> summary.table[["statistic", "value", "low", "high", "n_resampled"]].round(1)
+                    statistic  value  low  high  n_resampled
+        0               alpha    0.8  0.4   0.9            8
+        1   percent_agreement    0.9  0.7   1.0            8
+        2  positive_agreement    0.9  0.7   1.0            8
+        3          prevalence    0.4  0.3   0.6            8
+        >>> summary.n_pairs_by_votes, summary.cluster, round(summary.design_effect, 1)
+        ((0, 0, 40), 'query_id', 1.1)
     """
+    level = level_for(grades, level)
     judgments = judgments if all_rounds else first_round(judgments)
     inclusion = usable_inclusion(judgments, inclusion)
     cluster = alike(judgments)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
     n_clusters = judgments[cluster].nunique()
     is_clustered = has_pages(judgments) or len(votes.units) >= 2 * max(n_clusters, 1)
-    drawn = Drawn.of(len(votes.units), n_clusters, by_cluster=is_clustered)
-    table = interval_rows(
-        [("all", name, votes) for name in DEFAULTS], level=level, resampling=METHOD, drawn=drawn, bounds=""
-    )
+    rows = [("all", name, votes) for name in DEFAULTS]
+    table = interval_rows(rows, level=level, resampling=METHOD, by_cluster=is_clustered)
     n_answered = int(votes.unit.max(initial=-1)) + 1
     by_votes = np.bincount(votes.all_counts.sum(axis=1), minlength=2)
     by_votes[0] = n_answered - len(votes.units)

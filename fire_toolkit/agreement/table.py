@@ -9,13 +9,11 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.coverage import CAPTIONS, PAIRS_OF_CAPTIONS, Drawn, coverage_of
-from fire_toolkit.agreement.coverage import COLUMNS as COVERAGE_COLUMNS
-from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
+from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.sample import measure
 from fire_toolkit.agreement.times import DERIVED, add_times
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
 from fire_toolkit.errors import UsageError
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
@@ -28,14 +26,10 @@ INTERVAL_COLUMNS = {
     "below_800": "float64",
     "n_resampled": "int64",
     "interval_note": "str",
-    "band": "str",
-    "band_probability": "float64",
-    **COVERAGE_COLUMNS,
 }
 INCLUSION = "inclusion_probability"
 # Columns that differ within a pair: a group holds all answers on the pairs with a vote of the group.
 OF_ANSWERS = ("annotator_id", *DERIVED)
-ALPHA_BOUNDS = "the bounds .667 and .8 are customary for alpha alone"
 TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --cluster query_id draws these whole"
 
 
@@ -58,7 +52,7 @@ def krippendorff_alpha(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
+    level: str | None = None,
     inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
 ) -> Coefficient:
@@ -70,8 +64,9 @@ def krippendorff_alpha(
             (an escalation, say): such answers are left out and counted in the note. Without `grades`
             labels of the default guideline have its grades, numbers are their own, and other labels are
             categories without grades.
-        level: nominal, ordinal, interval or ratio. Labels of equal grade are one value at the last
-            three; at the nominal level every label is its own category, whatever its grade.
+        level: nominal, ordinal, interval or ratio; None: ordinal where `grades` are given and three labels
+            or more have one, else nominal. Labels of equal grade are one value at the last three; at the
+            nominal level every label is its own category, whatever its grade.
         inclusion: as in `agreement`.
         all_rounds: whether later answers to a pair count too, and those that were not asked of their
             annotator; see `first_round`.
@@ -94,6 +89,7 @@ def krippendorff_alpha(
         >>> round(krippendorff_alpha(judgments).value, 4)
         0.4444
     """
+    level = level_for(grades, level)
     ((_, _, votes),) = _measured(judgments, grades, level, None, ["alpha"], inclusion, None, all_rounds)
     return measure_agreement(votes, "alpha", level=level)
 
@@ -102,7 +98,7 @@ def agreement(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
+    level: str | None = None,
     by: str | None = None,
     statistics: Sequence[str] = DEFAULTS,
     inclusion: str | None = INCLUSION,
@@ -149,6 +145,7 @@ def agreement(
         2   all  positive_agreement  0.6667           3
         3   all          prevalence  0.5000           3
     """
+    level = level_for(grades, level)
     measured = _measured(judgments, grades, level, by, statistics, inclusion, None, all_rounds)
     rows = [
         (group, name, level_of(name, level), *astuple(measure_agreement(votes, name, level=level)))
@@ -161,13 +158,12 @@ def agreement_intervals(
     judgments: Judgments,
     *,
     grades: Grades | None = None,
-    level: str = "nominal",
+    level: str | None = None,
     by: str | None = None,
     statistics: Sequence[str] = DEFAULTS,
     inclusion: str | None = INCLUSION,
     cluster: str | None = None,
     all_rounds: bool = False,
-    method: str = "bootstrap",
     n_resamples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -176,13 +172,14 @@ def agreement_intervals(
 
     Args:
         judgments, grades, level, by, statistics, inclusion, all_rounds: as in `agreement`.
-        cluster, method, n_resamples, confidence, seed: as in `alpha_interval`.
+        cluster, n_resamples, confidence, seed: as in `alpha_interval`.
 
     Returns:
-        The columns and rows of `agreement`; then low, high, below_667, below_800, n_resampled,
-        interval_note, band and band_probability (see `Interval`), coverage (the share of simulated samples
-        in which such a 95% interval held the truth, nan where that is not known) and coverage_of (which
-        samples). Pairs with one vote are drawn too where they enter the value.
+        The columns and rows of `agreement`; then low, high, below_667, below_800, n_resampled and
+        interval_note (see `Interval`). Shares (per cent agreement, PA+ and PA−, prevalence and the like) have
+        Wilson's score interval, see `inference.shares`; the kappas of every two annotators a linearised
+        one, value ± t · standard error; the others that of `alpha_interval`. Pairs with one vote count
+        where they enter the value.
 
     Raises:
         UsageError, TableError: as `agreement` and `alpha_interval`.
@@ -193,17 +190,18 @@ def agreement_intervals(
         ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 40,
         ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
-        >>> table = agreement_intervals(judgments, statistics=["percent_agreement"], method="jackknife")
+        >>> table = agreement_intervals(judgments, statistics=["percent_agreement"])
         >>> table[["statistic", "value", "low", "high"]].round(3)
-                   statistic  value    low   high
-        0  percent_agreement    0.9  0.806  0.994
+                   statistic  value    low  high
+        0  percent_agreement    0.9  0.769  0.96
     """
-    resampling = Resampling(method, n_resamples, confidence, seed)
+    resampling = Resampling(n_resamples, confidence, seed)
+    level = level_for(grades, level)
     counted = judgments if all_rounds else first_round(judgments)
-    n_pairs = len(code_pairs(counted)[1])
-    drawn = Drawn.of(n_pairs, counted["query_id"].nunique(), by_cluster=cluster is not None)
+    n_each = len(code_pairs(counted)[1]) / max(counted["query_id"].nunique(), 1)
+    caution = TOO_NARROW.format(n_each) if cluster is None and n_each >= 2 else ""
     rows = _measured(judgments, grades, level, by, statistics, inclusion, cluster, all_rounds)
-    return interval_rows(rows, level=level, resampling=resampling, drawn=drawn)
+    return interval_rows(rows, level=level, resampling=resampling, caution=caution)
 
 
 def interval_rows(
@@ -211,27 +209,24 @@ def interval_rows(
     *,
     level: str,
     resampling: Resampling,
-    drawn: Drawn,
-    bounds: str = ALPHA_BOUNDS,
+    caution: str = "",
+    by_cluster: bool = True,
 ) -> pd.DataFrame:
     """Return the columns of `agreement_intervals`, a row for each group and statistic of some votes.
 
-    drawn: whether clusters or pairs are, by which it is known how often such intervals hold; bounds: a note
-    on those of statistics other than alpha.
+    caution: a note on every interval; by_cluster: as in `interval_of`.
     """
     found = []
-    by_cluster = drawn.design == CAPTIONS
-    caution = TOO_NARROW.format(drawn.n_each) if drawn.design == PAIRS_OF_CAPTIONS else ""
     for group, name, votes in rows:
         measured = measure(votes, name, level)
         coefficient = _with_numbers(votes, *measured)
         interval = interval_of(
             votes, name, level=level, resampling=resampling, measured=measured, by_cluster=by_cluster
         )
-        key = (group, name, level_of(name, level))
-        is_known = resampling.confidence == 0.95 and not math.isnan(interval.low)
-        coverage = coverage_of(votes, name, resampling.method, drawn) if is_known else (math.nan, "")
-        found.append((*key, *astuple(coefficient), *_beside(interval, caution, bounds), *coverage))
+        cautions = [interval.note, "" if math.isnan(interval.low) else caution]
+        numbers = (interval.low, interval.high, interval.below_667, interval.below_800)
+        beside = (*numbers, interval.n_resampled, "; ".join(part for part in cautions if part))
+        found.append((group, name, level_of(name, level), *astuple(coefficient), *beside))
     columns = AGREEMENT.dtypes | INTERVAL_COLUMNS
     return pd.DataFrame(found, columns=list(columns)).astype(columns)
 
@@ -239,16 +234,6 @@ def interval_rows(
 def level_of(statistic: str, level: str) -> str:
     """Return the level of measurement that a statistic takes account of."""
     return level if STATISTICS[statistic].has_levels else "nominal"
-
-
-def _beside(interval: Interval, caution: str, bounds: str) -> tuple[object, ...]:
-    """Return what stands in INTERVAL_COLUMNS before the coverage."""
-    numbers = (interval.low, interval.high, interval.below_667, interval.below_800)
-    band = (interval.band, interval.band_probability)
-    without = [] if math.isnan(interval.low) or not math.isnan(interval.below_667) else [bounds]
-    cautions = [] if math.isnan(interval.low) else [caution]
-    note = "; ".join(part for part in (interval.note, *without, *cautions) if part)
-    return (*numbers, interval.n_resampled, note, *band)
 
 
 def _measured(

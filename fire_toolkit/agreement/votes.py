@@ -15,6 +15,7 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints, are_among
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.grades import refuse_unknown_labels, usual_grades
+from fire_toolkit.guidelines.model import fitting_level
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import code_pairs, distinct_codes
 
@@ -160,6 +161,11 @@ def code_votes(
         votes = replace(votes, inclusion=chance)
         _check_inclusion(votes, inclusion)
     return votes
+
+
+def level_for(grades: Grades | None, level: str | None) -> str:
+    """Return the level of measurement given, else the one that fits the grades given."""
+    return fitting_level(grades or {}) if level is None else level
 
 
 def first_rows(codes: Ints) -> Ints:

@@ -45,13 +45,11 @@ COHEN_LINEAR = Statistic(
     explain_undefined,
     of_two=linear_kappas,
     has_levels=True,
-    is_coefficient=True,
     title="Cohen's kappa, linear weights",
 )
 COHEN_QUADRATIC = Statistic(
     explain_undefined,
     of_two=quadratic_kappas,
     has_levels=True,
-    is_coefficient=True,
     title="Cohen's kappa, quadratic weights",
 )

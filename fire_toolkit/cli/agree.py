@@ -15,12 +15,11 @@ from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
 from fire_toolkit.agreement.captions import caption_disagreement
 from fire_toolkit.agreement.consistency import self_consistency
 from fire_toolkit.agreement.groups import join_columns
-from fire_toolkit.agreement.intervals import METHODS
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.questions import agreement_by_question
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
-from fire_toolkit.agreement.summary import METHOD, UNITS, AgreementSummary, agreement_summary
+from fire_toolkit.agreement.summary import UNITS, AgreementSummary, agreement_summary
 from fire_toolkit.agreement.table import agreement, agreement_intervals
 from fire_toolkit.agreement.times import DERIVED
 from fire_toolkit.agreement.votes import LEVELS
@@ -29,7 +28,7 @@ from fire_toolkit.cli.common import current_workspace, format_option, n_of, say,
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, level_of, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.options import choice_option, exclude_options, reads
-from fire_toolkit.cli.printing import print_table, resampled
+from fire_toolkit.cli.printing import print_table
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, typed_judgments
 from fire_toolkit.guidelines.model import Grades
@@ -49,10 +48,8 @@ class _Question:
     level: str
     by: str | None
     statistics: tuple[str, ...]
-    intervals: str | None
+    intervals: bool | None
     cluster: str | None
-    n_resamples: int
-    seed: int
 
     @property
     def is_plain(self) -> bool:
@@ -92,16 +89,12 @@ class _Question:
     "positive_agreement, prevalence]",
 )
 @click.option(
-    "--intervals",
-    type=click.Choice([*METHODS, "none"]),
-    help="95% intervals, and the probability that alpha is below .667 and .8. [default: jackknife, by "
-    "caption where captions have two pairs or more; none with --by or --measure]",
+    "--intervals/--no-intervals",
+    default=None,
+    help="95% intervals, and the probability that alpha is below .667 and .8. [default: with intervals, by "
+    "caption where captions have two pairs or more; without with --by or --measure]",
 )
-@click.option("--cluster", metavar="COLUMN", help="Resample whole clusters of pairs, such as query_id.")
-@click.option("--resamples", "n_resamples", type=click.IntRange(min=1), default=10_000, show_default=True)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="Seed of the bootstrap.", show_default=True
-)
+@click.option("--cluster", metavar="COLUMN", help="Draw whole clusters of pairs, such as query_id.")
 @click.option("--all-rounds", is_flag=True, help="Count answers of later rounds too.")
 @exclude_options
 @choice_option(
@@ -119,9 +112,8 @@ def agree(
     by: str | None,
     joined: tuple[str, ...],
     statistics: tuple[str, ...],
-    intervals: str | None,
+    intervals: bool | None,
     cluster: str | None,
-    n_resamples: int,
     all_rounds: bool,
     show: str,
 ) -> None:
@@ -134,7 +126,7 @@ def agree(
     """
     if given.values["controls"] and show != "profiles":
         raise click.UsageError("--controls needs --show profiles")
-    if cluster and intervals not in METHODS:
+    if cluster and not intervals:
         raise click.UsageError("--cluster needs --intervals")
     grades = grades_of(given.judgments, given.values["guideline"])
     table = _designed(given.judgments, all_rounds=all_rounds)
@@ -145,8 +137,7 @@ def agree(
     level = level_of(level, given.judgments, given.values["guideline"])
     if INCLUSION in table.columns and table[INCLUSION].notna().any() and show in WEIGHTED:
         say(f"note: pairs weigh the inverse of their {INCLUSION}")
-    seed = given.values["seed"]
-    question = _Question(level, by, _named(statistics), intervals, cluster, n_resamples, seed)
+    question = _Question(level, by, _named(statistics), intervals, cluster)
     summary = None
     if show != "agreement":
         measured = _seen(show, table, grades, question, given)
@@ -185,7 +176,7 @@ def _say_pages(judgments: Judgments, grades: Grades | None) -> None:
     ]
     say(
         f"note: several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); "
-        f"such answers are not independent, so intervals leave out {unit} whole; {'; '.join(words)} "
+        f"such answers are not independent, so intervals draw {unit} whole; {'; '.join(words)} "
         "(--show pages)"
     )
 
@@ -228,16 +219,9 @@ def _measured(judgments: Judgments, grades: Grades | None, question: _Question) 
         "statistics": question.statistics,
         "all_rounds": True,  # those that do not count were left out before columns were joined
     }
-    if question.intervals in (None, "none"):
+    if not question.intervals:
         return agreement(judgments, **common)
-    return agreement_intervals(
-        judgments,
-        **common,
-        cluster=question.cluster,
-        method=question.intervals,
-        n_resamples=question.n_resamples,
-        seed=question.seed,
-    )
+    return agreement_intervals(judgments, **common, cluster=question.cluster)
 
 
 def _seen(
@@ -297,14 +281,11 @@ def _basis(judgments: Judgments, question: _Question, summary: AgreementSummary 
         parts.append(f"alpha at the {question.level} level")
     if summary is not None:
         parts.append(f"votes: {pairs_by_votes(summary.n_pairs_by_votes)}")
-        parts.append(f"jackknife of {UNITS[summary.cluster]}")
+        parts.append(f"intervals by {UNITS[summary.cluster][:-1]}")
         if summary.design_effect == summary.design_effect:
             parts.append(f"design effect of {UNITS[summary.cluster]} on alpha {summary.design_effect:.2f}")
-    elif question.intervals == "bootstrap":
-        units = f"clusters ({question.cluster})" if question.cluster else "pairs"
-        parts.append(resampled(question.n_resamples, question.seed, units))
-    elif question.intervals == "jackknife":
-        parts.append(f"jackknife of {question.cluster or 'pairs'}")
+    elif question.intervals:
+        parts.append(f"intervals by {question.cluster or 'pair'}")
     return "; ".join(parts)
 
 
@@ -312,8 +293,5 @@ def _parameters(question: _Question, summary: AgreementSummary | None) -> dict[s
     """Return what the numbers depend on; intervals are the ones that were made, asked for or not."""
     parameters: dict[str, Any] = {"level": question.level, "statistics": question.statistics}
     if summary is not None:
-        return parameters | {"intervals": METHOD.method, "cluster": summary.cluster or None}
-    if question.intervals in (None, "none"):
-        return parameters | {"intervals": "none"}
-    names = ("intervals", "cluster", "n_resamples", "seed")
-    return parameters | {name: getattr(question, name) for name in names}
+        return parameters | {"intervals": True, "cluster": summary.cluster or None}
+    return parameters | {"intervals": bool(question.intervals), "cluster": question.cluster}

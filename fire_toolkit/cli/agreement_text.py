@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 import pandas as pd
 
-from fire_toolkit.agreement.coverage import COLUMNS, describe_coverage, is_as_stated
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.cli.common import drawn, say, say_notes
 from fire_toolkit.cli.progress_line import wipe_progress
@@ -13,7 +12,6 @@ from fire_toolkit.cli.progress_line import wipe_progress
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
 MOST_CAPTIONS = 20
-_MARK = "*"  # at an interval that holds the truth less or more often than it says, or nobody knows
 _MORE = ("below_667", "below_800", "n_resampled")
 
 
@@ -40,8 +38,6 @@ def _say_notes_of(measured: pd.DataFrame, output_format: str) -> pd.DataFrame:
         if name in measured.columns:
             _say(_notes(measured, name), output_format)
             measured = measured.drop(columns=name)
-    if "coverage" in measured.columns:
-        _say([f"{_MARK} {words}" for words in describe_coverage(measured)], output_format)
     return measured
 
 
@@ -65,10 +61,10 @@ def _notes(measured: pd.DataFrame, column: str) -> list[str]:
 
 
 def _in_words(measured: pd.DataFrame, by: str | None, *, is_paper: bool) -> pd.DataFrame:
-    """Return the statistics with headings in words, and an interval and a band in one column each."""
+    """Return the statistics with headings in words, and the interval in one column."""
     names = {"group": by or "group", "statistic": "measure", "n_units": "pairs",
              "n_pairable": "judged twice+", "n_annotators": "annotators", "below_667": "P(< .667)",
-             "below_800": "P(< .8)", "n_resampled": "resampled", "band": "Landis–Koch"}  # fmt: skip
+             "below_800": "P(< .8)", "n_resampled": "resampled"}  # fmt: skip
     shown = measured.drop(columns=_alike(measured)) if by is None else measured
     if is_paper:
         titles = [STATISTICS[name].title or name for name in shown["statistic"]]
@@ -76,15 +72,9 @@ def _in_words(measured: pd.DataFrame, by: str | None, *, is_paper: bool) -> pd.D
     if "low" in shown.columns:
         form = "[{:.3f}, {:.3f}]" if is_paper else "{:.4f} to {:.4f}"
         limits = zip(shown["low"], shown["high"], strict=True)
-        marks = ["" if is_sure else _MARK for is_sure in is_as_stated(shown["coverage"])]
-        interval = [
-            form.format(low, high) + mark if low == low else "nan"
-            for (low, high), mark in zip(limits, marks, strict=True)
-        ]
+        interval = [form.format(low, high) if low == low else "not known" for low, high in limits]
         shown.insert(list(shown.columns).index("value") + 1, "95%", interval)
-        bands = zip(shown["band"], shown["band_probability"], strict=True)
-        shown = shown.assign(band=[f"{band} ({chance:.2f})" if band else "" for band, chance in bands])
-        shown = shown.drop(columns=["low", "high", "band_probability", *COLUMNS])
+        shown = shown.drop(columns=["low", "high"])
     return shown.rename(columns=names)
 
 

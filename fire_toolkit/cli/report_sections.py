@@ -54,7 +54,8 @@ def of_agreement(summary: AgreementSummary, profiles: pd.DataFrame) -> Section:
         for row in summary.table.to_dict("records")
     ]
     table = Table("Agreement of first answers, with 95% intervals", ["statistic", "value", "95%"], rows)
-    notes = [f"{note}." for note in dict.fromkeys(summary.table["note"]) if note]
+    said = [*summary.table["note"], *summary.table["interval_note"]]
+    notes = [f"{note}." for note in dict.fromkeys(said) if note]
     votes = ", ".join(f"{n:,} with {k}" for k, n in enumerate(summary.n_pairs_by_votes) if n and k)
     heads = {
         "annotator_id": "annotator",

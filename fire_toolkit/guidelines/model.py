@@ -30,6 +30,16 @@ Grade = int | float
 Grades = dict[str, Grade | None]
 
 
+def fitting_level(grades: Mapping[str, float | None]) -> str:
+    """Return the level of measurement that fits grades: ordinal where three labels or more have one.
+
+    Examples:
+        >>> fitting_level({"no": 0, "yes": 1, "unsure": None}), fitting_level({"0": 0, "1": 1, "2": 2})
+        ('nominal', 'ordinal')
+    """
+    return "ordinal" if sum(grade is not None for grade in grades.values()) > 2 else "nominal"
+
+
 @dataclass(frozen=True)
 class GuidelineLabel:
     """One answer: its name, its grade (None: an answer that is not a vote), its key and what it means."""
@@ -75,8 +85,7 @@ class Guideline(Shown):
     @property
     def level(self) -> str:
         """The level of measurement that fits its grades: ordinal from three on, else nominal."""
-        n_grades = sum(grade is not None for grade in self.grades.values())
-        return "ordinal" if n_grades > 2 else "nominal"
+        return fitting_level(self.grades)
 
     @property
     def is_of_queries(self) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.table import ALPHA_BOUNDS, agreement_intervals
+from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.machines.check_groups import (
@@ -98,7 +98,7 @@ def check_judge(
             [0, 1], else such answers have no label.
         least: fewer labelled and answered pairs are refused; so are fewer than 10 of either kind.
         n_resamples, seed: of the bootstrap over queries, by which intervals (95%) are had; those of
-            agreement are by the jackknife over queries.
+            agreement by query are those of `agreement_intervals`.
 
     Returns:
         A `MachineCheck`. What is undefined is nan with a note: scores that all tie, a group of fewer than
@@ -271,14 +271,13 @@ def _agreement_rows(
         judgments,
         statistics=statistics,
         cluster="query_id",
-        method="jackknife",
         all_rounds=suffix != "_people",
     )
     n_queries = int(judgments["query_id"].nunique())
     for row in found.to_dict("records"):
         notes = [
             of_whom,
-            *(row[name] for name in ("note", "interval_note") if row[name] not in ("", ALPHA_BOUNDS)),
+            *(row[name] for name in ("note", "interval_note") if row[name]),
         ]
         values = (row["value"], row["low"], row["high"])
         yield (f"{row['statistic']}{suffix}", *values, int(row["n_pairable"]), n_queries, "; ".join(notes))

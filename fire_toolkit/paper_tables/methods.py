@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fire_toolkit.agreement.coverage import describe_coverage
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.summary import UNITS, AgreementSummary
 from fire_toolkit.tables.machine import words_of_machine
@@ -243,13 +242,13 @@ def _agreement(facts: MethodFacts) -> Iterator[str]:
             yield f"{name} is undefined: {row['note']}."
             continue
         limits = "" if row["low"] != row["low"] else f" [{row['low']:.3f}, {row['high']:.3f}]"
-        band = f" ({row['band']} by Landis and Koch with probability {row['band_probability']:.2f})"
-        yield f"{name} is {row['value']:.3f}{limits}{band if row['band'] else ''}."
+        yield f"{name} is {row['value']:.3f}{limits}."
+        if row["interval_note"]:
+            yield f"{name}: {row['interval_note']}."
     units = UNITS[facts.agreement.cluster]
-    yield f"Intervals are 95% by the jackknife of {units}."
-    table = facts.agreement.table
-    for words in describe_coverage(table.assign(statistic=[STATISTICS[n].title for n in table["statistic"]])):
-        yield f"{words[0].upper()}{words[1:]}."
+    yield (
+        f"Intervals are 95% by {units[:-1]}: of alpha by a Bayesian bootstrap, of shares by Wilson's score."
+    )
     if facts.agreement.design_effect == facts.agreement.design_effect:
         yield f"The design effect of {units} on alpha is {facts.agreement.design_effect:.2f}."
 

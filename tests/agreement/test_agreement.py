@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
+from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
+from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.table import agreement, krippendorff_alpha
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments
@@ -186,7 +188,7 @@ def test_labels_of_equal_grade_are_one_value_except_at_the_nominal_level() -> No
     judgments = rated("xxyz", "yxyz")
     grades = {"x": 0, "y": 0, "z": 1}
     assert krippendorff_alpha(judgments, grades=grades, level="interval").value == 1.0
-    assert krippendorff_alpha(judgments, grades=grades).value < 1.0
+    assert krippendorff_alpha(judgments, grades=grades, level="nominal").value < 1.0
 
 
 def test_a_count_above_what_a_byte_holds_is_counted() -> None:
@@ -326,3 +328,35 @@ def test_percent_agreement_is_the_mean_share_of_agreeing_pairs(rows: list[tuple[
 def test_alpha_is_one_exactly_when_no_pair_disagrees(rows: list[tuple[str, str, str]]) -> None:
     alpha, percent = agreement(judged(rows))["value"].iloc[:2]
     assert math.isnan(alpha) or (alpha == 1) == (percent == 1)
+
+
+def test_who_gave_only_the_first_label_counts_as_anybody_else() -> None:
+    """The first label has the code 0, and no answer the code -1."""
+    rows = [(doc, "low", "1") for doc in "abcd"]
+    rows += [(doc, "high", label) for doc, label in zip("abce", "1223", strict=True)]
+    judgments = judged(rows)
+    found = krippendorff_alpha(judgments)
+    assert (found.n_annotators, found.n_units, found.n_pairable) == (2, 5, 3)
+    by = agreement(judgments, by="annotator_id", statistics=["percent_agreement"]).set_index("group")
+    assert by.loc["low", ["n_units", "n_pairable", "n_annotators"]].tolist() == [4, 3, 2]
+    assert by.loc["low", "value"] == pytest.approx(1 / 3)
+    left = leave_one_out(judgments).set_index("annotator_id")
+    assert left["n_votes"].to_dict() == {"high": 4, "low": 4}
+    assert left["n_pairable"].to_dict() == {"high": 0, "low": 0}
+    (two,) = annotator_matrix(judgments, min_shared=1).to_dict("records")
+    assert (two["n_shared"], two["percent_agreement"]) == (3, pytest.approx(1 / 3))
+    known = pd.DataFrame({"query_id": "q", "doc_id": list("ab"), "label": "1"})
+    people = annotator_profiles(judgments, controls=known, min_pairs=1).set_index("annotator_id")
+    assert people["n_votes"].to_dict() == {"high": 4, "low": 4}
+    assert people["n_shared"].to_dict() == {"high": 3, "low": 3}
+    assert people["n_controls"].to_dict() == {"high": 2, "low": 2}
+    assert people["control_accuracy"].to_dict() == {"high": 0.5, "low": 1.0}
+
+
+def test_pairs_of_the_first_label_alone_tell_that_a_draw_was_uneven() -> None:
+    rows = [("a", "u", "1"), ("a", "v", "1"), ("b", "u", "0"), ("c", "u", "0"), ("d", "u", "1")]
+    judgments = judged([*rows, ("d", "v", "0")])
+    chance = judgments["doc_id"].map({"a": 1.0, "b": 0.1, "c": 0.1, "d": 1.0})
+    drawn = Judgments(judgments.assign(p=chance))
+    (share,) = agreement(drawn, statistics=["prevalence"], inclusion="p")["value"]
+    assert share == pytest.approx((1 + 0.5) / 2)  # of the doubled pairs alone

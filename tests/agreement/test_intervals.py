@@ -1,4 +1,5 @@
 import math
+from itertools import product
 
 import krippendorff
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 
 from fire_toolkit import draws
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
-from fire_toolkit.agreement.intervals import Interval, Resampling, alpha_interval, interval_of
-from fire_toolkit.agreement.table import krippendorff_alpha
+from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
+from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.agreement.table import agreement_intervals, krippendorff_alpha
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments
@@ -85,53 +87,88 @@ def test_patterns_are_the_distinct_rows_however_large_the_counts() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
-def test_the_value_is_krippendorffs_alpha_and_lies_in_its_interval(level: str, method: str) -> None:
+def test_the_value_is_krippendorffs_alpha_and_lies_in_its_interval(level: str) -> None:
     judgments = doubled(MIXED)
-    interval = alpha_interval(judgments, level=level, method=method, n_resamples=500)
+    interval = alpha_interval(judgments, level=level, n_resamples=500)
     assert pytest.approx(krippendorff_alpha(judgments, level=level).value) == interval.value
     assert interval.low < interval.value < interval.high
-    assert (interval.n_resampled, interval.n_undefined, interval.note) == (90, 0, "")
+    assert (interval.n_resampled, interval.note) == (90, "")
 
 
-def test_the_bootstrap_equals_resampling_pairs_by_index_with_the_package() -> None:
-    interval = alpha_interval(doubled(MIXED), n_resamples=4000, seed=1)
+def alphas_of_weighted_pairs(counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Nominal alpha of pairs with these counts of votes (pairs × labels), for each row of weights."""
+    n = counts.sum(axis=1)
+    apart = (n**2 - (counts**2).sum(axis=1)) / (n - 1)
+    totals = weights @ counts
+    of_all = totals.sum(axis=1)
+    by_chance = (of_all**2 - (totals**2).sum(axis=1)) / (of_all - 1)
+    return 1 - (weights @ apart) / by_chance
+
+
+def test_the_interval_is_that_of_random_weights_with_imagined_pairs_of_every_two_labels() -> None:
+    interval = alpha_interval(doubled(MIXED), n_resamples=20_000, level="nominal", seed=1)
     counts = np.array([[given.count(label) for label in "012"] for given in MIXED if len(given) > 1])
+    imagined = np.array([[2, 0, 0], [0, 2, 0], [0, 0, 2], [1, 1, 0], [1, 0, 1], [0, 1, 1]])
     draw = np.random.default_rng(2)
-    resampled = [
-        krippendorff.alpha(
-            value_counts=counts[draw.integers(len(counts), size=len(counts))], level_of_measurement="nominal"
-        )
-        for _ in range(4000)
-    ]
-    assert pytest.approx(np.quantile(resampled, 0.025), abs=0.012) == interval.low
-    assert pytest.approx(np.quantile(resampled, 0.975), abs=0.012) == interval.high
-    assert pytest.approx(np.mean(np.array(resampled) < 0.8), abs=0.03) == interval.below_800
-    assert pytest.approx(np.mean(np.array(resampled) < 0.667), abs=0.03) == interval.below_667
+    weights = np.hstack([draw.exponential(size=(20_000, 90)), draw.gamma(1.5 / 6, size=(20_000, 6))])
+    weights *= 91.5 / weights.sum(axis=1, keepdims=True)
+    resampled = alphas_of_weighted_pairs(np.vstack([counts, imagined]), weights)
+    outside = 0.025 - 0.00132  # of Student's t with 89 degrees of freedom, 1.98698, by the normal's tail
+    assert pytest.approx(np.quantile(resampled, outside), abs=0.006) == interval.low
+    assert pytest.approx(np.quantile(resampled, 1 - outside), abs=0.006) == interval.high
+    assert pytest.approx(np.mean(resampled < 0.8), abs=0.02) == interval.below_800
+    assert pytest.approx(np.mean(resampled < 0.667), abs=0.02) == interval.below_667
+    assert pytest.approx(resampled.std(), rel=0.03) == interval.standard_error
 
 
-@pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
-def test_a_95_percent_interval_covers_the_truth_in_about_95_percent_of_samples(method: str) -> None:
-    truth, n, trials = true_alpha(0.13, 0.04), 500, 300
-    covered = 0
-    for seed in range(trials):
-        votes = coded(two_raters(n, seed))
-        resampling = Resampling(method, n_resamples=400, seed=seed)
-        found = interval_of(votes, "alpha", level="nominal", resampling=resampling)
-        covered += found.low <= truth <= found.high
-    assert 0.92 <= covered / trials <= 0.98
-
-
-def test_the_jackknife_equals_leaving_each_pair_out() -> None:
-    answers = [given for given in MIXED if len(given) > 1]
-    left = np.array(
-        [krippendorff_alpha(doubled(answers[:n] + answers[n + 1 :])).value for n in range(len(answers))]
+def test_captions_are_weighed_whole_and_imagined_pairs_as_many_as_a_caption_has() -> None:
+    # 12 captions: pairs of the labels 0 and 1, from one to four a caption
+    given = [["11", "00"], ["00", "00", "10"], ["11"], ["00", "10", "00", "00"], ["01"], ["00", "00"]] * 2
+    answers = [pair for own in given for pair in own]
+    captions = [f"c{n:02d}" for n, own in enumerate(given) for _ in own]
+    found = alpha_interval(
+        doubled(answers, caption=captions), cluster="caption", n_resamples=20_000, level="nominal"
     )
-    n = len(left)
-    error = math.sqrt((n - 1) / n * ((left - left.mean()) ** 2).sum())
-    interval = alpha_interval(doubled(answers), method="jackknife")
-    assert pytest.approx(interval.value - 1.959964 * error, abs=1e-6) == interval.low
-    assert pytest.approx(min(1, interval.value + 1.959964 * error), abs=1e-6) == interval.high
+    counts = [np.array([[pair.count("0"), pair.count("1")] for pair in own]) for own in given]
+    apart = np.array([(own[:, 0] * own[:, 1] * 2).sum() for own in counts])
+    totals = np.array([own.sum(axis=0) for own in counts])
+    with_0, with_1 = ([int((own[:, label] > 0).sum()) for own in counts] for label in (0, 1))
+    size_0, size_1 = (sum(n) / sum(each > 0 for each in n) for n in (with_0, with_1))
+    size_01 = (size_0 + size_1) / 2
+    apart = np.append(apart, [0, 0, 2 * size_01])
+    totals = np.vstack([totals, [2 * size_0, 0], [0, 2 * size_1], [size_01, size_01]])
+    draw = np.random.default_rng(3)
+    weights = np.hstack([draw.exponential(size=(20_000, 12)), draw.gamma(0.5, size=(20_000, 3))])
+    weights *= 13.5 / weights.sum(axis=1, keepdims=True)
+    sums = weights @ totals
+    n = sums.sum(axis=1)
+    resampled = 1 - (weights @ apart) * (n - 1) / (2 * sums[:, 0] * sums[:, 1])
+    outside = 0.013867  # the normal's tail beyond 2.20099, Student's t with 11 degrees of freedom
+    assert pytest.approx(np.quantile(resampled, [outside, 1 - outside]), abs=0.02) == [found.low, found.high]
+    assert found.n_resampled == 12
+
+
+def true_shares(prevalence: float, error: float) -> tuple[float, float]:
+    """Agreement on positives, and the share of positive votes, of `two_raters` for n without end."""
+    both = prevalence * (1 - error) ** 2 + (1 - prevalence) * error**2
+    share = prevalence * (1 - error) + (1 - prevalence) * error
+    return both / share, share
+
+
+def test_95_percent_intervals_hold_the_truth_where_positives_are_rare() -> None:
+    """benchmarks/agreement_coverage.py has more samples and more kinds of them."""
+    trials, wanted = 300, ("alpha", "positive_agreement", "prevalence")
+    truth = dict(zip(wanted, (true_alpha(0.02, 0.06), *true_shares(0.02, 0.06)), strict=True))
+    held = dict.fromkeys(wanted, 0)
+    n_noted = 0
+    for seed in range(trials):
+        votes = coded(two_raters(50, seed, prevalence=0.02, error=0.06))
+        for name in wanted:
+            found = interval_of(votes, name, level="nominal", resampling=Resampling(400, seed=seed))
+            held[name] += found.low <= truth[name] <= found.high
+            n_noted += name == "alpha" and "unreliable" in found.note
+    assert min(held.values()) >= 0.92 * trials  # at .95 fewer has a chance below .02
+    assert n_noted >= 0.97 * trials
 
 
 def test_pairs_that_repeat_within_a_cluster_are_no_new_evidence() -> None:
@@ -139,13 +176,16 @@ def test_pairs_that_repeat_within_a_cluster_are_no_new_evidence() -> None:
     sheets = text(two_raters(60, 3, prevalence=0.4, error=0.1))
     captions = [f"c{sheet}" for sheet in range(60) for _ in range(4)]
     judgments = doubled([sheet for sheet in sheets for _ in range(4)], caption=captions)
-    for method in ("bootstrap", "jackknife"):
-        by_pair = alpha_interval(judgments, method=method, n_resamples=3000)
-        by_caption = alpha_interval(judgments, method=method, n_resamples=3000, cluster="caption")
-        assert by_caption.n_resampled == 60
-        assert by_pair.value == pytest.approx(by_caption.value)
-        widths = [found.high - found.low for found in (by_caption, by_pair)]
-        assert widths[0] / widths[1] == pytest.approx(2, rel=0.15)
+    for name in ("alpha", "positive_agreement", "prevalence", "fleiss_kappa"):
+        table = [
+            agreement_intervals(judgments, statistics=[name], n_resamples=3000, cluster=cluster).iloc[0]
+            for cluster in ("caption", None)
+        ]
+        by_caption, by_pair = table
+        assert by_caption["n_resampled"] == 60
+        assert by_pair["value"] == pytest.approx(by_caption["value"])
+        widths = [found["high"] - found["low"] for found in table]
+        assert widths[0] / widths[1] == pytest.approx(2, rel=0.15), name
 
 
 def test_weights_by_inverse_inclusion_probability_undo_an_uneven_draw() -> None:
@@ -176,7 +216,9 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_block(
     judgments = doubled(MIXED)
     expected = alpha_interval(judgments, n_resamples=97, seed=4, cluster=cluster)
     monkeypatch.setattr(draws, "_CELLS", 150)
-    assert expected == alpha_interval(judgments, n_resamples=97, seed=4, cluster=cluster)
+    found = alpha_interval(judgments, n_resamples=97, seed=4, cluster=cluster)
+    for name in ("low", "high", "below_667", "below_800", "standard_error"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12)
     assert expected != alpha_interval(judgments, n_resamples=97, seed=5, cluster=cluster)
     shuffled = Judgments(judgments.sample(frac=1, random_state=1))
     again = alpha_interval(shuffled, n_resamples=97, seed=4, cluster=cluster)
@@ -192,40 +234,77 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_block(
         (["10"], "only one pair has two judgments"),
     ],
 )
-@pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
-def test_an_interval_that_cannot_be_had_is_nan_with_a_reason(
-    answers: list[str], words: str, method: str
-) -> None:
-    interval = alpha_interval(doubled(answers), method=method, n_resamples=20)
+def test_an_interval_that_cannot_be_had_is_nan_with_a_reason(answers: list[str], words: str) -> None:
+    interval = alpha_interval(doubled(answers), n_resamples=20)
     assert math.isnan(interval.low)
     assert math.isnan(interval.below_667)
     assert interval.note.startswith(words)
 
 
-def test_resamples_without_an_alpha_are_counted() -> None:
-    interval = alpha_interval(doubled(["11"] * 5 + ["00"]), n_resamples=200)
-    # A draw of six pairs misses the one that differs with probability (5/6)^6 = .335.
-    assert pytest.approx(0.335 * 200, abs=25) == interval.n_undefined
-    assert interval.note == f"{interval.n_undefined} of 200 resamples have no alpha and are left out"
-    left = alpha_interval(doubled(["11"] * 5 + ["00"]), method="jackknife")
-    assert left.note.startswith("alpha rests on one pair")
+def test_agreement_without_a_fault_has_an_interval_with_width() -> None:
+    """Three positives on which everybody agrees do not tell that everybody always agrees."""
+    table = agreement_intervals(doubled(["11"] * 3 + ["00"] * 47), statistics=list(STATISTICS))
+    for row in table.to_dict("records"):
+        assert math.isnan(row["low"]) or row["high"] - row["low"] > 0.03, row
+    rows = table.set_index("statistic")
+    # Wilson's lower limit of 3 in 3 is 3 / (3 + z²) = .4385; agreement on positives is 2 J / (1 + J)
+    lowest = 3 / (3 + 1.959964**2)
+    assert rows.loc["positive_agreement", "low"] == pytest.approx(2 * lowest / (1 + lowest))
+    assert rows.loc["percent_agreement", ["low", "high"]].tolist() == pytest.approx([0.92865, 1.0], abs=1e-5)
+    assert rows.loc["alpha", "low"] < 0.7
+    assert rows.loc["alpha", "high"] == 1.0
+    for name in ("cohen_kappa", "scott_pi"):
+        assert rows.loc[name, "interval_note"] == "no pair moves it, which does not tell how certain it is"
 
 
-def test_perfect_agreement_says_that_its_interval_is_a_point() -> None:
-    answers = ["11"] * 50 + ["00"] * 50
-    bootstrap = alpha_interval(doubled(answers), n_resamples=100)
-    jackknife = alpha_interval(doubled(answers), method="jackknife")
-    sure = (0.0, "almost perfect", 1.0)
-    assert bootstrap == Interval(
-        1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "every resample gives the same alpha", *sure
+@pytest.mark.parametrize("prevalence", [0.0, 0.01, 0.05])
+def test_shares_stay_in_their_range(prevalence: float) -> None:
+    names = [name for name in STATISTICS if STATISTICS[name].is_share]
+    assert len(names) == 7
+    for seed, chance in product(range(15), (None, 0.2)):
+        draw = np.random.default_rng(seed)
+        sheets = text(two_raters(25, seed, prevalence=prevalence, error=0.03))
+        weights = [1.0 if "1" in sheet else chance or 1.0 for sheet in sheets]
+        captions = [f"c{n}" for n in draw.integers(6, size=25)]
+        judgments = doubled(sheets, p=weights, caption=captions)
+        for cluster in (None, "caption"):
+            table = agreement_intervals(
+                judgments, statistics=names, inclusion="p", cluster=cluster, n_resamples=200
+            )
+            known = table.dropna(subset="low")
+            assert (known["low"] >= 0).all()
+            assert (known["high"] <= 1).all()
+            assert (known["low"] <= known["value"] + 1e-12).all()
+            assert (known["high"] >= known["value"] - 1e-12).all()
+            assert (known["high"] > known["low"]).all()
+
+
+def test_few_positives_are_said_with_how_many_pairs_would_hold_ten() -> None:
+    few = alpha_interval(doubled(["11"] * 2 + ["10"] * 3 + ["00"] * 45), n_resamples=100)
+    assert few.note == (
+        "3.5 positives among 50 pairs judged twice: with fewer than 10 the interval of alpha is unreliable; "
+        "at this share of positives about 143 pairs judged twice hold 10"
     )
-    assert jackknife == Interval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "leaving a pair out changes nothing", *sure)
+    assert alpha_interval(doubled(["11"] * 9 + ["10"] * 2 + ["00"] * 5), n_resamples=100).note == ""
+    none = doubled(["00"] * 5 + ["20"] * 2)
+    words = alpha_interval(none, grades={"0": 0, "2": 0.5}, n_resamples=100).note
+    assert words == "none of the 7 pairs judged twice is positive, so the interval of alpha is unreliable"
+    assert (
+        alpha_interval(doubled(["xx", "yx", "yy"]), n_resamples=100).note == ""
+    )  # nobody knows the positives
+
+
+def test_what_is_of_one_cluster_has_no_interval() -> None:
+    judgments = doubled(["11", "10", "00", "00", "00"], caption=["a", "a", "b", "b", "c"])
+    rows = agreement_intervals(judgments, cluster="caption", n_resamples=100).set_index("statistic")
+    assert math.isnan(rows.loc["positive_agreement", "low"])
+    assert "all of it is of one cluster" in rows.loc["positive_agreement", "interval_note"]
+    assert rows.loc["prevalence", "low"] < 0.3 < rows.loc["prevalence", "high"]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"method": "bayes"}, "method 'bayes' is unknown; expected one of bootstrap, jackknife"),
         ({"n_resamples": 0}, "n_resamples is 0; expected 1 or more"),
         ({"confidence": 1.0}, "confidence is 1.0; expected a number strictly between 0 and 1"),
         ({"cluster": "caption"}, "no column 'caption'"),

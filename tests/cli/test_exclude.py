@@ -60,7 +60,7 @@ def test_agreement_is_that_of_the_others(fire: Fire, root: Path) -> None:
     )
     assert kept["parameters"]["excluded"] == {"cy": "failed"}
     made = {name: kept["parameters"][name] for name in ("intervals", "cluster", "all_rounds")}
-    assert made == {"intervals": "jackknife", "cluster": None, "all_rounds": False}
+    assert made == {"intervals": True, "cluster": None, "all_rounds": False}
 
 
 def test_controls_of_the_excluded_teach_nothing(fire: Fire, root: Path) -> None:

@@ -63,12 +63,12 @@ def both(function: Callable[..., Any], measures: list[str] | None = None, **more
 PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
     "agree": (("agree", "judgments.csv"), lambda: fire.agreement_summary(judgments()).table),
     "agree, all rounds": (
-        ("agree", "judgments.csv", "--all-rounds", "--intervals", "none"),
+        ("agree", "judgments.csv", "--all-rounds", "--no-intervals"),
         lambda: fire.agreement_table(judgments(), all_rounds=True),
     ),
     "intervals": (
-        ("agree", "judgments.csv", "--intervals", "bootstrap", "--resamples", "200"),
-        lambda: fire.agreement_intervals(judgments(), **DRAWS),
+        ("agree", "judgments.csv", "--intervals"),
+        lambda: fire.agreement_intervals(judgments()),
     ),
     "leave one out": (
         ("agree", "judgments.csv", "--show", "leave-one-out"),

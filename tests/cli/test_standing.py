@@ -115,8 +115,6 @@ def test_kept_counts_are_those_counted_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(live, "RESAMPLING", replace(live.RESAMPLING, n_resamples=20))
-    monkeypatch.setattr(live, "coverage_of", lambda *_: ())
-    monkeypatch.setattr(live, "caution_of", lambda *_: "")
     world = Watched(tmp_path / "work", seed, monkeypatch)
     for _ in range(40):
         world.append()

@@ -284,7 +284,7 @@ def test_a_rule_decides_and_a_statistic_is_measured(commands: Commands) -> None:
     resolved, _, measured, refused = commands(
         [
             *corrected("--rule", "lenient"),
-            ["agree", "judgments.csv", "--measure", "grade_gap", "--intervals", "bootstrap", *CSV],
+            ["agree", "judgments.csv", "--measure", "grade_gap", "--intervals", *CSV],
             ["resolve", "judgments.csv", "--rule", "strict", "--out", "other"],
         ]
     )

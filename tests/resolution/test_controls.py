@@ -80,3 +80,20 @@ def test_every_rule_can_be_measured(rule: str) -> None:
     found = resolve_in_full(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
     assert found is not None
     assert (found.n_controls, found.n_labelled, found.n_right, found.majority_right) == (4, 4, 4, 4)
+
+
+@pytest.mark.parametrize("rule", ["dawid-skene", "weighted"])
+def test_controls_with_the_first_label_count_as_any_other(rule: str) -> None:
+    """The first label has the code 0, and a pair without a known label the code -1."""
+    answers = {f"d{n}": "nn" if n % 2 else "ny" for n in range(8)} | {"last": "yy", "tied": "yn"}
+    controls = known(**{f"d{n}": "n" for n in range(8)}, tied="n")
+    full = resolve_in_full(judged(answers), grades=GRADES, rule=rule, controls=controls)
+    assert full.on_controls is not None
+    assert full.on_controls.n_controls == 9
+    labels = full.labels.set_index("doc_id")["label"]
+    # the second annotator is right on half of the controls, so the first decides
+    assert [labels[f"d{n}"] for n in range(8)] == ["n"] * 8
+    if rule == "dawid-skene":
+        assert labels["tied"] == "n"  # a model keeps what it is told
+    else:
+        assert labels["last"] == "y"
