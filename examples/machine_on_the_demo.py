@@ -92,7 +92,6 @@ def estimates(demo: Demo, n_labels: int, seed: int) -> pd.DataFrame:
         people(demo.world, sample[sample["is_drawn"]]),
         [MEASURE],
         design=Design(sample, None, sample),
-        n_resamples=2000,
     ).scores
     true = score_runs(demo.runs, demo.world.truth, [MEASURE]).scores.set_index("run_id")["value"]
     columns = ["run_id", "original", "estimate", "estimate_low", "estimate_high"]

@@ -43,7 +43,7 @@ class JudgedPairs(CodedQrels):
 
     places: Mapping[str, JudgedRanking] = field(default_factory=dict)
     cuts: Mapping[str, Cut] = field(default_factory=dict)
-    labelled: list[tuple[Qrels, CodedQrels]] = field(default_factory=list, repr=False)
+    labelled: list[tuple[pd.DataFrame, CodedQrels]] = field(default_factory=list, repr=False)
 
     def label(self, qrels: Qrels) -> CodedQrels:
         """Return the labelling of qrels, the same object for the same table.

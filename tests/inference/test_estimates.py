@@ -54,7 +54,7 @@ def honest(
     b = pairs_of("b", DEEP, relevance=B_IS_POSITIVE[DEEP].astype(int)).iloc[n_unlabelled:]
     labels = check_labels(pd.concat([a, b]).assign(label="x", n_judgments=n_votes))
     run = rank_run(ranked.assign(run_id="m"))
-    return scores_with_uncertainty(run, original, labels, measures, design=of or design(), n_resamples=20)
+    return scores_with_uncertainty(run, original, labels, measures, design=of or design())
 
 
 def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
@@ -134,7 +134,7 @@ def from_strata(n_copies: int, measures: list[str]) -> Honest:
     original = check_qrels(pairs_of("c", range(N), relevance=1))
     labels = check_labels(pairs[["query_id", "doc_id", "relevance"]].assign(label="x", n_judgments=2))
     run = rank_run(ranked.assign(run_id="m"))
-    return scores_with_uncertainty(run, original, labels, measures, design=design, n_resamples=20)
+    return scores_with_uncertainty(run, original, labels, measures, design=design)
 
 
 def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> None:

@@ -36,9 +36,8 @@ def labels_of(pairs: pd.DataFrame, truth: np.ndarray = POSITIVE) -> pd.DataFrame
     return pairs[["query_id", "doc_id"]].merge(known)
 
 
-def honest(design: Design, labels: pd.DataFrame, measures: list[str], n_resamples: int = 200) -> Honest:
-    draws = {"n_resamples": n_resamples, "seed": 1}
-    return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, design=design, **draws)
+def honest(design: Design, labels: pd.DataFrame, measures: list[str]) -> Honest:
+    return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, design=design)
 
 
 def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
@@ -113,9 +112,7 @@ def test_what_a_sample_cannot_say() -> None:
     assert half.str.endswith("pairs drawn have no label; judge these first").all()
     new = PAIRS.assign(doc_id="x" + PAIRS["doc_id"], score=2.0)
     late = rank_run(pd.concat([new, PAIRS.assign(score=1.0)]).assign(run_id="late"))
-    other = scores_with_uncertainty(
-        late, ORIGINAL, check_labels(labels), ["P@5"], design=design, n_resamples=9
-    )
+    other = scores_with_uncertainty(late, ORIGINAL, check_labels(labels), ["P@5"], design=design)
     assert other.scores["estimate_method"].tolist() == [
         "refused: 100% of its top 5 could not be drawn; pool it with the others"
     ]
