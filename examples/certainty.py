@@ -65,7 +65,7 @@ def show_all(runs: list[Path], queries: Path, original: Path, labels: Path, sour
     fire("contributions", *pool_sources, "--labels", labels, "--qrels", original)
     fire("reusability", *runs, *both, *pool_sources)
     fire("reusability", *runs, *both, *pool_sources, *MEASURES, "--show", "orders")
-    fire("coverage", runs[-1], *both, *MEASURES, "--out", out / "settle" / "pool.csv")
+    fire("coverage", runs[-1], *both, "--out", out / "settle" / "pool.csv")
 
 
 def sample(out: Path) -> None:

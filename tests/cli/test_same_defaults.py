@@ -108,7 +108,7 @@ PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
         ).swaps,
     ),
     "compare": (("compare", *RUNS), lambda: fire.compare_runs(tables()["runs"]).comparisons),
-    "coverage": (("coverage", *RUNS, *BOTH), lambda: both(fire.coverage, ["C@1", "C@10", "nDCG@10"]).summary),
+    "coverage": (("coverage", *RUNS, *BOTH), lambda: both(fire.coverage, ["C@1", "C@10", "P@10"]).summary),
     "reusability": (
         ("reusability", *RUNS, *BOTH, "--pool-sources", "pool_sources.csv", "-m", "C@1", "--show", "all"),
         lambda: both(fire.leave_out, ["C@1"], sources=tables()["sources"]).scores,
