@@ -34,7 +34,7 @@ from fire_toolkit.inference.audit import (
     draw_audit,
     labels_by_band,
 )
-from fire_toolkit.inference.corrected import corrected_scores, why_uncorrected
+from fire_toolkit.inference.corrected import corrected_scores, corrected_terms, why_uncorrected
 from fire_toolkit.inference.estimates import chances_of
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.measures import parse_measures
@@ -43,7 +43,6 @@ from fire_toolkit.tables import check_pool
 from fire_toolkit.tables.columns import PAIR
 
 SHEET, SAMPLE = "sheet.csv", "sample.csv"
-RESAMPLES = 2_000
 
 
 @click.command(name="audit-labels")
@@ -55,7 +54,7 @@ RESAMPLES = 2_000
 @click.option("--negatives", type=click.IntRange(min=1), default=200, show_default=True,
               help="Negative labels for each band of ranks.")  # fmt: skip
 @click.option("--guideline", metavar="NAME", help="The guideline judged by. [default: the workspace's]")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the sample and of resamples. [default: 0]")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the sample. [default: 0]")
 @click.option("--out", metavar="DIR", help="Folder of sheet.csv and sample.csv. [default: audit/labels]")
 @json_option
 @writes_workspace
@@ -82,7 +81,7 @@ def audit_labels(
     if answers is None:
         _draw(given, labels, folder, positives, negatives, seed)
     else:
-        _correct(given, labels, folder / SAMPLE, Path(answers), measures, seed)
+        _correct(given, labels, folder / SAMPLE, Path(answers), measures)
 
 
 def _draw(
@@ -116,7 +115,7 @@ def _draw(
 
 
 def _correct(
-    given: Given, labels: AuditedLabels, drawn_before: Path, answers: Path, names: tuple[str, ...], seed: int
+    given: Given, labels: AuditedLabels, drawn_before: Path, answers: Path, names: tuple[str, ...]
 ) -> None:
     sample = read_delimited(given.use(drawn_before), required=[*PAIR, "band", "relevance"])
     sample = sample.assign(band=sample["band"].astype(int), relevance=sample["relevance"].astype(int))
@@ -126,18 +125,19 @@ def _correct(
             raise UsageError(f"{measure.name} is not corrected: {reason}")
     judged = _answers(given, answers)
     n_answered = len(judged.merge(sample[PAIR]))
-    kinds = audited_kinds(labels, sample, judged, seed=seed)
+    kinds = audited_kinds(labels, sample, judged)
     joined = join_runs(given.stored_runs, given.original, labels.pairs[[*PAIR, "relevance"]])
     chances = chances_of(joined, design_if_any(given))
-    options: dict[str, Any] = {"kinds": kinds, "chances": chances, "n_resamples": RESAMPLES, "seed": seed}
-    found = corrected_scores(joined, given.original, labels, measures, **options)
+    found = corrected_scores(
+        corrected_terms(joined, given.original, labels, measures, kinds=kinds, chances=chances)
+    )
     if given.as_json:
         wipe_progress()
         click.echo(found.to_json(orient="records"))
     else:
         rows = [
             [name, measure, f"{value:.3f}", f"{low:.3f} to {high:.3f}", reason]
-            for name, measure, value, low, high, _, _, reason in found.itertuples(index=False)
+            for name, measure, value, low, high, _, reason in found.itertuples(index=False)
         ]
         wipe_progress()
         click.echo(drawn(rows, ["run", "measure", "corrected", "95%", "note"], "table"), nl=False)

@@ -10,8 +10,15 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.common import format_option, say_notes, setting_or_default
+from fire_toolkit.cli.correction import (
+    augmented_by_design,
+    correction_by_design,
+    is_corrected,
+    with_corrected_differences,
+)
 from fire_toolkit.cli.engines import engine_options
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.options import (
     accept_unpooled_option,
     choice_option,
@@ -32,7 +39,7 @@ from fire_toolkit.measures import parse_measure
 
 
 @click.command()
-@reads("runs", "qrels", "augmented", "pool_sources", "own_item")
+@reads("runs", "qrels", "augmented", "labels", "pool_sources", "own_item")
 @measure_option
 @choice_option(
     "--family",
@@ -56,6 +63,10 @@ def difference(
 
     Where a sample of queries was judged deep (pool --deep-queries), the difference of AP, nDCG and R@k is
     also estimated from it, with an interval (est. a - b); where pairs were drawn in strata, that of P@k.
+
+    Where labels say by which design votes were doubled, C@k and P@k are also compared as corrected for errors
+    of votes, with an interval and a test that agree (qrels corrected). They come first once fourth votes show
+    that votes err independently.
     """
     names = tuple(setting_or_default(measures, "score", "measures"))
     check_settled(given, names, accept=accept_unpooled)
@@ -64,7 +75,8 @@ def difference(
     options: dict[str, Any] = {"sources": given.sources_if_any, "family": family}
     options["clusters"] = given.clusters
     with Progress() as tell:
-        joined = join_runs(given.stored_runs, *qrels)
+        has_design = augmented_by_design(given)
+        joined = join_with_votes(given, names, *qrels) if has_design else join_runs(given.stored_runs, *qrels)
         table, notes = score_differences(
             joined,
             given.original,
@@ -74,13 +86,15 @@ def difference(
             **options,
             tell=tell,
         )
+        correction = correction_by_design(given, names, joined) if has_design else None
+        table = with_corrected_differences(table, correction) if correction else table
         alone = usable_join(given.unusable, joined)
         if given.unusable is not None and alone is not None:
             original, *rest = map(given.unusable.usable, qrels)
             augmented = rest[0] if rest else None
             found = score_differences(alone, original, names, augmented=augmented, **options, tell=tell)
             table = beside_usable(table, found.table)
-    say_notes(notes)
+    say_notes([*notes, *correction.notes] if correction else notes)
     corrected = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
     draw = partial(drawn_beside, draw=_drawn)
     under = notes if given.form in ("latex", "markdown") and "estimate" in table else ()
@@ -90,15 +104,18 @@ def difference(
 
 
 def _drawn(table: pd.DataFrame, output_format: str) -> str:
-    return drawn_cells([_cells(row) for row in table.to_dict("records")], output_format)
+    corrected = set(table.loc[table["qrels"].map(is_corrected), "measure"])
+    return drawn_cells([_cells(row, corrected) for row in table.to_dict("records")], output_format)
 
 
-def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
-    """Return a difference's cells: shares times 100."""
+def _cells(row: Mapping[Any, Any], corrected: set[str]) -> dict[str, str]:
+    """Return a difference's cells: shares times 100. corrected: the measures with corrected scores beside."""
+    is_labelled = row["measure"] in corrected and row["qrels"] == "augmented"
+    labelling = "as labelled" if is_labelled else str(row["qrels"]).replace("_", " ")
     scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
     shown = [f"{scale * row[name]:+.1f}" for name in ("difference", "low", "high") if row[name] == row[name]]
     return {
-        "qrels": row["qrels"],
+        "qrels": labelling,
         "measure": row["measure"],
         "runs": f"{row['run_a']} & {row['run_b']}",
         "a": f"{scale * row['value_a']:.1f}",
@@ -109,16 +126,16 @@ def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
         "p": _p(row["p"]),
         "Holm": _p(row["p_holm"]),
         "effect": "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
-        "wins": f"{row['n_better']} : {row['n_worse']}",
+        "wins": "" if is_corrected(row["qrels"]) else f"{row['n_better']} : {row['n_worse']}",
     } | ({"est. a - b": _estimate(row, scale)} if "estimate" in row else {})
 
 
 def _estimate(row: Mapping[Any, Any], scale: int) -> str:
     value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
+    if value == value:
+        return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
     return (
-        f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
-        if value == value
-        else row["estimate_method"].split(":")[0]
+        str(row["estimate_method"]).split(":")[0] if row["estimate_method"] == row["estimate_method"] else ""
     )
 
 

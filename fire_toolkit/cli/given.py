@@ -201,6 +201,13 @@ class Given(Inputs):
         return labels if self.unusable is None else self.unusable.counted(labels)
 
     @cached_property
+    def labels_if_any(self) -> Labels | None:
+        """The resolved labels; None where none are given, and the qrels not the workspace's."""
+        is_its_own = not (self.values.get("qrels") or self.values.get("augmented"))
+        is_there = bool(self.values.get("labels")) or (is_its_own and self.found("labels") is not None)
+        return self.labels if is_there else None
+
+    @cached_property
     def disputes(self) -> Disputes:
         """The disputes, from disputes.csv beside the labels."""
         file = self.use(self.needed("labels").with_name("disputes.csv"))
@@ -215,6 +222,9 @@ class Given(Inputs):
 
     @property
     def _sources_file(self) -> Path | None:
+        if self.values.get("pool") and not self.values.get("pool_sources"):
+            beside = self.needed("pool").with_name("pool_sources.csv")
+            return beside if beside.is_file() else None
         is_its_own = self.values.get("qrels") is None or self.values.get("pool_sources")
         return self.found("pool_sources") if is_its_own else None
 

@@ -10,9 +10,10 @@ import pandas as pd
 
 from fire_toolkit.cli.as_augmented import guideline_grade
 from fire_toolkit.cli.common import say, say_notes
+from fire_toolkit.cli.correction import IF_INDEPENDENT, correction_given, first_of, with_estimates
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_once import shared_once, words_of_shared
-from fire_toolkit.cli.noise import corrected_rows, join_with_votes
+from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.score_design import design_if_any
@@ -44,7 +45,6 @@ def honest_rows(
     *,
     tell: Progress,
     policies: tuple[str, ...] = ("union",),
-    by_band: bool = False,
 ) -> HonestRows:
     """Return the rows of `score --honest` for what a command was given, its runs joined with the votes."""
     shared, design = shared_once(given, given.labels), design_if_any(given)
@@ -61,28 +61,26 @@ def honest_rows(
         clusters=given.clusters,
         tell=tell,
     )
-    scores, corrected = corrected_rows(
-        given, measures, scores, joined, n_shared=shared.n_shared, by_band=by_band
-    )
+    options: dict[str, Any] = {"n_shared": shared.n_shared, "policies": policies}
+    correction = correction_given(given, measures, joined, **options)
+    scores = with_estimates(scores, correction)
     of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
     n_queries = int(given.original["query_id"].nunique())
     trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
     counts = {"shared": shared.n_shared, "shared_positive": shared.n_positive}
     below = [*words_of_shared(counts), *(note for note in notes if note not in trusted)]
-    return HonestRows(scores, below, list(corrected), trusted)
+    return HonestRows(scores, below, correction.notes, trusted)
 
 
 def show_honest(
-    given: Given, measures: tuple[str, ...], *, policies: tuple[str, ...], by_band: bool, place: str | None
+    given: Given, measures: tuple[str, ...], *, policies: tuple[str, ...], place: str | None
 ) -> None:
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
         tell("ranks of judged docs")
         shared = shared_once(given, given.labels)
         joined = join_with_votes(given, measures, *([shared.labels] if shared.n_shared else []))
-        scores, notes, corrected, trusted = honest_rows(
-            given, measures, joined, tell=tell, policies=policies, by_band=by_band
-        )
+        scores, notes, corrected, trusted = honest_rows(given, measures, joined, tell=tell, policies=policies)
         usable = _over_usable(given, measures, joined, shared.labels, policies, tell)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
@@ -97,7 +95,6 @@ def show_honest(
     for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)
     parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
-    parameters |= {"rates_by_band": True} if by_band else {}
     given.keep(table, "score", parameters, place=place)
 
 
@@ -131,23 +128,47 @@ def _counted(scores: pd.DataFrame) -> list[str]:
 
 
 def _drawn(scores: pd.DataFrame, output_format: str) -> str:
-    """Return the rows as a table; the policy is named where there are several."""
+    """Return the rows as a table; the policy is named where there are several.
+
+    Corrected scores that come first are the score and have the 95%; those as labelled stand beside them.
+    Where it is not known that votes err independently, those as labelled come first, under that name.
+    """
     several = scores["policy"].nunique() > 1
     unit = "%" if output_format == "table" else ""
-    rows = scores.to_dict("records")
-    shown = [({"policy": row["policy"]} if several else {}) | _cells(row, unit) for row in rows]
-    return drawn_cells(shown, output_format)
+    shown = first_of(scores)
+    drop = set() if _has_estimates(shown) else {"est."}
+    is_second = "estimate_method" in shown and (shown["estimate_method"] == IF_INDEPENDENT).any()
+    heads = {"score": "as labelled", "95%": "95% as labelled"} if is_second else {}
+    rows = []
+    for row in shown.to_dict("records"):
+        cells = ({"policy": row["policy"]} if several else {}) | _cells(row, unit)
+        rows.append({heads.get(name, name): cell for name, cell in cells.items() if name not in drop})
+    return drawn_cells(rows, output_format)
+
+
+def _has_estimates(scores: pd.DataFrame) -> bool:
+    """Return whether any row has an estimate, or a reason why there is none."""
+    return "estimate" in scores and bool(
+        (scores["estimate"].notna() | (scores["estimate_method"] != "")).any()
+    )
 
 
 def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
     """Return the cells of an honest row: shares times 100, one decimal."""
     scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
     value = {name: scale * row[name] for name in _SCALED}
+    labelled = row.get("labelled")
+    beside = (
+        {}
+        if labelled is None
+        else {"as labelled": f"{scale * labelled:.1f}" if labelled == labelled else "same"}
+    )
     return {
         "measure": row["measure"],
         "run": row["run_id"] + (" (not pooled)" if row["pooled"] == "no" else ""),
         "score": augmented_cell(value["augmented"], value["original"], value["delta"]),
         "95%": _range(value["low"], value["high"]) or "not known",
+        **beside,
         "95% of gain": _range(value["delta_low"], value["delta_high"]) or "not known",
         "condensed": f"{value['condensed']:.1f}",
         "if unjudged": bounds_cell(value["lower"], value["upper"]),
@@ -159,7 +180,9 @@ def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
 def _estimate_cells(row: Mapping[Any, Any], scale: int, unit: str) -> dict[str, str]:
     """Return the cells of an estimate, and of the share of positives that was never judged."""
     value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
-    shown = f"{value:.1f} ({_range(low, high)})" if value == value else row["estimate_method"].split(":")[0]
+    method = row["estimate_method"]
+    shown = f"{value:.1f} ({_range(low, high)})" if value == value else method.split(":")[0]
+    shown += f", {method}" if method == IF_INDEPENDENT else ""
     if "missing" not in row:
         return {"est.": shown}
     missing = row["missing"]

@@ -22,12 +22,13 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     transpose_option,
 )
+from fire_toolkit.cli.correction import Correction, augmented_by_design, corrected_long, correction_by_design
 from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.cli.judged_once import say_shared
-from fire_toolkit.cli.noise import say_errors_of_augmented
+from fire_toolkit.cli.noise import join_with_votes, say_errors_of_augmented
 from fire_toolkit.cli.options import (
     accept_approximate_option,
     accept_unpooled_option,
@@ -58,7 +59,7 @@ from fire_toolkit.tables.columns import PAIR
 @click.command()
 @reads(
     *("runs", "qrels", "augmented", "own_item"),
-    labels="For --honest: labels.csv, or its folder.",
+    labels="labels.csv, or its folder: for --honest, and for scores corrected for errors of votes.",
     pool_sources="pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who "
     "found what.",
 )
@@ -87,13 +88,6 @@ from fire_toolkit.tables.columns import PAIR
     help="For --honest: what becomes of rejected originals (may be repeated). [default: as in `augment`]",
 )
 @click.option(
-    "--rates-by-band",
-    "by_band",
-    is_flag=True,
-    help="For --honest: correct for errors of votes by rates of their own for best ranks 1, 2 to 3, 4 and "
-    "more, where errors hang on ranks.",
-)
-@click.option(
     "--allow-circular",
     is_flag=True,
     help="For --honest: also estimate runs that may share a backbone with the machine judge.",
@@ -120,7 +114,6 @@ def score(
     per_query: bool,
     honest: bool,
     policies: tuple[str, ...],
-    by_band: bool,
     transpose: bool,
     curves: str | None,
 ) -> None:
@@ -129,6 +122,12 @@ def score(
     The table shows augmented (original + gain), shares times 100; LaTeX and Markdown print the best value
     of each measure bold. The other formats are long:
     run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value.
+
+    Where labels say by which design votes were doubled, C@k and P@k are corrected for errors of votes. The
+    corrected score, with a 95% interval that holds the queries drawn and the errors of votes, comes first
+    once fourth votes show that votes err independently; the score as labelled stands beside it. In the long
+    formats these are the qrels corrected, corrected_low and corrected_high (corrected_if_independent until
+    that is known).
 
     Where docs of equal score could change a query, a note says how many, and the scores with positives
     last and first. --ties takes another rule for them; pools always take doc ids descending.
@@ -140,8 +139,7 @@ def score(
     --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
     the score and of its gain, the score with unjudged docs left out (condensed), what it could be
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
-    judgments that only this run contributed. --cluster is for its intervals, --resamples and --seed for
-    those of estimates and of scores corrected for errors of votes.
+    judgments that only this run contributed. --cluster is for intervals.
     Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
     shows what the score is estimated to be, and how many positives were never judged. Where queries are
     flagged as unusable, a second table is over the usable ones; in csv and json the column queries says
@@ -160,10 +158,9 @@ def score(
         refuse_approximate(given, accept=accept_approximate)
         check_settled(given, names, accept=accept_unpooled)
         place = "scores/honest.csv" if is_usual else None
-        show_honest(given, names, policies=policies, by_band=by_band, place=place)
+        show_honest(given, names, policies=policies, place=place)
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
-    _refuse({"--rates-by-band": by_band}, beside="scores as labelled (add --honest)")
     refuse_approximate(given, accept=accept_approximate)
     runs_scored = _restricted(given, groups) if groups else given.stored_runs
     ordered: dict[str, Any] = {"ties": ties, "doc_order": _doc_order(given) if ties == "index" else None}
@@ -179,18 +176,25 @@ def score(
     divided = () if groups else names  # a group's docs are few, and its positives known
     qrels = (given.original, given.augmented_if_any)
     usable = None if by else usable_alone(given.unusable, runs_scored, *qrels, names, **ordered)
-    table = _show(scoring, by, given, divided, usable, per_query=per_query, transpose=transpose)
-    is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")
+    is_plain = not (groups or by or per_query or ties != "doc-desc")
+    correction = _correction(given, names) if is_plain else None
+    table = _show(scoring, by, given, divided, usable, correction, per_query=per_query, transpose=transpose)
     parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {})
-    given.keep(table, "score", parameters, place="scores/scores.csv" if is_usual else None)
+    given.keep(table, "score", parameters, place="scores/scores.csv" if is_usual and is_plain else None)
     if curves:
         points = score_curves(runs_scored, given.original, augmented=given.augmented_if_any)
         own = {"depth": 100} | given.own.parameters
         given.write_table(curves, points, "score", own)
     given.say_unpooled()
-    say_errors_of_augmented(given)
     say_shared(given)
     _name_next(given)
+
+
+def _correction(given: Given, names: tuple[str, ...]) -> Correction | None:
+    """Return C@k and P@k corrected for errors of votes; None where no design says which votes there are."""
+    if not augmented_by_design(given):
+        return None
+    return correction_by_design(given, names, join_with_votes(given, names))
 
 
 def _name_next(given: Given) -> None:
@@ -208,12 +212,15 @@ def _show(
     given: Given,
     measures: tuple[str, ...],
     usable: Scores | None,
+    correction: Correction | None,
     *,
     per_query: bool,
     transpose: bool,
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
     say_notes(scoring.notes)
+    if correction is not None:
+        scoring = scoring._replace(scores=Scores(pd.concat([scoring.scores, corrected_long(correction)])))
     is_drawn = given.form in DRAWN and not per_query
     if by is None:
         table: pd.DataFrame = scoring.scores if usable is None else pd.concat([scoring.scores, usable])
@@ -226,7 +233,10 @@ def _show(
         text += heading_of_usable(given.form) + drawn_scores(alone, given.form, transpose=transpose)
     text = text or formatted(table, "csv" if given.form == "table" else given.form)
     trusted = trust_notes(given, measures, scoring.scores) if measures else []
+    trusted += correction.notes if correction is not None else []
     print_text(text, given.form if is_drawn else "csv", basis=given.basis(), notes=trusted)
+    if correction is None:
+        say_errors_of_augmented(given)
     return table
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.corrected import Kinds
 from fire_toolkit.inference.design_votes import BANDS
+from fire_toolkit.inference.kinds import Kinds
 from fire_toolkit.inference.label_errors import ErrorRates
 from fire_toolkit.tables import Labels, Pool, Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -22,7 +22,7 @@ N_BANDS = len(BANDS)
 
 @dataclass(frozen=True, eq=False)
 class AuditedLabels:
-    """Labels that are not original positives, each with its band; `counted` as `corrected_scores` takes it.
+    """Labels that are not original positives, each with its band; `counted` as `corrected_terms` takes it.
 
     pairs: query_id, doc_id, design_class (all `single`: a label with its own rates), band, relevance; names:
     of the bands.
@@ -105,15 +105,22 @@ def draw_audit(
 class AuditedKinds(Kinds):
     """Rates of labels from experts' answers: for each band and label, how many were asked and are relevant.
 
-    asked, relevant: (n_bands, 2), by band and label (0, 1); seed: of the draws of what an audit of this size
-    would have found, for intervals.
+    asked, relevant: (n_bands, 2), by band and label (0, 1).
     """
 
     asked: Floats
     relevant: Floats
-    seed: int = 0
 
-    def rates(self, counts: Floats) -> ErrorRates:
+    @property
+    def errors(self) -> Floats:
+        """The standard errors of the relevant shares, (2 × n_bands,); half an answer of each kind is added.
+
+        Without that a share of 0 or 1 would be taken as known.
+        """
+        share = (self.relevant + 0.5) / (self.asked + 1)
+        return np.sqrt(share * (1 - share) / self.asked).reshape(-1)
+
+    def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
         """Return t and f of the labels in each band from the pairs and positives counted in it.
 
         With ppv and fo the relevant shares of audited positives and negatives, pos = N₊·ppv and
@@ -122,21 +129,17 @@ class AuditedKinds(Kinds):
         each = counts.reshape(*counts.shape[:-1], self.n_bands, 4)
         n, n_positive = each[..., 0], each[..., 1]
         share = self.relevant / self.asked
-        if counts.ndim > 1:
-            draw = np.random.default_rng(self.seed)
-            share = (
-                draw.binomial(self.asked.astype(np.int64), share, (len(counts), *share.shape)) / self.asked
-            )
+        if moved is not None:
+            share = share + moved.reshape(*moved.shape[:-1], self.n_bands, 2)
         pos, neg = n_positive * share[..., 1], (n - n_positive) * share[..., 0]
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(pos + neg > 0, pos / (pos + neg), 1)  # a band without such pairs reads neither
-            f = np.where(n - pos - neg > 0, (n_positive - pos) / (n - pos - neg), 0)
-            return ErrorRates(t, f, (pos + neg) / n)
+            relevant, others = pos + neg, n - pos - neg
+            t = np.where(relevant.real > 0, pos / relevant, 1)  # a band without such pairs reads neither
+            f = np.where(others.real > 0, (n_positive - pos) / others, 0)
+            return ErrorRates(t, f, relevant / n)
 
 
-def audited_kinds(
-    labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFrame, *, seed: int = 0
-) -> AuditedKinds:
+def audited_kinds(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFrame) -> AuditedKinds:
     """Return the rates of labels that experts' answers tell.
 
     Args:
@@ -163,4 +166,4 @@ def audited_kinds(
             f"{int(lacking.sum())} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
             "negative) have no answer of an expert; expected some of each"
         )
-    return AuditedKinds(labels.n_bands, np.maximum(asked, 1), relevant, seed)
+    return AuditedKinds(labels.n_bands, np.maximum(asked, 1), relevant)

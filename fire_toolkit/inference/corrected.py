@@ -1,242 +1,48 @@
-"""C@k and P@k corrected for the errors of votes: products of estimated relevances, by design class."""
+"""C@k and P@k corrected for the errors of votes, and what two runs differ by: estimate, interval and test."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.inference.design_votes import Votes
-from fire_toolkit.inference.intervals import cluster_sums, percentiles
+from fire_toolkit.inference.binomial import check_confidence
 from fire_toolkit.inference.judged_pairs import JudgedPairs
-from fire_toolkit.inference.label_errors import (
-    LEAST_GAP,
-    MOST_INVALID,
-    MOST_VARIANCE,
-    Alarm,
-    ErrorRates,
-    VoteCounts,
-    alarm_of_fourth_votes,
-    class_rate,
-    corrected_hits,
-    error_rates,
-    estimated_relevance,
-    relevance_given_votes,
-    variance_factor,
-)
-from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
+from fire_toolkit.inference.kinds import Judged, Kinds, rate_columns
+from fire_toolkit.inference.label_errors import ErrorRates, corrected_hits, why_no_rates
+from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
-from fire_toolkit.tables.design import CLASSES, DOUBLED, kinds_of_votes, n_votes_by_design
 
 DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
-
-
-class Judged(Protocol):
-    """Judged pairs that are not originals: design_class, band and relevance of each, and what it counts."""
-
-    @property
-    def pairs(self) -> pd.DataFrame:
-        """The pairs."""
-
-    @property
-    def n_bands(self) -> int:
-        """How many bands of ranks have rates of their own."""
-
-    @property
-    def counted(self) -> Floats:
-        """(n_pairs, 4): what each pair adds to the counts that rates come from."""
-
-
-@dataclass(frozen=True, eq=False)
-class Kinds:
-    """Kinds of judged pairs: class × band × label (0, 1), and last the original positives.
-
-    code: place of class, band and label in that order.
-    """
-
-    n_bands: int
-
-    def __len__(self) -> int:
-        return 2 * len(CLASSES) * self.n_bands
-
-    def code(self, pairs: pd.DataFrame) -> Ints:
-        """Return the kind of each pair."""
-        place = pairs["design_class"].map({name: n for n, name in enumerate(CLASSES)}).to_numpy()
-        kind = (place * self.n_bands + pairs["band"].to_numpy()) * 2 + pairs["relevance"].to_numpy()
-        return np.asarray(kind, dtype=np.int64)
-
-    def rates(self, counts: Floats) -> ErrorRates:
-        """Return the rates of each band, (..., n_bands), from (..., 4 × n_bands) counts."""
-        each = counts.reshape(*counts.shape[:-1], self.n_bands, 4)
-        return error_rates(VoteCounts(*np.moveaxis(each, -1, 0)))
-
-    def of_classes(self, rates: ErrorRates) -> tuple[Floats, Floats]:
-        """Return t and f of labels by design, (..., n_classes × n_bands)."""
-        found = (
-            np.concatenate([np.asarray(class_rate(rate, name)) for name in CLASSES], axis=-1)
-            for rate in (rates.t, rates.f)
-        )
-        t, f = found
-        return t, f
-
-    def relevance(self, rates: ErrorRates) -> Floats:
-        """Return p̂ of each kind, and 1 for originals."""
-        t, f = self.of_classes(rates)
-        both = np.stack([estimated_relevance(label, t, f) for label in (0.0, 1.0)], axis=-1)
-        flat = both.reshape(*both.shape[:-2], -1)
-        return np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
-
-    def odds(self, cells: Floats, rates: ErrorRates) -> Floats:
-        """Return the odds that a pair of each kind is relevant, (..., n_kinds).
-
-        cells: (..., n_kinds) pairs of each kind.
-        """
-        t, f = self.of_classes(rates)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = cells[..., 1::2] / (cells[..., ::2] + cells[..., 1::2])
-            prevalence = np.nan_to_num(np.clip((share - f) / (t - f), 0, 1))
-            prior = prevalence / (1 - prevalence)
-            both = np.stack([prior * (1 - t) / (1 - f), prior * t / f], axis=-1)
-        return both.reshape(*both.shape[:-2], -1)
-
-
-def _without_fourth(kind: tuple[str, str]) -> tuple[str, str]:
-    """Return class and votes without the fourth vote on a positive by 2 to 1, which only the alarm counts."""
-    name, votes = kind
-    return name, votes[:3] + votes[4:] if votes[:3] in ("101", "011") else votes
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """What tells judged pairs apart beside their kind: votes beyond the design, and the label they have.
-
-    code: the pattern of each pair; kind: of each pattern; more: (n_patterns, 2), positive and negative votes
-    beyond the design; label: 1, 0, or −1 where there is none.
-    """
-
-    kinds: Kinds
-    code: Ints
-    kind: Ints
-    more: Ints
-    label: Ints
-
-    @classmethod
-    def of(cls, votes: Votes, kinds: Kinds) -> Held:
-        """Return the patterns of judged pairs."""
-        own, found = kinds_of_votes(votes.pairs.assign(design_votes=votes.pairs["votes"]))
-        later = [given[n_votes_by_design(name, given) :] for name, given in map(_without_fourth, found)]
-        more = np.array([(each.count("1"), each.count("0")) for each in later]).reshape(-1, 2)[own]
-        each = np.column_stack([kinds.code(votes.pairs), more, votes.pairs["label"]])
-        patterns, code = np.unique(each, axis=0, return_inverse=True)
-        return cls(kinds, code.ravel(), patterns[:, 0], patterns[:, 1:3], patterns[:, 3])
-
-    def shares(self, cells: Floats, rates: ErrorRates) -> Floats:
-        """Return the wrong share of positive labels and the found share of relevant pairs, (..., 2).
-
-        cells: (..., n_patterns) pairs of each pattern. Without further votes the wrong share is
-        Σ N(1 − π)f / positives and the found share 1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive
-        labels, or relevant pairs.
-        """
-        odds = self.kinds.odds(cells @ np.eye(len(self.kinds))[self.kind], rates)[..., self.kind]
-        band = self.kind // 2 % self.kinds.n_bands
-        relevant = cells * relevance_given_votes(odds, self.more, rates.t[..., band], rates.f[..., band])
-        is_positive = self.label == 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            right = relevant[..., is_positive].sum(axis=-1)
-            shares = 1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1)
-        return np.stack(shares, axis=-1)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelErrors:
-    """Error rates of the votes, and what they say of the labels as they are, by all votes on each pair.
-
-    t, f: of one vote, for each band; wrong, found: the expected share of new positives that are wrong, and
-    of the relevant judged pairs the share that is labelled so, each with its 95% limits; alarm: None without
-    fourth votes; reason: why nothing is known, empty where it is.
-    """
-
-    votes: Votes
-    t: Floats
-    f: Floats
-    wrong: tuple[float, float, float]
-    found: tuple[float, float, float]
-    alarm: Alarm | None
-    reason: str
-
-    @property
-    def in_words(self) -> str:
-        """The rates, and what they rest on."""
-        kind = "doubled" if self.votes.rates_class == DOUBLED else "positives with a second vote"
-        names = [f"ranks {name}: " if name else "" for name in self.votes.bands]
-        rates = "; ".join(
-            f"{name}t {t:.3f}, f {f:.4f}" for name, t, f in zip(names, self.t, self.f, strict=True)
-        )
-        return f"{rates} ({self.votes.n_second:,} {kind}, {self.votes.n_differ:,} disagreements)"
-
-
-def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> LabelErrors:
-    """Return the rates of error of votes by design, and what they say of the labels.
-
-    Args:
-        votes: of `votes_by_design`.
-        n_resamples, seed: of a bootstrap of queries in which the rates are estimated anew each time.
-
-    Returns:
-        `LabelErrors`; with a `reason` where rates are refused: no or missing third votes, rates that are no
-        probabilities or less than .5 apart, or so in more than 5% of the resamples. Limits are those of the
-        bootstrap's standard error, with the binomial variance of what came about in these pairs added.
-    """
-    nothing = (np.nan, np.nan, np.nan)
-    if votes.reason:
-        return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
-    kinds = Kinds(votes.n_bands)
-    query = pd.factorize(votes.pairs["query_id"])[0]
-    held = Held.of(votes, kinds)
-    columns = [_rate_columns(votes), np.eye(len(held.kind))[held.code]]
-    table = cluster_sums(np.column_stack(columns), query)[:, :-1]
-    sums = bootstrap([Resampled(summable(table))], n_resamples=n_resamples, seed=seed)[0][0]
-    n = 4 * kinds.n_bands
-    point, draws = (kinds.rates(each[..., :n]) for each in (table.sum(axis=0), sums))
-    if reason := _why_no_rates(point, draws):
-        return LabelErrors(votes, point.t, point.f, nothing, nothing, None, reason)
-    shares, drawn = held.shares(table.sum(axis=0)[n:], point), held.shares(sums[:, n:], draws)
-    spread = np.nanstd(drawn, axis=0)
-    n_positives = max(int((votes.pairs["label"] == 1).sum()), 1)
-    n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found
-    binomial = shares * np.maximum(1 - shares, 0) / [n_positives, n_relevant]
-    spread = np.hypot(spread, np.sqrt(binomial))
-    wrong, found = (
-        (float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0))
-        for share, error in zip(shares, spread, strict=True)
-    )
-    n_fourth, n_positive = votes.fourth_votes
-    of_all = error_rates(VoteCounts(*votes.counted.sum(axis=0)))
-    alarm = alarm_of_fourth_votes(n_fourth, n_positive, of_all) if n_fourth else None
-    return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
-
-
-def _rate_columns(votes: Judged) -> Floats:
-    """Return what each pair adds to the counts of its band."""
-    bands = np.eye(votes.n_bands)[votes.pairs["band"].to_numpy()]
-    return np.asarray((bands[:, :, None] * votes.counted[:, None, :]).reshape(len(bands), -1))
-
-
-def _why_no_rates(rates: ErrorRates, draws: ErrorRates) -> str:
-    gap = np.asarray(rates.t) - rates.f
-    if np.isnan(gap).any():
-        return "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
-    if (gap < LEAST_GAP).any():
-        return f"t − f is {float(gap.min()):.2f}, below {LEAST_GAP}: such votes carry too little information"
-    share = float((~(np.asarray(draws.t) - draws.f >= LEAST_GAP)).any(axis=-1).mean())
-    if share > MOST_INVALID:
-        return f"in {100 * share:.0f}% of the resamples the votes fit no rates; too few pairs have two votes"
-    return ""
+SCORE_COLUMNS = {
+    "run_id": "str",
+    "measure": "str",
+    "estimate": "float64",
+    "low": "float64",
+    "high": "float64",
+    "is_drawn": "bool",
+    "reason": "str",
+}
+DIFFERENCE_COLUMNS = {
+    "measure": "str",
+    "run_a": "str",
+    "run_b": "str",
+    "value_a": "float64",
+    "value_b": "float64",
+    "difference": "float64",
+    "low": "float64",
+    "high": "float64",
+    "p": "float64",
+    "reason": "str",
+}
+_STEP = 1e-30  # an imaginary step, whose derivatives are exact
 
 
 def why_uncorrected(measure: Measure) -> str:
@@ -248,71 +54,173 @@ def why_uncorrected(measure: Measure) -> str:
     return "only C@k and P@k are corrected for errors; it reads more than the top k, or all positives"
 
 
-def corrected_scores(
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A corrected score as a mean over queries, or the difference of two.
+
+    terms: what each query adds to the estimate, its votes' part in the rates included: their mean is the
+    estimate, and their spread its standard error; beside: what else moves the estimate, as standard errors
+    (of an audit's shares); is_drawn: whether it reads pairs that were drawn by chance; reason: why there is
+    no estimate, empty where there is one.
+    """
+
+    terms: Floats
+    beside: Floats
+    is_drawn: bool = False
+    reason: str = ""
+
+    def minus(self, other: Corrected) -> Corrected:
+        """Return the difference of two scores by the same votes on the same queries."""
+        if reason := self.reason or other.reason:
+            return Corrected(np.empty(0), np.empty(0), reason=reason)
+        is_drawn = self.is_drawn or other.is_drawn
+        return Corrected(self.terms - other.terms, self.beside - other.beside, is_drawn)
+
+    def above(self, values: Floats) -> Corrected:
+        """Return the score less the mean of values of the same queries that are known without error."""
+        if self.reason:
+            return self
+        return Corrected(self.terms - values, self.beside, self.is_drawn)
+
+    def limits(self, clusters: Ints | None, *, confidence: float, least: float) -> dict[str, float]:
+        """Return estimate, low and high, and the two-sided p that it is 0, by Student's t.
+
+        Where no query differs from another, nothing was seen of how queries vary: the limits then reach as
+        far as 0 hits of so many queries leave open (Clopper and Pearson), and p is 1, or for an estimate
+        that is not 0 not known.
+
+        Args:
+            clusters: code of each query's cluster from 0; None: each query is its own.
+            confidence: strictly between 0 and 1.
+            least: the lowest value there is; 1 is the highest.
+        """
+        check_confidence(confidence)
+        estimate = float(self.terms.mean())
+        rest = self.terms - estimate
+        sums = rest if clusters is None else np.bincount(clusters, weights=rest)
+        n = len(sums)
+        found = {"estimate": estimate, "low": math.nan, "high": math.nan, "p": math.nan}
+        if n < 2:
+            return found
+        variance = float(sums @ sums) * n / (n - 1) / len(rest) ** 2 + float(self.beside @ self.beside)
+        se = math.sqrt(variance)
+        if se < 1e-12:
+            reach = 1 - ((1 - confidence) / 2) ** (1 / n)
+            p = 1.0 if abs(estimate) < 1e-12 else math.nan
+        else:
+            reach = t_quantile((1 + confidence) / 2, n - 1) * se
+            p = 2 * (1 - noncentral_t_cdf(abs(estimate) / se, n - 1))
+        limits = (min(max(estimate + side * reach, least), 1.0) for side in (-1, 1))
+        return found | dict(zip(("low", "high"), limits, strict=True)) | {"p": min(max(p, 0.0), 1.0)}
+
+
+def corrected_terms(
     joined: JudgedPairs,
     original: Qrels,
     votes: Judged,
     measures: Sequence[Measure],
     *,
     kinds: Kinds | None = None,
-    clusters: Ints | None = None,
     chances: Floats | None = None,
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Return C@k and P@k of each run corrected for errors of votes.
+) -> dict[tuple[str, str], Corrected]:
+    """Return C@k and P@k of each run corrected for errors of votes, by run and measure.
 
     With p̂ = (label − f) / (t − f) by class, and 1 for originals, C@k is the mean over queries of
     1 − Π(1 − p̂) over the top k, and P@k that of the mean p̂: unbiased where votes err independently given
-    the truth and pairs that nobody judged are not relevant. Neither is clipped.
+    the truth and pairs that nobody judged are not relevant. Neither is clipped. A query's term is its value
+    plus its own votes' part in the rates, by the estimate's derivative (the delta method): its variance over
+    queries holds that the queries were drawn, that votes err, and that pairs were sampled.
 
     Args:
         joined: runs joined with the original qrels and `votes.pairs`.
         original: the benchmark's qrels; their positives are taken as right.
         votes: of `votes_by_design`, whose labels have no `reason` against them; or `audit.AuditedLabels`.
-        kinds: what turns counts into rates; None: the votes on pairs of one class.
         measures: those that `why_uncorrected` has nothing against are corrected.
-        clusters: code of each query's cluster; intervals then resample clusters.
+        kinds: what turns counts into rates; None: the votes on pairs of one class.
         chances: of each pair, see `estimates.chances_of`: in P@k those drawn weigh 1/π, and C@k that
             reads one is refused. None: no sample.
-        confidence, n_resamples, seed: of the bootstrap of queries; rates are estimated anew in each draw.
-
-    Returns:
-        A row for each run and measure: run_id, measure, estimate, low, high, error (the standard error for
-        these queries alone: of the votes and of the rates; nan where pairs were drawn), is_drawn (whether it
-        reads such pairs), reason (why there is none; empty).
     """
     kinds = kinds or Kinds(votes.n_bands)
     kind = _kinds_of_pairs(joined, original, votes, kinds)
     chances = np.ones(len(kind)) if chances is None else chances
     kind = np.where((chances > 0) | (kind == len(kinds)), kind, -1)
     weight = np.where((chances > 0) & (kind != len(kinds)), 1 / np.maximum(chances, 1e-9), 1.0)
-    columns = _rate_columns(votes)
     query = joined.queries.get_indexer(pd.Index(votes.pairs["query_id"]))
-    in_it = query >= 0
-    each = [np.bincount(query[in_it], column[in_it], len(joined.queries)) for column in columns.T]
-    of_rates: Floats = np.column_stack([*each, np.ones(len(joined.queries))])
-    rows = []
+    in_it, n_queries = query >= 0, len(joined.queries)
+    columns = rate_columns(votes)[in_it].T
+    counts = np.column_stack([np.bincount(query[in_it], column, n_queries) for column in columns])
+    rates = _Rates.of(kinds, counts)
+    found = {}
     for run_id, run in joined.places.items():
         for measure in measures:
-            row: dict[str, Any] = {"run_id": run_id, "measure": measure.name}
-            row["reason"] = why_uncorrected(measure)
             in_top = run.rank <= (measure.depth or 0)
             pairs, of_query = run.relevance[in_top], run.query[in_top]
-            row["is_drawn"] = is_drawn = bool((weight[pairs[kind[pairs] >= 0]] > 1).any())
+            is_drawn = bool((weight[pairs[kind[pairs] >= 0]] > 1).any())
+            reason = why_uncorrected(measure) or rates.reason
             if is_drawn and not measure.definition.is_precision:
-                row["reason"] = row["reason"] or DRAWN
-            if not row["reason"]:
-                sizes = len(joined.queries), len(kinds) + 1
-                lists = _count_kinds(of_query, kind[pairs], weight[pairs], *sizes)
-                terms = _Terms.of(lists, measure, kinds)
-                row |= terms.estimate(of_rates, clusters, confidence, n_resamples=n_resamples, seed=seed)
-                row |= {"error": np.nan} if is_drawn else {}
+                reason = reason or DRAWN
+            if reason:
+                one = Corrected(np.empty(0), np.empty(0), is_drawn, reason)
+            else:
+                lists = _count_kinds(of_query, kind[pairs], weight[pairs], n_queries, len(kinds) + 1)
+                one = _correct(lists, measure, rates, is_drawn=is_drawn)
+            found[run_id, measure.name] = one
+    return found
+
+
+def corrected_scores(
+    terms: Mapping[tuple[str, str], Corrected],
+    *,
+    clusters: Ints | None = None,
+    confidence: float = 0.95,
+    least: float = 0.0,
+) -> pd.DataFrame:
+    """Return the corrected scores with their intervals, a row for each run and measure.
+
+    Args:
+        terms: of `corrected_terms`.
+        clusters: code of each query's cluster; None: each query is its own.
+        confidence: of the intervals, strictly between 0 and 1.
+        least: the lowest value there is; 1 is the highest.
+
+    Returns:
+        run_id, measure, estimate, low, high (cut off there), is_drawn (whether it reads pairs that were
+        drawn by chance), reason (why there is none; empty).
+    """
+    rows = [
+        {"run_id": run_id, "measure": measure, "is_drawn": one.is_drawn, "reason": one.reason}
+        | ({} if one.reason else one.limits(clusters, confidence=confidence, least=least))
+        for (run_id, measure), one in terms.items()
+    ]
+    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(SCORE_COLUMNS)
+
+
+def corrected_differences(
+    terms: Mapping[tuple[str, str], Corrected], *, clusters: Ints | None = None, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Return what every two runs differ by in corrected scores: interval and test are one.
+
+    Runs share the rates and the queries, whose errors cancel in the difference as far as they are the same.
+
+    Args, as of `corrected_scores`.
+
+    Returns:
+        A row for each measure and two runs in the order of the terms: measure, run_a, run_b, value_a,
+        value_b, difference, low, high, p (two-sided, by Student's t: below .05 where the 95% interval does
+        not hold 0), reason (why there is none; empty).
+    """
+    rows = []
+    for measure in dict.fromkeys(measure for _, measure in terms):
+        of_runs = {run_id: one for (run_id, name), one in terms.items() if name == measure}
+        for (run_a, a), (run_b, b) in combinations(of_runs.items(), 2):
+            both = a.minus(b)
+            row: dict[str, Any] = {"measure": measure, "run_a": run_a, "run_b": run_b, "reason": both.reason}
+            if not both.reason:
+                found = both.limits(clusters, confidence=confidence, least=-1.0)
+                row |= {"value_a": float(a.terms.mean()), "value_b": float(b.terms.mean())}
+                row |= {"difference": found.pop("estimate")} | found
             rows.append(row)
-    names = ["run_id", "measure", "estimate", "low", "high", "error", "is_drawn", "reason"]
-    table = pd.DataFrame(rows, columns=names)
-    return table.astype(dict.fromkeys(["estimate", "low", "high", "error"], "float64"))
+    return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
 
 
 def _kinds_of_pairs(joined: JudgedPairs, original: Qrels, votes: Judged, kinds: Kinds) -> Ints:
@@ -331,66 +239,40 @@ def _count_kinds(query: Ints, kind: Ints, weight: Floats, n_queries: int, n_kind
 
 
 @dataclass(frozen=True, eq=False)
-class _Terms:
-    """The lists of a run's top k as counts of kinds: each distinct one once, and which queries have it."""
+class _Rates:
+    """The rates by the votes, and how they move with each count and with what they rest on beside.
 
-    patterns: Floats
-    pattern: Ints
-    k: int
-    is_hit: bool
+    counts: (n_queries, n_counts); relevance: p̂ of each kind at the rates, and below it with each count and
+    each of the kinds' `errors` one imaginary step up.
+    """
+
     kinds: Kinds
+    counts: Floats
+    relevance: Any
+    reason: str
 
     @classmethod
-    def of(cls, lists: Floats, measure: Measure, kinds: Kinds) -> _Terms:
-        is_hit = not measure.definition.is_precision
-        if is_hit:  # a list with an original is 1 whatever else it holds
-            lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
+    def of(cls, kinds: Kinds, counts: Floats) -> _Rates:
+        total = counts.sum(axis=0)
+        if reason := why_no_rates(kinds.rates(total)):
+            return cls(kinds, counts, None, reason)
+        n, n_beside = len(total), len(kinds.errors)
+        moved = total + 1j * _STEP * np.eye(n + n_beside + 1, n, -1)
+        beside = 1j * _STEP * np.eye(n + n_beside + 1, n_beside, -1 - n)
+        rates: ErrorRates = kinds.rates(moved, beside)
+        return cls(kinds, counts, kinds.relevance(rates), "")
+
+
+def _correct(lists: Floats, measure: Measure, rates: _Rates, *, is_drawn: bool) -> Corrected:
+    """Return a run's corrected score from how many docs of each kind each query's top k holds."""
+    n = len(lists)
+    if measure.definition.is_precision:
+        values = rates.relevance @ lists.T / measure.depth
+    else:  # a list with an original is 1 whatever else it holds
+        lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists).astype(np.int64)
         patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
-        return cls(patterns, pattern.reshape(-1), measure.depth or 0, is_hit, kinds)
-
-    def values(self, rates: ErrorRates) -> Floats:
-        """Return the value of each pattern, (..., n_patterns)."""
-        relevance = self.kinds.relevance(rates)
-        if self.is_hit:
-            return corrected_hits(self.patterns.astype(np.int64), relevance)
-        return relevance @ self.patterns.T / self.k
-
-    def estimate(
-        self, of_rates: Floats, clusters: Ints | None, confidence: float, **draws: int
-    ) -> dict[str, Any]:
-        """Return the estimate, its limits, and its standard error for these queries alone."""
-        n = 4 * self.kinds.n_bands
-        table = np.column_stack([of_rates, np.eye(len(self.patterns))[self.pattern]])
-        point = self.kinds.rates(of_rates[:, :n].sum(axis=0))
-        values = self.values(point)
-        if reason := self._why_not(point):
-            return {"reason": reason}
-        units = table if clusters is None else cluster_sums(table, clusters)[:, :-1]
-        sums = bootstrap([Resampled(summable(units))], **draws)[0][0]
-        rates = self.kinds.rates(sums[:, :n])
-        drawn = (self.values(rates) * sums[:, n + 1 :]).sum(axis=1) / sums[:, n]
-        is_valid = ~np.isnan(drawn)
-        low, high = percentiles(drawn[is_valid, None], confidence=confidence)
-        share = table[:, n + 1 :].mean(axis=0)
-        of_labels = self._variance_of_labels(values, point) @ share / len(table)
-        of_votes = np.var((self.values(rates) @ share)[is_valid])
-        error = float(np.sqrt(max(of_labels, 0.0) + of_votes))
-        return {"estimate": float(values @ share), "low": low[0], "high": high[0], "error": error}
-
-    def _variance_of_labels(self, values: Floats, rates: ErrorRates) -> Floats:
-        """Return an unbiased estimate of each pattern's variance over votes: of 0 or 1, Ĉ² − Ĉ."""
-        if self.is_hit:
-            return values**2 - values
-        relevance = self.kinds.relevance(rates)
-        return (relevance**2 - relevance) @ self.patterns.T / self.k**2
-
-    def _why_not(self, rates: ErrorRates) -> str:
-        """Return that single votes are too few for products of so many docs; empty where they are not."""
-        singles = int(self.patterns[:, : 2 * self.kinds.n_bands].sum(axis=1).max(initial=0))
-        factor = max(
-            variance_factor(float(t), float(f), singles)
-            for t, f in zip(np.asarray(rates.t), np.asarray(rates.f), strict=True)
-        )
-        if not self.is_hit or factor <= MOST_VARIANCE:
-            return ""
-        return f"single votes on up to {singles} docs inflate the product's variance {factor:.1f} times"
+        values = corrected_hits(patterns, rates.relevance)[:, pattern.reshape(-1)]
+    slopes = values[1:].imag.mean(axis=1) / _STEP
+    of_counts, beside = np.split(slopes, [rates.counts.shape[1]])
+    terms = values[0].real + n * (rates.counts @ of_counts)
+    return Corrected(terms, beside * rates.kinds.errors, is_drawn)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats
-from fire_toolkit.errors import JoinError
-from fire_toolkit.inference.label_errors import rates_without_thirds
+from fire_toolkit.inference.label_errors import (
+    VoteCounts,
+    chance_of_common_rates,
+    moment_rates,
+    rates_without_thirds,
+    why_no_rates,
+)
 from fire_toolkit.tables import PoolSources
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import DOUBLED, OPEN, RECHECK, SINGLE, VERIFY, labels_by_design
 
 BANDS = ("1", "2 to 3", "4 and more")
+COMMON = 0.5  # one pair of rates serves all bands where chance explains what they differ by so often
 NO_DESIGN = "labels have no design class; `resolve --design FILE` says how many votes each pair was to get"
 NO_SECOND = "no pair has a second vote by design, so nothing is known of how often votes err"
 SETTLED = "the labels are settled for these runs: what was asked depended on the answers"
@@ -28,8 +34,8 @@ class Votes:
     pairs: query_id, doc_id, design_class, relevance (the label by design), label (the one it has: 1, 0, or −1
     where there is none), votes, band; n_demoted: doubled
     pairs with one vote, which count as single; reason: why nothing can be corrected, empty where it can;
-    bands: the names of the bands of ranks with rates of their own, those that hold pairs; one empty name
-    where all pairs have the same rates.
+    bands: the names of the bands of ranks with rates of their own; one empty name where all pairs have the
+    same rates.
     """
 
     pairs: pd.DataFrame
@@ -85,15 +91,15 @@ class Votes:
         return int((fourth != "").sum()), int((fourth == "1").sum())
 
 
-def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bool = False) -> Votes:
+def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
     """Return the votes of the judged pairs that are not original positives, in the order of their design.
 
     Args:
-        design: columns query_id, doc_id, design_class and design_votes, see `tables.design`; best_rank for
-            `by_band`; relevance of the label that the pair has by all its votes, missing where it has none;
-            without that column the label is the one by design.
+        design: columns query_id, doc_id, design_class and design_votes, see `tables.design`; relevance of the
+            label that the pair has by all its votes, missing where it has none; without that column the label
+            is the one by design. best_rank, see `with_best_ranks`: best ranks 1, 2 to 3, and 4 and more have
+            rates of their own where the votes show that they differ.
         original: the benchmark's qrels; their positives are taken as right, and tell nothing of the rates.
-        by_band: rates of their own for best ranks 1, 2 to 3, and 4 and more.
     """
     positives = original.loc[original["relevance"] >= 1, PAIR]
     joined = design.merge(positives, on=PAIR, how="left", indicator="_found")
@@ -105,30 +111,30 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bo
     by_design = labels_by_design(pairs.assign(design_votes=pairs["votes"]))
     grade = pairs["relevance"] if "relevance" in pairs else pd.Series(by_design, index=pairs.index)
     pairs = pairs.assign(relevance=by_design, label=np.where(grade.isna(), -1, grade >= 1).astype(np.int64))
-    bands: tuple[str, ...] = ("",)
-    pairs["band"] = 0
-    if by_band and len(pairs):
-        all_bands = np.searchsorted([2, 4], pairs["best_rank"].to_numpy(dtype=float), "right")
-        held, pairs["band"] = np.unique(all_bands, return_inverse=True)
-        bands = tuple(BANDS[band] for band in held)
-    return Votes(pairs, int(is_demoted.sum()), _why_not(pairs), bands)
+    found = Votes(pairs.assign(band=0), int(is_demoted.sum()), _why_not(pairs))
+    return _with_bands(found) if "best_rank" in pairs and not found.reason else found
 
 
-def with_best_ranks(design: pd.DataFrame, sources: PoolSources, original: pd.DataFrame) -> pd.DataFrame:
-    """Return judged pairs with best_rank, over the runs that pooled them; missing for originals alone.
+def _with_bands(votes: Votes) -> Votes:
+    """Return votes with bands of ranks, where their patterns differ between bands and each has rates.
 
-    Raises:
-        JoinError: a pair that is not an original positive, and that no run pooled.
+    The threshold is low: bands that were not needed cost little, and one pair of rates where they are needed
+    leaves C@1 off by several points.
     """
+    bands = np.searchsorted([2, 4], votes.pairs["best_rank"].to_numpy(dtype=float), "right")
+    held, band = np.unique(bands, return_inverse=True)
+    by_band = VoteCounts(*(np.eye(len(held))[band].T @ votes.counted).T)
+    chance = chance_of_common_rates(by_band, is_doubled=votes.rates_class == DOUBLED)
+    if chance > COMMON or why_no_rates(moment_rates(by_band)):
+        return votes
+    return replace(votes, pairs=votes.pairs.assign(band=band), bands=tuple(BANDS[each] for each in held))
+
+
+def with_best_ranks(design: pd.DataFrame, sources: PoolSources) -> pd.DataFrame:
+    """Return judged pairs with best_rank, over the runs that pooled them; infinite where none did."""
     rank, place = sources["rank"].to_numpy(), pair_rows(sources, design)
     best = np.full(len(design), np.inf)
     np.minimum.at(best, place[place >= 0], rank[place >= 0])
-    lost = design[np.isinf(best) & (pair_rows(design, original[original["relevance"] >= 1]) < 0)]
-    if len(lost):
-        raise JoinError(
-            f"{len(lost):,} of {len(design):,} judged pairs are in no run's part of the pool "
-            f"({' '.join(lost[PAIR].iloc[0])}); expected the sources of the pool that was judged"
-        )
     return design.assign(best_rank=best)
 
 

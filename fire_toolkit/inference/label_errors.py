@@ -16,9 +16,10 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.design import CLASSES, DOUBLED, SINGLE
 
 LEAST_GAP = 0.5
-MOST_INVALID = 0.05
-MOST_VARIANCE = 4.0
+MOST_BEYOND = 0.1  # how far outside 0 to 1 chance may put a rate
 ALARM = -1.645
+HARD = 0.1  # a correlation of errors that fourth votes must be able to show
+_POWER = 1.2816  # the normal quantile of 90%
 
 
 class VoteCounts(NamedTuple):
@@ -54,33 +55,79 @@ class ErrorRates(NamedTuple):
         return found / (found + (1 - self.prevalence) * self.f)
 
 
-def error_rates(counts: VoteCounts) -> ErrorRates:
-    """Return the rates with which three votes come as they came.
+def moment_rates(counts: VoteCounts) -> ErrorRates:
+    """Return the rates with which three votes come as they came, wherever they lie.
 
     With m1 = P(1), m2 = P(1, 1) and m3 = P(1, 1, 1) = m2 − P(1, 0, 1), s = (m3 − m1·m2) / (m2 − m1²) and
     p = s·m1 − m2 are sum and product of t and f (method of moments of two latent classes; Lazarsfeld and
-    Henry 1968, ch. 2).
-
-    Returns:
-        The rates; nan where a rate is not a probability, or votes tell nothing (m2 = m1²).
+    Henry 1968, ch. 2). Rates just outside 0 to 1 are chance, and cutting them off would bias what is
+    estimated by them; nan where there is no solution. Complex counts give complex rates, whose imaginary
+    parts are exact derivatives.
 
     Examples:
-        >>> found = error_rates(VoteCounts.of_doubled(1000, 100, 80, 20))
+        >>> found = moment_rates(VoteCounts.of_doubled(1000, 100, 80, 20))
         >>> [round(float(x), 6) for x in (*found, found.precision)]
         [0.909726, 0.035547, 0.119487, 0.77643]
     """
-    n, first, both, third = (np.asarray(each, dtype=np.float64) for each in counts)
+    n, first, both, third = map(np.asarray, counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         m1, m2 = first / n, both / n
         m3 = m2 - third / n
         total = (m3 - m1 * m2) / (m2 - m1**2)
-        root = np.sqrt(total**2 - 4 * (total * m1 - m2))
+        square = total**2 - 4 * (total * m1 - m2)
+        root = np.sqrt(np.where(square.real >= 0, square, np.nan))
         t, f = (total + root) / 2, (total - root) / 2
-        prevalence = (m1 - f) / (t - f)
+        return ErrorRates(t, f, (m1 - f) / (t - f))
+
+
+def error_rates(counts: VoteCounts) -> ErrorRates:
+    """Return `moment_rates` that are probabilities; nan where one is none, or votes tell nothing."""
+    rates = moment_rates(counts)
     margin = 1e-12
-    is_valid = (t <= 1 + margin) & (f >= -margin) & (prevalence >= -margin) & (prevalence <= 1 + margin)
-    t, f, prevalence = (np.where(is_valid, np.clip(each, 0, 1), np.nan) for each in (t, f, prevalence))
-    return ErrorRates(t, f, prevalence)
+    is_valid = np.all([(each >= -margin) & (each <= 1 + margin) for each in rates], axis=0)
+    return ErrorRates(*(np.where(is_valid, np.clip(each, 0, 1), np.nan) for each in rates))
+
+
+def why_no_rates(rates: ErrorRates) -> str:
+    """Return why labels cannot be corrected by such rates, any of several bands; empty where they can."""
+    t, f = np.atleast_1d(rates.t), np.atleast_1d(rates.f)
+    if np.isnan(t).any() or (np.maximum(t - 1, -f) > MOST_BEYOND).any():
+        return "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
+    if (t - f < LEAST_GAP).any():
+        return f"t − f is {(t - f).min():.2f}, below {LEAST_GAP}: such votes carry too little information"
+    return ""
+
+
+def chance_of_common_rates(by_band: VoteCounts, *, is_doubled: bool) -> float:
+    """Return the chance of vote patterns that differ so much between bands of ranks, if rates are the same.
+
+    By Pearson's chi-square of four patterns (two positive votes, 2 to 1, 1 to 2, none or one negative vote)
+    in each band, with t and f of all bands together and each band's own share of relevant pairs.
+
+    Args:
+        by_band: counts with an entry for each band.
+        is_doubled: whether these are doubled pairs; else each positive of the class has a second vote.
+
+    Returns:
+        1 with a single band or none, nan where all bands together have no rates.
+    """
+    is_held = by_band.n > 0
+    n, first, both, third = (np.asarray(each)[is_held] for each in by_band)
+    of_all = moment_rates(VoteCounts(*(each.sum() for each in (n, first, both, third))))
+    t, f = np.clip(of_all.t, 0, 1), np.clip(of_all.f, 1e-6, 1)
+    if len(n) < 2 or math.isnan(float(t)):
+        return 1.0 if len(n) < 2 else math.nan
+    share = np.clip((first / n - f) / (t - f), 0, 1)[:, None]
+    if is_doubled:
+        found = [both, 2 * third, 2 * (first - both - third), n - 2 * first + both]
+        t4, f4 = (np.array([e**2, 2 * e**2 * (1 - e), 2 * e * (1 - e) ** 2, (1 - e) ** 2]) for e in (t, f))
+    else:
+        found = [both, third, first - both - third, n - first]
+        t4, f4 = (np.array([e**2, e**2 * (1 - e), e * (1 - e) ** 2, 1 - e]) for e in (t, f))
+    expected = np.maximum(n[:, None] * (share * t4 + (1 - share) * f4), 1e-9)
+    half = float(((np.column_stack(found) - expected) ** 2 / expected).sum()) / 2
+    terms = [half**k / math.factorial(k) for k in range(len(n) - 1)]
+    return math.exp(-half) * sum(terms)  # chi-square with 2(bands − 1) degrees of freedom
 
 
 def rates_without_thirds(m1: float, m2: float) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -131,16 +178,13 @@ def corrected_hits(counts: Ints, relevance: Floats) -> Floats:
         [-0.559738, 1.135629, 0.988206]
     """
     rest = 1 - np.asarray(relevance)
-    product = np.ones((*rest.shape[:-1], len(counts)))
+    product = np.ones((*rest.shape[:-1], len(counts)), dtype=rest.dtype)
     for kind in np.flatnonzero(counts.any(axis=0)):
-        powers = rest[..., kind, None] ** np.arange(counts[:, kind].max() + 1)
+        most = int(counts[:, kind].max())
+        powers = np.ones((*rest.shape[:-1], most + 1), dtype=rest.dtype)
+        powers[..., 1:] = np.cumprod(np.repeat(rest[..., kind, None], most, axis=-1), axis=-1)
         product *= powers[..., counts[:, kind]]
-    return 1 - product
-
-
-def variance_factor(t: float, f: float, k: int) -> float:
-    """Return how much single votes on k docs that are not relevant add to the variance of 1 − Π(1 − p̂)."""
-    return float((1 + f * (1 - f) / (t - f) ** 2) ** k)
+    return np.asarray(1 - product)
 
 
 def relevance_given_votes(odds: Floats, more: Ints, t: Any, f: Any) -> Floats:
@@ -166,31 +210,60 @@ def relevance_given_votes(odds: Floats, more: Ints, t: Any, f: Any) -> Floats:
 class Alarm(NamedTuple):
     """Fourth votes on pairs with two positive votes of three: how many are positive, and are expected to be.
 
-    z below −1.645 says that errors are not independent: some pairs are hard for everybody.
+    z below −1.645 says that errors are not independent: some pairs are hard for everybody. n_needed: how many
+    fourth votes show a correlation of .1 in nine cases of ten.
     """
 
     n: int
     n_positive: int
     expected: float
     z: float
+    n_needed: int
 
     @property
     def is_raised(self) -> bool:
         """Whether fewer fourth votes are positive than independent errors explain (5% one-sided)."""
         return self.z < ALARM
 
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are as many fourth votes as are needed."""
+        return self.n >= self.n_needed
+
 
 def alarm_of_fourth_votes(n: int, n_positive: int, rates: ErrorRates) -> Alarm:
     """Return whether fourth votes on 2–1 positives agree with errors that are independent.
 
+    n_needed is ((1.645·σ₀ + 1.282·σ₁) / (e₀ − e₁))², e the expected positive share, σ = √(e(1 − e)), for
+    independent errors and for errors with a correlation of .1: each pair's rate of beta distribution.
+
     Examples:
         >>> found = alarm_of_fourth_votes(100, 40, ErrorRates(*np.array([0.92, 0.04, 0.13])))
-        >>> round(found.expected, 4), round(found.z, 2), found.is_raised
-        (0.804, -10.18, True)
+        >>> round(found.expected, 4), round(found.z, 2), found.is_raised, found.n_needed
+        (0.804, -10.18, True, 56)
     """
-    t, f, share = (float(each) for each in rates)
-    split = share * t**2 * (1 - t), (1 - share) * f**2 * (1 - f)
-    expected = (split[0] * t + split[1] * f) / sum(split) if sum(split) else math.nan
+    expected = positive_fourth_votes(rates, 0.0)
     spread = math.sqrt(expected * (1 - expected) / n) if n and expected == expected else 0.0
     z = (n_positive / n - expected) / spread if spread else math.nan
-    return Alarm(n, n_positive, expected, z)
+    hard = positive_fourth_votes(rates, HARD)
+    gap = expected - hard
+    spreads = [math.sqrt(max(each * (1 - each), 0.0)) for each in (expected, hard)]
+    needed = ((-ALARM * spreads[0] + _POWER * spreads[1]) / gap) ** 2 if gap > 0 else math.inf
+    return Alarm(n, n_positive, expected, z, math.ceil(min(needed, 1e9)))
+
+
+def positive_fourth_votes(rates: ErrorRates, correlation: float) -> float:
+    """Return the expected share of positive fourth votes on 2–1 positives, if errors correlate so."""
+    t, f, share = (float(each) for each in rates)
+    two, three = zip(*(_two_to_one(each, correlation) for each in (t, f)), strict=True)
+    n_pairs = share * two[0] + (1 - share) * two[1]
+    return (share * three[0] + (1 - share) * three[1]) / n_pairs if n_pairs else math.nan
+
+
+def _two_to_one(rate: float, correlation: float) -> tuple[float, float]:
+    """Return E[p²(1 − p)] and E[p³(1 − p)] of a beta distribution with this mean and correlation of votes."""
+    each, moments = 1.0, []
+    for k in range(4):
+        each *= (rate * (1 - correlation) + k * correlation) / (1 + (k - 1) * correlation)
+        moments.append(each)
+    return moments[1] - moments[2], moments[2] - moments[3]

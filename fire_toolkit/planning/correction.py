@@ -7,12 +7,10 @@ import numpy as np
 from fire_toolkit.arrays import Bools, Floats, Ints, starts_of_groups, sum_by_query
 from fire_toolkit.inference.corrected import why_uncorrected
 from fire_toolkit.inference.label_errors import (
-    MOST_VARIANCE,
     VoteCounts,
     class_rate,
     error_rates,
     estimated_relevance,
-    variance_factor,
 )
 from fire_toolkit.measures import Measure
 from fire_toolkit.planning.answers import Answers
@@ -24,14 +22,12 @@ _DRAWS, _STEP = 400, 1e-3
 _LEAST_VALID = 0.95  # of the draws of rates
 
 
-def correctable(measure: Measure, design: Design, rates: tuple[float, float]) -> bool:
+def correctable(measure: Measure, design: Design) -> bool:
     """Return whether `score` corrects a measure on this design: C@k and P@k within the pool, not settled."""
     k = measure.depth
     if k is None or why_uncorrected(measure):
         return False
-    is_single = design.policy in ("one", "until-confirmed") and not measure.definition.is_precision
-    is_steady = not is_single or variance_factor(*rates, k) <= MOST_VARIANCE
-    return not design.settles and k <= design.reach and is_steady
+    return not design.settles and k <= design.reach
 
 
 def corrected_values(

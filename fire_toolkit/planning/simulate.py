@@ -149,7 +149,7 @@ def _prepare(
     is_deep = answers.deep is not None
     of_deep = [is_deep and needs_all_positives(measure, design.reach) for measure in measures]
     plain = [(place, DIFFERENCE if deep else LABELLED) for place, deep in enumerate(of_deep)]
-    chosen = [place for place, measure in enumerate(measures) if correctable(measure, design, rates)]
+    chosen = [place for place, measure in enumerate(measures) if correctable(measure, design)]
     scale = lists.scale * design.queries
     total.covariance = rate_covariance(answers, positive, rates, scale) if chosen else None
     if total.covariance is None:

@@ -8,12 +8,15 @@ from fire_toolkit.measures import parse_measure
 from fire_toolkit.results import bold, drawn_text
 from fire_toolkit.tables import Scores
 
+SECOND = "corrected_if_independent"
+
 
 def drawn_scores(scores: Scores, form: str, *, digits: int = 1, transpose: bool = False) -> str:
     """Return the aggregate scores in FIRE's form, augmented (original + gain), shares times 100.
 
     Args:
-        scores: as `score_runs` gives them; values of single queries are left out.
+        scores: as `score_runs` gives them; values of single queries are left out. Scores by qrels `corrected`
+            stand with their 95% limits before those as labelled, `corrected_if_independent` after them.
         form: `table`, `latex`, `markdown` or `html`. All but the first print the best value bold, and all
             that look the same with the digits shown.
         digits: after the point.
@@ -25,17 +28,41 @@ def drawn_scores(scores: Scores, form: str, *, digits: int = 1, transpose: bool 
     columns = (means[name] for name in ("measure", "run_id", "qrels", "value"))
     for measure, run_id, name, value in zip(*columns, strict=True):
         values.setdefault((measure, run_id), {})[name] = value
-    rows = [
-        score_cells([values[measure, run_id] for run_id in run_ids], measure, digits) for measure in measures
-    ]
+    shown: dict[str, list[str]] = {}
+    for measure in measures:
+        own = [values[measure, run_id] for run_id in run_ids]
+        labelled = score_cells(own, measure, digits)
+        if any("corrected" in each for each in own):
+            shown[measure] = _interval_cells(own, "corrected", digits)
+            shown[f"{measure} as labelled"] = labelled
+        elif any(SECOND in each for each in own):
+            shown[f"{measure} as labelled"] = labelled
+            shown[f"{measure} if errors are independent"] = _interval_cells(own, SECOND, digits)
+        else:
+            shown[measure] = labelled
     if transpose:
-        turned = [[run_id, *cells] for run_id, cells in zip(run_ids, zip(*rows, strict=True), strict=True)]
-        return drawn_text(turned, ["run", *measures], form)
-    return drawn_text(
-        [[measure, *cells] for measure, cells in zip(measures, rows, strict=True)],
-        ["measure", *run_ids],
-        form,
-    )
+        turned = [
+            [run_id, *cells] for run_id, cells in zip(run_ids, zip(*shown.values(), strict=True), strict=True)
+        ]
+        return drawn_text(turned, ["run", *shown], form)
+    return drawn_text([[name, *cells] for name, cells in shown.items()], ["measure", *run_ids], form)
+
+
+def _interval_cells(values: Sequence[Mapping[str, float]], name: str, digits: int) -> list[str]:
+    """Return the scores of one labelling with their 95% limits, shares times 100, the best bold."""
+    cells = [
+        f"{100 * own[name]:.{digits}f} ({100 * own[f'{name}_low']:.{digits}f} to "
+        f"{100 * own[f'{name}_high']:.{digits}f})"
+        if name in own
+        else "not corrected"
+        for own in values
+    ]
+    rounded = [round(100 * own.get(name, float("-inf")), digits) for own in values]
+    is_bold = len(values) > 1
+    return [
+        bold(cell) if is_bold and value == max(rounded) else cell
+        for cell, value in zip(cells, rounded, strict=True)
+    ]
 
 
 def score_cells(values: Sequence[Mapping[str, float]], measure: str, digits: int = 1) -> list[str]:

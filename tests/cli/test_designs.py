@@ -106,16 +106,16 @@ def test_the_estimate_of_a_sample_stays_one_of_the_sample_where_votes_correct_it
     )
     found = fire(*honest, "-m", "P@2", "-m", "C@2", "--resamples", 200, "--format", "json")
     precision, hit = json.loads(found.stdout)
-    assert precision["estimate_method"] == "corrected for label errors"
+    assert precision["estimate_method"] == "corrected if errors are independent"
     labels = {(row["query_id"], row["doc_id"]): int(row["relevance"]) for row in rows(folder / "labels.csv")}
     by_sample = sum(label * (5 if doc.endswith("b") else 1) for (_, doc), label in labels.items()) / (2 * n)
     assert precision["augmented"] < by_sample - 0.1
     assert precision["estimate"] == pytest.approx(by_sample, abs=0.05)
     assert hit["estimate_method"].startswith("refused: ")
     told = fire(*honest, "-m", "P@2", "-m", "C@2", "--resamples", 200).stderr
-    assert "by the sample, and corrected for error rates t" in told
-    assert "m: C@2" in told
-    assert "it reads pairs that were drawn by chance" in told
+    assert "P@2: corrected for error rates t" in told
+    assert "P@2: estimated by the sample, and corrected" in told
+    assert "C@2: not corrected: it reads pairs that were drawn by chance" in told
 
 
 def test_undrawn_pairs_are_pooled_and_not_judged(fire: Fire, folder: Path) -> None:

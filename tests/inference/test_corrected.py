@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.corrected import (
+    corrected_differences,
     corrected_scores,
-    label_errors,
+    corrected_terms,
     why_uncorrected,
 )
 from fire_toolkit.inference.design_votes import votes_by_design, with_best_ranks
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_errors import VoteCounts, error_rates
+from fire_toolkit.inference.label_quality import label_errors
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
@@ -55,8 +56,7 @@ def corrected(
 ) -> pd.Series:
     votes = votes_by_design(design, original)
     joined = join_runs(run_of(*docs), original, votes.pairs[["query_id", "doc_id", "relevance"]])
-    options = {"n_resamples": 300, "seed": 1}
-    return corrected_scores(joined, original, votes, [parse_measure(measure)], **options).iloc[0]  # type: ignore[arg-type]
+    return corrected_scores(corrected_terms(joined, original, votes, [parse_measure(measure)])).iloc[0]
 
 
 def p_hat(label: int) -> float:
@@ -83,8 +83,6 @@ def test_c_at_k_is_the_product_of_what_single_votes_leave() -> None:
         (2 * p_hat(0) + p_hat(1)) / 3, abs=1e-5
     )
     assert found["low"] < found["estimate"] < found["high"]
-    # of these queries alone: the variance of the votes (Ĉ² − Ĉ) / Q², and that of the rates
-    assert found["error"] >= math.sqrt(expected**2 - expected) / 20
 
 
 def test_an_original_is_right_and_an_unjudged_doc_is_not_relevant() -> None:
@@ -103,11 +101,10 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
     chances = np.ones(len(joined.pairs))
     chances[b], chances[c], chances[o] = 0.25, 0.0, 0.5  # drawn; not of the design; known, and so not drawn
     measures = parse_measures(["P@4", "C@4", "C@1"])
-    found = corrected_scores(joined, ORIGINAL, votes, measures, chances=chances, n_resamples=300)
+    found = corrected_scores(corrected_terms(joined, ORIGINAL, votes, measures, chances=chances))
     precision, hit, first = found.to_dict("records")
     assert precision["estimate"] * 20 == pytest.approx((p_hat(0) + p_hat(1) / 0.25 + 1) / 4, abs=1e-5)
     assert precision["is_drawn"]
-    assert np.isnan(precision["error"])
     assert hit["reason"] == "it reads pairs that were drawn by chance, of which C@k has bounds only"
     assert (first["reason"], first["is_drawn"]) == ("", False)
 
@@ -176,36 +173,169 @@ def test_only_c_and_p_are_corrected() -> None:
     assert allowed == ["C@10", "P@10", "Success@5", "NN"]
 
 
-def test_too_many_single_votes_for_their_error_are_refused() -> None:
-    # t = .8, f = .2: a doc's factor is 1.44, so that of ten is 38
-    votes = ["11"] * 34 + ["101", "011"] * 8 + ["100", "010"] * 8 + ["00"] * 34
-    design = doubled().head(100).assign(design_votes=votes)
-    docs = [f"s{n}" for n in range(10)]
-    found = corrected(pd.concat([design, single(**dict.fromkeys(docs, "0"))]), *docs, measure="C@10")
-    assert math.isnan(found["estimate"])
-    assert found["reason"].startswith("single votes on up to 10 docs inflate the product's variance")
+@pytest.fixture(scope="module")
+def made() -> tuple[pd.DataFrame, Qrels, list[Run]]:
+    """300 queries, three runs of ten docs, with votes on every pair: a third of the pairs is doubled."""
+    rng = np.random.default_rng(7)
+    docs = [f"d{n:02d}" for n in range(14)]
+    rows, scores = [], []
+    for n in range(300):
+        relevant = rng.random(14) < 0.25
+        for place, doc in enumerate(docs[1:], start=1):
+            votes = (rng.random(3) < (0.9 if relevant[place] else 0.05)).astype(int).astype(str)
+            is_doubled = rng.random() < 1 / 3
+            text = "".join(votes[: 3 if votes[0] != votes[1] else 2]) if is_doubled else votes[0]
+            rows.append((f"q{n:03d}", doc, "doubled" if is_doubled else "single", text))
+        for run in range(3):
+            order = rng.random(14) + (1 - run / 2) * relevant
+            scores += [(f"r{run}", f"q{n:03d}", doc, s) for doc, s in zip(docs, order, strict=True)]
+    design = pd.DataFrame(rows, columns=["query_id", "doc_id", "design_class", "design_votes"])
+    original = check_qrels(
+        pd.DataFrame({"query_id": [f"q{n:03d}" for n in range(300)], "doc_id": "d00", "relevance": 1})
+    )
+    ranked = rank_run(pd.DataFrame(scores, columns=["run_id", "query_id", "doc_id", "score"]))
+    return design, original, [ranked]
 
 
-def test_bands_of_ranks_have_rates_of_their_own_and_one_alarm() -> None:
-    design, votes = doubled(), np.array(doubled()["design_votes"])
-    is_top = np.array([n % 2 == 0 for n in range(1000)])
-    sources = check_pool_sources(design[["query_id", "doc_id"]].assign(
-        run_id="r", rank=np.where(is_top, 1, 4)))  # fmt: skip
-    ranked = with_best_ranks(design, sources, ORIGINAL)
-    errors = label_errors(votes_by_design(ranked, ORIGINAL, by_band=True), n_resamples=100)
-    for band, own in ((0, votes[is_top]), (1, votes[~is_top])):
-        both, thirds = (own == "11").sum(), np.isin(own, ["101", "011"]).sum()
-        differ = np.isin(own, ["101", "011", "100", "010"]).sum()
-        one = error_rates(VoteCounts.of_doubled(len(own), both, differ, thirds))
-        assert (errors.t[band], errors.f[band]) == pytest.approx((float(one.t), float(one.f)))
-    words = f"ranks 1: t {errors.t[0]:.3f}, f {errors.f[0]:.4f}; ranks 4 and more: t "
-    assert errors.in_words.startswith(words)  # no pair of ranks 2 to 3: a band without pairs is none
-    lost = sources.iloc[1:]
-    with pytest.raises(JoinError, match="1 of 1,000 judged pairs are in no run's part of the pool"):
-        with_best_ranks(design, check_pool_sources(lost), ORIGINAL)
-    of_four = design.assign(design_votes=[v + "1" if v in ("101", "011") else v for v in votes])
-    found = [label_errors(votes_by_design(table, ORIGINAL), n_resamples=50) for table in (design, of_four)]
+def by_hand(design: pd.DataFrame, runs: Run, k: int) -> dict[str, float]:
+    """C@k of each run by the formulas written out, one pair after the other."""
+    own, n = design[design["design_class"] == "doubled"]["design_votes"].value_counts(), 0
+    n, both = own.sum(), own.get("11", 0)
+    thirds = own.get("101", 0) + own.get("011", 0)
+    differ = thirds + own.get("100", 0) + own.get("010", 0)
+    m1, m2, m3 = (both + differ / 2) / n, both / n, both / n - thirds / (2 * n)
+    s = (m3 - m1 * m2) / (m2 - m1**2)
+    root = math.sqrt(s * s - 4 * (s * m1 - m2))
+    t, f = (s + root) / 2, (s - root) / 2
+    p = {}
+    for row in design.itertuples():
+        a, b, label = t, f, row.design_votes == "1"
+        if row.design_class == "doubled":
+            a, b = (e * e * (3 - 2 * e) for e in (t, f))
+            label = row.design_votes in ("11", "101", "011")
+        p[row.query_id, row.doc_id] = (label - b) / (a - b)
+    found = {}
+    for run_id, own_run in runs.groupby("run_id", observed=True):
+        values = []
+        for query, top in own_run[own_run["rank"] <= k].groupby("query_id", observed=True):
+            left = 1.0
+            for doc in top["doc_id"]:
+                left *= 0.0 if doc == "d00" else 1 - p[query, doc]
+            values.append(1 - left)
+        found[run_id] = float(np.mean(values))
+    return found
+
+
+def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
+    made: tuple[pd.DataFrame, Qrels, list[Run]],
+) -> None:
+    """Estimate by hand; standard error against the jackknife, which leaves each query out in turn."""
+    design, original, runs = made
+    votes = votes_by_design(design, original)
+    joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
+    terms = corrected_terms(joined, original, votes, parse_measures(["C@3", "P@10"]))
+    scores = corrected_scores(terms)
+    expected = by_hand(design, runs[0], 3)
+    assert scores[scores["measure"] == "C@3"]["estimate"].tolist() == pytest.approx(list(expected.values()))
+    gaps = corrected_differences(terms)
+    assert list(zip(gaps["measure"], gaps["run_a"], gaps["run_b"], strict=True))[:2] == [
+        ("C@3", "r0", "r1"),
+        ("C@3", "r0", "r2"),
+    ]
+    gap = gaps.iloc[1]
+    assert gap["difference"] == pytest.approx(expected["r0"] - expected["r2"])
+    left_out = []
+    for query in design["query_id"].unique():
+        few = by_hand(design[design["query_id"] != query], runs[0][runs[0]["query_id"] != query], 3)
+        left_out.append([few["r0"], few["r0"] - few["r2"]])
+    se = np.std(left_out, axis=0) * math.sqrt(len(left_out) - 1)
+    t_299 = 1.967930
+    assert gap["high"] - gap["difference"] == pytest.approx(t_299 * se[1], rel=0.01)
+    first = scores.iloc[0]
+    assert first["high"] - first["estimate"] == pytest.approx(t_299 * se[0], rel=0.01)
+    for row in gaps.itertuples():
+        assert (row.p < 0.05) == (row.low > 0 or row.high < 0)
+    assert gaps["reason"].eq("").all()
+
+
+def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, list[Run]]) -> None:
+    design, original, runs = made
+    votes = votes_by_design(design, original)
+    joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
+    terms = corrected_terms(joined, original, votes, parse_measures(["C@3"]))
+    one, other = terms["r0", "C@3"], terms["r1", "C@3"]
+    alone, same = (one.limits(c, confidence=0.95, least=0) for c in (None, np.arange(300)))
+    assert alone == same
+    pairs = np.repeat(np.arange(150), 2)
+    sums = [(one.terms[[2 * n, 2 * n + 1]] - one.terms.mean()).sum() for n in range(150)]
+    t_149 = 1.976013
+    expected = t_149 * math.sqrt(150 / 149 * np.square(sums).sum()) / 300
+    found = one.limits(pairs, confidence=0.95, least=0)
+    assert found["high"] - found["estimate"] == pytest.approx(expected, rel=1e-5)
+    nothing = one.minus(one).limits(None, confidence=0.95, least=-1)
+    reach = 1 - 0.025 ** (1 / 300)  # no query of 300 differs
+    assert (nothing["estimate"], nothing["low"], nothing["high"]) == pytest.approx((0, -reach, reach))
+    assert nothing["p"] == 1
+    assert one.minus(other).minus(one.minus(other)).limits(None, confidence=0.95, least=-1)["p"] == 1
+    lone = type(one)(one.terms[:1], one.beside)
+    assert math.isnan(lone.limits(None, confidence=0.95, least=0)["low"])
+
+
+def test_an_interval_stays_between_0_and_1() -> None:
+    design = pd.concat([doubled(), single(a="0", b="1", c="0")])
+    assert corrected(design, "a")["low"] == 0
+    assert corrected(design, "a")["estimate"] < 0  # not cut off, or the mean would be biased
+
+
+def ranked(t: tuple[float, float], f: tuple[float, float], n: int = 4000) -> tuple[pd.DataFrame, Qrels]:
+    """Doubled pairs with exactly the expected votes, at rank 1 and rank 4 by these rates."""
+    rows = []
+    for rank, rate_t, rate_f in ((1, t[0], f[0]), (4, t[1], f[1])):
+        for share, rate in ((0.3, rate_t), (0.7, rate_f)):
+            votes = {"11": rate**2, "00": (1 - rate) ** 2}
+            votes |= dict.fromkeys(("101", "011"), rate**2 * (1 - rate))
+            votes |= dict.fromkeys(("100", "010"), rate * (1 - rate) ** 2)
+            rows += [(rank, v) for v, chance in votes.items() for _ in range(round(n * share * chance))]
+    table = pd.DataFrame(rows, columns=["rank", "design_votes"])
+    queries, docs = zip(*((f"q{n % 20:02d}", f"d{n:05d}") for n in range(len(table))), strict=True)
+    return table.assign(query_id=queries, doc_id=docs, design_class="doubled"), ORIGINAL
+
+
+def test_bands_of_ranks_have_rates_of_their_own_where_votes_show_it() -> None:
+    for f, is_split in (((0.04, 0.04), False), ((0.10, 0.02), True)):
+        design, original = ranked((0.92, 0.92), f)
+        sources = check_pool_sources(design[["query_id", "doc_id", "rank"]].assign(run_id="r"))
+        votes = votes_by_design(with_best_ranks(design.drop(columns="rank"), sources), original)
+        assert votes.bands == (("1", "4 and more") if is_split else ("",))
+        errors = label_errors(votes, n_resamples=50)
+        assert errors.f == pytest.approx(f if is_split else f[:1], abs=0.003)
+        assert errors.in_words.startswith("ranks 1: t 0.92" if is_split else "t 0.92")
+    alone = design[design["rank"] == 1].drop(columns="rank")
+    assert votes_by_design(with_best_ranks(alone, sources), original).bands == ("",)
+
+
+def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> None:
+    votes = ["11"] * 100 + ["101", "011"] * 9 + ["00"] * 882  # no 1 to 2 at all: f just below 0
+    design = doubled().assign(design_votes=votes)
+    raw = VoteCounts.of_doubled(1000, 100, 18, 18)
+    assert np.isnan(error_rates(raw).f)
+    errors = label_errors(votes_by_design(design, ORIGINAL), n_resamples=50)
+    assert errors.reason == ""
+    assert errors.f[0] == 0
+    found = corrected(pd.concat([design, single(a="1")]), "a", measure="C@1")
+    m1, m2, m3 = 0.109, 0.1, 0.091
+    s = (m3 - m1 * m2) / (m2 - m1**2)
+    root = math.sqrt(s * s - 4 * (s * m1 - m2))
+    t, f = (s + root) / 2, (s - root) / 2
+    assert f < 0
+    assert found["estimate"] * 20 == pytest.approx((1 - f) / (t - f))
+
+
+def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
+    votes = doubled()["design_votes"]
+    of_four = doubled().assign(design_votes=[v + "1" if v in ("101", "011") else v for v in votes])
+    found = [label_errors(votes_by_design(table, ORIGINAL), n_resamples=50) for table in (doubled(), of_four)]
     alarms = [errors.alarm for errors in found]
     assert alarms[0] is None
     assert alarms[1] is not None
-    assert (alarms[1].n, alarms[1].n_positive) == (20, 20)
+    assert (alarms[1].n, alarms[1].n_positive, alarms[1].is_enough) == (20, 20, False)

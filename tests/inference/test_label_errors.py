@@ -10,12 +10,13 @@ from fire_toolkit.inference.label_errors import (
     ErrorRates,
     VoteCounts,
     alarm_of_fourth_votes,
+    chance_of_common_rates,
     class_rate,
     corrected_hits,
     error_rates,
     estimated_relevance,
+    positive_fourth_votes,
     rates_without_thirds,
-    variance_factor,
 )
 from fire_toolkit.tables.design import CLASSES, label_by_design
 
@@ -129,5 +130,44 @@ def test_a_fourth_vote_that_is_seldom_positive_raises_an_alarm() -> None:
     assert (calm.is_raised, raised.is_raised) == (False, True)
 
 
-def test_single_votes_on_ten_docs_inflate_the_variance() -> None:
-    assert variance_factor(0.92, 0.04, 10) == pytest.approx((1 + 0.0384 / 0.7744) ** 10)
+def test_enough_fourth_votes_show_a_correlation_of_a_tenth_in_nine_cases_of_ten() -> None:
+    """Against votes drawn with rates of beta distribution for each pair."""
+    rng = np.random.default_rng(0)
+    a = {rate: (rate * 9, (1 - rate) * 9) for rate in (0.92, 0.04)}  # correlation 1 / (1 + 9)
+    pairs = {
+        rate: rng.beta(*ab, size=n) for (rate, ab), n in zip(a.items(), (390_000, 2_610_000), strict=True)
+    }
+    chance = np.concatenate(list(pairs.values()))
+    votes = rng.random((4, len(chance))) < chance
+    is_asked = (votes[:3].sum(axis=0) == 2) & ~(votes[0] & votes[1])
+    fourth = rng.permutation(votes[3][is_asked])
+    rates = ErrorRates(*np.array([0.92, 0.04, 0.13]))
+    assert positive_fourth_votes(rates, 0.1) == pytest.approx(fourth.mean(), abs=0.005)
+    needed = alarm_of_fourth_votes(0, 0, rates).n_needed
+    drawn = fourth[: len(fourth) // needed * needed].reshape(-1, needed).sum(axis=1)
+    raised = [alarm_of_fourth_votes(needed, int(n), rates).is_raised for n in drawn]
+    assert 0.88 < np.mean(raised) < 0.96
+    assert alarm_of_fourth_votes(needed, needed, rates).is_enough
+    assert not alarm_of_fourth_votes(needed - 1, needed - 1, rates).is_enough
+
+
+def test_patterns_by_band_are_those_of_a_chi_square() -> None:
+    """Doubled pairs in three bands with common rates: the chance is even; with other rates it is small."""
+    rng = np.random.default_rng(1)
+    found: dict[float, list[float]] = {0.04: [], 0.12: []}
+    for f_first, chances in found.items():
+        for _ in range(400):
+            counts = []
+            for share, f in ((0.4, f_first), (0.2, 0.04), (0.1, 0.04)):
+                relevant = rng.random(600) < share
+                one, two, three = rng.random((3, 600)) < np.where(relevant, 0.9, f)
+                counts.append(
+                    [600, (one + 0.0 + two).sum() / 2, (one & two).sum(), ((one ^ two) & three).sum() / 2]
+                )
+            by_band = VoteCounts(*np.array(counts).T)
+            chances.append(chance_of_common_rates(by_band, is_doubled=True))
+    assert 0.4 < np.mean(found[0.04]) < 0.6
+    assert np.mean(np.array(found[0.04]) < 0.1) < 0.16
+    assert np.mean(found[0.12]) < 0.02
+    one = VoteCounts(*np.array([[10.0, 3, 2, 0]]).T)
+    assert chance_of_common_rates(one, is_doubled=True) == 1

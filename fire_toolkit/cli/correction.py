@@ -1,0 +1,289 @@
+"""C@k and P@k corrected for errors of votes, as `score`, `score --honest` and `difference` show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.cli.as_augmented import policy_of
+from fire_toolkit.cli.common import n_of
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_once import shared_once
+from fire_toolkit.cli.noise import are_settled, errors_given, numbers_of_errors, words_of_alarm
+from fire_toolkit.cli.score_design import design_if_any
+from fire_toolkit.inference.corrected import (
+    Corrected,
+    corrected_differences,
+    corrected_scores,
+    corrected_terms,
+    why_uncorrected,
+)
+from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED
+from fire_toolkit.inference.differences import holm
+from fire_toolkit.inference.estimates import chances_of
+from fire_toolkit.inference.intervals import code_clusters
+from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.inference.label_quality import LabelErrors
+from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.paper_tables.methods import words_of_errors
+from fire_toolkit.tables import Scores
+from fire_toolkit.tables.design import DESIGN
+
+METHOD = "corrected for label errors"
+IF_INDEPENDENT = "corrected if errors are independent"
+CORRECTED = {METHOD: "corrected", IF_INDEPENDENT: "corrected_if_independent"}
+FEW = 40  # queries or clusters, below which intervals hold too seldom
+SHARED = (
+    "{} of another pair (pool --judge-once), and no vote tells how often it errs there; "
+    "judge those pairs too, or take the scores as labelled"
+)
+NOT_UNION = (
+    "the qrels follow policy {}, where original positives count by their labels, and the correction takes "
+    "originals as right (policy union)"
+)
+UNCHECKED = (
+    "as labelled comes first: {}, and pairs that are hard for everybody would leave the correction off by "
+    "several points"
+)
+_GAIN = ("estimate_delta_low", "estimate_delta_high")
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """C@k and P@k corrected for errors of votes.
+
+    terms, gains: corrected scores, and what they are above the score by the originals, by run and measure;
+    clusters: of each query; method: `METHOD` where fourth votes showed no dependence, so that the corrected
+    score comes first, else `IF_INDEPENDENT`; n_second: pairs with a second vote; notes: sentences.
+    """
+
+    terms: Mapping[tuple[str, str], Corrected]
+    gains: Mapping[tuple[str, str], Corrected]
+    clusters: Ints | None
+    method: str
+    n_second: int
+    notes: list[str]
+
+    @property
+    def is_first(self) -> bool:
+        """Whether corrected scores stand before those as labelled."""
+        return self.method == METHOD
+
+
+def correction_given(
+    given: Given,
+    names: Sequence[str],
+    joined: JudgedPairs,
+    *,
+    n_shared: int = 0,
+    policies: Sequence[str] = ("union",),
+) -> Correction:
+    """Return what the votes by design correct of some measures, for the runs joined with these votes.
+
+    Args:
+        names: the measures.
+        joined: of `noise.join_with_votes`.
+        n_shared: labels that are another pair's: with any nothing is corrected.
+        policies: on rejected originals: nothing is corrected unless it is `union` alone.
+    """
+    measures = [measure for measure in parse_measures(names) if not why_uncorrected(measure)]
+    if not measures:
+        return Correction({}, {}, None, METHOD, 0, [])
+    errors = errors_given(given)
+    reason = errors.reason if errors is not None else SETTLED if are_settled(given) else NO_DESIGN
+    if n_shared:
+        reason = SHARED.format(n_of(n_shared, "label"))
+    if others := [policy for policy in policies if policy != "union"]:
+        reason = reason or NOT_UNION.format(", ".join(others))
+    if errors is None or reason:
+        named = ", ".join(measure.name for measure in measures)
+        return Correction({}, {}, None, METHOD, 0, [f"{named}: not corrected for errors of votes: {reason}"])
+    chances = chances_of(joined, design_if_any(given))
+    terms = corrected_terms(joined, given.original, errors.votes, measures, chances=chances)
+    original = joined.label(given.original)
+    values = {run_id: joined.values(run_id, original, measures) for run_id in joined.places}
+    before: dict[tuple[str, str], Floats] = {
+        (run_id, measure.name): own[:, place]
+        for run_id, own in values.items()
+        for place, measure in enumerate(measures)
+    }
+    gains = {key: one.above(before[key]) for key, one in terms.items()}
+    clusters = code_clusters(joined.queries, given.column(given.values.get("clusters")))
+    n_units = len(joined.queries) if clusters is None else int(clusters.max()) + 1
+    why = _why_not_first(errors, several_grades=given.labels["relevance"].max() > 1)
+    method = IF_INDEPENDENT if why else METHOD
+    notes = _notes(terms, measures, errors, why, n_units)
+    return Correction(terms, gains, clusters, method, errors.votes.n_second, notes)
+
+
+def augmented_by_design(given: Given) -> bool:
+    """Return whether the augmented qrels come with labels that say by which design pairs got their votes."""
+    labels = given.labels_if_any if given.augmented_if_any is not None else None
+    return labels is not None and DESIGN[0] in labels and bool((labels[DESIGN[0]].fillna("") != "").any())
+
+
+def correction_by_design(given: Given, names: Sequence[str], joined: JudgedPairs) -> Correction:
+    """Return the correction beside augmented qrels, see `correction_given` and `augmented_by_design`."""
+    n_shared = shared_once(given, given.labels).n_shared
+    return correction_given(given, names, joined, n_shared=n_shared, policies=[policy_of(given)])
+
+
+def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:
+    """Return why it is not known that votes err independently; empty where fourth votes say so."""
+    alarm = errors.alarm
+    if several_grades or alarm is None:
+        return (
+            "under a guideline of several positive grades only `audit-labels` tells whether votes err alike"
+        )
+    if alarm.n and alarm.is_raised:
+        return "fourth votes say that votes err alike on some pairs; `audit-labels` corrects that too"
+    if not alarm.is_enough:
+        missing = alarm.n_needed - alarm.n
+        ask = f"`next-round --ask fourth_vote --budget {missing}`" if missing < 10_000 else "`audit-labels`"
+        found = f"{alarm.n:,} fourth votes do not" if alarm.n else "nothing"
+        verb = "show" if alarm.n else "shows"
+        return f"{found} {verb} yet whether votes err independently ({ask} asks for what is missing)"
+    return ""
+
+
+def _notes(
+    terms: Mapping[tuple[str, str], Corrected],
+    measures: Sequence[Measure],
+    errors: LabelErrors,
+    why: str,
+    n_units: int,
+) -> list[str]:
+    """Return the rates, why as labelled comes first, what fourth votes say, and what is not corrected."""
+    found = [
+        m.name for m in measures if any(not one.reason for (_, name), one in terms.items() if name == m.name)
+    ]
+    notes = []
+    if found:
+        notes.append(
+            f"{', '.join(found)}: corrected for error rates {errors.in_words}; a doc that nobody judged "
+            "counts as not relevant"
+        )
+        notes += [UNCHECKED.format(why)] if why else []
+        if n_units < FEW:
+            notes.append(
+                f"{n_units} queries or clusters are few: intervals of corrected scores may be too narrow"
+            )
+    refused: dict[tuple[str, str], list[str]] = {}
+    for (run_id, measure), one in terms.items():
+        if one.reason:
+            refused.setdefault((measure, one.reason), []).append(run_id)
+    n_runs = len({run_id for run_id, _ in terms})
+    for (measure, reason), runs in refused.items():
+        of_runs = "" if len(runs) == n_runs else f" of {', '.join(runs)}"
+        notes.append(f"{measure}{of_runs}: not corrected: {reason}")
+    drawn = dict.fromkeys(measure for (_, measure), one in terms.items() if one.is_drawn and not one.reason)
+    if drawn:
+        notes.append(f"{', '.join(drawn)}: estimated by the sample, and corrected")
+    notes += [words_of_errors(numbers_of_errors(errors)), *words_of_alarm(errors)]
+    if n := errors.votes.n_demoted:
+        notes.append(f"{n:,} doubled pairs have one vote and count as single")
+    return notes
+
+
+def with_estimates(scores: pd.DataFrame, correction: Correction) -> pd.DataFrame:
+    """Return honest scores with the corrected ones in the columns for estimates.
+
+    Where a measure is corrected, estimate, estimate_low, estimate_high, estimate_method and estimate_n (pairs
+    with a second vote) are filled, and estimate_delta_low and estimate_delta_high, the limits of the gain.
+    """
+    found = corrected_scores(correction.terms, clusters=correction.clusters)
+    gains = corrected_scores(correction.gains, clusters=correction.clusters, least=-1.0)
+    found = found.assign(**dict(zip(_GAIN, (gains["low"], gains["high"]), strict=True)))
+    known = found[found["reason"] == ""].set_index(["run_id", "measure"])
+    if not len(known):
+        return scores
+    place = known.index.get_indexer(pd.MultiIndex.from_frame(scores[["run_id", "measure"]]))
+    filled = scores.copy()
+    own = {"estimate": "estimate", "estimate_low": "low", "estimate_high": "high", **{n: n for n in _GAIN}}
+    constant: dict[str, Any] = {"estimate_method": correction.method, "estimate_n": correction.n_second}
+    empty: dict[str, Any] = dict.fromkeys(own, float("nan")) | {"estimate_method": "", "estimate_n": 0}
+    for name in ("estimate", "estimate_low", "estimate_high", "estimate_method", "estimate_n", *_GAIN):
+        before = scores[name] if name in scores else pd.Series(empty[name], index=scores.index)
+        values = known[own[name]].to_numpy()[place] if name in own else constant[name]
+        filled[name] = before.where(place < 0, values)
+    return filled
+
+
+def first_of(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return honest rows as they are shown: corrected scores that come first stand in the place of others.
+
+    Their augmented, delta, low, high, delta_low and delta_high are then the corrected ones, and `labelled` is
+    the score as labelled, nan in other rows; there is no such column where none comes first.
+    """
+    if "estimate_method" not in scores or not (is_first := scores["estimate_method"] == METHOD).any():
+        return scores
+    corrected = scores.assign(
+        augmented=scores["estimate"],
+        delta=scores["estimate"] - scores["original"],
+        low=scores["estimate_low"],
+        high=scores["estimate_high"],
+        delta_low=scores[_GAIN[0]],
+        delta_high=scores[_GAIN[1]],
+        interval="corrected",
+        estimate=float("nan"),
+        estimate_method="",
+        labelled=scores["augmented"],
+    )
+    others = scores.assign(labelled=float("nan"))
+    return corrected.where(is_first, others).astype({"labelled": "float64"})
+
+
+def corrected_long(correction: Correction) -> Scores:
+    """Return corrected scores in the long form: the value and its limits as qrels of their own."""
+    found = corrected_scores(correction.terms, clusters=correction.clusters)
+    name = CORRECTED[correction.method]
+    parts = {name: "estimate", f"{name}_low": "low", f"{name}_high": "high"}
+    rows = [
+        {
+            "run_id": row["run_id"],
+            "qrels": qrels,
+            "query_id": "all",
+            "measure": row["measure"],
+            "value": row[own],
+        }
+        for row in found[found["reason"] == ""].to_dict("records")
+        for qrels, own in parts.items()
+    ]
+    return Scores(pd.DataFrame(rows, columns=["run_id", "qrels", "query_id", "measure", "value"]))
+
+
+def with_corrected_differences(table: pd.DataFrame, correction: Correction) -> pd.DataFrame:
+    """Return differences with those of corrected scores, before others where the correction comes first.
+
+    Their rows have the qrels `corrected` or `corrected_if_independent` and the test `t`; Holm
+    corrects it over the pairs of runs of a measure. Counts of queries won and effect sizes mean nothing for
+    them, and are empty.
+    """
+    found = corrected_differences(correction.terms, clusters=correction.clusters)
+    found = found[found["reason"] == ""].drop(columns="reason")
+    if not len(found):
+        return table
+    pooled = pd.concat([table[["run_a", "pooled_a"]].set_axis(["run", "pooled"], axis=1),
+                        table[["run_b", "pooled_b"]].set_axis(["run", "pooled"], axis=1)])  # fmt: skip
+    fed = pooled.drop_duplicates("run").set_index("run")["pooled"]
+    found = found.assign(
+        qrels=CORRECTED[correction.method],
+        test="t",
+        pooled_a=found["run_a"].map(fed),
+        pooled_b=found["run_b"].map(fed),
+        p_holm=found.groupby("measure", sort=False)["p"].transform(lambda p: holm(p.to_numpy())),
+    )
+    counts = dict.fromkeys(("n_better", "n_worse", "n_equal"), "Int64")
+    both = pd.concat([found, table] if correction.is_first else [table, found], ignore_index=True)
+    order = {name: place for place, name in enumerate(dict.fromkeys(table["measure"]))}
+    both = both.sort_values("measure", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+    return both[list(table.columns)].astype(counts)
+
+
+def is_corrected(qrels: str) -> bool:
+    """Return whether rows under such qrels are of corrected scores."""
+    return qrels in CORRECTED.values()

@@ -1,0 +1,146 @@
+"""What votes say of the labels as they are: the share of new positives that is wrong, and what is missed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.inference.design_votes import Votes
+from fire_toolkit.inference.intervals import cluster_sums
+from fire_toolkit.inference.kinds import Kinds, rate_columns
+from fire_toolkit.inference.label_errors import (
+    Alarm,
+    ErrorRates,
+    VoteCounts,
+    alarm_of_fourth_votes,
+    moment_rates,
+    relevance_given_votes,
+    why_no_rates,
+)
+from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
+from fire_toolkit.tables.design import DOUBLED, kinds_of_votes, n_votes_by_design
+
+
+def _without_fourth(kind: tuple[str, str]) -> tuple[str, str]:
+    """Return class and votes without the fourth vote on a positive by 2 to 1, which only the alarm counts."""
+    name, votes = kind
+    return name, votes[:3] + votes[4:] if votes[:3] in ("101", "011") else votes
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What tells judged pairs apart beside their kind: votes beyond the design, and the label they have.
+
+    code: the pattern of each pair; kind: of each pattern; more: (n_patterns, 2), positive and negative votes
+    beyond the design; label: 1, 0, or −1 where there is none.
+    """
+
+    kinds: Kinds
+    code: Ints
+    kind: Ints
+    more: Ints
+    label: Ints
+
+    @classmethod
+    def of(cls, votes: Votes, kinds: Kinds) -> Held:
+        """Return the patterns of judged pairs."""
+        own, found = kinds_of_votes(votes.pairs.assign(design_votes=votes.pairs["votes"]))
+        later = [given[n_votes_by_design(name, given) :] for name, given in map(_without_fourth, found)]
+        more = np.array([(each.count("1"), each.count("0")) for each in later]).reshape(-1, 2)[own]
+        each = np.column_stack([kinds.code(votes.pairs), more, votes.pairs["label"]])
+        patterns, code = np.unique(each, axis=0, return_inverse=True)
+        return cls(kinds, code.ravel(), patterns[:, 0], patterns[:, 1:3], patterns[:, 3])
+
+    def shares(self, cells: Floats, rates: ErrorRates) -> Floats:
+        """Return the wrong share of positive labels and the found share of relevant pairs, (..., 2).
+
+        cells: (..., n_patterns) pairs of each pattern. Without further votes the wrong share is
+        Σ N(1 − π)f / positives and the found share 1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive
+        labels, or relevant pairs.
+        """
+        odds = self.kinds.odds(cells @ np.eye(len(self.kinds))[self.kind], rates)[..., self.kind]
+        band = self.kind // 2 % self.kinds.n_bands
+        relevant = cells * relevance_given_votes(odds, self.more, rates.t[..., band], rates.f[..., band])
+        is_positive = self.label == 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = relevant[..., is_positive].sum(axis=-1)
+            shares = 1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1)
+        return np.stack(shares, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelErrors:
+    """Error rates of the votes, and what they say of the labels as they are, by all votes on each pair.
+
+    t, f: of one vote, for each band; wrong, found: the expected share of new positives that are wrong, and
+    of the relevant judged pairs the share that is labelled so, each with its 95% limits; alarm: by fourth
+    votes, None without rates; reason: why nothing is known, empty where it is.
+    """
+
+    votes: Votes
+    t: Floats
+    f: Floats
+    wrong: tuple[float, float, float]
+    found: tuple[float, float, float]
+    alarm: Alarm | None
+    reason: str
+
+    @property
+    def in_words(self) -> str:
+        """The rates, and what they rest on."""
+        kind = "doubled" if self.votes.rates_class == DOUBLED else "positives with a second vote"
+        names = [f"ranks {name}: " if name else "" for name in self.votes.bands]
+        rates = "; ".join(
+            f"{name}t {t:.3f}, f {f:.4f}" for name, t, f in zip(names, self.t, self.f, strict=True)
+        )
+        return f"{rates} ({self.votes.n_second:,} {kind}, {self.votes.n_differ:,} disagreements)"
+
+
+def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> LabelErrors:
+    """Return the rates of error of votes by design, and what they say of the labels.
+
+    Args:
+        votes: of `votes_by_design`.
+        n_resamples, seed: of a bootstrap of queries in which the rates are estimated anew each time.
+
+    Returns:
+        `LabelErrors`; with a `reason` where rates are refused: no or missing third votes, rates that are no
+        probabilities or less than .5 apart. Limits are those of the bootstrap's standard error, with the
+        binomial variance of what came about in these pairs added.
+    """
+    nothing = (np.nan, np.nan, np.nan)
+    if votes.reason:
+        return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
+    kinds = Kinds(votes.n_bands)
+    query = pd.factorize(votes.pairs["query_id"])[0]
+    held = Held.of(votes, kinds)
+    columns = [rate_columns(votes), np.eye(len(held.kind))[held.code]]
+    table = cluster_sums(np.column_stack(columns), query)[:, :-1]
+    sums = bootstrap([Resampled(summable(table))], n_resamples=n_resamples, seed=seed)[0][0]
+    n = 4 * kinds.n_bands
+    found = kinds.rates(table.sum(axis=0)[:n])
+    if reason := why_no_rates(found):
+        return LabelErrors(votes, found.t, found.f, nothing, nothing, None, reason)
+    point, draws = (_within(each) for each in (found, kinds.rates(sums[:, :n])))
+    shares, drawn = held.shares(table.sum(axis=0)[n:], point), held.shares(sums[:, n:], draws)
+    spread = np.nanstd(drawn, axis=0)
+    n_positives = max(int((votes.pairs["label"] == 1).sum()), 1)
+    n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found
+    binomial = shares * np.maximum(1 - shares, 0) / [n_positives, n_relevant]
+    spread = np.hypot(spread, np.sqrt(binomial))
+    wrong, found = (
+        (float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0))
+        for share, error in zip(shares, spread, strict=True)
+    )
+    n_fourth, n_positive = votes.fourth_votes
+    of_all = moment_rates(VoteCounts(*votes.counted.sum(axis=0)))
+    alarm = alarm_of_fourth_votes(n_fourth, n_positive, _within(of_all))
+    return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
+
+
+def _within(rates: ErrorRates) -> ErrorRates:
+    """Return rates cut off at 0 and 1, where chance put them beyond."""
+    return ErrorRates(*(np.clip(each, 0, 1) for each in rates))
