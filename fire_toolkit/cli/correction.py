@@ -143,10 +143,13 @@ def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:
         return "fourth votes say that votes err alike on some pairs; `audit-labels` corrects that too"
     if not alarm.is_enough:
         missing = alarm.n_needed - alarm.n
-        ask = f"`next-round --ask fourth_vote --budget {missing}`" if missing < 10_000 else "`audit-labels`"
-        found = f"{alarm.n:,} fourth votes do not" if alarm.n else "nothing"
-        verb = "show" if alarm.n else "shows"
-        return f"{found} {verb} yet whether votes err independently ({ask} asks for what is missing)"
+        can_ask = missing <= errors.votes.n_unasked
+        asks = f"`next-round --ask fourth_vote --budget {missing}` asks enough"
+        asks = asks if can_ask else "there are too few positives by 2 to 1 to ask; see `audit-labels`"
+        found = (
+            f"{alarm.n:,} fourth votes are too few to show" if alarm.n else "nobody checked by fourth votes"
+        )
+        return f"{found} whether votes err independently ({asks})"
     return ""
 
 

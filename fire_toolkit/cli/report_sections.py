@@ -10,6 +10,7 @@ import pandas as pd
 
 from fire_toolkit.agreement.summary import AgreementSummary
 from fire_toolkit.cli.common import n_of
+from fire_toolkit.cli.correction import first_of
 from fire_toolkit.inference.orders import Orders
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.release.sides import Side
@@ -78,15 +79,22 @@ def _named(row: Mapping[Hashable, Any]) -> str:
 
 
 def of_scores(scores: pd.DataFrame, notes: Sequence[object]) -> Section:
-    """Return every run's scores in FIRE's form, with what is uncertain in the plot's data."""
+    """Return every run's scores in FIRE's form, with what is uncertain in the plot's data.
+
+    Corrected scores that come first stand in the place of those as labelled, see `correction.first_of`.
+    """
+    scores = first_of(scores)
     rows, details = [], []
     for run_id, own in scores.groupby("run_id", sort=False):
         cells = {row["measure"]: _cells(row) for row in own.to_dict("records")}
         rows.append([str(run_id), *(cell[0] for cell in cells.values())])
         details += [[str(run_id), measure, *cell] for measure, cell in cells.items()]
-    words = "augmented (original + gain)"
+    words = (
+        "corrected or augmented (original + gain)" if "labelled" in scores else "augmented (original + gain)"
+    )
     table = Table(f"{words}; shares times 100", ["run", *dict.fromkeys(scores["measure"])], rows)
     columns = ["run", "measure", words, "95%", "if unjudged docs were wrong, right", "judged"]
+    columns += ["as labelled"] if "labelled" in scores else []
     columns += ["estimate"] if "estimate" in scores else []
     whole = Table("Scores with their uncertainty", columns, details)
     text = "Each run by the original and by the augmented qrels; the bar is the 95% interval of the latter."
@@ -282,8 +290,14 @@ def _cells(row: Mapping[Any, Any]) -> list[str]:
         _range(scale * row["low"], scale * row["high"]) or "not known",
         bounds_cell(scale * row["lower"], scale * row["upper"]),
         f"{100 * row['judged']:.0f}%",
+        *([_labelled(row["labelled"], scale)] if "labelled" in row else []),
         *([_estimate(row, scale)] if "estimate" in row else []),
     ]
+
+
+def _labelled(value: float, scale: int) -> str:
+    """Return the score as labelled beside a corrected one."""
+    return f"{scale * value:.1f}" if value == value else "same"
 
 
 def _estimate(row: Mapping[Any, Any], scale: int) -> str:

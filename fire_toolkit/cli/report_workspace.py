@@ -15,6 +15,7 @@ from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.as_augmented import policy_of
 from fire_toolkit.cli.common import needed_workspace, setting_or_default
+from fire_toolkit.cli.correction import augmented_by_design, correction_by_design, with_corrected_differences
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.honest import HonestRows, honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, number_annotators
@@ -175,8 +176,11 @@ class ReportedWorkspace:
         """Return which differences between runs hold."""
         given = self.given
         qrels: dict[str, Any] = {"augmented": given.augmented, "sources": given.sources_if_any}
-        found = score_differences(self.joined, given.original, self.compared, **qrels, tell=self.tell)
-        return sections.of_differences(*found)
+        table, notes = score_differences(self.joined, given.original, self.compared, **qrels, tell=self.tell)
+        if augmented_by_design(given):
+            correction = correction_by_design(given, self.compared, self.joined)
+            table = with_corrected_differences(table, correction)
+        return sections.of_differences(table, notes)
 
     def order(self) -> Section:
         """Return the order of the runs under both labellings."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.label_errors import (
     VoteCounts,
     chance_of_common_rates,
@@ -84,11 +84,17 @@ class Votes:
         return len(self.bands)
 
     @property
-    def fourth_votes(self) -> tuple[int, int]:
-        """How many pairs with two positive votes of three have a fourth one, and how many of these are."""
+    def n_unasked(self) -> int:
+        """How many positives by 2 to 1 have no fourth vote."""
+        return int(self.pairs["votes"].isin(["101", "011"]).sum())
+
+    @property
+    def fourth_votes(self) -> tuple[Ints, int]:
+        """How many positives by 2 to 1 of each band have a fourth vote, and how many of those say yes."""
         votes = self.pairs["votes"]
-        fourth = votes[votes.str.slice(0, 3).isin(["101", "011"])].str.slice(3, 4)
-        return int((fourth != "").sum()), int((fourth == "1").sum())
+        is_asked = votes.str.slice(0, 3).isin(["101", "011"]) & (votes.str.len() > 3)
+        asked = np.bincount(self.pairs.loc[is_asked, "band"], minlength=self.n_bands)
+        return asked, int((votes[is_asked].str.slice(3, 4) == "1").sum())
 
 
 def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:

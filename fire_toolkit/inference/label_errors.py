@@ -231,39 +231,56 @@ class Alarm(NamedTuple):
         return self.n >= self.n_needed
 
 
-def alarm_of_fourth_votes(n: int, n_positive: int, rates: ErrorRates) -> Alarm:
+def alarm_of_fourth_votes(n: Any, n_positive: int, rates: ErrorRates, n_pairs: Any = 1.0) -> Alarm:
     """Return whether fourth votes on 2–1 positives agree with errors that are independent.
 
     n_needed is ((1.645·σ₀ + 1.282·σ₁) / (e₀ − e₁))², e the expected positive share, σ = √(e(1 − e)), for
     independent errors and for errors with a correlation of .1: each pair's rate of beta distribution.
+
+    Args:
+        n: fourth votes; n_positive: how many of them are positive.
+        rates: of a vote; n_pairs: how many pairs have these rates. Where bands of ranks have rates of their
+            own, n, rates and n_pairs have an entry for each.
 
     Examples:
         >>> found = alarm_of_fourth_votes(100, 40, ErrorRates(*np.array([0.92, 0.04, 0.13])))
         >>> round(found.expected, 4), round(found.z, 2), found.is_raised, found.n_needed
         (0.804, -10.18, True, 56)
     """
-    expected = positive_fourth_votes(rates, 0.0)
-    spread = math.sqrt(expected * (1 - expected) / n) if n and expected == expected else 0.0
-    z = (n_positive / n - expected) / spread if spread else math.nan
-    hard = positive_fourth_votes(rates, HARD)
-    gap = expected - hard
-    spreads = [math.sqrt(max(each * (1 - each), 0.0)) for each in (expected, hard)]
+    asked = np.atleast_1d(n)
+    n_asked = int(asked.sum())
+    independent, asked_of = positive_fourth_votes(rates, 0.0)
+    hard, _ = positive_fourth_votes(rates, HARD)
+    split = asked_of * np.atleast_1d(n_pairs)
+    split = split / split.sum() if split.sum() else split
+    means = [float(np.nan_to_num(each) @ split) for each in (independent, hard)]
+    spreads = [math.sqrt(max(each * (1 - each), 0.0)) for each in means]
+    gap = means[0] - means[1]
     needed = ((-ALARM * spreads[0] + _POWER * spreads[1]) / gap) ** 2 if gap > 0 else math.inf
-    return Alarm(n, n_positive, expected, z, math.ceil(min(needed, 1e9)))
+    if not n_asked:
+        return Alarm(0, 0, means[0], math.nan, math.ceil(min(needed, 1e9)))
+    expected = float(asked @ np.nan_to_num(independent))
+    spread = math.sqrt(float(asked @ np.nan_to_num(independent * (1 - independent))))
+    z = (n_positive - expected) / spread if spread else math.nan
+    return Alarm(n_asked, n_positive, expected / n_asked, z, math.ceil(min(needed, 1e9)))
 
 
-def positive_fourth_votes(rates: ErrorRates, correlation: float) -> float:
-    """Return the expected share of positive fourth votes on 2–1 positives, if errors correlate so."""
-    t, f, share = (float(each) for each in rates)
-    two, three = zip(*(_two_to_one(each, correlation) for each in (t, f)), strict=True)
-    n_pairs = share * two[0] + (1 - share) * two[1]
-    return (share * three[0] + (1 - share) * three[1]) / n_pairs if n_pairs else math.nan
+def positive_fourth_votes(rates: ErrorRates, correlation: float) -> tuple[Floats, Floats]:
+    """Return the expected share of positive fourth votes on 2–1 positives, and of pairs that are such.
+
+    Of each entry of the rates, where errors on a pair correlate so; nan where no pair is a 2–1 positive.
+    """
+    t, f, share = (np.atleast_1d(each) for each in rates)
+    (two_t, three_t), (two_f, three_f) = (_two_to_one(each, correlation) for each in (t, f))
+    pairs = share * two_t + (1 - share) * two_f
+    with np.errstate(invalid="ignore"):
+        return (share * three_t + (1 - share) * three_f) / pairs, pairs
 
 
-def _two_to_one(rate: float, correlation: float) -> tuple[float, float]:
+def _two_to_one(rate: Floats, correlation: float) -> tuple[Floats, Floats]:
     """Return E[p²(1 − p)] and E[p³(1 − p)] of a beta distribution with this mean and correlation of votes."""
-    each, moments = 1.0, []
+    each, moments = np.ones(rate.shape), []
     for k in range(4):
-        each *= (rate * (1 - correlation) + k * correlation) / (1 + (k - 1) * correlation)
+        each = each * (rate * (1 - correlation) + k * correlation) / (1 + (k - 1) * correlation)
         moments.append(each)
     return moments[1] - moments[2], moments[2] - moments[3]

@@ -14,9 +14,7 @@ from fire_toolkit.inference.kinds import Kinds, rate_columns
 from fire_toolkit.inference.label_errors import (
     Alarm,
     ErrorRates,
-    VoteCounts,
     alarm_of_fourth_votes,
-    moment_rates,
     relevance_given_votes,
     why_no_rates,
 )
@@ -135,9 +133,8 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
         (float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0))
         for share, error in zip(shares, spread, strict=True)
     )
-    n_fourth, n_positive = votes.fourth_votes
-    of_all = moment_rates(VoteCounts(*votes.counted.sum(axis=0)))
-    alarm = alarm_of_fourth_votes(n_fourth, n_positive, _within(of_all))
+    n_pairs = np.bincount(votes.pairs["band"], votes.counted[:, 0], votes.n_bands)
+    alarm = alarm_of_fourth_votes(*votes.fourth_votes, point, n_pairs)
     return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
 
 

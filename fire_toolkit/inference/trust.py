@@ -43,7 +43,9 @@ def describe_estimates(scores: pd.DataFrame, basis: str) -> list[str]:
 
 
 def describe_missing(scores: pd.DataFrame) -> list[str]:
-    """Return for each measure with positives that were never judged how many, and what that does to it.
+    """Return for each measure with positives that were never judged how many, and how far it is off.
+
+    The estimate is by the labels of the sample: their wrong positives push it down, which no sample shows.
 
     Args:
         scores: a row for each run and measure: measure, augmented (as labelled), estimate (nan where
@@ -56,8 +58,8 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
         >>> describe_missing(pd.DataFrame({
         ...     "measure": "AP", "augmented": [0.55, 0.4], "estimate": [0.4, 0.31], "missing": 0.4,
         ...     "missing_low": 0.37, "missing_high": 0.43}))
-        ['AP: about 40% of positives (37% to 43%) were never judged; this AP is too high by an estimated 9 \
-to 15 points']
+        ['AP: about 40% of positives (37% to 43%) were never judged; by these labels AP is too high by an \
+estimated 9 to 15 points, and wrong new positives push it down']
     """
     known = scores[scores["missing"] > LEAST_MISSING]
     return [_sentence(str(measure), own) for measure, own in known.groupby("measure", sort=False)]
@@ -67,8 +69,8 @@ def _sentence(measure: str, scores: pd.DataFrame) -> str:
     first = scores.iloc[0]
     share, low, high = (f"{first[name]:.0%}" for name in ("missing", "missing_low", "missing_high"))
     return (
-        f"{measure}: about {share} of positives ({low} to {high}) were never judged; this {measure} is "
-        f"{_off(scores)}"
+        f"{measure}: about {share} of positives ({low} to {high}) were never judged; by these labels "
+        f"{measure} is {_off(scores)}, and wrong new positives push it down"
     )
 
 
@@ -96,24 +98,25 @@ def describe_unknown(measures: Sequence[Measure], *, n_queries: int, n_runs: int
     Examples:
         >>> from fire_toolkit.measures import parse_measures
         >>> describe_unknown(parse_measures(["C@10", "AP", "R@10"]), n_queries=1332, n_runs=5)
-        ['AP, R@10: divided by the number of positives, of which an unknown share was never pooled, so \
-probably too high; 134 random queries judged to depth 50 would tell by how much, for at most 33,500 pairs \
-(pool --deep-queries .1)']
+        ['AP, R@10: relevant docs that nobody judged push them up, wrong new positives push them down, and \
+which weighs more is not known; 134 random queries judged to depth 50 would show the first, for at most \
+33,500 pairs (pool --deep-queries .1)']
     """
     names = [measure.name for measure in measures if measure.definition.over_positives]
     if not names:
         return []
     n = min(max(LEAST_QUERIES, ceil(n_queries / 10)), n_queries)
     if n < LEAST_QUERIES:
-        cost = f"with {n_queries} queries only judging them all deep would tell by how much"
+        cost = f"with {n_queries} queries only judging them all deep would show the first"
     else:
         cost = (
-            f"{n:,} random queries judged to depth {DEEP} would tell by how much, for at most "
+            f"{n:,} random queries judged to depth {DEEP} would show the first, for at most "
             f"{n * n_runs * DEEP:,} pairs (pool --deep-queries .1)"
         )
+    them = "it" if len(names) == 1 else "them"
     return [
-        f"{', '.join(names)}: divided by the number of positives, of which an unknown share was never "
-        f"pooled, so probably too high; {cost}"
+        f"{', '.join(names)}: relevant docs that nobody judged push {them} up, wrong new positives push "
+        f"{them} down, and which weighs more is not known; {cost}"
     ]
 
 

@@ -82,7 +82,10 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     counts = json.loads(Path("augmented/qrels.txt.manifest.json").read_text())["counts"]["label_errors"]
     shown = fire("score", "--honest", "-m", "C@5", "-m", "AP", "--resamples", 200)
     assert "C@5: corrected for error rates" in shown.stderr
-    assert "as labelled comes first: nothing shows yet whether votes err independently" in shown.stderr
+    assert (
+        "as labelled comes first: nobody checked by fourth votes whether votes err independently"
+        in shown.stderr
+    )
     head = shown.stdout.splitlines()[0]
     assert "as labelled  95% as labelled" in " ".join(head.split()).replace("labelled 95%", "labelled  95%")
     assert "corrected if errors are independent" in shown.stdout
@@ -129,6 +132,11 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     assert float(honest["one", "C@5"]["estimate"]) == pytest.approx(np.mean(values), abs=1e-9)
     assert honest["one", "C@5"]["estimate_method"] == "corrected if errors are independent"
     assert honest["one", "AP"]["estimate_method"] == ""
+    fire("report", "html", "--resamples", 20)
+    page = Path("report.html").read_text()
+    assert "as labelled comes first: nobody checked by fourth votes" in page
+    assert "corrected if errors are independent" in page
+    assert "corrected_if_independent" in page  # among the differences
 
 
 @pytest.mark.slow

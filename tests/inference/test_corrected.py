@@ -336,6 +336,7 @@ def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
     of_four = doubled().assign(design_votes=[v + "1" if v in ("101", "011") else v for v in votes])
     found = [label_errors(votes_by_design(table, ORIGINAL), n_resamples=50) for table in (doubled(), of_four)]
     alarms = [errors.alarm for errors in found]
-    assert alarms[0] is None
+    assert alarms[0] is not None
     assert alarms[1] is not None
+    assert (alarms[0].n, alarms[0].is_raised, alarms[0].is_enough) == (0, False, False)
     assert (alarms[1].n, alarms[1].n_positive, alarms[1].is_enough) == (20, 20, False)

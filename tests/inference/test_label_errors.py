@@ -142,13 +142,26 @@ def test_enough_fourth_votes_show_a_correlation_of_a_tenth_in_nine_cases_of_ten(
     is_asked = (votes[:3].sum(axis=0) == 2) & ~(votes[0] & votes[1])
     fourth = rng.permutation(votes[3][is_asked])
     rates = ErrorRates(*np.array([0.92, 0.04, 0.13]))
-    assert positive_fourth_votes(rates, 0.1) == pytest.approx(fourth.mean(), abs=0.005)
+    assert float(positive_fourth_votes(rates, 0.1)[0][0]) == pytest.approx(fourth.mean(), abs=0.005)
     needed = alarm_of_fourth_votes(0, 0, rates).n_needed
     drawn = fourth[: len(fourth) // needed * needed].reshape(-1, needed).sum(axis=1)
     raised = [alarm_of_fourth_votes(needed, int(n), rates).is_raised for n in drawn]
     assert 0.88 < np.mean(raised) < 0.96
     assert alarm_of_fourth_votes(needed, needed, rates).is_enough
     assert not alarm_of_fourth_votes(needed - 1, needed - 1, rates).is_enough
+
+
+def test_fourth_votes_of_bands_are_expected_by_the_rates_of_each() -> None:
+    of_bands = ErrorRates(*np.array([[0.95, 0.9], [0.1, 0.02], [0.4, 0.1]]))
+    shares = []
+    for t, f, share in zip(*of_bands, strict=True):
+        split = share * t**2 * (1 - t), (1 - share) * f**2 * (1 - f)
+        shares.append((split[0] * t + split[1] * f) / sum(split))
+    found = alarm_of_fourth_votes(np.array([30, 50]), 60, of_bands, np.array([500.0, 900.0]))
+    mean = 30 * shares[0] + 50 * shares[1]
+    variance = 30 * shares[0] * (1 - shares[0]) + 50 * shares[1] * (1 - shares[1])
+    assert (found.n, found.expected * 80) == pytest.approx((80, mean))
+    assert found.z == pytest.approx((60 - mean) / np.sqrt(variance))
 
 
 def test_patterns_by_band_are_those_of_a_chi_square() -> None:

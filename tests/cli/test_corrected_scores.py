@@ -1,0 +1,140 @@
+"""Corrected scores in `score`, `score --honest` and `difference`: what comes first, and under which name."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+GIVEN = ("one.run", "two.run", "--qrels", "o.txt", "--augmented", "out/qrels.txt", "--labels", "labels.csv")
+HONEST = ("score", "--honest", "one.run", "two.run", "--qrels", "o.txt", "--labels", "labels.csv")
+N, DOCS = 700, 12
+
+
+def voted(fire: Fire, folder: Path, *, fourth: str, name: str = "labels.csv") -> None:
+    """Write runs, qrels and labels of 700 queries; fourth: fourth votes on all, on none, or all negative."""
+    rng = np.random.default_rng(4)
+    queries, docs = [f"q{n:03d}" for n in range(N)], [f"d{n:02d}" for n in range(DOCS)]
+    lines = ["query_id,doc_id,label,relevance,n_agree,design_class,design_votes"]
+    runs: dict[str, list[str]] = {"one": [], "two": []}
+    for query in queries:
+        relevant = rng.random(DOCS) < 0.15
+        for place, doc in enumerate(docs[1:], start=1):
+            votes = rng.random(4) < (0.92 if relevant[place] else 0.05)
+            first, second, third, last = "".join("01"[int(vote)] for vote in votes)
+            text = first if first == "0" else first + second + (third if second == "0" else "")
+            if text == "101" and fourth != "none":
+                text += last if fourth == "all" else "0"
+            label = int(text[:2] == "11" or text[:3] == "101")
+            lines.append(f"{query},{doc},x,{label},1,verify,{text}")
+        for run, weight in (("one", 1.0), ("two", 0.4)):
+            order = np.argsort(-(rng.random(DOCS) + weight * relevant))[:10]
+            runs[run] += [f"{query} Q0 {docs[d]} {rank} {20 - rank} {run}" for rank, d in enumerate(order, 1)]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    (folder / "o.txt").write_text("".join(f"{query} 0 d00 1\n" for query in queries))
+    for run, rows in runs.items():
+        (folder / f"{run}.run").write_text("\n".join(rows) + "\n")
+    fire("augment", "--qrels", "o.txt", "--labels", name, "--out", "out/qrels.txt")
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(
+    fire: Fire, folder: Path
+) -> None:
+    voted(fire, folder, fourth="all")
+    measures = ("-m", "C@5", "-m", "AP")
+    told = fire("score", *GIVEN, *measures)
+    head, _, *lines = told.stdout.splitlines()
+    assert head.split() == ["measure", "one", "two"]
+    names = [line[: len("C@5 as labelled") + 1].strip() for line in lines]
+    assert names == ["C@5", "C@5 as labelled", "AP"]
+    found = {(r["run_id"], r["qrels"], r["measure"]): float(r["value"])
+             for r in rows_of(fire("score", *GIVEN, *measures, "--format", "csv").stdout)}  # fmt: skip
+    value, low, high = (found["one", f"corrected{end}", "C@5"] for end in ("", "_low", "_high"))
+    assert low < value < high <= 1
+    assert f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})" in lines[0]
+    assert f"{100 * found['one', 'augmented', 'C@5']:.1f} (" in lines[1]
+    assert ("one", "corrected", "AP") not in found
+    assert "note: C@5: corrected for error rates t" in told.stderr
+    assert "as labelled comes first" not in told.stderr
+
+    shown = json.loads(fire(*HONEST, *measures, "--resamples", 50, "--format", "json").stdout)
+    honest = {(row["run_id"], row["measure"]): row for row in shown}
+    row = honest["one", "C@5"]
+    assert (row["estimate"], row["estimate_low"], row["estimate_high"]) == (value, low, high)
+    assert row["estimate_method"] == "corrected for label errors"
+    assert row["augmented"] == found["one", "augmented", "C@5"]
+    lines = fire(*HONEST, *measures, "--resamples", 50).stdout.splitlines()
+    assert lines[0].count("95%") == 2  # of the score and of its gain
+    cells = " ".join(lines[2].split())
+    gain = value - row["original"]
+    assert cells.startswith(
+        f"C@5 one {100 * value:.1f} ({100 * row['original']:.1f} + {100 * gain:.1f}) {100 * low:.1f} to "
+        f"{100 * high:.1f} {100 * row['augmented']:.1f} {100 * row['estimate_delta_low']:.1f} to "
+    )
+    assert " same " in lines[-1]  # AP has no correction
+
+    table = rows_of(fire("difference", *GIVEN, *measures, "--resamples", 99, "--format", "csv").stdout)
+    first = table[0]
+    assert (first["qrels"], first["measure"], first["test"]) == ("corrected", "C@5", "t")
+    assert float(first["difference"]) == pytest.approx(value - found["two", "corrected", "C@5"])
+    assert float(first["low"]) < float(first["difference"]) < float(first["high"])
+    assert (float(first["p_t"]) < 0.05) == (float(first["low"]) > 0 or float(first["high"]) < 0)
+    assert (first["p_holm"], first["n_better"], first["effect"]) == (first["p_t"], "", "nan")
+    drawn = fire("difference", *GIVEN, *measures, "--resamples", 99)
+    order = [line.split()[0] for line in drawn.stdout.splitlines()[2:]]
+    assert order[:3] == ["corrected", "original", "as"]
+    assert "C@5: corrected for error rates t" in drawn.stderr
+
+
+@pytest.mark.parametrize(
+    ("fourth", "why"),
+    [
+        (
+            "none",
+            "nobody checked by fourth votes whether votes err independently (`next-round --ask fourth_vote",
+        ),
+        ("no", "fourth votes say that votes err alike on some pairs; `audit-labels`"),
+    ],
+)
+def test_as_labelled_comes_first_where_nobody_knows_or_votes_err_alike(
+    fire: Fire, folder: Path, fourth: str, why: str
+) -> None:
+    voted(fire, folder, fourth=fourth)
+    told = fire("score", *GIVEN, "-m", "C@5")
+    lines = told.stdout.splitlines()[2:]
+    assert lines[0].startswith("C@5 as labelled ")
+    assert lines[1].startswith("C@5 if errors are independent ")
+    assert told.stderr.count(why) == 1
+    honest = fire(*HONEST, "-m", "C@5", "--resamples", 50)
+    assert "95% as labelled" in honest.stdout.splitlines()[0]
+    assert "corrected if errors are independent" in honest.stdout
+    assert honest.stderr.count(why) == 1
+    table = rows_of(fire("difference", *GIVEN, "-m", "C@5", "--resamples", 99, "--format", "csv").stdout)
+    assert [row["qrels"] for row in table][-1] == "corrected_if_independent"
+
+
+def test_nothing_is_corrected_under_a_policy_that_doubts_originals(fire: Fire, folder: Path) -> None:
+    voted(fire, folder, fourth="all")
+    told = fire(*HONEST, "-m", "C@5", "-m", "P@5", "--policy", "override", "--resamples", 50)
+    reason = "C@5, P@5: not corrected for errors of votes: the qrels follow policy override"
+    assert told.stderr.count(reason) == 1
+    assert "est." not in told.stdout
+
+
+def test_labels_without_a_design_say_nothing_of_corrections(fire: Fire, folder: Path) -> None:
+    voted(fire, folder, fourth="all")
+    plain = [line.rsplit(",", 2)[0] for line in (folder / "labels.csv").read_text().splitlines()]
+    (folder / "labels.csv").write_text("\n".join(plain) + "\n")
+    told = fire("score", *GIVEN, "-m", "C@5")
+    assert "correct" not in told.stdout + told.stderr
+    assert [
+        row["qrels"] for row in rows_of(fire("score", *GIVEN, "-m", "C@5", "--format", "csv").stdout)
+    ] == [*("original", "augmented", "delta") * 2]
