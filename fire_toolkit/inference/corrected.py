@@ -148,7 +148,8 @@ def corrected_terms(
     query = joined.queries.get_indexer(pd.Index(votes.pairs["query_id"]))
     in_it, n_queries = query >= 0, len(joined.queries)
     columns = rate_columns(votes)[in_it].T
-    counts = np.column_stack([np.bincount(query[in_it], column, n_queries) for column in columns])
+    each = [np.bincount(query[in_it], column, n_queries) for column in columns]
+    counts: Floats = np.column_stack(each).astype(np.float64)
     rates = _Rates.of(kinds, counts)
     found = {}
     for run_id, run in joined.places.items():
@@ -257,8 +258,8 @@ class _Rates:
         if reason := why_no_rates(kinds.rates(total)):
             return cls(kinds, counts, None, reason)
         n, n_beside = len(total), len(kinds.errors)
-        moved = total + 1j * _STEP * np.eye(n + n_beside + 1, n, -1)
-        beside = 1j * _STEP * np.eye(n + n_beside + 1, n_beside, -1 - n)
+        moved: Any = total + 1j * _STEP * np.eye(n + n_beside + 1, n, -1)
+        beside: Any = 1j * _STEP * np.eye(n + n_beside + 1, n_beside, -1 - n)
         rates: ErrorRates = kinds.rates(moved, beside)
         return cls(kinds, counts, kinds.relevance(rates), "")
 
@@ -269,9 +270,9 @@ def _correct(lists: Floats, measure: Measure, rates: _Rates, *, is_drawn: bool) 
     if measure.definition.is_precision:
         values = rates.relevance @ lists.T / measure.depth
     else:  # a list with an original is 1 whatever else it holds
-        lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists).astype(np.int64)
+        lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
         patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
-        values = corrected_hits(patterns, rates.relevance)[:, pattern.reshape(-1)]
+        values = corrected_hits(patterns.astype(np.int64), rates.relevance)[:, pattern.reshape(-1)]
     slopes = values[1:].imag.mean(axis=1) / _STEP
     of_counts, beside = np.split(slopes, [rates.counts.shape[1]])
     terms = values[0].real + n * (rates.counts @ of_counts)

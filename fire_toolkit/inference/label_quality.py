@@ -119,10 +119,10 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     table = cluster_sums(np.column_stack(columns), query)[:, :-1]
     sums = bootstrap([Resampled(summable(table))], n_resamples=n_resamples, seed=seed)[0][0]
     n = 4 * kinds.n_bands
-    found = kinds.rates(table.sum(axis=0)[:n])
-    if reason := why_no_rates(found):
-        return LabelErrors(votes, found.t, found.f, nothing, nothing, None, reason)
-    point, draws = (_within(each) for each in (found, kinds.rates(sums[:, :n])))
+    raw = kinds.rates(table.sum(axis=0)[:n])
+    if reason := why_no_rates(raw):
+        return LabelErrors(votes, raw.t, raw.f, nothing, nothing, None, reason)
+    point, draws = (_within(each) for each in (raw, kinds.rates(sums[:, :n])))
     shares, drawn = held.shares(table.sum(axis=0)[n:], point), held.shares(sums[:, n:], draws)
     spread = np.nanstd(drawn, axis=0)
     n_positives = max(int((votes.pairs["label"] == 1).sum()), 1)
