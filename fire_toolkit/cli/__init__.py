@@ -29,7 +29,7 @@ SECTIONS = {
         "export-fire-release": "Write judgments, labels and disputes in the JSON shape of FIRE's release.",
     },
     "Ask": {
-        "plan": "Plan how many pairs to judge, how deep and how often: cost, errors and detectable differences.",
+        "plan": "Plan how many pairs to judge and how often: cost, errors and detectable differences.",
         "pool": "Pool the top docs of several runs into the pairs that people are to judge.",
         "tasks": "Turn a pool (folder or pool.csv) into blind Label Studio tasks.",
         "guideline": "Print a guideline, write a new one to edit, or check one.",

@@ -1,152 +1,140 @@
-"""What can be judged, of which queries, and how often: the designs that a plan weighs."""
+"""What can be judged, and how often: the designs that a plan weighs."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
-from fire_toolkit.planning.lists import Lists
-from fire_toolkit.pooling.registry import parse_strategy
+from fire_toolkit.inference.corrected import why_uncorrected
+from fire_toolkit.measures import Measure
 
 POLICIES = ("one", "verify", "until-confirmed", "doubled")
-LEAST_QUERIES = 40  # of a sample of queries that a mean is estimated from
-_SETTLES = re.compile(r"settle[(:]C@([1-9][0-9]*)\)?")
+OVERLAP = 0.1
+LEAST_QUERIES = 40  # of a random sample of queries that a mean is estimated from
+DEEP_SHARE = 0.1
+CUTOFFS = (1, 5, 10)  # until-confirmed asks on while a run's top of one of these has no confirmed positive
 
 
 @dataclass(frozen=True)
 class Design:
     """One way to spend judgments.
 
-    strategy: as `pool` has it: `depth`, all that stands in the top `depth` of a run; one that takes
-    `per_query` pairs of each query; or `settle(C@k)`, of the tops those that can still decide C@k.
-    deep_share: of the queries that are judged to the depth of the lists, at random, each positive there
-    verified; 0: none. policy: `one` vote a pair; `verify`, a second vote on each positive;
+    depth: all that stands in the top `depth` of a run is judged; with `is_settled` only what can still
+    decide C@depth. n_deep: so many queries, drawn at random, are judged to the depth of the lists as well,
+    each positive there verified. policy: `one` vote a pair; `verify`, a second on each positive;
     `until-confirmed`, the same until one positive of every run and cutoff is confirmed; `doubled`, two votes
-    a pair; a third always where two differ. overlap: the random share of pairs that two people judge anyway,
-    for alpha. queries: the random share of queries that is judged.
+    a pair; a third always where two differ. overlap: the random share of pairs that two people judge anyway.
+    queries: the random share of queries that is judged.
     """
 
-    strategy: str = "depth"
-    depth: int = 10
+    depth: int
     policy: str = "one"
-    overlap: float = 0.1
+    is_settled: bool = False
+    n_deep: int = 0
+    overlap: float = OVERLAP
     queries: float = 1.0
-    per_query: int | None = None
-    deep_share: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            raise UsageError(f"no votes {self.policy!r} to plan with; expected {', '.join(POLICIES)}")
-        if self.depth < 1 or (self.per_query is not None and self.per_query < 1):
-            raise UsageError(f"depth {self.depth}, {self.per_query} pairs a query; expected 1 or more")
-        if not 0 < self.queries <= 1:
-            raise UsageError(f"share of queries {self.queries:g}, expected above 0 and at most 1")
-        for what, share in (("overlap", self.overlap), ("share of queries judged deep", self.deep_share)):
-            if not 0 <= share <= 1:
-                raise UsageError(f"{what} {share:g}, expected from 0 to 1")
-        if self.settles and self.deep_share:
-            raise UsageError("queries judged deep go with a whole pool, not with a settled one")
-        if self.settles is None and self.strategy != "depth":
-            chosen = parse_strategy(self.strategy)
-            if chosen.reads_labels or chosen.reads_machine:
-                raise UsageError(
-                    f"strategy {self.strategy} waits for answers, and plan has none; leave it out"
-                )
-            if chosen.name == "strata":
-                raise UsageError("plan weighs no samples of pairs; --deep-queries plans one of queries")
-            if self.per_query is None:
-                raise UsageError(f"strategy {self.strategy}: how many pairs of a query? Give --per-query")
-
-    @property
-    def settles(self) -> int | None:
-        """Return the cutoff k of `settle(C@k)`, None for another strategy."""
-        found = _SETTLES.fullmatch(self.strategy)
-        return int(found[1]) if found else None
-
-    @property
-    def reach(self) -> int:
-        """Return the rank of a run down to which every doc is asked, or would be if it mattered."""
-        return self.settles or (self.depth if self.strategy == "depth" else 0)
-
-    def deep_part(self, n_queries: int) -> float:
-        """Return the share of `n_queries` that is judged deep: at least 40 of them, as `pool` draws them."""
-        n_deep = max(LEAST_QUERIES, math.ceil(self.deep_share * n_queries)) if self.deep_share else 0
-        return min(1.0, n_deep / n_queries)
 
     @property
     def pool(self) -> str:
         """Return what is judged, in words."""
-        deep = f", {self.deep_share:.0%} of queries deep" if self.deep_share else ""
-        if self.settles:
-            return f"settle(C@{self.settles}){deep}"
-        return (
-            f"{self.strategy}, {self.per_query} a query{deep}"
-            if self.per_query
-            else f"depth {self.depth}{deep}"
-        )
+        if self.is_settled:
+            return f"settle(C@{self.depth})"
+        return f"depth {self.depth}" + (f" + {self.n_deep} deep" if self.n_deep else "")
 
     @property
     def pool_options(self) -> str:
         """Return the options with which `pool` makes this pool."""
-        deep = f" --deep-queries {self.deep_share:g}" if self.deep_share else ""
-        if self.settles or self.per_query:
-            each = f" --per-query {self.per_query}" if self.per_query else ""
-            return f"--strategy '{self.strategy}'{each}{deep}"
-        return f"--depth {self.depth}{deep}"
+        if self.is_settled:
+            return f"--strategy 'settle(C@{self.depth})'"
+        return f"--depth {self.depth}" + (f" --deep-queries {DEEP_SHARE:g}" if self.n_deep else "")
 
-    def pooled(self, lists: Lists) -> Bools:
-        """Return which pairs are asked, or in `settle` can be, were all queries judged."""
-        if self.per_query is not None:
-            return lists.chosen(self.strategy, self.per_query)
-        return np.asarray(lists.best_rank <= self.reach)
+    def predicts(self, measure: Measure) -> bool:
+        """Return whether a measure's error under this design can be predicted: it reads what is judged."""
+        if not is_predictable(measure):
+            return False
+        assert measure.depth is not None
+        if self.is_settled:
+            return measure.definition.by_first_positive and measure.depth == self.depth
+        if self.policy == "until-confirmed" and measure.definition.by_first_positive:
+            return measure.depth in CUTOFFS and measure.depth <= self.depth
+        return measure.depth <= self.depth
+
+    def serves(self, measure: Measure) -> bool:
+        """Return whether a measure can be had from this design, predicted or estimated from deep queries."""
+        return self.predicts(measure) or (self.n_deep > 0 and not is_predictable(measure))
 
 
-def usual_designs(lists: Lists, *, overlap: float, k: int = 10) -> list[Design]:
-    """Return the designs that are weighed where none is named: pools × policies, as deep as the runs are.
+def is_predictable(measure: Measure) -> bool:
+    """Return whether a pilot of the top ranks tells a measure's error: C@k and P@k, which read no more.
 
-    Args:
-        overlap: of all of them but those that judge each pair twice.
-        k: the cutoff that `settle` decides.
+    All others hang on positives that nobody has looked for: AP, nDCG and R on those below the pool.
     """
-    depths = [depth for depth in (5, 10, 20) if depth <= lists.depth] or [lists.depth]
-    designs = [Design(depth=depth, policy=policy) for policy in POLICIES for depth in depths]
-    designs += [Design("rrf", policy=policy, per_query=10) for policy in ("one", "until-confirmed")]
-    if k <= lists.depth:
-        designs.append(Design(f"settle(C@{k})", policy="verify"))
-    if lists.depth > 10:
-        designs += [Design(policy=policy, deep_share=0.1) for policy in ("verify", "until-confirmed")]
-    return [replace(design, overlap=overlap) for design in designs]
+    return not why_uncorrected(measure)
 
 
-def within_budget(
-    designs: Sequence[Design], costs: Sequence[float], budget: float, n_queries: int
+def deep_queries(n_queries: int) -> int:
+    """Return how many queries are to be judged deep: a tenth, 40 or more, as `pool` draws them."""
+    return min(n_queries, max(LEAST_QUERIES, math.ceil(DEEP_SHARE * n_queries)))
+
+
+def designs_for(
+    measures: Sequence[Measure], *, n_queries: int, most: int, overlap: float, every: bool = False
 ) -> list[Design]:
-    """Return the designs for a budget: what costs more is cut to a random part of the queries.
+    """Return the designs for these measures: a pool as deep as they read, by every policy of votes.
 
     Args:
-        costs: of each design with all queries, in the budget's unit.
-        n_queries: how many there are; a design that is left with fewer than 40 of them, or with fewer
-            than 40 to judge deep, is left out.
+        n_queries: of the universe.
+        most: the depth of the lists; a pool is no deeper.
+        overlap: of each design that does not judge all pairs twice.
+        every: other depths too, and settled pools that serve some of the measures only.
+    """
+    cutoffs = sorted({measure.depth for measure in measures if is_predictable(measure) and measure.depth})
+    depth = min(max(cutoffs, default=10), most)
+    depths = sorted({*cutoffs, 5, 10, 20} if every else {depth})
+    found = [Design(d, policy) for d in depths if d <= most for policy in POLICIES]
+    settled = [Design(d, "verify", is_settled=True) for d in cutoffs if d <= most]
+    found += [
+        each for each in settled if (any if every else all)(each.predicts(measure) for measure in measures)
+    ]
+    if not all(map(is_predictable, measures)) and depth < most:
+        found.append(Design(depth, "until-confirmed", n_deep=deep_queries(n_queries)))
+    return [replace(each, overlap=1.0 if each.policy == "doubled" else overlap) for each in found]
+
+
+def shares_of_queries(
+    designs: Sequence[Design], n_judgments: Sequence[float], budget: float | None, n_queries: int
+) -> list[float]:
+    """Return the random share of the queries that each design can judge for a budget; 0 where too few.
+
+    Too few are fewer than 40, or fewer than 40 to judge deep.
+
+    Args:
+        n_judgments: of each design with all queries; one that asks nothing judges them all.
+        budget: judgments; None: no limit.
+        n_queries: of the universe.
 
     Raises:
-        UsageError: no design is left.
+        UsageError: the budget is too small for every design.
     """
-    least = min(LEAST_QUERIES, n_queries)
-    kept = []
-    for design, cost in zip(designs, costs, strict=True):
-        share = min(1.0, budget / cost)
-        n_least = least / design.deep_share if design.deep_share else least
-        if share == 1 or int(share * n_queries) >= n_least:
-            kept.append(replace(design, queries=int(share * n_queries) / n_queries if share < 1 else 1.0))
-    if not kept:
+    if budget is None:
+        return [1.0] * len(designs)
+    shares = []
+    for design, cost in zip(designs, n_judgments, strict=True):
+        share = 1.0 if cost <= budget else int(budget / cost * n_queries) / n_queries
+        least = LEAST_QUERIES / DEEP_SHARE if design.n_deep else LEAST_QUERIES
+        shares.append(share if share * n_queries >= min(least, n_queries) else 0.0)
+    if not any(shares):
+        least = min(LEAST_QUERIES, n_queries)
         raise UsageError(
-            f"a budget of {budget:,.0f} is too small: {least} queries of the cheapest design take "
-            f"{min(costs) * least / n_queries:,.0f}, and where some are judged deep, 40 of these are needed"
+            f"a budget of {budget:,.0f} judgments is too small: {least} queries of the cheapest design take "
+            f"{min(n_judgments) * least / n_queries:,.0f}"
         )
-    return kept
+    return shares
+
+
+def cut(design: Design, share: float, n_queries: int) -> Design:
+    """Return a design that judges a random share of the queries."""
+    n_deep = deep_queries(round(share * n_queries)) if design.n_deep else 0
+    return replace(design, queries=share, n_deep=n_deep)

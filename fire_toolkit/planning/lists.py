@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints, are_among, count_by_query
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.matching.ideal import IdealRanking
-from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.ranking import split_runs
-from fire_toolkit.measures import Measure
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -29,8 +28,7 @@ class Lists:
 
     n_universe: how many queries the qrels hold; n_queries: how many of them are here, drawn at random;
     pairs: query_id and doc_id of each pair, ordered by query; query: of each pair; ranks: (n_pairs, n_runs),
-    `depth` + 1 where the run does not have the pair; is_original: of each pair; tables, own_items: what the
-    lists were made of, for these queries.
+    `depth` + 1 where the run does not have the pair; is_original: of each pair.
     """
 
     run_ids: tuple[str, ...]
@@ -41,8 +39,6 @@ class Lists:
     query: Ints
     ranks: Ints
     is_original: Bools
-    tables: Sequence[Run]
-    own_items: Queries | OwnItems | None = None
 
     @property
     def scale(self) -> float:
@@ -64,78 +60,31 @@ class Lists:
         """Return each pair's reciprocal rank fusion (Cormack et al., SIGIR 2009), k = 60."""
         return np.asarray(np.where(self.ranks <= self.depth, 1 / (_RRF + self.ranks), 0.0).sum(axis=1))
 
-    @cached_property
-    def by_rank(self) -> Ints:
-        """Return the pairs of each query by best rank, then fusion, queries in order."""
-        return np.asarray(np.lexsort([np.arange(len(self.query)), -self.rrf, self.best_rank, self.query]))
+    def in_order(self, first: Ints) -> Ints:
+        """Return the pairs by query, then by a key, the smallest first, then by fusion."""
+        return np.asarray(np.lexsort([np.arange(len(self.query)), -self.rrf, first, self.query]))
 
-    def by_tops(self, k: int) -> Ints:
-        """Return the pairs of each query by how many runs have them in the top k, then fusion."""
-        in_tops = (self.ranks <= k).sum(axis=1)
-        return np.asarray(np.lexsort([np.arange(len(self.query)), -self.rrf, -in_tops, self.query]))
+    def top(self, depth: int) -> Lists:
+        """Return the pairs that some run has in its top `depth`, with their ranks in all runs."""
+        kept = self.best_rank <= depth
+        return replace(
+            self,
+            pairs=self.pairs[kept].reset_index(drop=True),
+            query=self.query[kept],
+            ranks=self.ranks[kept],
+            is_original=self.is_original[kept],
+        )
 
-    def chosen(self, strategy: str, per_query: int) -> Bools:
-        """Return the pairs that a strategy of `pool` takes, so many of each query."""
-        key = strategy, per_query
-        if key not in self._chosen:
-            pool = pool_runs(
-                self.tables,
-                depth=self.depth,
-                strategy=strategy,
-                per_query=per_query,
-                own_items=self.own_items,
-            ).pool
-            rows = pair_rows(pool, self.pairs)
-            self._chosen[key] = are_among(rows[rows >= 0], len(self.query))
-        return self._chosen[key]
-
-    @cached_property
-    def _chosen(self) -> dict[tuple[str, int], Bools]:
-        return {}
-
-    @cached_property
-    def entries(self) -> list[tuple[Ints, Ints]]:
-        """Return for each run the pairs that it has, by query and rank, and their ranks."""
-        found = []
-        for rank in self.ranks.T:
-            pair = np.flatnonzero(rank <= self.depth)
-            order = pair[np.lexsort([rank[pair], self.query[pair]])]
-            found.append((order, rank[order]))
-        return found
-
-    def count(self, pairs: Bools) -> Ints:
-        """Return how many of these pairs each query has."""
-        return count_by_query(self.query[pairs], self.n_queries)
-
-    def score(self, is_judged: Bools, is_positive: Bools, measures: Sequence[Measure]) -> Floats:
-        """Return the value of each measure, run and query: (n_measures, n_runs, n_queries).
+    def count(self, of_pair: npt.NDArray[Any], chosen: Bools) -> Ints:
+        """Return sums over the chosen pairs of each query: (n_draws, n_queries).
 
         Args:
-            is_judged, is_positive: of each pair; what is not judged is not relevant, but said to be unjudged.
+            of_pair: (n_draws, n_pairs), what is summed.
         """
-        ideal = IdealRanking(
-            self.query[is_positive], np.ones(int(is_positive.sum()), dtype=np.int64), self.n_queries
-        )
-        n_negative = self.count(is_judged & ~is_positive)
-        is_kept = is_judged | is_positive
-        values = np.empty((len(measures), len(self.run_ids), self.n_queries))
-        for run, (pair, rank) in enumerate(self.entries):
-            n_ranked = count_by_query(self.query[pair], self.n_queries)
-            held = is_kept[pair]
-            ranking = JudgedRanking(
-                query=self.query[pair[held]],
-                rank=rank[held].astype(np.float64),
-                relevance=is_positive[pair[held]].astype(np.int64),
-                n_retrieved=n_ranked,
-                last_rank=n_ranked,
-                ideal=ideal,
-                n_nonrelevant=n_negative,
-                n_undrawn=np.zeros(self.n_queries, dtype=np.int64),
-                worst_rank=self.depth + 1,
-            )
-            for place, measure in enumerate(measures):
-                values[place, run] = measure.terms(measure.per_query(measure.view(ranking)))
-        return values
+        ends = np.concatenate([[0], np.cumsum(np.bincount(self.query[chosen], minlength=self.n_queries))])
+        sums = np.zeros((len(of_pair), ends[-1] + 1), dtype=np.int64)
+        np.cumsum(of_pair[:, chosen], axis=1, out=sums[:, 1:])
+        return np.asarray(sums[:, ends[1:]] - sums[:, ends[:-1]])
 
 
 def lists_of(
@@ -184,8 +133,6 @@ def lists_of(
         query=chosen.get_indexer(pd.Index(pairs["query_id"])).astype(np.int64),
         ranks=ranks,
         is_original=pairs["is_original"].to_numpy(dtype=bool),
-        tables=tables,
-        own_items=own_items,
     )
 
 

@@ -25,11 +25,11 @@ class PilotVotes(NamedTuple):
     n_unknown: int
 
 
-def draw_pilot(lists: Lists, n_pairs: int, *, seed: int) -> Pool:
+def draw_pilot(lists: Lists, n_pairs: int, *, depth: int, seed: int) -> Pool:
     """Return a pool of `n_pairs` pairs, drawn as evenly from bands of best ranks as these are large.
 
-    Originals are left out, since they are known. The bands end at the ranks 1, 3, 5, 10, 20, 50, …; deep ones
-    hold most of the pairs and few positives, so each band gets as many pairs as any other.
+    Originals are left out, since they are known. The bands end at the ranks 1, 3, 5, 10, 20, 50, …, and at
+    `depth`; later ones hold most of the pairs and few positives, so each band gets as many as any other.
 
     Returns:
         The pool with columns stratum (the band) and inclusion_probability, of all queries of the qrels; all
@@ -38,7 +38,7 @@ def draw_pilot(lists: Lists, n_pairs: int, *, seed: int) -> Pool:
     Raises:
         UsageError: fewer pairs than bands, or more than there are.
     """
-    is_drawable = (lists.best_rank <= lists.depth) & ~lists.is_original
+    is_drawable = (lists.best_rank <= min(depth, lists.depth)) & ~lists.is_original
     band = np.searchsorted(_LAST_OF_BAND, lists.best_rank)
     bands, sizes = np.unique(band[is_drawable], return_counts=True)
     if not len(bands) <= n_pairs <= sizes.sum():
@@ -88,3 +88,11 @@ def pilot_votes(lists: Lists, judgments: Judgments, relevance: pd.Series) -> Pil
     known = rows >= 0
     positive, total = (pairs.loc[known, name].to_numpy(dtype=np.int64) for name in ("sum", "size"))
     return PilotVotes(rows[known], positive, total, int((~known).sum()))
+
+
+def queries_judged_deep(lists: Lists, votes: PilotVotes) -> int:
+    """Return in how many queries a pilot judged every pair of the lists."""
+    judged = np.zeros(len(lists.query), dtype=bool)
+    judged[votes.pair] = True
+    n_open = np.bincount(lists.query[~judged & ~lists.is_original], minlength=lists.n_queries)
+    return int((n_open == 0).sum())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats
@@ -15,57 +16,76 @@ from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
-from fire_toolkit.planning.designs import Design, usual_designs, within_budget
-from fire_toolkit.planning.doubt import with_doubt
+from fire_toolkit.planning.designs import OVERLAP, Design, cut, designs_for, shares_of_queries
 from fire_toolkit.planning.lists import Lists, lists_of
-from fire_toolkit.planning.pilot import pilot_votes
-from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel, assumed_model, fit_model
-from fire_toolkit.planning.simulate import design_costs, simulate
-from fire_toolkit.planning.table import COLUMNS, Wish, cheapest, plan_rows
+from fire_toolkit.planning.outcomes import (
+    CORRECTED,
+    LABELLED,
+    NOT_KNOWN,
+    Cost,
+    Outcome,
+    Tops,
+    cost_of,
+    outcomes_of,
+)
+from fire_toolkit.planning.pilot import PilotVotes, pilot_votes, queries_judged_deep
+from fire_toolkit.planning.power import LEVEL, mcnemar_least, paired_t_least
+from fire_toolkit.planning.relevance import (
+    ASSUMED,
+    Truths,
+    assumed_parameters,
+    draw_truths,
+    fitted_parameters,
+)
+from fire_toolkit.planning.words import Wish, sentences, shown_rows
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Judgments, Qrels, Queries, Run
 
 RATES = (0.92, 0.04)
-PILOT = "pilot"  # the world that a pilot tells
-OVERLAP, N_REPEATS, MOST_QUERIES, DEPTH = 0.1, 8, 2000, 50
+MOST_QUERIES, DEPTH = 2000, 50
+N_DRAWS, N_ASSUMED = 80, 8  # of what a pilot leaves open; of each assumption
+SURE = 0.95
+WITHIN = 0.02  # of every run's score, where nothing is asked
+_MOST_CELLS = 4_000_000  # of truths × pairs
+
+COLUMNS = {
+    "design": "str",
+    "policy": "str",
+    "overlap": "float64",
+    "pool_options": "str",
+    "n_queries": "int64",
+    "n_pairs": "int64",
+    "n_judgments": "int64",
+    "hours": "float64",
+    "measure": "str",
+    "estimate": "str",
+    "bias": "float64",
+    "error": "float64",
+    "error_low": "float64",
+    "error_high": "float64",
+    "chance_within": "float64",
+    "least_difference": "float64",
+    "run_a": "str",
+    "run_b": "str",
+}
 
 
 class _Plan(NamedTuple):
     designs: pd.DataFrame
     best: pd.DataFrame
+    sentences: tuple[str, ...]
 
 
 class Plan(_Plan, Result):
-    """What `plan_designs` and `plan_worlds` return: a row for each world, design and measure, and of these
-    the cheapest that fulfils the wish in each world."""
+    """What `plan_designs` returns: a row for each design and measure; those of the cheapest design that does
+    what was asked, none where none does; and what that comes to in three sentences."""
 
     __slots__ = ()
 
-
-def assumed_worlds(
-    lists: Lists, names: Sequence[str] = (), *, rates: tuple[float, float] = RATES
-) -> dict[str, RelevanceModel]:
-    """Return a model for each assumption on how many positives the originals leave out.
-
-    Args:
-        names: of `ASSUMPTIONS`, or numbers of missing positives a query in the top 10 of all runs; by default
-            all three.
-        rates: of a vote: P(1 | positive), P(1 | not).
-
-    Raises:
-        UsageError: no such name; more missing positives than there are pairs.
-    """
-    known = {each.name: each.missing for each in ASSUMPTIONS}
-    worlds = {}
-    for name in names or known:
-        try:
-            missing = known[name] if name in known else float(name)
-        except ValueError:
-            raise UsageError(
-                f"no assumption {name!r}; expected {', '.join(known)} or how many positives a query miss"
-            ) from None
-        worlds[name] = assumed_model(lists, missing, rates=rates)
-    return worlds
+    @property
+    def notes(self) -> Sequence[object]:
+        """Return the sentences."""
+        return self.sentences
 
 
 def plan_designs(
@@ -75,11 +95,8 @@ def plan_designs(
     *,
     pilot: Judgments | None = None,
     grades: Grades | None = None,
-    assume: Sequence[str] = (),
     rates: tuple[float, float] = RATES,
-    rates_known: bool = False,
     depth: int = DEPTH,
-    most_queries: int = MOST_QUERIES,
     overlap: float = OVERLAP,
     seed: int = 0,
     own_items: Queries | OwnItems | None = None,
@@ -90,26 +107,22 @@ def plan_designs(
     Args:
         runs: one Run table or several.
         originals: the original qrels; their queries are the universe, their positives are known.
-        measures: means over queries.
+        measures: means over queries. The error of C@k and P@k is predicted; other measures are not known
+            before queries are judged deep, and have a row without numbers.
         pilot: judgments of pairs of these runs chosen by their ranks, which say how many positives the
-            originals leave out and how votes err; None: by assumption.
+            originals leave out near the top, and how votes err; None: by assumption.
         grades: label → relevance, for the pilot.
-        assume: without a pilot: low, middle, high, or how many positives a query are missing; by default all
-            three.
-        rates: of a vote, P(1 | positive) and P(1 | not); with a pilot only where it starts from, unless
-            they are `rates_known`, from many more votes.
-        depth: how deep the runs are looked at.
-        most_queries: simulate on at most so many, drawn at random.
-        overlap: the random share of pairs that two people judge, for alpha.
+        rates: of a vote, P(1 | positive) and P(1 | not); with a pilot only where it starts from.
+        depth: of queries that are judged deep.
+        overlap: the random share of pairs that two people judge.
         seed: of all draws.
         own_items: as for `pool_runs`.
-        options: budget, hours, seconds, wish, designs, n_repeats, tell: see `plan_worlds`.
+        options: budget, seconds, wish, every: see `plan_lists`.
 
     Raises:
-        UsageError: as `lists_of`, `assumed_worlds`, `fit_model` and `plan_worlds`.
+        UsageError: as `lists_of`, `fitted_parameters` and `plan_lists`.
 
     Examples:
-        >>> import numpy as np
         >>> from fire_toolkit.matching.ranking import rank_run
         >>> from fire_toolkit.tables import check_qrels
         >>> queries = [f"q{n}" for n in range(60)]
@@ -118,103 +131,224 @@ def plan_designs(
         >>> runs = [rank_run(pairs.assign(run_id=name, score=np.random.default_rng(n).random(len(pairs))))
         ...         for n, name in enumerate(("clip", "ssb"))]
         >>> originals = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "a", "relevance": 1}))
-        >>> plan = plan_designs(runs, originals, ["C@1"], assume=["low"], designs=[Design(depth=5)])
-        >>> plan.designs[["world", "design", "n_pairs", "n_judgments"]].values.tolist()
-        [['low', 'depth 5', 406, 454]]
+        >>> plan = plan_designs(runs, originals, ["C@1", "AP"])
+        >>> plan.designs[["design", "policy", "n_pairs", "measure"]].values.tolist()[0]
+        ['depth 1', 'one', 113, 'C@1']
     """
-    lists = lists_of(runs, originals, depth=depth, most_queries=most_queries, seed=seed, own_items=own_items)
-    if pilot is None:
-        worlds = assumed_worlds(lists, assume, rates=rates)
-    else:
-        votes = pilot_votes(lists, pilot, pilot["label"].map(grades or {}))
-        given = (votes.pair, votes.n_positive, votes.n_votes)
-        worlds = {PILOT: fit_model(lists, *given, rates=rates, rates_known=rates_known)}
-    return plan_worlds(lists, worlds, measures, overlap=overlap, seed=seed, **options)
+    lists = lists_of(runs, originals, depth=depth, most_queries=MOST_QUERIES, seed=seed, own_items=own_items)
+    votes = None if pilot is None else pilot_votes(lists, pilot, pilot["label"].map(grades or {}))
+    return plan_lists(lists, measures, votes=votes, rates=rates, overlap=overlap, seed=seed, **options)
 
 
-def plan_worlds(
+def plan_lists(
     lists: Lists,
-    worlds: Mapping[str, RelevanceModel],
     measures: Sequence[str | Measure] = PLANNED,
     *,
-    designs: Sequence[Design] | None = None,
+    votes: PilotVotes | None = None,
+    rates: tuple[float, float] = RATES,
     budget: float | None = None,
-    hours: float | None = None,
     seconds: float = math.nan,
     wish: Wish | None = None,
     overlap: float = OVERLAP,
-    n_repeats: int = N_REPEATS,
+    every: bool = False,
+    n_draws: int = N_DRAWS,
     seed: int = 0,
-    tell: Callable[[int], None] = lambda n: None,
 ) -> Plan:
-    """Return what each design is expected to cost, to get wrong and to tell, in each world.
+    """Return what each design is expected to cost, to get wrong and to tell.
 
     Args:
         lists: of `lists.lists_of`.
-        worlds: by their names, models of which pairs are positives and how votes err.
-        measures: means over queries, of which the wish's is one.
-        designs: by default depths, fusion, settled and deep pools by every policy of votes.
-        budget: pairs; a design that asks more is cut to a random part of the queries.
-        hours: the same in hours of judging, by `seconds`.
-        seconds: that one judgment takes.
-        wish: what the plan is to tell.
-        overlap: the random share of pairs that two people judge, for alpha.
-        n_repeats: how often positives and votes are drawn, 2 or more.
+        measures: means over queries.
+        votes: of a pilot.
+        rates: as for `plan_designs`.
+        budget: judgments; a design that takes more is cut to a random part of the queries.
+        seconds: that one judgment takes; nan where nobody knows.
+        wish: what the design is to do; by default every run's score right to 2 points.
+        overlap: the random share of pairs that two people judge.
+        every: other depths and settled pools too.
+        n_draws: of what the pilot leaves open.
         seed: of all draws; the same seed gives the same table.
-        tell: called with 1 for each world, design and repetition (`doubt.n_simulations`).
 
     Returns:
-        The table and the cheapest designs that fulfil the wish. Its columns: bias and error are of the runs'
-        mean and root mean square; from error_low to error_high is what a pilot leaves open of the error (95%;
-        missing without a pilot); largest_bias the worst run's; chance_within: that every run's score lies
-        within the wish; least_difference: between any two runs, told at 80% power and 5% after Holm,
-        of which run_a and run_b decide it;
-        power: that the wished difference is told. recall: of the positives in the runs' top `depth` and the
-        originals. Values are in the measure's own unit.
+        The designs, a row for each estimate of a measure: `labelled`, by the labels as they are; `corrected`
+        for the errors of votes; `not known`, without numbers. bias: the runs' mean; error: root mean square
+        over runs, the median over what the pilot leaves open; from error_low to error_high: 95% of it.
+        Without a pilot error is missing, and the range is that of the assumptions. chance_within: that every
+        run's score lies within the wish; least_difference: between any two runs, told at 80% power and 5%
+        after Holm, of which run_a and run_b decide it. Values are in the measure's own unit.
 
     Raises:
-        UsageError: no budget is large enough, a measure is not a mean, both budget and hours are given, or
-            hours without seconds.
+        UsageError: no budget is large enough, or a measure is no mean.
     """
     known = _means(parse_measures(measures))
-    if wish is not None and wish.measure not in {measure.name for measure in known}:
-        raise UsageError(f"{wish.measure} is not among the measures planned with; add -m {wish.measure}")
-    plain = list(designs) if designs is not None else usual_designs(lists, overlap=overlap)
-    rows: list[dict[str, Any]] = []
-    for name, model in worlds.items():
-        costs = partial(design_costs, lists, plain, model, n_repeats=n_repeats, seed=seed)
-        chosen = _affordable(plain, costs, lists.n_universe, budget, hours, seconds)
-        plain_outcomes = simulate(lists, chosen, known, model, n_repeats=n_repeats, seed=seed, tell=tell)
-        outcomes = with_doubt(plain_outcomes, lists, chosen, known, model, seed=seed, tell=tell)
-        rows += plan_rows(name, outcomes, known, lists.run_ids, rates=model.rates, seconds=seconds, wish=wish)
+    wish = wish or Wish(within=WITHIN)
+    designs = designs_for(known, n_queries=lists.n_universe, most=lists.depth, overlap=overlap, every=every)
+    read = lists.top(max(design.depth for design in designs))
+    rng = np.random.default_rng(seed)
+    n_most = max(20, min(n_draws, _MOST_CELLS // max(1, len(read.query))))
+    worlds = [
+        _world(lists, read, draw_truths(read, parameters, rng), designs, known, seed)
+        for parameters in _parameters(lists, votes, rates, n_most, rng)
+    ]
+    n_judgments = [
+        max(float(world.costs[place].n_judgments.mean()) for world in worlds) for place in range(len(designs))
+    ]
+    shares = shares_of_queries(designs, n_judgments, budget, lists.n_universe)
+    kept = [
+        (place, cut(designs[place], share, lists.n_universe)) for place, share in enumerate(shares) if share
+    ]
+    rows = [row for place, design in kept for row in _rows(read, design, place, worlds, known, seconds, wish)]
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
-    best = table.iloc[:0] if wish is None else cheapest(table, wish)
-    return Plan(table, best.reset_index(drop=True))
+    serving = [(design.pool, design.policy) for _, design in kept if all(map(design.serves, known))]
+    shown = shown_rows(table)
+    is_served = pd.MultiIndex.from_frame(shown[["design", "policy"]]).isin(serving)
+    candidates = shown[is_served] if is_served.any() else shown
+    best = _cheapest(candidates, wish) if is_served.any() else table.iloc[:0]
+    n_pilot = None if votes is None else len(votes.pair)
+    n_deep = 0 if votes is None else queries_judged_deep(lists, votes)
+    said = sentences(candidates, best, wish, lists=lists, n_pilot=n_pilot, n_deep=n_deep)
+    return Plan(table, best, tuple(said))
 
 
-def _affordable(
-    designs: list[Design],
-    costs: Callable[[], Floats],
-    n_queries: int,
-    budget: float | None,
-    hours: float | None,
+class _World(NamedTuple):
+    """What a pilot, or an assumption, says."""
+
+    truths: Truths
+    tops: list[tuple[Measure, Tops]]
+    costs: list[Cost]
+
+
+def _parameters(
+    lists: Lists, votes: PilotVotes | None, rates: tuple[float, float], n_draws: int, rng: np.random.Generator
+) -> list[Floats]:
+    """Return parameters of the model of relevance: a row for each draw, of the pilot or each assumption."""
+    if votes is not None:
+        return [fitted_parameters(lists, votes, rates, n_draws=n_draws, rng=rng)]
+    return [np.tile(assumed_parameters(lists, missing, rates), (N_ASSUMED, 1)) for missing in ASSUMED]
+
+
+def _world(
+    lists: Lists, read: Lists, truths: Truths, designs: Sequence[Design], known: Sequence[Measure], seed: int
+) -> _World:
+    is_read = [any(design.predicts(measure) for design in designs) for measure in known]
+    tops = [(each, Tops(read, truths, each)) for each, is_it in zip(known, is_read, strict=True) if is_it]
+    return _World(truths, tops, [cost_of(read, lists, design, truths, seed=seed) for design in designs])
+
+
+def _rows(
+    read: Lists,
+    design: Design,
+    place: int,
+    worlds: Sequence[_World],
+    known: Sequence[Measure],
     seconds: float,
-) -> list[Design]:
-    """Return the designs cut to the budget, as they stand where there is none.
+    wish: Wish,
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each estimate of each measure: what the design costs, and how far it is off."""
+    costs = [world.costs[place] for world in worlds]
+    n_pairs, n_judgments = (
+        design.queries * float(np.mean(each))
+        for each in ([cost.n_pairs for cost in costs], [cost.n_judgments for cost in costs])
+    )
+    cost = {
+        "design": design.pool,
+        "policy": design.policy,
+        "overlap": design.overlap,
+        "pool_options": design.pool_options,
+        "n_queries": round(design.queries * read.n_universe),
+        "n_pairs": round(n_pairs),
+        "n_judgments": round(n_judgments),
+        "hours": n_judgments * seconds / 3600,
+    }
+    found: dict[tuple[str, str], list[Outcome]] = {}
+    for world in worlds:
+        for each in outcomes_of(read, design, world.costs[place], world.truths, world.tops):
+            found.setdefault((each.measure.name, each.estimate), []).append(each)
+    for measure in known:
+        if not design.predicts(measure):
+            yield {**cost, "measure": measure.name, "estimate": NOT_KNOWN, "run_a": "", "run_b": ""}
+        for estimate in (LABELLED, CORRECTED):
+            outcomes = found.get((measure.name, estimate), [])
+            if len(outcomes) == len(worlds):
+                yield {
+                    **cost,
+                    "measure": measure.name,
+                    "estimate": estimate,
+                    **_errors(outcomes, wish.within),
+                    **_least(outcomes, read),
+                }
 
-    costs: returns the pairs and the judgments of each design.
+
+def _errors(outcomes: Sequence[Outcome], within: float | None) -> dict[str, float]:
+    """Return the error over runs: of a pilot its median and 95% interval, else the range of assumptions."""
+    errors = [np.sqrt((each.bias**2 + each.noise**2).mean(axis=1)) for each in outcomes]
+    middles = [float(np.median(each)) for each in errors]
+    is_assumed = len(outcomes) > 1
+    low, high = (
+        (min(middles), max(middles))
+        if is_assumed
+        else np.quantile(errors[0], [0.025, 0.975], method="weibull").tolist()
+    )
+    return {
+        "bias": float(np.mean([each.bias.mean() for each in outcomes])),
+        "error": math.nan if is_assumed else middles[0],
+        "error_low": low,
+        "error_high": high,
+        "chance_within": math.nan
+        if within is None
+        else min(_chance_within(each, within) for each in outcomes),
+    }
+
+
+def _chance_within(outcome: Outcome, limit: float) -> float:
+    """Return the chance that the worst run's error stays within the limit, over what may be true."""
+    noise = np.maximum(outcome.noise, 1e-12) * math.sqrt(2)
+    erf = np.vectorize(math.erf, otypes=[float])
+    chance = (erf((limit - outcome.bias) / noise) + erf((limit + outcome.bias) / noise)) / 2
+    return float(chance.min(axis=1).mean())
+
+
+def _least(outcomes: Sequence[Outcome], read: Lists) -> dict[str, Any]:
+    """Return the least true difference that is told between any two runs, and the pair that decides it.
+
+    At Holm's strictest level; what the labels shrink must be larger in truth; the worst of the assumptions.
     """
-    if budget is not None and hours is not None:
-        raise UsageError("a budget in pairs and one in hours; give one of them")
-    if budget is None and hours is None:
-        return designs
-    if hours is not None and math.isnan(seconds):
-        raise UsageError("a budget in hours needs the seconds that a judgment takes; give --seconds")
-    n_pairs, n_judgments = costs().T.tolist()
-    if budget is not None:
-        return within_budget(designs, n_pairs, budget, n_queries)
-    assert hours is not None
-    return within_budget(designs, n_judgments, hours * 3600 / seconds, n_queries)
+    worst, names = -math.inf, ("", "")
+    pairs = list(combinations(read.run_ids, 2))
+    for outcome in outcomes:
+        if not pairs or not outcome.kept > 0:
+            return {"least_difference": math.nan, "run_a": "", "run_b": ""}
+        n, level = max(2, round(outcome.design.queries * read.n_universe)), LEVEL / len(pairs)
+        if outcome.estimate == LABELLED and outcome.measure.definition.is_binary:
+            least = [mcnemar_least(n, share_differing=share, level=level) for share in outcome.differing]
+        else:
+            least = (paired_t_least(n, level=level) * outcome.spread).tolist()
+        least = [math.inf if math.isnan(each) else each / outcome.kept for each in least]
+        if max(least) > worst:
+            worst, names = max(least), pairs[int(np.argmax(least))]
+    return {
+        "least_difference": math.nan if worst == math.inf else worst,
+        "run_a": names[0],
+        "run_b": names[1],
+    }
+
+
+def _cheapest(candidates: pd.DataFrame, wish: Wish) -> pd.DataFrame:
+    """Return the rows of the cheapest of these designs that does what is asked for every measure."""
+    fulfils = pd.Series(True, index=candidates.index)
+    if wish.tell is not None:
+        fulfils &= candidates["least_difference"] <= wish.tell
+    if wish.within is not None:
+        fulfils &= candidates["chance_within"] >= SURE
+    fulfils |= candidates["estimate"] == NOT_KNOWN
+    does_all = fulfils.groupby([candidates["design"], candidates["policy"]]).transform("all")
+    chosen = candidates[does_all]
+    if chosen.empty:
+        return chosen
+    first = chosen.sort_values("n_judgments", kind="stable").iloc[0]
+    is_first = (chosen["design"] == first["design"]) & (chosen["policy"] == first["policy"])
+    cheapest: pd.DataFrame = chosen.loc[is_first]
+    return cheapest
 
 
 def _means(measures: Sequence[Measure]) -> list[Measure]:

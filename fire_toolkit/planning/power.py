@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from statistics import NormalDist
 
 from fire_toolkit.errors import UsageError
@@ -79,6 +80,7 @@ def paired_t_power(n_queries: float, effect: float, *, level: float = LEVEL) -> 
     return 1 - noncentral_t_cdf(critical, n_queries - 1, shift) + below
 
 
+@cache
 def paired_t_least(n_queries: float, *, power: float = POWER, level: float = LEVEL) -> float:
     """Return the least effect, in standard deviations, that so many queries tell by a paired t test.
 

@@ -1,4 +1,4 @@
-"""How likely each pair is a positive: a small model, assumed by name or fitted to a pilot's judgments.
+"""How likely each pair near the top of a run is a positive: assumed, or fitted to a pilot's judgments.
 
     logit P(positive) = level + Σ over runs (weight · nearness + spread · effect · √(nearness / nearest))
                         + more · (n_runs − 1)
@@ -6,105 +6,134 @@
 nearness: log((depth + 3) / (rank + 2)) of the pair in each run, 0 where the run does not have it; nearest: at
 rank 1; effect: N(0, 1) of each query and run, since a run finds positives in some queries and fails in
 others. Originals are positives. Where they stand says how much each run's ranks are worth: a logistic
-regression of "is an original" on nearness gives weights, which the model takes up to a slope. How many
-positives the originals leave out, the level, only judgments can tell.
+regression of "is an original" on nearness gives the weights that a fit starts from.
+
+The model is used for the ranks that a pilot judges. How many positives lie deeper it does not know.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.planning.lists import Lists
+from fire_toolkit.planning.pilot import PilotVotes
 
 POOL_DEPTH = 10  # of the pools that assumptions count positives in
-_STEPS = 60
-_PENALTY = 1.0
-_NODES = 9
-_OTHERS = 12  # models that a pilot leaves possible
+_STEPS, _PENALTY = 60, 1.0
+_NODE, _WEIGHT = np.polynomial.hermite_e.hermegauss(9)
 
 # As fitted to ECCV Caption's positives of 1,332 COCO captions and five runs; and how far a pilot may take
-# each from there (standard deviations of normal priors; of the rates' logits).
-SLOPE, MORE, SPREAD = 0.35, 0.26, 0.8
-_LEVEL, _LOOSE = -4.3, {"level": 3.0, "weight": 0.12, "more": 0.15, "rate": 0.4}
+# each from there (standard deviations of normal priors; of the logarithm of the spread, the rates' logits).
+_LEVEL, _SLOPE, _MORE, _SPREAD = -4.3, 0.35, 0.26, 0.8
+_LOOSE = {"level": 3.0, "weight": 0.4, "more": 0.4, "spread": 0.5, "rate": 1.0}
 _OFFSET = 2  # added to ranks: the first is not worth as much more than the second as log(rank) has it
-_KNOWN = 0.02  # the same for rates that are known from elsewhere
+
+# Positives a query that the originals leave out in the top 10 of all runs: FIRE on MSVD (39,909 positives of
+# 27,763 captions, at least 85.4% with their original among them) and on MSR-VTT (2,855 of 1,000 captions, 708
+# of them originals); ECCV Caption on COCO (5,521 of 1,332 captions, 1,006 of them originals).
+ASSUMED = (0.58, 2.15, 3.39)
 
 
-@dataclass(frozen=True)
-class Assumption:
-    """How many positives a query the originals leave out in the top 10 of all runs, and who found so many."""
+class Truths(NamedTuple):
+    """What may be true: (n_draws, n_pairs), which pairs are positives; (n_draws, 1), t and f of one vote."""
 
-    name: str
-    missing: float
-    source: str
-
-
-ASSUMPTIONS = (
-    Assumption(
-        "low",
-        0.58,
-        "as FIRE found on MSVD: 39,909 positives of 27,763 captions in a depth-10 pool, of which at least "
-        "85.4% have their original there",
-    ),
-    Assumption(
-        "middle",
-        2.15,
-        "as FIRE found on MSR-VTT: 2,855 positives of 1,000 captions in a depth-10 pool, 708 of them "
-        "originals",
-    ),
-    Assumption(
-        "high",
-        3.39,
-        "as ECCV Caption found on COCO: 5,521 positives of 1,332 captions in a depth-10 pool, 1,006 of them "
-        "originals",
-    ),
-)
+    positive: Bools
+    t: Floats
+    f: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class RelevanceModel:
-    """The parameters of the model, and the error rates of one vote that they were fitted with or assume.
-
-    weights: of each run; true_positive_rate: P(vote 1 | positive); false_positive_rate: P(vote 1 | not);
-    others: models drawn from what the judgments leave open, where it was fitted to some.
-    """
-
-    level: float
-    weights: Floats
-    more: float = MORE
-    spread: float = SPREAD
-    true_positive_rate: float = 0.92
-    false_positive_rate: float = 0.04
-    others: tuple[RelevanceModel, ...] = ()
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Return the error rates of a vote: P(1 | positive), P(1 | not)."""
-        return self.true_positive_rate, self.false_positive_rate
-
-    def chances(self, lists: Lists, rng: np.random.Generator) -> Floats:
-        """Return P(positive) of each pair, for effects of queries and runs drawn anew."""
-        near = nearness(lists)
+def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator) -> Truths:
+    """Return positives and error rates drawn for each row of parameters: level, weights, more, log spread,
+    and the logits of t and f."""
+    near = _nearness(lists)
+    carried = _carried(near, lists.depth)
+    rates = _logistic(parameters[:, -2:])
+    positive = np.empty((len(parameters), len(near)), dtype=bool)
+    for row, each in enumerate(parameters):
         effect = rng.standard_normal((lists.n_queries, near.shape[1]))
-        of_query = np.einsum("pr,pr->p", effect[lists.query], _carried(near, lists.depth))
-        logit = self.level + near @ self.weights + self.more * (lists.n_runs - 1) + self.spread * of_query
-        return _logistic(logit)
-
-    def draw(self, lists: Lists, rng: np.random.Generator) -> Bools:
-        """Return for each pair whether it is a positive, drawn from the model; originals are."""
-        chance = self.chances(lists, rng)
-        return np.asarray((rng.random(len(chance)) < chance) | lists.is_original)
+        of_query = (effect[lists.query] * carried).sum(axis=1)
+        logit = each[0] + near @ each[1:-4] + each[-4] * (lists.n_runs - 1) + math.exp(each[-3]) * of_query
+        positive[row] = (rng.random(len(near)) < _logistic(logit)) | lists.is_original
+    return Truths(positive, rates[:, :1], rates[:, 1:])
 
 
-def nearness(lists: Lists) -> Floats:
+def assumed_parameters(lists: Lists, missing: float, rates: tuple[float, float]) -> Floats:
+    """Return the parameters under which the depth-10 pool holds `missing` positives a query beside originals.
+
+    Raises:
+        UsageError: as many as the pool has docs, or more.
+    """
+    in_pool = (lists.best_rank <= POOL_DEPTH) & ~lists.is_original
+    wanted = missing * lists.n_queries
+    if not 0 < wanted < in_pool.sum():
+        raise UsageError(
+            f"{missing:g} missing positives a query assumed; the runs' top {POOL_DEPTH} hold "
+            f"{in_pool.sum() / lists.n_queries:.2f} docs a query beside originals; judge a pilot "
+            "(--draw-pilot)"
+        )
+    found = _centres(lists, rates)
+    near = _nearness(lists)[in_pool]
+    columns = np.column_stack([np.ones(len(near)), near, lists.n_runs[in_pool] - 1.0])
+    moved = _moved(near, lists.depth)
+    low, high = -30.0, 30.0
+    for _ in range(40):
+        found[0] = (low + high) / 2
+        low, high = (found[0], high) if _chances(found, columns, moved).sum() < wanted else (low, found[0])
+    return found
+
+
+def fitted_parameters(
+    lists: Lists, votes: PilotVotes, rates: tuple[float, float], *, n_draws: int, rng: np.random.Generator
+) -> Floats:
+    """Return parameters drawn from what a pilot's votes leave open: (n_draws, n_parameters).
+
+    The posterior, of parameters and error rates together, is taken as normal around its maximum. A pair's
+    votes are independent given what it is; each pair counts by its chance over all effects.
+
+    Args:
+        votes: of pairs that were chosen by their ranks; originals are left out, whatever the votes on them;
+            who votes a third time may depend on the first two.
+        rates: P(vote 1 | positive) and P(vote 1 | not), as they are thought to be before any vote.
+
+    Raises:
+        UsageError: no judged pair of these lists that is not an original.
+    """
+    is_new = ~lists.is_original[votes.pair]
+    if not is_new.any():
+        raise UsageError(
+            "the pilot judges no pair of these runs beside originals; draw one with --draw-pilot"
+        )
+    pair = votes.pair[is_new]
+    near = _nearness(lists, pair)
+    columns = np.column_stack([np.ones(len(near)), near, lists.n_runs[pair] - 1.0])
+    counts = votes.n_positive[is_new], votes.n_votes[is_new]
+    centres = _centres(lists, rates)
+    loose = ["level", *["weight"] * len(lists.run_ids), "more", "spread", "rate", "rate"]
+    moved = _moved(near, lists.depth)
+    found, information = _maximise(
+        lambda at: _log_likelihoods(at, columns, *counts, moved),
+        centres,
+        np.array([_LOOSE[name] for name in loose]),
+    )
+    normal = rng.standard_normal((n_draws, len(found)))
+    return np.asarray(found + np.linalg.solve(np.linalg.cholesky(information).T, normal.T).T)
+
+
+def _centres(lists: Lists, rates: Sequence[float]) -> Floats:
+    """Return the parameters before any judgment."""
+    logits = [math.log(rate / (1 - rate)) for rate in rates]
+    return np.array([_LEVEL, *(_SLOPE * _original_weights(lists)), _MORE, math.log(_SPREAD), *logits])
+
+
+def _nearness(lists: Lists, pair: Ints | slice = slice(None)) -> Floats:
     """Return log((depth + 3) / (rank + 2)) of each pair and run, 0 where the run does not have the pair."""
-    return np.log((lists.depth + 1 + _OFFSET) / (lists.ranks + _OFFSET))
+    return np.log((lists.depth + 1 + _OFFSET) / (lists.ranks[pair] + _OFFSET))
 
 
 def _carried(near: Floats, depth: int) -> Floats:
@@ -112,103 +141,44 @@ def _carried(near: Floats, depth: int) -> Floats:
     return np.asarray(np.sqrt(near / math.log((depth + 1 + _OFFSET) / (1 + _OFFSET))))
 
 
-def original_weights(lists: Lists) -> Floats:
-    """Return what the originals say each run's ranks are worth; shrunk towards 0."""
+def _moved(near: Floats, depth: int) -> Floats:
+    """Return the standard deviation of the effects' sum, of each pair, for a spread of 1."""
+    return np.asarray(np.sqrt((_carried(near, depth) ** 2).sum(axis=1)))
+
+
+def _original_weights(lists: Lists) -> Floats:
+    """Return what the originals say each run's ranks are worth: logistic regression with a ridge penalty."""
     is_found = lists.best_rank <= lists.depth
-    near = nearness(lists)[is_found]
-    penalty = np.append(0.0, np.full(near.shape[1], _PENALTY))
+    near, is_one = _nearness(lists)[is_found], lists.is_original[is_found]
     columns = np.column_stack([np.ones(len(near)), near])
-    return _logistic_regression(columns, lists.is_original[is_found], penalty)[1:]
+    penalty = np.append(0.0, np.full(near.shape[1], _PENALTY))
+    weights = np.zeros(columns.shape[1])
+    for _ in range(_STEPS):
+        chance = _logistic(columns @ weights)
+        gradient = columns.T @ (is_one - chance) - penalty * weights
+        information = (columns * (chance * (1 - chance))[:, None]).T @ columns + np.diag(penalty + 1e-9)
+        step = np.linalg.solve(information, gradient)
+        weights = weights + step
+        if np.abs(step).max() < 1e-8:
+            break
+    return weights[1:]
 
 
-def assumed_model(lists: Lists, missing: float, *, rates: tuple[float, float]) -> RelevanceModel:
-    """Return the model whose depth-10 pool holds `missing` positives a query that are not originals.
-
-    Raises:
-        UsageError: a number that is not above 0, or more than the pool has.
-    """
-    in_pool = (lists.best_rank <= POOL_DEPTH) & ~lists.is_original
-    wanted = missing * lists.n_queries
-    if not 0 < wanted < in_pool.sum():
-        raise UsageError(
-            f"{missing:g} missing positives a query assumed; the runs' top {POOL_DEPTH} hold "
-            f"{in_pool.sum() / lists.n_queries:.2f} docs a query beside originals; expected a number "
-            "above 0 and below that"
-        )
-    plain = RelevanceModel(0.0, SLOPE * original_weights(lists), MORE, SPREAD, *rates)
-    logit = _logit_of(plain.chances(lists, np.random.default_rng(0))[in_pool])
-    low, high = -30.0, 30.0
-    for _ in range(50):
-        level = (low + high) / 2
-        low, high = (level, high) if _logistic(level + logit).sum() < wanted else (low, level)
-    return replace(plain, level=(low + high) / 2)
-
-
-def fit_model(
-    lists: Lists,
-    pair: Ints,
-    n_positive: Ints,
-    n_votes: Ints,
-    *,
-    rates: tuple[float, float],
-    rates_known: bool = False,
-) -> RelevanceModel:
-    """Return the model fitted to votes, by maximum a posteriori: parameters and error rates together.
-
-    Its `others` are drawn from the normal distribution that approximates what the votes leave open.
-
-    A pair's votes are independent given what it is. The spread stays as assumed, since a few pairs of a query
-    do not tell it; each pair counts by its chance over all effects.
-
-    Args:
-        pair: the judged pairs, places in `lists`; originals are left out, whatever the votes on them.
-        n_positive, n_votes: of each of them; who votes a third time may depend on the first two.
-        rates: P(vote 1 | positive) and P(vote 1 | not), as they are thought to be before any vote.
-        rates_known: that they come from many more votes than these, which then do not move them.
-
-    Raises:
-        UsageError: no judged pair of these lists that is not an original.
-    """
-    is_new = ~lists.is_original[pair]
-    if not is_new.any():
-        raise UsageError(
-            "the pilot judges no pair of these runs beside originals; draw one with --draw-pilot"
-        )
-    near = nearness(lists)
-    columns = np.column_stack([np.ones(len(near)), near, lists.n_runs - 1.0])[pair[is_new]]
-    votes = n_positive[is_new], n_votes[is_new]
-    centres = np.array([_LEVEL, *(SLOPE * original_weights(lists)), MORE, *map(_logit, rates)])
-    loose = ["level", *["weight"] * len(lists.run_ids), "more", "rate", "rate"]
-    spreads = np.array([_LOOSE[name] for name in loose])
-    spreads[-2:] = _KNOWN if rates_known else spreads[-2:]
-    moved = SPREAD * np.sqrt((_carried(columns[:, 1:-1], lists.depth) ** 2).sum(axis=1))
-    found, information = _maximise(
-        lambda at: _log_likelihoods(at, columns, *votes, moved),
-        centres,
-        spreads,
-    )
-    normal = np.random.default_rng(0).standard_normal((_OTHERS, len(found)))
-    drawn = found + np.linalg.solve(np.linalg.cholesky(information).T, normal.T).T
-    return replace(_model_of(found), others=tuple(map(_model_of, drawn)))
-
-
-def _model_of(parameters: Floats) -> RelevanceModel:
-    t, f = _rates(parameters).tolist()
-    return RelevanceModel(float(parameters[0]), parameters[1:-3], float(parameters[-3]), SPREAD, t, f)
+def _chances(parameters: Floats, columns: Floats, moved: Floats) -> Floats:
+    """Return P(positive) of each pair over all effects, by Gauss and Hermite's rule."""
+    logit = (columns @ parameters[:-3])[:, None] + math.exp(parameters[-3]) * moved[:, None] * _NODE
+    return np.asarray(_logistic(logit) @ (_WEIGHT / _WEIGHT.sum()))
 
 
 def _log_likelihoods(
     parameters: Floats, columns: Floats, n_positive: Ints, n_votes: Ints, moved: Floats
 ) -> Floats:
-    """Return the log-likelihood of each pair's votes, over its effects by Gauss and Hermite's rule.
-
-    moved: the standard deviation of the effects' sum, of each pair.
-    """
+    """Return the log-likelihood of each pair's votes."""
     of_positive, of_other = (
-        n_positive * np.log(rate) + (n_votes - n_positive) * np.log1p(-rate) for rate in _rates(parameters)
+        n_positive * np.log(rate) + (n_votes - n_positive) * np.log1p(-rate)
+        for rate in np.clip(_logistic(parameters[-2:]), 1e-6, 1 - 1e-6)
     )
-    node, weight = np.polynomial.hermite_e.hermegauss(_NODES)
-    chance = _logistic((columns @ parameters[:-2])[:, None] + moved[:, None] * node) @ (weight / weight.sum())
+    chance = np.clip(_chances(parameters, columns, moved), 1e-12, 1 - 1e-12)
     return np.asarray(np.logaddexp(np.log(chance) + of_positive, np.log1p(-chance) + of_other))
 
 
@@ -243,32 +213,5 @@ def _maximise(terms: Callable[[Floats], Floats], centres: Floats, spreads: Float
     return at, information
 
 
-def _logistic_regression(columns: Floats, is_one: Bools, penalty: Floats) -> Floats:
-    """Return the weights of a logistic regression with a ridge penalty, by Newton's method."""
-    weights = np.zeros(columns.shape[1])
-    for _ in range(_STEPS):
-        chance = _logistic(columns @ weights)
-        gradient = columns.T @ (is_one - chance) - penalty * weights
-        information = (columns * (chance * (1 - chance))[:, None]).T @ columns + np.diag(penalty + 1e-9)
-        step = np.linalg.solve(information, gradient)
-        weights = weights + step
-        if np.abs(step).max() < 1e-8:
-            break
-    return weights
-
-
 def _logistic(values: Floats) -> Floats:
     return np.asarray(0.5 * (1 + np.tanh(values / 2)))
-
-
-def _logit_of(shares: Floats) -> Floats:
-    return np.log(shares / (1 - shares))
-
-
-def _logit(share: float) -> float:
-    return math.log(share / (1 - share))
-
-
-def _rates(parameters: Floats) -> Floats:
-    """Return P(vote 1 | positive) and P(vote 1 | not), the last two parameters, kept off 0 and 1."""
-    return np.clip(_logistic(parameters[-2:]), 1e-6, 1 - 1e-6)

@@ -1,190 +1,186 @@
-"""A plan in words and pictures: the table for people, sentences, a paper's paragraph, a plot."""
+"""A plan in words: the table for people, and three sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.planning.power import LEVEL, POWER
-from fire_toolkit.planning.simulate import CORRECTED, DIFFERENCE, LABELLED
-from fire_toolkit.planning.table import Wish
+from fire_toolkit.planning.designs import deep_queries
+from fire_toolkit.planning.lists import Lists
+from fire_toolkit.planning.outcomes import CORRECTED, NOT_KNOWN
+from fire_toolkit.planning.relevance import ASSUMED
+from fire_toolkit.words import n_of
 
-_POLICIES = {
-    "one": "one vote on each pair",
-    "verify": "one vote on each pair and a second on each positive, with a third where the two differ",
-    "until-confirmed": "one vote on each pair, and a second on positives until one of each run and cutoff is "
-    "confirmed, with a third where the two differ",
-    "doubled": "two votes on each pair, with a third where they differ",
-}
-_HOW = {
-    LABELLED: "",
-    CORRECTED: ", corrected for errors of votes,",
-    DIFFERENCE: ", estimated from the queries judged deep,",
-}
+MOST_ROWS, MOST_WIDTH = 6, 100
+_KEYS = ["design", "policy"]
 
 
-def plan_cells(designs: pd.DataFrame) -> list[dict[str, str]]:
-    """Return a row of text for each design, worlds side by side: low/middle/high.
+class Wish(NamedTuple):
+    """What is asked of every measure, in its own unit: a true difference between any two runs that is told;
+    how far each run's score may be off."""
 
-    An error's sign says which way most of it goes: + too high, − too low, ± by chance alone. In brackets,
-    what a pilot leaves open of its size.
+    tell: float | None = None
+    within: float | None = None
+
+
+def shown_rows(designs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the estimate that `score` shows first: corrected where there is such a one."""
+    keys = [*_KEYS, "measure"]
+    is_corrected = (designs["estimate"] == CORRECTED).groupby([designs[key] for key in keys]).transform("any")
+    return designs[~is_corrected | (designs["estimate"] == CORRECTED)]
+
+
+def plan_cells(designs: pd.DataFrame, *, every: bool = False) -> list[dict[str, str]]:
+    """Return rows of text: one for each design, six at most; of every estimate where that is asked.
+
+    Columns that would make the table wider than 100 characters are left out, the last first.
     """
     rows = []
-    keys = ["design", "policy"]
-    for (design, policy), own in designs.groupby(keys, sort=False):
-        row = {"pool": str(design), "votes": str(policy)}
-        row |= {
-            "queries": _across(own, "n_queries", "{:,.0f}"),
-            "judgments": _across(own, "n_judgments", "{:,.0f}"),
-            "hours": _across(own, "hours", "{:,.0f}"),
-            "alpha ±": _across(own, "alpha_half_width", "{:.3f}"),
-            "found": _across(own, "recall", "{:.0%}"),
-        }
-        first = str(own["measure"].iloc[0])
-        for measure, part in own.groupby("measure", sort=False):
-            is_corrected = part["estimate"] == CORRECTED
-            row[str(measure)] = _errors(part[~is_corrected])
-            row[f"{measure} corrected"] = _errors(part[is_corrected])
-            if measure == first:
-                row[f"tells {first}"] = "/".join(map(_points, part[~is_corrected]["least_difference"]))
-        rows.append(row)
-    return [{name: row[name] for name in row if any(each[name] for each in rows)} for row in rows]
+    if every:
+        for row in designs.to_dict("records"):
+            cells = _cost(row) | {"measure": row["measure"], "estimate": row["estimate"]}
+            rows.append(cells | {"off by": _error(row), "tells": _points(row["least_difference"])})
+    else:
+        for _, own in shown_rows(designs).groupby(_KEYS, sort=False):
+            own_rows = own.to_dict("records")
+            errors = {f"{row['measure']} off by": _error(row) for row in own_rows}
+            rows.append(_cost(own_rows[0]) | errors)
+        rows = rows[:MOST_ROWS]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    if len({row["queries"] for row in rows}) == 1:
+        names.remove("queries")
+    while sum(max(len(name) + 2, *(len(row[name]) for row in rows)) + 2 for name in names) - 2 > MOST_WIDTH:
+        names.pop()
+    return [{name: row[name] for name in names} for row in rows]
 
 
-def _errors(part: pd.DataFrame) -> str:
-    return "/".join(map(_error, part.to_dict("records")))
+def _cost(row: Mapping[Any, Any]) -> dict[str, str]:
+    return {
+        "pool": row["design"],
+        "votes": row["policy"],
+        "queries": f"{row['n_queries']:,}",
+        "judgments": f"{row['n_judgments']:,}",
+        "hours": "" if math.isnan(row["hours"]) else f"{row['hours']:,.0f}",
+    }
 
 
-def _across(own: pd.DataFrame, column: str, form: str) -> str:
-    """Return a number of each world, once where it is the same in all."""
-    values = own.groupby("world", sort=False)[column].first()
-    shown = ["" if math.isnan(value) else form.format(value) for value in values]
-    return shown[0] if len(set(shown)) == 1 else "/".join(shown)
-
-
-def _error(row: dict[Any, Any]) -> str:
+def _error(row: Mapping[Any, Any]) -> str:
+    """Return points: + mostly too high, − too low, ± by chance; in brackets what a pilot leaves open."""
+    if row["estimate"] == NOT_KNOWN:
+        return ""
+    limits = _points(row["error_low"]), _points(row["error_high"])
+    if math.isnan(row["error"]):
+        return limits[0] if limits[0] == limits[1] else " to ".join(limits)
     by_chance = row["error"] ** 2 > 2 * row["bias"] ** 2
     sign = "±" if by_chance else "+" if row["bias"] > 0 else "−"
-    is_open = not math.isnan(row["error_low"])
-    by_pilot = f" [{_points(row['error_low'])}, {_points(row['error_high'])}]" if is_open else ""
-    return f"{sign}{_points(row['error'])}{by_pilot}"
+    return f"{sign}{_points(row['error'])} [{limits[0]}, {limits[1]}]"
 
 
 def _points(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.1f}"
+    return "" if math.isnan(value) else f"{100 * value:.1f}"
 
 
-def sentences(designs: pd.DataFrame, best: pd.DataFrame, wish: Wish | None, first: str) -> Iterator[str]:
-    """Yield what a plan comes to: for a wish the cheapest designs, else what no design tells.
+def sentences(
+    candidates: pd.DataFrame,
+    best: pd.DataFrame,
+    wish: Wish,
+    *,
+    lists: Lists,
+    n_pilot: int | None,
+    n_deep: int,
+) -> Iterator[str]:
+    """Yield three sentences: the cheapest design that does what is asked, its cost, and what it cannot tell.
 
     Args:
-        designs, best: as `plan_designs` returns them.
-        first: the measure spoken of where there is no wish.
+        candidates: rows of the designs from which every measure can be had.
+        best: those of the cheapest one that does what is asked; none where none does.
+        n_pilot: judged pairs of the pilot; None: there is none.
+        n_deep: queries of which the pilot judged every pair.
     """
-    for world, own in designs.groupby("world", sort=False):
-        if wish is None:
-            yield from _least_detectable(str(world), own.loc[own["measure"] == first])
-            continue
-        found = best[best["world"] == world]
-        if found.empty:
-            yield f"{world}: none of these designs {_wished(wish)}"
-            yield from _least_detectable(str(world), own.loc[own["measure"] == wish.measure])
-            continue
-        row = found.iloc[0]
-        hours = "" if math.isnan(row["hours"]) else f", {row['hours']:,.0f} hours"
-        how = "" if row["estimate"] != CORRECTED else ", corrected for errors,"
-        yield (
-            f"{world}: {row['design']}, {row['policy']}, {row['n_queries']:,} queries{how} is the cheapest "
-            f"that {_wished(wish)}: {row['n_judgments']:,} judgments{hours}"
-        )
-        if not math.isnan(row["least_difference"]):
-            yield f"{world}: {_undetectable(row)} with this plan"
+    is_known = candidates["estimate"] != NOT_KNOWN
+    known = [str(each) for each in candidates.loc[is_known, "measure"].unique()]
+    unknown = [str(each) for each in candidates["measure"].unique() if each not in known]
+    own = best if len(best) else _nearest(candidates)
+    first = own.iloc[0]
+    pool = str(first["design"]).replace(" + ", " and ").replace(" deep", " queries deep")
+    name = f"{pool} {_VOTES[first['policy']]}"
+    by = f"if {ASSUMED[0]:.1f} to {ASSUMED[-1]:.1f} positives a query are missing, as in other benchmarks, "
+    if not known:
+        said = f"the cheapest design for {_and(unknown)} is {name}"
+    elif len(best):
+        said = f"the cheapest design that {_asked(wish, known)} is {name}"
+    else:
+        said = f"no design here {_asked(wish, known)} for sure (95%); {name} comes nearest"
+    yield _capital(said if n_pilot is not None else by + said) + "."
+    hours = "" if math.isnan(first["hours"]) else f", {first['hours']:,.0f} hours"
+    of = f"{n_of(int(first['n_pairs']), 'pair')} of {n_of(int(first['n_queries']), 'query')}"
+    yield f"It takes {n_of(int(first['n_judgments']), 'judgment')}{hours}: {of}."
+    limits = [*_undetectable(own, known), *_not_known(unknown, lists, n_pilot, n_deep)]
+    if n_pilot is None:
+        limits.append("nothing was judged, so all of this rests on assumptions")
+    if limits:
+        yield _capital("; ".join(limits)) + "."
 
 
-def _least_detectable(world: str, own: pd.DataFrame) -> Iterator[str]:
-    plain = own[(own["estimate"] != CORRECTED) & (own["run_a"] != "")]
-    detectable = plain.dropna(subset=["least_difference"])
-    if len(plain) and detectable.empty:
-        row = plain.iloc[0]
-        yield (
-            f"{world}: none of these designs tells a difference of {row['measure']} between {row['run_a']} "
-            f"and {row['run_b']}, which differ on too few queries"
-        )
-    if len(detectable):
-        row = detectable.iloc[int(detectable["least_difference"].to_numpy().argmin())]
-        yield f"{world}: {_undetectable(row)} with any of these designs"
+_VOTES = {
+    "one": "with one vote a pair",
+    "verify": "with each positive verified",
+    "until-confirmed": "with positives verified until one is confirmed",
+    "doubled": "with two votes a pair",
+}
 
 
-def _undetectable(row: Any) -> str:
-    return (
-        f"differences below {_points(row['least_difference'])} points of {row['measure']} cannot be told "
-        f"(hardest pair: {row['run_a']} and {row['run_b']})"
-    )
+def _nearest(candidates: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the design that comes nearest to what is asked."""
+    parts = [part for _, part in candidates.groupby(_KEYS, sort=False)]
+    if candidates["chance_within"].notna().any():
+        return max(parts, key=lambda part: float(part["chance_within"].min()))
+    return min(parts, key=lambda part: float(part["least_difference"].fillna(math.inf).max()))
 
 
-def _wished(wish: Wish) -> str:
+def _asked(wish: Wish, known: list[str]) -> str:
     parts = []
     if wish.tell is not None:
-        parts.append(f"tells differences of {100 * wish.tell:g} points of {wish.measure}")
+        parts.append(f"tells differences of {100 * wish.tell:g} points of {_and(known)}")
     if wish.within is not None:
-        parts.append(f"has every run's {wish.measure} within ±{100 * wish.within:g}")
+        what = f"{100 * wish.within:g} point" + ("" if wish.within == 0.01 else "s")
+        parts.append(f"gets every run's {_and(known)} right to {what}")
     return " and ".join(parts)
 
 
-def paragraph(row: Any, *, source: str, n_runs: int, depth: int, seed: int) -> str:
-    """Return a design as a paragraph of LaTeX for a paper.
-
-    Args:
-        row: of the designs' table.
-        source: what was assumed, or the pilot, in words.
-        n_runs, depth: of the lists simulated on.
-        seed: of the simulation.
-    """
-    error, bias = 100 * row["error"], 100 * row["bias"]
-    least = row["least_difference"]
-    detectable = "" if math.isnan(least) else (
-        f" Between any two of the {n_runs} runs it tells a true difference of {100 * least:.1f} points of "
-        f"{row['measure']} with a power of {POWER:g} at a level of {LEVEL:g} (two-sided, Holm-corrected)."
-    )  # fmt: skip
-    alpha = "" if math.isnan(row["alpha"]) else (
-        f" {row['overlap']:.0%} of the pairs are judged by two people, for which we expect Krippendorff's "
-        f"$\\alpha$ of {row['alpha']:.2f} $\\pm$ {row['alpha_half_width']:.3f}."
-    )  # fmt: skip
-    by = "to" if row["design"].startswith("depth") else "by"
-    text = (
-        f"We pool {n_runs} runs {by} {row['design']} for {row['n_queries']:,} queries "
-        f"({row['n_pairs']:,} pairs, {row['n_judgments']:,} judgments), with {_POLICIES[row['policy']]}."
-        f"{alpha} Simulated on the runs themselves to rank {depth} (seed {seed}), {source}, the pool holds "
-        f"{row['recall']:.0%} of the positives, and {row['measure']}{_HOW[row['estimate']]} is expected to "
-        f"be off by {error:.1f} points (root mean square over runs; bias {bias:+.1f}).{detectable}"
-    )
-    return text.replace("%", "\\%").replace("_", "\\_").replace("−", "$-$") + "\n"
+def _undetectable(own: pd.DataFrame, known: list[str]) -> Iterator[str]:
+    """Yield what differences of the first measure stay untold."""
+    rows = own[(own["measure"].isin(known[:1])) & (own["run_a"] != "")]
+    for row in rows.to_dict("records"):
+        both = f"{row['run_a']} and {row['run_b']}"
+        if math.isnan(row["least_difference"]):
+            yield f"it cannot tell {both} apart, which differ on too few queries"
+        else:
+            least = _points(row["least_difference"])
+            yield f"it cannot tell differences of {row['measure']} below {least} points ({both})"
 
 
-def cost_plot(designs: pd.DataFrame) -> dict[str, Any]:
-    """Return a Vega-Lite specification of cost against error: a panel for each measure."""
-    is_plain = designs["estimate"] != CORRECTED
-    names = designs["measure"].where(is_plain, designs["measure"] + " corrected")
-    values = designs.assign(measure=names, points=(100 * designs["error"]).round(3))
-    shown = ["world", "design", "policy", "n_queries", "n_judgments", "measure", "points"]
-    log = {"type": "log", "nice": False}
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "description": "Judgments that designs take, and the error of the scores that they give.",
-        "data": {"values": values[shown].to_dict("records")},
-        "facet": {"field": "measure", "type": "nominal", "title": None, "sort": None},
-        "spec": {
-            "mark": {"type": "point", "filled": True},
-            "encoding": {
-                "x": {"field": "n_judgments", "type": "quantitative", "scale": log, "title": "judgments"},
-                "y": {"field": "points", "type": "quantitative", "title": "error (points)"},
-                "color": {"field": "design", "type": "nominal", "title": "pool", "sort": None},
-                "shape": {"field": "policy", "type": "nominal", "title": "votes", "sort": None},
-                "opacity": {"field": "world", "type": "nominal", "title": "positives", "sort": None},
-                "tooltip": [{"field": name} for name in shown],
-            },
-        },
-    }
+def _not_known(unknown: list[str], lists: Lists, n_pilot: int | None, n_deep: int) -> Iterator[str]:
+    if not unknown:
+        return
+    be = "is" if len(unknown) == 1 else "are"
+    it = "it" if len(unknown) == 1 else "them"
+    need = deep_queries(lists.n_universe)
+    if n_deep >= need:
+        judged = f"{n_deep:,} queries were judged deep"
+        yield f"{_and(unknown)} {be} not planned: {judged}, so `score` estimates {it}"
+        return
+    by = "before pairs are judged" if n_pilot is None else f"from {n_of(n_pilot, 'pair')}"
+    yield f"{_and(unknown)} {be} not known {by}; judge {n_of(need, 'query')} deep to know {it}"
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _capital(text: str) -> str:
+    """Return a sentence that begins with a large letter."""
+    return text[0].upper() + text[1:]

@@ -208,8 +208,8 @@ def test_values_out_of_range_are_usage_errors(fire: Fire) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("plan", "--hours", "nan"),
-        ("plan", "--rates", "0.9", "nan"),
+        ("plan", "--tell", "nan"),
+        ("plan", "--within", "nan"),
         ("pool", "--deep-queries", "nan"),
         ("tasks", "pool", "--overlap", "NaN"),
     ],

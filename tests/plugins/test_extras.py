@@ -123,7 +123,7 @@ WITH_MEASURES = {
     "report table4": ("report", "table4", *RUNS, *AUGMENTED, *SOURCES, *CSV),
     "report length": ("report", "length", *RUNS, *AUGMENTED, "--queries", "queries.tsv", *CSV),
     "report saturation": ("report", "saturation", *RUNS, *AUGMENTED, *CSV),
-    "plan": ("plan", *RUNS, "--qrels", "qrels.txt", "--repeats", "2", *CSV),
+    "plan": ("plan", *RUNS, "--qrels", "qrels.txt", *CSV),
     "influence": ("influence", *RUNS, "--judgments", "judgments.csv", "--qrels", "qrels.txt", *CSV),
 }
 CORRECTED = {"audit-labels"}  # by answers of experts; `plan` shows the same correction

@@ -1,0 +1,224 @@
+"""What designs cost and get wrong, beside enumeration and slow loops that share no code with the plan."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_world import World
+
+from examples import seeds
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.planning.designs import Design
+from fire_toolkit.planning.lists import Lists, lists_of
+from fire_toolkit.planning.outcomes import Outcome, Tops, cost_of, outcomes_of
+from fire_toolkit.planning.relevance import Truths
+from fire_toolkit.planning.votes import open_pairs, rate_covariance
+from fire_toolkit.tables import check_qrels
+
+T, F = 0.8, 0.1
+
+
+def small(seed: int, *, n_queries: int = 30) -> Lists:
+    world = World(seed, n_queries=n_queries, n_docs=25, depth=12)
+    return lists_of(world.runs, world.original, depth=12, most_queries=1000, seed=0)
+
+
+def planned(
+    lists: Lists, design: Design, positive: np.ndarray, *names: str
+) -> dict[tuple[str, str], Outcome]:
+    """Return a design's outcomes where the truth is known, by measure and estimate."""
+    truths = Truths(positive[None], np.array([[T]]), np.array([[F]]))
+    tops: list[tuple[Measure, Tops]] = [(each, Tops(lists, truths, each)) for each in parse_measures(names)]
+    cost = cost_of(lists, lists, design, truths, seed=0)
+    found = outcomes_of(lists, design, cost, truths, tops)
+    return {(each.measure.name, each.estimate): each for each in found}
+
+
+def one_query() -> tuple[Lists, np.ndarray]:
+    """Two runs rank three docs each, of which they share two; a and d are positives, d of q2 an original."""
+    ranked = {"r1": "abc", "r2": "bda"}
+    rows = [
+        (run, query, doc, -float(place))
+        for run, docs in ranked.items()
+        for query in ("q1", "q2")
+        for place, doc in enumerate(docs)
+    ]
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    originals = check_qrels(pd.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["z", "d"], "relevance": 1}))
+    lists = lists_of(run, originals, depth=3, most_queries=9, seed=0).top(3)
+    return lists, lists.is_original | lists.pairs["doc_id"].isin(list("ad")).to_numpy()
+
+
+def labels_of(policy: str, votes: tuple[bool, bool, bool]) -> bool:
+    first, second, third = votes
+    if policy == "one":
+        return first
+    return first and (second or third) if policy == "verify" else (first if first == second else third)
+
+
+@pytest.mark.parametrize("policy", ["one", "verify", "doubled"])
+def test_bias_and_variances_are_those_of_all_votes_that_can_be_cast(policy: str) -> None:
+    """Every combination of votes on four docs, with its chance: C@2, P@2 of both runs and both queries."""
+    lists, positive = one_query()
+    found = planned(lists, Design(2, policy, overlap=0.0), positive, "C@2", "P@2")
+    patterns = list(itertools.product((True, False), repeat=3))
+    chance_of = {
+        rate: sum(
+            np.prod([rate if vote else 1 - rate for vote in votes])
+            for votes in patterns
+            if labels_of(policy, votes)
+        )
+        for rate in (T, F)
+    }
+    tops = {"r1": "ab", "r2": "bd"}
+    right, mean, squares, cross = ({name: np.zeros((2, 2)) for name in ("C@2", "P@2")} for _ in range(4))
+    for query, original in enumerate(("z", "d")):
+        for labels in itertools.product((0, 1), repeat=4):
+            labelled = dict(zip("abcd", labels, strict=True))
+            chance = 1.0
+            for doc, label in labelled.items():
+                rate = chance_of[T if doc in "ad" else F]
+                chance *= rate if label else 1 - rate
+            labelled[original] = 1
+            values = {
+                name: [
+                    (max if name == "C@2" else np.mean)([labelled[doc] for doc in top])
+                    for top in tops.values()
+                ]
+                for name in ("C@2", "P@2")
+            }
+            for name, (one, two) in values.items():
+                mean[name][query] += chance * np.array([one, two])
+                squares[name][query] += chance * np.array([one, two]) ** 2
+                cross[name][query] += chance * np.array([(one - two) ** 2, one != two])
+        for name in right:
+            true = [[doc in "ad" for doc in top] for top in tops.values()]
+            right[name][query] = [(max if name == "C@2" else np.mean)(each) for each in true]
+    for name in right:
+        outcome = found[name, "labelled"]
+        assert outcome.bias[0] == pytest.approx((mean[name] - right[name]).mean(axis=0))
+        variance = (squares[name] - mean[name] ** 2).mean(axis=0) / 2
+        assert outcome.noise[0] == pytest.approx(np.sqrt(variance))
+        spread = cross[name][:, 0].mean() - (mean[name][:, 0] - mean[name][:, 1]).mean() ** 2
+        assert outcome.spread[0] == pytest.approx(np.sqrt(spread))
+        if name == "C@2":
+            assert outcome.differing[0] == pytest.approx(cross[name][:, 1].mean())
+
+
+def test_half_of_the_queries_add_the_error_of_a_sample() -> None:
+    queries = [f"q{number:04}" for number in range(400)]
+    run = rank_run(pd.DataFrame({"run_id": "r", "query_id": queries, "doc_id": "a", "score": 1.0}))
+    originals = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "b", "relevance": 1}))
+    lists = lists_of(run, originals, depth=1, most_queries=400, seed=0).top(1)
+    positive = lists.query % 4 == 0
+    found = planned(lists, Design(1, overlap=0.0, queries=0.5), positive, "C@1")["C@1", "labelled"]
+    rng = np.random.default_rng(0)
+    means = []
+    for _ in range(4000):
+        sample = rng.permutation(400)[:200]
+        means.append((rng.random(200) < np.where(positive[sample], T, F)).mean())
+    assert found.noise[0, 0] == pytest.approx(np.std(means), rel=0.05)
+    assert found.bias[0, 0] == pytest.approx(np.mean(means) - 0.25, abs=0.003)
+
+
+def test_corrected_scores_have_no_bias_and_the_error_that_simulated_votes_have() -> None:
+    """40,000 simulated sets of votes, corrected with the right rates and with rates that they tell."""
+    lists = small(4, n_queries=60).top(5)
+    rng = np.random.default_rng(2)
+    positive = lists.is_original | (rng.random(len(lists.query)) < 0.2)
+    found = planned(lists, Design(5, "doubled", overlap=1.0), positive, "C@5", "P@5")
+    t, f = (rate**2 * (3 - 2 * rate) for rate in (T, F))
+    relevance = (rng.random((4000, len(positive))) < np.where(positive, t, f)) * 1.0
+    relevance = np.where(lists.is_original, 1.0, (relevance - f) / (t - f))
+    truth = positive * 1.0
+    for name in ("C@5", "P@5"):
+        own = found[name, "corrected"]
+        assert own.bias == pytest.approx(np.zeros((1, 3)), abs=1e-12)
+        for run in range(3):
+            values = [score(name, lists, each, run) for each in (*relevance, truth)]
+            spread = np.std(np.array(values[:-1]) - values[-1])
+            assert own.noise[0, run] >= 0.95 * spread  # the rates' own error comes on top
+            assert np.mean(values[:-1]) == pytest.approx(values[-1], abs=4 * spread / 60)
+
+
+def score(name: str, lists: Lists, relevance: np.ndarray, run: int) -> float:
+    inside = lists.ranks[:, run] <= 5
+    if name == "P@5":
+        return float(relevance[inside].sum()) / 5 / lists.n_queries
+    rest = np.ones(lists.n_queries)
+    np.multiply.at(rest, lists.query[inside], 1 - relevance[inside])
+    return float(1 - rest.mean())
+
+
+@pytest.mark.parametrize("name", ["doubled", "verify"])
+def test_rates_are_as_uncertain_as_simulated_votes_leave_them(name: str) -> None:
+    n, share, t, f = 4000, 0.3, 0.85, 0.06
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(1500):
+        votes = rng.random((3, n)) < np.where(np.arange(n) < share * n, t, f)
+        first, second, third = votes
+        if name == "doubled":
+            one, split = (first.mean() + second.mean()) / 2, ((first != second) & third).mean() / 2
+        else:
+            one, split = first.mean(), (first & ~second & third).mean()
+        both = (first & second).mean()
+        total = (both - split - one * both) / (both - one**2)
+        root = np.sqrt(total**2 - 4 * (total * one - both))
+        found.append([(total + root) / 2, (total - root) / 2])
+    expected = np.cov(np.array(found).T)
+    covariance, errors = rate_covariance(name, *(np.array([each]) for each in (float(n), share, t, f)))
+    assert errors[0] == pytest.approx(np.sqrt(np.diag(expected)), rel=0.1)
+    assert covariance[0, 0, 1] == pytest.approx(expected[0, 1], rel=0.25)
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("settles", [False, True])
+def test_open_pairs_are_those_of_a_loop_over_pairs(settles: bool, seed: int) -> None:
+    """Votes never err here, so that a positive is confirmed when it is asked."""
+    lists = small(seed, n_queries=8)
+    positive = lists.is_original | (np.random.default_rng(seed).random(len(lists.query)) < 0.3)
+    truths = Truths(positive[None], np.ones((1, 1)), np.zeros((1, 1)))
+    found = open_pairs(lists, truths, 5, settles=settles, seed=0)[0]
+    tops = [(run, k) for run in range(3) for k in ((5,) if settles else (1, 5, 10))]
+    for query in range(8):
+        pairs = [int(pair) for pair in np.flatnonzero(lists.query == query)]
+        confirmed = [pair for pair in pairs if lists.is_original[pair] and min(lists.ranks[pair]) <= 5]
+        first = {pair: -sum(lists.ranks[pair] <= 5) if settles else min(lists.ranks[pair]) for pair in pairs}
+        asked = [pair for pair in pairs if min(lists.ranks[pair]) <= 5]
+        for pair in sorted(asked, key=lambda pair: (first[pair], -lists.rrf[pair], pair)):
+            is_open = any(
+                lists.ranks[pair][run] <= k and not any(lists.ranks[each][run] <= k for each in confirmed)
+                for run, k in tops
+            )
+            assert found[pair] == is_open
+            if is_open and positive[pair] and not lists.is_original[pair]:
+                confirmed.append(pair)
+
+
+def test_votes_a_design_takes_are_those_that_are_cast() -> None:
+    lists = small(1).top(5)
+    positive = lists.is_original | (np.random.default_rng(3).random(len(lists.query)) < 0.3)
+    truths = Truths(positive[None], np.array([[T]]), np.array([[F]]))
+    rng = np.random.default_rng(5)
+    first, second = (rng.random((3000, len(positive))) < np.where(positive, T, F) for _ in range(2))
+    cast = {
+        "one": 1.0 * np.ones_like(first),
+        "verify": 1 + first + (first & ~second),
+        "doubled": 2 + (first != second),
+    }
+    for policy, votes in cast.items():
+        cost = cost_of(lists, lists, Design(5, policy, overlap=0.0), truths, seed=0)
+        assert cost.n_pairs[0] == len(positive)
+        assert cost.n_judgments[0] == pytest.approx(votes.sum(axis=1).mean(), rel=0.002)
+
+
+def test_what_is_predicted_reads_no_more_than_is_judged() -> None:
+    c_1, c_10, p_10, ap, rr = parse_measures(["C@1", "C@10", "P@10", "AP", "RR@10"])
+    whole, settled = Design(10), Design(10, "verify", is_settled=True)
+    assert [whole.predicts(each) for each in (c_1, c_10, p_10, ap, rr)] == [True, True, True, False, False]
+    assert [settled.predicts(each) for each in (c_1, c_10, p_10)] == [False, True, False]
+    assert not Design(5).predicts(c_10)
+    assert Design(10, n_deep=40).serves(ap)
