@@ -20,6 +20,7 @@ from fire_toolkit.tables import Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 _RRF = 60
+_TOP = 10  # of a run, in which an original is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,8 @@ class Lists:
 
     n_universe: how many queries the qrels hold; n_queries: how many of them are here, drawn at random;
     pairs: query_id and doc_id of each pair, ordered by query; query: of each pair; ranks: (n_pairs, n_runs),
-    `depth` + 1 where the run does not have the pair; is_original: of each pair.
+    `depth` + 1 where the run does not have the pair; is_original: of each pair;
+    without_original: of each query, the share of runs that have no original in their top 10.
     """
 
     run_ids: tuple[str, ...]
@@ -39,6 +41,7 @@ class Lists:
     query: Ints
     ranks: Ints
     is_original: Bools
+    without_original: Floats
 
     @property
     def scale(self) -> float:
@@ -124,15 +127,20 @@ def lists_of(
     ranks = np.full((len(pairs), len(run_ids)), depth + 1, dtype=np.int64)
     run = pd.Index(run_ids).get_indexer(pd.Index(sources["run_id"]))
     ranks[pair_rows(sources, pairs), run] = sources["rank"].to_numpy()
+    query = chosen.get_indexer(pd.Index(pairs["query_id"])).astype(np.int64)
+    is_original = pairs["is_original"].to_numpy(dtype=bool)
+    has_original = np.zeros((len(chosen), len(run_ids)), dtype=bool)
+    np.logical_or.at(has_original, query[is_original], ranks[is_original] <= _TOP)
     return Lists(
         run_ids=run_ids,
         n_universe=len(universe),
         n_queries=len(chosen),
         depth=depth,
         pairs=pairs[PAIR],
-        query=chosen.get_indexer(pd.Index(pairs["query_id"])).astype(np.int64),
+        query=query,
         ranks=ranks,
-        is_original=pairs["is_original"].to_numpy(dtype=bool),
+        is_original=is_original,
+        without_original=1.0 - has_original.mean(axis=1),
     )
 
 

@@ -1,12 +1,13 @@
 """How likely each pair near the top of a run is a positive: assumed, or fitted to a pilot's judgments.
 
     logit P(positive) = level + Σ over runs (weight · nearness + spread · effect · √(nearness / nearest))
-                        + more · (n_runs − 1)
+                        + more · (n_runs − 1) + apart · (share of runs without the query's original)
 
 nearness: log((depth + 3) / (rank + 2)) of the pair in each run, 0 where the run does not have it; nearest: at
 rank 1; effect: N(0, 1) of each query and run, since a run finds positives in some queries and fails in
-others. Originals are positives. Where they stand says how much each run's ranks are worth: a logistic
-regression of "is an original" on nearness gives the weights that a fit starts from.
+others. Originals are positives; where few runs have one in their top 10, other positives may be rarer too,
+and these are the queries on which C@k is open. Where originals stand says how much each run's ranks are
+worth: a logistic regression of "is an original" on nearness gives the weights that a fit starts from.
 
 The model is used for the ranks that a pilot judges. How many positives lie deeper it does not know.
 """
@@ -26,12 +27,13 @@ from fire_toolkit.planning.pilot import PilotVotes
 
 POOL_DEPTH = 10  # of the pools that assumptions count positives in
 _STEPS, _PENALTY = 60, 1.0
+_WIDER = 1.35  # than the votes leave parameters open: no made world is like the model
 _NODE, _WEIGHT = np.polynomial.hermite_e.hermegauss(9)
 
 # As fitted to ECCV Caption's positives of 1,332 COCO captions and five runs; and how far a pilot may take
 # each from there (standard deviations of normal priors; of the logarithm of the spread, the rates' logits).
 _LEVEL, _SLOPE, _MORE, _SPREAD = -4.3, 0.35, 0.26, 0.8
-_LOOSE = {"level": 3.0, "weight": 0.4, "more": 0.4, "spread": 0.5, "rate": 1.0}
+_LOOSE = {"level": 3.0, "weight": 0.4, "more": 0.4, "apart": 2.0, "spread": 0.8, "rate": 1.0}
 _OFFSET = 2  # added to ranks: the first is not worth as much more than the second as log(rank) has it
 
 # Positives a query that the originals leave out in the top 10 of all runs: FIRE on MSVD (39,909 positives of
@@ -49,16 +51,17 @@ class Truths(NamedTuple):
 
 
 def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator) -> Truths:
-    """Return positives and error rates drawn for each row of parameters: level, weights, more, log spread,
-    and the logits of t and f."""
-    near = _nearness(lists)
+    """Return positives and error rates drawn for each row of parameters: level, weights, more, apart, log
+    spread, and the logits of t and f."""
+    columns = _columns(lists)
+    near = columns[:, 1:-2]
     carried = _carried(near, lists.depth)
     rates = _logistic(parameters[:, -2:])
     positive = np.empty((len(parameters), len(near)), dtype=bool)
     for row, each in enumerate(parameters):
         effect = rng.standard_normal((lists.n_queries, near.shape[1]))
         of_query = (effect[lists.query] * carried).sum(axis=1)
-        logit = each[0] + near @ each[1:-4] + each[-4] * (lists.n_runs - 1) + math.exp(each[-3]) * of_query
+        logit = columns @ each[:-3] + math.exp(each[-3]) * of_query
         positive[row] = (rng.random(len(near)) < _logistic(logit)) | lists.is_original
     return Truths(positive, rates[:, :1], rates[:, 1:])
 
@@ -78,9 +81,8 @@ def assumed_parameters(lists: Lists, missing: float, rates: tuple[float, float])
             "(--draw-pilot)"
         )
     found = _centres(lists, rates)
-    near = _nearness(lists)[in_pool]
-    columns = np.column_stack([np.ones(len(near)), near, lists.n_runs[in_pool] - 1.0])
-    moved = _moved(near, lists.depth)
+    columns = _columns(lists)[in_pool]
+    moved = _moved(columns[:, 1:-2], lists.depth)
     low, high = -30.0, 30.0
     for _ in range(40):
         found[0] = (low + high) / 2
@@ -93,8 +95,9 @@ def fitted_parameters(
 ) -> Floats:
     """Return parameters drawn from what a pilot's votes leave open: (n_draws, n_parameters).
 
-    The posterior, of parameters and error rates together, is taken as normal around its maximum. A pair's
-    votes are independent given what it is; each pair counts by its chance over all effects.
+    The posterior, of parameters and error rates together, is taken as normal around its maximum, and a third
+    wider than votes alone leave it, since the model may be wrong. A pair's votes are independent given what
+    it is; each pair counts by its chance over all effects.
 
     Args:
         votes: of pairs that were chosen by their ranks; originals are left out, whatever the votes on them;
@@ -110,30 +113,35 @@ def fitted_parameters(
             "the pilot judges no pair of these runs beside originals; draw one with --draw-pilot"
         )
     pair = votes.pair[is_new]
-    near = _nearness(lists, pair)
-    columns = np.column_stack([np.ones(len(near)), near, lists.n_runs[pair] - 1.0])
+    columns = _columns(lists)[pair]
     counts = votes.n_positive[is_new], votes.n_votes[is_new]
     centres = _centres(lists, rates)
-    loose = ["level", *["weight"] * len(lists.run_ids), "more", "spread", "rate", "rate"]
-    moved = _moved(near, lists.depth)
+    loose = ["level", *["weight"] * len(lists.run_ids), "more", "apart", "spread", "rate", "rate"]
+    moved = _moved(columns[:, 1:-2], lists.depth)
     found, information = _maximise(
         lambda at: _log_likelihoods(at, columns, *counts, moved),
         centres,
         np.array([_LOOSE[name] for name in loose]),
     )
-    normal = rng.standard_normal((n_draws, len(found)))
-    return np.asarray(found + np.linalg.solve(np.linalg.cholesky(information).T, normal.T).T)
+    drawn = rng.standard_normal((n_draws, len(found)))
+    return np.asarray(found + _WIDER * np.linalg.solve(np.linalg.cholesky(information).T, drawn.T).T)
 
 
 def _centres(lists: Lists, rates: Sequence[float]) -> Floats:
     """Return the parameters before any judgment."""
     logits = [math.log(rate / (1 - rate)) for rate in rates]
-    return np.array([_LEVEL, *(_SLOPE * _original_weights(lists)), _MORE, math.log(_SPREAD), *logits])
+    return np.array([_LEVEL, *(_SLOPE * _original_weights(lists)), _MORE, 0.0, math.log(_SPREAD), *logits])
 
 
-def _nearness(lists: Lists, pair: Ints | slice = slice(None)) -> Floats:
+def _nearness(lists: Lists) -> Floats:
     """Return log((depth + 3) / (rank + 2)) of each pair and run, 0 where the run does not have the pair."""
-    return np.log((lists.depth + 1 + _OFFSET) / (lists.ranks[pair] + _OFFSET))
+    return np.log((lists.depth + 1 + _OFFSET) / (lists.ranks + _OFFSET))
+
+
+def _columns(lists: Lists) -> Floats:
+    """Return what the model knows of each pair: 1, nearness in each run, n_runs − 1, originals missing."""
+    missing = lists.without_original[lists.query]
+    return np.column_stack([np.ones(len(missing)), _nearness(lists), lists.n_runs - 1.0, missing])
 
 
 def _carried(near: Floats, depth: int) -> Floats:
