@@ -53,7 +53,7 @@ def read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) ->
     file = file_in(at, "pool.csv") if at else None
     if file is None or not (previous or (rounds and file.is_file())):
         return Earlier(None, None, pairs, 1 + max(taken) if taken else None, durations=durations)
-    found = read_pool(given.use(file) if previous else file)
+    found = read_pool(given.use(file, goes_on=True) if previous else file)
     n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
         is_asked = found["round"].isin(rounds)

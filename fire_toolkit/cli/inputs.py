@@ -111,8 +111,11 @@ class Inputs:
         """Return for QUERIES or QRELS the file given, else one that the next command can name."""
         return named(name, self.values.get(name.lower()), beside=self.hashes)
 
-    def use(self, path: str | Path) -> Path:
-        """Check `path` against its manifest, note its hash and return it."""
+    def use(self, path: str | Path, *, goes_on: bool = False) -> Path:
+        """Check `path` against its manifest, note its hash and return it.
+
+        goes_on: the command goes on from this file, and may replace it (`pool --previous`).
+        """
         from fire_toolkit.files import sha256_of
         from fire_toolkit.workspace.manifests import verify
 
@@ -127,7 +130,7 @@ class Inputs:
         if not self.used and context:
             context.call_on_close(self._say_age)
         self.used.append(file)
-        self._read.append(Path.cwd() / path)
+        self._read += [] if goes_on else [Path.cwd() / path]
         is_own = path == file and path.is_file()
         self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file

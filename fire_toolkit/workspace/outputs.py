@@ -28,19 +28,18 @@ def check_outputs(
     wanted = list(paths)
     for folder in dict.fromkeys(path.parent for path in [*wanted, *([at] if at else [])]):
         finish_interrupted(folder)
-    read = {path.resolve() for path in inputs}
-    for path in wanted:
-        if path.resolve() in read:
-            raise FireError(
-                f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another --out"
-            )
     earlier = read_manifest(at) if at and at.is_file() else None
     if earlier and not _is_same(earlier.stage, stage):
         raise FireError(
             f"{at}: `fire-toolkit {earlier.stage}` wrote here ({', '.join(list(earlier.outputs)[:3])}); "
             f"`{stage}` does not overwrite it; choose another --out"
         )
+    read = {path.resolve() for path in inputs}
     for path in wanted:
+        if path.resolve() in read:
+            raise FireError(
+                f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another --out"
+            )
         if path.exists() and not _wrote(stage, path, earlier):
             raise FireError(
                 f"{path}: already exists, and `fire-toolkit {stage}` did not write it; choose another --out, "

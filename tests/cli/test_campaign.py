@@ -136,6 +136,7 @@ def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, work
 
     late = [f"q{n} Q0 v{n} 1 1 late\n" for n in range(4, 12)]
     (workspace / "runs/late.run").write_text("".join(late))
+    (workspace / "pool/pool.csv").unlink()  # made by hand, so that `pool` does not overwrite it
     assert "8 judged before, 4 new, to be asked in round 3" in run("pool").stderr
     made = run("tasks", "--overlap", "0.5").stderr
     assert "4 tasks in tasks/round-3/tasks.json; 2 of them again" in made
