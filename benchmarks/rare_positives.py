@@ -6,7 +6,7 @@ no data is needed. Three designs are drawn again and again: pairs in strata by t
 of ranks, and queries judged deep. Every estimate that is printed counts, also those of draws that brought no
 positive. Prints a table in Markdown, and the cells whose coverage lies outside .92 to .98 by two Monte-Carlo
 errors. Exits 1 where more than 20% of all draws are refused, or a cell has a bias above .002 or a coverage
-below .92 by more than three Monte-Carlo errors (of the judge that is surer than right only the bias is held).
+below .92 by more than four Monte-Carlo errors (of the judge that is surer than right only the bias is held).
 
 `--full` draws each cell 2,000 times, from 40 worlds; the default 40 times, from 8 worlds.
 """
@@ -212,9 +212,9 @@ class Cell95:
         return not LEAST_COVERAGE - 2 * error <= self.covers <= MOST_COVERAGE + 2 * error
 
     def is_worse(self, error: float) -> bool:
-        """Return whether bias or too little coverage miss their limits by three Monte-Carlo errors."""
-        is_low = self.covers < LEAST_COVERAGE - 3 * max(self.covers_error, error) and SURER not in self.where
-        return is_low or abs(self.bias) > MOST_BIAS + 3 * self.bias_error
+        """Return whether bias or too little coverage miss their limits by four Monte-Carlo errors."""
+        is_low = self.covers < LEAST_COVERAGE - 4 * max(self.covers_error, error) and SURER not in self.where
+        return is_low or abs(self.bias) > MOST_BIAS + 4 * self.bias_error
 
 
 def main() -> int:
