@@ -104,7 +104,8 @@ class LedgerIndex:
 
     @cached_property
     def _last_seen(self) -> str:
-        return str(self._read["seen_at"].max()) if len(self._read) else ""
+        times = sorted(self._read["seen_at"].unique())
+        return next((time for time in reversed(times) if utc_time(time) == time), "")
 
     @cached_property
     def _read(self) -> pd.DataFrame:
@@ -170,7 +171,7 @@ class LedgerIndex:
 
     def _in_sequence(self, row: dict[str, str], last: str) -> dict[str, str]:
         """Return a row with a time after that of its last version, where its source shows it now."""
-        if row["updated_at"] >= last or self.has_version(row):
+        if row["updated_at"] >= last or utc_time(last) != last or self.has_version(row):
             return row
         is_kept = (
             utc_time(str(json.loads(self.answers[row["annotation"]]).get("updated_at"))) == row["updated_at"]

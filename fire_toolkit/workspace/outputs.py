@@ -38,7 +38,7 @@ def check_outputs(
     for path in wanted:
         if path.resolve() in read:
             raise FireError(
-                f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another --out"
+                f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another file"
             )
         if path.exists() and not _wrote(stage, path, earlier):
             raise FireError(

@@ -98,7 +98,7 @@ def test_a_file_of_somebodys_own_is_not_overwritten_and_a_second_run_replaces_th
 def test_an_input_is_not_overwritten(ready: Fire, folder: Path, words: tuple[str, ...]) -> None:
     (folder / "link.txt").symlink_to(folder / "qrels.txt")
     before = files_of(folder)
-    assert "reads this file and would overwrite it; choose another --out" in ready(*words, code=1).stderr
+    assert "reads this file and would overwrite it; choose another file" in ready(*words, code=1).stderr
     assert files_of(folder) == before
 
 

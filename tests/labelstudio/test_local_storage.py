@@ -137,6 +137,6 @@ def test_the_command_writes_items_without_a_server(folder: Path) -> None:
 def test_the_command_says_what_is_missing(folder: Path) -> None:
     assert "--document-root is needed" in fire("items.tsv").stderr
     over = fire("items.tsv", "--document-root", "media", "--write-items", "items.tsv")
-    assert (over.exit_code, "write to another file" in over.stderr) == (2, True)
+    assert (over.exit_code, "would overwrite it; choose another" in over.stderr) == (1, True)
     deep = fire("items.tsv", "--document-root", "media/clips", "--write-items", "x.tsv")
     assert (deep.exit_code, "move them into a subfolder" in deep.stderr) == (1, True)

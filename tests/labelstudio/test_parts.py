@@ -146,13 +146,22 @@ def test_answers_of_all_parts_are_one_queues(tmp_path: Path) -> None:
     push(server)
     for task in server.tasks:
         server.answer(task, 2)
-    fetched = pull_answers(make_api(server), CAMPAIGN, tmp_path, names={}, marks={}, now=lambda: "t")
+    fetched = pull_answers(
+        make_api(server), CAMPAIGN, tmp_path, names={}, marks={}, now=lambda: "2026-12-01T00:00:00.000000Z"
+    )
     assert fetched.n_new == 18
     rows = latest_answers(read_ledger(tmp_path))
     assert rows["queue"].value_counts().to_dict() == {"1/ann": 9, "1/bob": 9}
     server.answer(1, 3)
     n_before = len(server.requests)
-    again = pull_answers(make_api(server), CAMPAIGN, tmp_path, names={}, marks=fetched.marks, now=lambda: "u")
+    again = pull_answers(
+        make_api(server),
+        CAMPAIGN,
+        tmp_path,
+        names={},
+        marks=fetched.marks,
+        now=lambda: "2026-12-02T00:00:00.000000Z",
+    )
     assert again.n_new == 1
     assert len(server.requests) - n_before <= 2 + len(server.projects)
 
@@ -160,7 +169,9 @@ def test_answers_of_all_parts_are_one_queues(tmp_path: Path) -> None:
 def test_a_part_that_lost_its_mark_is_named_with_its_part(tmp_path: Path) -> None:
     server = FakeServer()
     push(server)
-    marks = pull_answers(make_api(server), CAMPAIGN, tmp_path, names={}, marks={}, now=lambda: "t").marks
+    marks = pull_answers(
+        make_api(server), CAMPAIGN, tmp_path, names={}, marks={}, now=lambda: "2026-12-01T00:00:00.000000Z"
+    ).marks
     assert [marks[key] for key in sorted(marks) if key.endswith(" part")] == ["2", "3", "2", "3"]
 
 
