@@ -264,7 +264,24 @@ def correct(world: World, voted: Voted, counts: Arrays, *, is_doubled: bool) -> 
         )
     gradient = np.einsum("mrk,ck->crm", np.array(by_kind), slopes)
     moved = np.tensordot(counts.reshape(n, -1), gradient, axes=1)
-    return Estimate(np.stack(values, axis=-1) + moved, counts)
+    values = np.stack(values, axis=-1)
+    return Estimate(values + moved - bias(world, kind, counts, values), counts)
+
+
+def bias(world: World, kinds: Arrays, counts: Arrays, values: Arrays, *, n_groups: int = 20) -> Arrays:
+    """Return the bias of the means of values by the jackknife of groups; 0 where one leaves no rates."""
+    group, total, n = np.arange(len(counts)) % n_groups, counts.sum(axis=0), len(counts)
+    mean, left = values.mean(axis=0), np.zeros(values.shape[1:])
+    for number in range(n_groups):
+        kept = group != number
+        own = total - counts[~kept].sum(axis=0)
+        if not are_rates(own):
+            return np.zeros(values.shape[1:])
+        rest = 1 - np.append(p_table(*rates_of(own)[:2]).reshape(-1), 1.0)[kinds[kept]]
+        hits = [1 - rest[..., :k].prod(axis=-1).sum(axis=0) / kept.sum() for k in KS]
+        means = np.stack([*hits, 1 - rest.mean(axis=-1).mean(axis=0)], axis=-1)
+        left += means * kept.sum() / n
+    return left - (n_groups - 1) * mean
 
 
 def fourth_votes(world: World, voted: Voted, counts: Arrays, *, is_doubled: bool) -> tuple[bool, bool]:
@@ -332,7 +349,12 @@ def simulate(world: World, cell: Cell, n_repetitions: int, seed: int) -> dict[st
             mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / math.sqrt(cell.n_queries)
             found[f"{name}left"].append(mean - of_drawn)
             found[f"{name}raw"].append(raw - of_drawn)
-            found[f"{name}held"].append(np.abs(mean - of_world) < reach * se)
+            variance = se**2
+            if not name:  # a share's variance over queries is that of the world's share
+                of_votes = np.maximum(variance - mean * (1 - mean) / (cell.n_queries - 1), 0)
+                of_share = of_world * (1 - of_world) / cell.n_queries + of_votes
+                variance[:, : len(KS)] = of_share[:, : len(KS)]
+            found[f"{name}held"].append(np.abs(mean - of_world) < reach * np.sqrt(variance))
         found["bands"].append(estimate.n_bands > 1)
         enough, is_raised = fourth_votes(own, voted, estimate.counts, is_doubled=is_doubled)
         found["first"].append((enough and not is_raised, enough))

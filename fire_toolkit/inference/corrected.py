@@ -13,6 +13,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.binomial import check_confidence
+from fire_toolkit.inference.intervals import cluster_sums
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.kinds import Judged, Kinds, rate_columns
 from fire_toolkit.inference.label_errors import ErrorRates, corrected_hits, why_no_rates
@@ -43,6 +44,7 @@ DIFFERENCE_COLUMNS = {
     "reason": "str",
 }
 _STEP = 1e-30  # an imaginary step, whose derivatives are exact
+_GROUPS = 20  # of queries, each left out in turn
 
 
 def why_uncorrected(measure: Measure) -> str:
@@ -60,13 +62,14 @@ class Corrected:
 
     terms: what each query adds to the estimate, its votes' part in the rates included: their mean is the
     estimate, and their spread its standard error; beside: what else moves the estimate, as standard errors
-    (of an audit's shares); is_drawn: whether it reads pairs that were drawn by chance; reason: why there is
-    no estimate, empty where there is one.
+    (of an audit's shares); is_drawn: whether it reads pairs that were drawn by chance; is_share: whether it
+    is the share of queries with a hit; reason: why there is no estimate, empty where there is one.
     """
 
     terms: Floats
     beside: Floats
     is_drawn: bool = False
+    is_share: bool = False
     reason: str = ""
 
     def minus(self, other: Corrected) -> Corrected:
@@ -74,20 +77,22 @@ class Corrected:
         if reason := self.reason or other.reason:
             return Corrected(np.empty(0), np.empty(0), reason=reason)
         is_drawn = self.is_drawn or other.is_drawn
-        return Corrected(self.terms - other.terms, self.beside - other.beside, is_drawn)
+        return Corrected(self.terms - other.terms, self.beside - other.beside, is_drawn=is_drawn)
 
     def above(self, values: Floats) -> Corrected:
         """Return the score less the mean of values of the same queries that are known without error."""
         if self.reason:
             return self
-        return Corrected(self.terms - values, self.beside, self.is_drawn)
+        return Corrected(self.terms - values, self.beside, is_drawn=self.is_drawn)
 
     def limits(self, clusters: Ints | None, *, confidence: float, least: float) -> dict[str, float]:
         """Return estimate, low and high, and the two-sided p that it is 0, by Student's t.
 
-        Where no query differs from another, nothing was seen of how queries vary: the limits then reach as
-        far as 0 hits of so many queries leave open (Clopper and Pearson), and p is 1, or for an estimate
-        that is not 0 not known.
+        The limits of a share of queries are where (estimate − p)² = t²·(p(1 − p)/n + v), v what votes add to
+        the variance of such a share: Wilson's where they add nothing. Where no query differs from another
+        in a mean or a difference, nothing was seen of how queries vary: the limits then reach as far as 0
+        hits of so many queries leave open (Clopper and Pearson), and p is 1, or for an estimate that is not
+        0 not known.
 
         Args:
             clusters: code of each query's cluster from 0; None: each query is its own.
@@ -104,14 +109,27 @@ class Corrected:
             return found
         variance = float(sums @ sums) * n / (n - 1) / len(rest) ** 2 + float(self.beside @ self.beside)
         se = math.sqrt(variance)
-        if se < 1e-12:
+        if self.is_share:
+            t = t_quantile((1 + confidence) / 2, n - 1)
+            limits = _limits_of_share(estimate, variance, t, len(rest))
+        elif se < 1e-12:
             reach = 1 - ((1 - confidence) / 2) ** (1 / n)
-            p = 1.0 if abs(estimate) < 1e-12 else math.nan
+            limits = estimate - reach, estimate + reach
+            found["p"] = 1.0 if abs(estimate) < 1e-12 else math.nan
         else:
             reach = t_quantile((1 + confidence) / 2, n - 1) * se
-            p = 2 * (1 - noncentral_t_cdf(abs(estimate) / se, n - 1))
-        limits = (min(max(estimate + side * reach, least), 1.0) for side in (-1, 1))
-        return found | dict(zip(("low", "high"), limits, strict=True)) | {"p": min(max(p, 0.0), 1.0)}
+            limits = estimate - reach, estimate + reach
+            found["p"] = min(max(2 * (1 - noncentral_t_cdf(abs(estimate) / se, n - 1)), 0.0), 1.0)
+        low, high = (min(max(limit, least), 1.0) for limit in limits)
+        return found | {"low": low, "high": high}
+
+
+def _limits_of_share(estimate: float, variance: float, t: float, n: int) -> tuple[float, float]:
+    """Return the roots p of (e − p)² = t²·(p(1 − p)/n + v); v = variance − e(1 − e)/(n − 1)."""
+    of_votes = max(variance - estimate * (1 - estimate) / max(n - 1, 1), 0.0)
+    square, half = 1 + t**2 / n, estimate + t**2 / (2 * n)
+    root = math.sqrt(max(half**2 - square * (estimate**2 - t**2 * of_votes), 0.0))
+    return (half - root) / square, (half + root) / square
 
 
 def corrected_terms(
@@ -129,7 +147,9 @@ def corrected_terms(
     1 − Π(1 − p̂) over the top k, and P@k that of the mean p̂: unbiased where votes err independently given
     the truth and pairs that nobody judged are not relevant. Neither is clipped. A query's term is its value
     plus its own votes' part in the rates, by the estimate's derivative (the delta method): its variance over
-    queries holds that the queries were drawn, that votes err, and that pairs were sampled.
+    queries holds that the queries were drawn, that votes err, and that pairs were sampled. Rates from few
+    votes bias what is made of them: 20 groups of queries left out in turn tell by how much (the jackknife),
+    and that is taken off.
 
     Args:
         joined: runs joined with the original qrels and `votes.pairs`.
@@ -161,7 +181,7 @@ def corrected_terms(
             if is_drawn and not measure.definition.is_precision:
                 reason = reason or DRAWN
             if reason:
-                one = Corrected(np.empty(0), np.empty(0), is_drawn, reason)
+                one = Corrected(np.empty(0), np.empty(0), is_drawn=is_drawn, reason=reason)
             else:
                 lists = _count_kinds(of_query, kind[pairs], weight[pairs], n_queries, len(kinds) + 1)
                 one = _correct(lists, measure, rates, is_drawn=is_drawn)
@@ -244,36 +264,59 @@ class _Rates:
     """The rates by the votes, and how they move with each count and with what they rest on beside.
 
     counts: (n_queries, n_counts); relevance: p̂ of each kind at the rates, and below it with each count and
-    each of the kinds' `errors` one imaginary step up.
+    each of the kinds' `errors` one imaginary step up; group: of each query; without: p̂ of each kind with each
+    group of queries left out, None where one of them leaves no rates, or an audit tells them.
     """
 
     kinds: Kinds
     counts: Floats
     relevance: Any
+    group: Ints
+    without: Floats | None
     reason: str
 
     @classmethod
     def of(cls, kinds: Kinds, counts: Floats) -> _Rates:
         total = counts.sum(axis=0)
+        group = np.arange(len(counts)) % _GROUPS
         if reason := why_no_rates(kinds.rates(total)):
-            return cls(kinds, counts, None, reason)
+            return cls(kinds, counts, None, group, None, reason)
         n, n_beside = len(total), len(kinds.errors)
         moved: Any = total + 1j * _STEP * np.eye(n + n_beside + 1, n, -1)
         beside: Any = 1j * _STEP * np.eye(n + n_beside + 1, n_beside, -1 - n)
         rates: ErrorRates = kinds.rates(moved, beside)
-        return cls(kinds, counts, kinds.relevance(rates), "")
+        left = kinds.rates(total - cluster_sums(counts, group)[:, :-1])
+        is_left = not n_beside and not why_no_rates(left)  # an audit's answers lie outside the groups
+        without = kinds.relevance(left) if is_left else None
+        return cls(kinds, counts, kinds.relevance(rates), group, without, "")
+
+    def bias(self, values: Floats, values_without: Floats) -> float:
+        """Return the bias of the mean of values over queries, by the jackknife of groups of unequal size.
+
+        values_without: (n_groups, n_queries), the values by the rates without each group.
+        """
+        n, n_groups = len(values), len(values_without)
+        own = np.array([row[self.group == g].sum() for g, row in enumerate(values_without)])
+        left = (values_without.sum(axis=1) - own) / n  # a group's mean, weighted by 1 − its size / n
+        return float(left.sum() - (n_groups - 1) * values.mean())
 
 
 def _correct(lists: Floats, measure: Measure, rates: _Rates, *, is_drawn: bool) -> Corrected:
     """Return a run's corrected score from how many docs of each kind each query's top k holds."""
-    n = len(lists)
-    if measure.definition.is_precision:
-        values = rates.relevance @ lists.T / measure.depth
-    else:  # a list with an original is 1 whatever else it holds
+    is_share = not measure.definition.is_precision
+    if is_share:  # a list with an original is 1 whatever else it holds
         lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
-        patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
-        values = corrected_hits(patterns.astype(np.int64), rates.relevance)[:, pattern.reshape(-1)]
-    slopes = values[1:].imag.mean(axis=1) / _STEP
+    patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
+
+    def values(relevance: Any) -> Any:
+        if is_share:
+            return corrected_hits(patterns.astype(np.int64), relevance)[:, pattern.reshape(-1)]
+        return (relevance @ patterns.T / (measure.depth or 1))[:, pattern.reshape(-1)]
+
+    found = values(rates.relevance)
+    slopes = found[1:].imag.mean(axis=1) / _STEP
     of_counts, beside = np.split(slopes, [rates.counts.shape[1]])
-    terms = values[0].real + n * (rates.counts @ of_counts)
-    return Corrected(terms, beside * rates.kinds.errors, is_drawn)
+    terms = found[0].real + len(lists) * (rates.counts @ of_counts)
+    if rates.without is not None:
+        terms = terms - rates.bias(found[0].real, values(rates.without))
+    return Corrected(terms, beside * rates.kinds.errors, is_drawn=is_drawn, is_share=is_share)

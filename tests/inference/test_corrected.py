@@ -1,6 +1,7 @@
 """Scores corrected for errors of votes: against the formulas written out, and what is refused."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -59,8 +60,35 @@ def corrected(
     return corrected_scores(corrected_terms(joined, original, votes, [parse_measure(measure)])).iloc[0]
 
 
-def p_hat(label: int) -> float:
-    return (label - F) / (T - F)
+def rates_by_hand(design: pd.DataFrame) -> tuple[float, float]:
+    """t and f by the votes on doubled pairs, by the formulas written out."""
+    own = design[design["design_class"] == "doubled"]["design_votes"].value_counts()
+    n, both, thirds = own.sum(), own.get("11", 0), own.get("101", 0) + own.get("011", 0)
+    differ = thirds + own.get("100", 0) + own.get("010", 0)
+    m1, m2, m3 = (both + differ / 2) / n, both / n, both / n - thirds / (2 * n)
+    s = (m3 - m1 * m2) / (m2 - m1**2)
+    root = math.sqrt(s * s - 4 * (s * m1 - m2))
+    return (s + root) / 2, (s - root) / 2
+
+
+def jackknifed(value: Callable[[list[str]], float], queries: list[str]) -> float:
+    """A value of queries without the bias that leaving each of 20 groups of them out shows."""
+    groups = [queries[start::20] for start in range(min(20, len(queries)))]
+    found = len(groups) * value(queries)
+    for group in groups:
+        kept = [query for query in queries if query not in group]
+        found -= value(kept) * len(kept) / len(queries)
+    return found
+
+
+def first_query(design: pd.DataFrame, value: Callable[[float, float], float]) -> float:
+    """The mean over 20 queries of which the first has a value by t and f, and the others have 0."""
+
+    def mean(kept: list[str]) -> float:
+        rates = rates_by_hand(design[design["query_id"].isin(kept)])
+        return value(*rates) / len(kept) if "q00" in kept else 0.0
+
+    return jackknifed(mean, [f"q{n:02d}" for n in range(20)])
 
 
 def test_rates_of_one_vote_and_their_words() -> None:
@@ -76,12 +104,14 @@ def test_rates_of_one_vote_and_their_words() -> None:
 
 def test_c_at_k_is_the_product_of_what_single_votes_leave() -> None:
     design = pd.concat([doubled(), single(a="0", b="1", c="0")])
-    expected = 1 - (1 - p_hat(0)) ** 2 * (1 - p_hat(1))
+    hit = first_query(design, lambda t, f: 1 - (1 - -f / (t - f)) ** 2 * (1 - (1 - f) / (t - f)))
     found = corrected(design, "a", "b", "c")
-    assert found["estimate"] * 20 == pytest.approx(expected, abs=1e-4)
-    assert corrected(design, "a", "b", "c", measure="P@3")["estimate"] * 20 == pytest.approx(
-        (2 * p_hat(0) + p_hat(1)) / 3, abs=1e-5
+    assert found["estimate"] == pytest.approx(hit)
+    assert found["estimate"] * 20 == pytest.approx(
+        1 - (1 + F / (T - F)) ** 2 * (1 - (1 - F) / (T - F)), rel=0.002
     )
+    share = first_query(design, lambda t, f: (2 * -f + 1 - f) / (t - f) / 3)
+    assert corrected(design, "a", "b", "c", measure="P@3")["estimate"] == pytest.approx(share)
     assert found["low"] < found["estimate"] < found["high"]
 
 
@@ -103,7 +133,8 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
     measures = parse_measures(["P@4", "C@4", "C@1"])
     found = corrected_scores(corrected_terms(joined, ORIGINAL, votes, measures, chances=chances))
     precision, hit, first = found.to_dict("records")
-    assert precision["estimate"] * 20 == pytest.approx((p_hat(0) + p_hat(1) / 0.25 + 1) / 4, abs=1e-5)
+    expected = first_query(design, lambda t, f: (-f / (t - f) + (1 - f) / (t - f) / 0.25 + 1) / 4)
+    assert precision["estimate"] == pytest.approx(expected)
     assert precision["is_drawn"]
     assert hit["reason"] == "it reads pairs that were drawn by chance, of which C@k has bounds only"
     assert (first["reason"], first["is_drawn"]) == ("", False)
@@ -199,14 +230,7 @@ def made() -> tuple[pd.DataFrame, Qrels, list[Run]]:
 
 def by_hand(design: pd.DataFrame, runs: Run, k: int) -> dict[str, float]:
     """C@k of each run by the formulas written out, one pair after the other."""
-    own, n = design[design["design_class"] == "doubled"]["design_votes"].value_counts(), 0
-    n, both = own.sum(), own.get("11", 0)
-    thirds = own.get("101", 0) + own.get("011", 0)
-    differ = thirds + own.get("100", 0) + own.get("010", 0)
-    m1, m2, m3 = (both + differ / 2) / n, both / n, both / n - thirds / (2 * n)
-    s = (m3 - m1 * m2) / (m2 - m1**2)
-    root = math.sqrt(s * s - 4 * (s * m1 - m2))
-    t, f = (s + root) / 2, (s - root) / 2
+    t, f = rates_by_hand(design)
     p = {}
     for row in design.itertuples():
         a, b, label = t, f, row.design_votes == "1"
@@ -215,9 +239,9 @@ def by_hand(design: pd.DataFrame, runs: Run, k: int) -> dict[str, float]:
             label = row.design_votes in ("11", "101", "011")
         p[row.query_id, row.doc_id] = (label - b) / (a - b)
     found = {}
-    for run_id, own_run in runs.groupby("run_id", observed=True):
+    for run_id, own in runs[runs["rank"] <= k].groupby("run_id", observed=True):
         values = []
-        for query, top in own_run[own_run["rank"] <= k].groupby("query_id", observed=True):
+        for query, top in own.groupby("query_id", observed=True):
             left = 1.0
             for doc in top["doc_id"]:
                 left *= 0.0 if doc == "d00" else 1 - p[query, doc]
@@ -235,7 +259,16 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
     terms = corrected_terms(joined, original, votes, parse_measures(["C@3", "P@10"]))
     scores = corrected_scores(terms)
-    expected = by_hand(design, runs[0], 3)
+
+    def without(others: list[str]) -> dict[str, float]:
+        run = runs[0][runs[0]["query_id"].isin(others)]
+        return by_hand(design[design["query_id"].isin(others)], run, 3)
+
+    queries = sorted(design["query_id"].unique())
+    expected = {
+        run_id: jackknifed(lambda kept, own=run_id: without(kept)[own], queries)
+        for run_id in ("r0", "r1", "r2")
+    }
     assert scores[scores["measure"] == "C@3"]["estimate"].tolist() == pytest.approx(list(expected.values()))
     gaps = corrected_differences(terms)
     assert list(zip(gaps["measure"], gaps["run_a"], gaps["run_b"], strict=True))[:2] == [
@@ -245,14 +278,22 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     gap = gaps.iloc[1]
     assert gap["difference"] == pytest.approx(expected["r0"] - expected["r2"])
     left_out = []
-    for query in design["query_id"].unique():
-        few = by_hand(design[design["query_id"] != query], runs[0][runs[0]["query_id"] != query], 3)
+    for query in queries[::5]:
+        few = without([each for each in queries if each != query])
         left_out.append([few["r0"], few["r0"] - few["r2"]])
-    se = np.std(left_out, axis=0) * math.sqrt(len(left_out) - 1)
+    se = np.std(left_out, axis=0) * 299 / math.sqrt(300)
     t_299 = 1.967930
-    assert gap["high"] - gap["difference"] == pytest.approx(t_299 * se[1], rel=0.01)
+    assert gap["high"] - gap["difference"] == pytest.approx(t_299 * se[1], rel=0.1)  # by a fifth of them
+    terms_of = terms["r0", "C@3"].terms
+    changes = [terms_of.mean() - np.delete(terms_of, place).mean() for place in range(0, 300, 5)]
+    expected_changes = [by_hand(design, runs[0], 3)["r0"] - few for few, _ in left_out]
+    assert changes == pytest.approx(expected_changes, abs=2e-5)  # one query's influence, to first order
     first = scores.iloc[0]
-    assert first["high"] - first["estimate"] == pytest.approx(t_299 * se[0], rel=0.01)
+    for limit in (first["low"], first["high"]):  # where the distance is t standard errors of such a share
+        variance = np.var(terms_of, ddof=1) / 300
+        of_votes = variance - first["estimate"] * (1 - first["estimate"]) / 299
+        distance = t_299 * math.sqrt(limit * (1 - limit) / 300 + of_votes)
+        assert abs(limit - first["estimate"]) == pytest.approx(distance, rel=1e-5)
     for row in gaps.itertuples():
         assert (row.p < 0.05) == (row.low > 0 or row.high < 0)
     assert gaps["reason"].eq("").all()
@@ -267,10 +308,11 @@ def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, l
     alone, same = (one.limits(c, confidence=0.95, least=0) for c in (None, np.arange(300)))
     assert alone == same
     pairs = np.repeat(np.arange(150), 2)
-    sums = [(one.terms[[2 * n, 2 * n + 1]] - one.terms.mean()).sum() for n in range(150)]
     t_149 = 1.976013
+    gap = one.minus(other)
+    sums = [(gap.terms[[2 * n, 2 * n + 1]] - gap.terms.mean()).sum() for n in range(150)]
     expected = t_149 * math.sqrt(150 / 149 * np.square(sums).sum()) / 300
-    found = one.limits(pairs, confidence=0.95, least=0)
+    found = gap.limits(pairs, confidence=0.95, least=-1)
     assert found["high"] - found["estimate"] == pytest.approx(expected, rel=1e-5)
     nothing = one.minus(one).limits(None, confidence=0.95, least=-1)
     reach = 1 - 0.025 ** (1 / 300)  # no query of 300 differs
@@ -279,6 +321,14 @@ def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, l
     assert one.minus(other).minus(one.minus(other)).limits(None, confidence=0.95, least=-1)["p"] == 1
     lone = type(one)(one.terms[:1], one.beside)
     assert math.isnan(lone.limits(None, confidence=0.95, least=0)["low"])
+
+
+def test_a_share_that_nothing_moves_has_wilson_s_limits() -> None:
+    found = corrected(doubled(), "o", measure="C@1")  # the original of one query of 20, no vote read
+    t_19 = 2.093024
+    middle, reach = 1 / 20 + t_19**2 / 40, t_19 * math.sqrt(0.05 * 0.95 / 20 + t_19**2 / 1600)
+    expected = [(middle + side * reach) / (1 + t_19**2 / 20) for side in (-1, 1)]
+    assert [found["estimate"], found["low"], found["high"]] == pytest.approx([0.05, *expected], rel=1e-4)
 
 
 def test_an_interval_stays_between_0_and_1() -> None:
@@ -323,12 +373,8 @@ def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> N
     assert errors.reason == ""
     assert errors.f[0] == 0
     found = corrected(pd.concat([design, single(a="1")]), "a", measure="C@1")
-    m1, m2, m3 = 0.109, 0.1, 0.091
-    s = (m3 - m1 * m2) / (m2 - m1**2)
-    root = math.sqrt(s * s - 4 * (s * m1 - m2))
-    t, f = (s + root) / 2, (s - root) / 2
-    assert f < 0
-    assert found["estimate"] * 20 == pytest.approx((1 - f) / (t - f))
+    assert rates_by_hand(design)[1] < 0
+    assert found["estimate"] == pytest.approx(first_query(design, lambda t, f: (1 - f) / (t - f)))
 
 
 def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
