@@ -265,23 +265,30 @@ def correct(world: World, voted: Voted, counts: Arrays, *, is_doubled: bool) -> 
     gradient = np.einsum("mrk,ck->crm", np.array(by_kind), slopes)
     moved = np.tensordot(counts.reshape(n, -1), gradient, axes=1)
     values = np.stack(values, axis=-1)
-    return Estimate(values + moved - bias(world, kind, counts, values), counts)
+    return Estimate(values + moved - bias(kind, counts, values), counts)
 
 
-def bias(world: World, kinds: Arrays, counts: Arrays, values: Arrays, *, n_groups: int = 20) -> Arrays:
-    """Return the bias of the means of values by the jackknife of groups; 0 where one leaves no rates."""
-    group, total, n = np.arange(len(counts)) % n_groups, counts.sum(axis=0), len(counts)
-    mean, left = values.mean(axis=0), np.zeros(values.shape[1:])
-    for number in range(n_groups):
-        kept = group != number
-        own = total - counts[~kept].sum(axis=0)
-        if not are_rates(own):
-            return np.zeros(values.shape[1:])
-        rest = 1 - np.append(p_table(*rates_of(own)[:2]).reshape(-1), 1.0)[kinds[kept]]
-        hits = [1 - rest[..., :k].prod(axis=-1).sum(axis=0) / kept.sum() for k in KS]
-        means = np.stack([*hits, 1 - rest.mean(axis=-1).mean(axis=0)], axis=-1)
-        left += means * kept.sum() / n
-    return left - (n_groups - 1) * mean
+def bias(kinds: Arrays, counts: Arrays, values: Arrays, *, n_groups: int = 20) -> Arrays:
+    """Return the bias of the means of values by the jackknife of groups; 0 where one leaves no rates.
+
+    Lists with the same docs of each kind are worked out once: sums of random numbers tell them apart.
+    """
+    n, group = len(counts), np.arange(len(counts)) % n_groups
+    totals = [counts[group != number].sum(axis=0) for number in range(n_groups)]
+    if not all(are_rates(total) for total in totals):
+        return np.zeros(values.shape[1:])
+    rest = np.array([np.append(1 - p_table(*rates_of(total)[:2]).reshape(-1), 0.0) for total in totals])
+    marks = np.random.default_rng(0).integers(1 << 50, size=rest.shape[1])
+    left = np.empty(values.shape[1:])
+    for run, place in np.ndindex(*left.shape):
+        tops = kinds[:, run, : (*KS, DEPTH)[place]]
+        marked = marks[tops].sum(axis=1)
+        _, first, same = np.unique(marked, return_index=True, return_inverse=True)
+        found = rest[:, tops[first]]
+        value = 1 - (found.mean(axis=-1) if place == len(KS) else found.prod(axis=-1))
+        own = np.bincount(group * len(first) + same, minlength=n_groups * len(first)).reshape(n_groups, -1)
+        left[run, place] = (value * (own.sum(axis=0) - own)).sum() / n
+    return left - (n_groups - 1) * values.mean(axis=0)
 
 
 def fourth_votes(world: World, voted: Voted, counts: Arrays, *, is_doubled: bool) -> tuple[bool, bool]:
@@ -303,9 +310,9 @@ def fourth_votes(world: World, voted: Voted, counts: Arrays, *, is_doubled: bool
             for k in range(4):
                 m.append(m[-1] * (mean * (1 - rho) + k * rho) / (1 - rho + k * rho))
             top, bottom = top + weight * (m[3] - m[4]), bottom + weight * (m[2] - m[3])
-        shares.append(top / bottom)
+        shares.append(np.divide(top, bottom, out=np.zeros(n_bands), where=bottom > 0))
         splits.append(bottom * total[:, 0])
-    expected = [each @ splits[0] / splits[0].sum() for each in shares]
+    expected = [each @ splits[0] / max(splits[0].sum(), 1e-300) for each in shares]
     spread = [math.sqrt(e * (1 - e)) for e in expected]
     gap = expected[0] - expected[1]
     needed = ((1.645 * spread[0] + 1.2816 * spread[1]) / gap) ** 2 if gap > 0 else math.inf

@@ -109,14 +109,14 @@ def chance_of_common_rates(by_band: VoteCounts, *, is_doubled: bool) -> float:
         is_doubled: whether these are doubled pairs; else each positive of the class has a second vote.
 
     Returns:
-        1 with a single band or none, nan where all bands together have no rates.
+        1 with a single band or none, and where all bands together have no rates.
     """
     is_held = by_band.n > 0
     n, first, both, third = (np.asarray(each)[is_held] for each in by_band)
     of_all = moment_rates(VoteCounts(*(each.sum() for each in (n, first, both, third))))
     t, f = np.clip(of_all.t, 0, 1), np.clip(of_all.f, 1e-6, 1)
-    if len(n) < 2 or math.isnan(float(t)):
-        return 1.0 if len(n) < 2 else math.nan
+    if len(n) < 2 or why_no_rates(of_all):
+        return 1.0
     share = np.clip((first / n - f) / (t - f), 0, 1)[:, None]
     if is_doubled:
         found = [both, 2 * third, 2 * (first - both - third), n - 2 * first + both]
