@@ -58,7 +58,7 @@ SECTIONS = {
         "bidirectional": "Score both directions: R@1, 5, 10, MedR and MnR of each, R@Sum and mR.",
         "measures": "List the measures, or explain one: its definition, source and conventions.",
         "compare": "Compare the rankings of two runs or more, pair by pair: overlap and rank-biased overlap.",
-        "difference": "Test the differences of every two runs: interval, p-values, effect size.",
+        "difference": "Test the differences of every two runs: interval, p-value, effect size.",
         "orders": "Compare the order of runs under two or more qrels: original and augmented, or several rules.",
         "gather": "Write what a command writes from its shards, which --shard I/N wrote into DIR.",
         "contributions": "Count the pairs that each run pooled, those that it alone pooled, and how they were judged.",

@@ -9,7 +9,8 @@ from click.testing import Result
 Fire = Callable[..., Result]
 TWO = ("runs/fused.run", "runs/motion-track.run")
 LABELS = ("--qrels", "qrels.txt", "--labels", "labels")
-QUERIES = ("--queries", "queries.tsv", "--resamples", 50, "--format", "csv")
+QUERIES = ("--queries", "queries.tsv", "--format", "csv")
+FEW = ("--resamples", 50)
 
 
 @pytest.mark.parametrize(
@@ -17,10 +18,10 @@ QUERIES = ("--queries", "queries.tsv", "--resamples", 50, "--format", "csv")
     [
         ("score", *TWO, "--honest", *LABELS, "-m", "AP", *QUERIES, "--cluster"),
         ("difference", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--cluster"),
-        ("orders", *TWO, "--qrels", "o=qrels.txt", "--qrels", "a=augmented.txt", *QUERIES, "--cluster"),
-        ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES[:2], *QUERIES[4:], "--by"),
-        ("report", "table2", "judgments.csv", *QUERIES[:2], *QUERIES[4:], "--by"),
-        ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, "--by"),
+        ("orders", *TWO, "--qrels", "o=qrels.txt", "--qrels", "a=augmented.txt", *QUERIES, *FEW, "--cluster"),
+        ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
+        ("report", "table2", "judgments.csv", *QUERIES, "--by"),
+        ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, *FEW, "--by"),
         ("agree", "judgments.csv", "--format", "csv", "--by"),
     ],
     ids=lambda words: " ".join(word for word in map(str, words[:2]) if "." not in word),

@@ -162,7 +162,7 @@ def test_every_command_reads_the_same_scores(fire: Fire, world: World) -> None:
     run, other = keep(fire, 10), trec(world, 100)
     pair = ("--qrels", "original.txt", "--augmented", "augmented.txt", "-m", "AP", "--format", "csv")
     other.write_text(other.read_text().replace(" m\n", " n\n"))
-    told = fire("difference", run, other, *pair, "--resamples", 10)
+    told = fire("difference", run, other, *pair)
     rows = {row["qrels"]: row for row in csv.DictReader(io.StringIO(told.stdout))}
     for name, positives in (("original", world.original), ("augmented", world.augmented)):
         assert float(rows[name]["value_a"]) == pytest.approx(world.expected(positives, 10)["AP"])

@@ -104,7 +104,7 @@ def test_the_estimate_of_a_sample_stays_one_of_the_sample_where_votes_correct_it
         "--pool-sources",
         "p",
     )
-    found = fire(*honest, "-m", "P@2", "-m", "C@2", "--resamples", 200, "--format", "json")
+    found = fire(*honest, "-m", "P@2", "-m", "C@2", "--format", "json")
     precision, hit = json.loads(found.stdout)
     assert precision["estimate_method"] == "corrected if errors are independent"
     labels = {(row["query_id"], row["doc_id"]): int(row["relevance"]) for row in rows(folder / "labels.csv")}
@@ -112,7 +112,7 @@ def test_the_estimate_of_a_sample_stays_one_of_the_sample_where_votes_correct_it
     assert precision["augmented"] < by_sample - 0.1
     assert precision["estimate"] == pytest.approx(by_sample, abs=0.05)
     assert hit["estimate_method"].startswith("refused: ")
-    told = fire(*honest, "-m", "P@2", "-m", "C@2", "--resamples", 200).stderr
+    told = fire(*honest, "-m", "P@2", "-m", "C@2").stderr
     assert "P@2: corrected for error rates t" in told
     assert "P@2: estimated by the sample, and corrected" in told
     assert "C@2: not corrected: it reads pairs that were drawn by chance" in told
@@ -189,7 +189,7 @@ def test_settled_labels_are_not_corrected_for_errors(fire: Fire, folder: Path) -
     votes += "1,b,yes,1,2,doubled,11\n1,c,yes,1,1,single,1\n2,b,no,0,1,single,0\n2,NA,no,0,2,doubled,00\n"
     (folder / "labels.csv").write_text(votes)
     honest = ("score", "--honest", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--labels", "labels.csv")
-    honest += ("--pool-sources", "pool", "-m", "C@2", "--resamples", 20)
+    honest += ("--pool-sources", "pool", "-m", "C@2")
     words = "the labels are settled for these runs"
     fire(*POOL, "--depth", 2)
     assert words not in fire(*honest).stderr

@@ -33,7 +33,7 @@ CASES = {
     "augment": (("augment", *QRELS, "--labels", "labels"), "a.txt", "changes.csv"),
     "score": (("score", *RUNS, *QRELS, "-m", "C@1"), "s.csv", "s.csv"),
     "compare": (("compare", *RUNS), "c.csv", "c.csv"),
-    "difference": (("difference", *RUNS, *QRELS, "-m", "C@1", "--resamples", "9"), "d.csv", "d.csv"),
+    "difference": (("difference", *RUNS, *QRELS, "-m", "C@1"), "d.csv", "d.csv"),
     "coverage": (("coverage", *RUNS, *QRELS, "--augmented", "augmented.txt"), "c.csv", "c.csv"),
     "machine import": (("machine", "import", "machine.csv"), "m.csv", "m.csv"),
     "plan": (("plan", "--draw-pilot", "2", *RUNS, *QRELS), "out", "pool.csv"),

@@ -49,6 +49,7 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "measures",
         "logs",
         "gather",
+        "refresh",
         "serve",
     }
     told |= {"pause", "resume", "html", "link", "revoke", "write", "gallery", "plot"}

@@ -56,7 +56,7 @@ def scores_of(
         values["AP"].append(sum(n / rank for n, rank in enumerate(ranks, start=1)) / len(relevant))
         ideal = sum(1 / log2(rank + 1) for rank in range(1, min(10, len(relevant)) + 1))
         values["nDCG@10"].append(sum(1 / log2(rank + 1) for rank in ranks if rank <= 10) / ideal)
-        values["first"].append(ranks[0])
+        values["first"].append(ranks[0] if ranks else top + 1)
         values["Judged@10"].append(mean(doc in judged[query] for doc in lists[query][:10]))
     found = {name: float(mean(each)) for name, each in values.items() if name != "first"}
     return found | {"MedR": float(median(values["first"]))}

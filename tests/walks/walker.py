@@ -108,16 +108,24 @@ class Walker:
 
     def expected_scores(self, qrels: str) -> dict[tuple[str, str], float]:
         """Return the mean of each measure by run, under the original or the corrected qrels."""
-        originals = self.family.originals
-        positives = originals if qrels == "original" else self.positives()
+        positives = self.family.originals if qrels == "original" else self.positives()
         judged = self.judged(qrels)
+        kept = {run: {} if self.is_cut(lists) else self.family.originals for run, lists in self.lists.items()}
         return {
             (run, measure): value
             for run, lists in self.lists.items()
             for measure, value in arithmetic.scores_of(
-                lists, positives, originals=originals, judged=judged, top=TOP
+                lists, positives, originals=kept[run], judged=judged, top=TOP
             ).items()
         }
+
+    def is_cut(self, lists: arithmetic.Lists) -> bool:
+        """Whether a positive that people found has no rank in a kept run, which keeps those of originals."""
+        return any(
+            doc in docs - self.family.originals[query]
+            for query, docs in self.positives().items()
+            for doc in lists[query][TOP:]
+        )
 
     def judged(self, qrels: str) -> dict[str, set[str]]:
         """Return the docs that each query has a judgment for."""
