@@ -273,8 +273,8 @@ def positive_fourth_votes(rates: ErrorRates, correlation: float) -> tuple[Floats
     t, f, share = (np.atleast_1d(each) for each in rates)
     (two_t, three_t), (two_f, three_f) = (_two_to_one(each, correlation) for each in (t, f))
     pairs = share * two_t + (1 - share) * two_f
-    with np.errstate(invalid="ignore"):
-        return (share * three_t + (1 - share) * three_f) / pairs, pairs
+    positive = share * three_t + (1 - share) * three_f
+    return np.divide(positive, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 1e-15), pairs
 
 
 def _two_to_one(rate: Floats, correlation: float) -> tuple[Floats, Floats]:
