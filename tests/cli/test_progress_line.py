@@ -33,9 +33,7 @@ def test_a_line_that_stands_counts_its_seconds(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress_line, "_TICK_S", 0.01)
     with click.Context(main), Progress("reading"):
-        end = time.monotonic() + 20
         while "\rreading 0 s" not in terminal.getvalue():
-            assert time.monotonic() < end
             time.sleep(0.005)
     shown = terminal.getvalue()
     assert shown.startswith("\rreading\r")

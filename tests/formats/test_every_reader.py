@@ -14,7 +14,6 @@ import json
 import os
 import pickle
 import pkgutil
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -232,7 +231,6 @@ def test_hostile_files_do_nothing_in_any_reader(
     monkeypatch.chdir(tmp_path)
     hostile = HOSTILE[kind]
     (tmp_path / "f").write_bytes(hostile if isinstance(hostile, bytes) else hostile())
-    began = time.monotonic()
     for name in sorted(FOUND):
         attempt(name, tmp_path / "f")
     for reading in (
@@ -242,7 +240,6 @@ def test_hostile_files_do_nothing_in_any_reader(
     ):
         with pytest.raises(FireError):
             reading()
-    assert time.monotonic() - began < 60
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from child import first_line, running, words_until
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
@@ -59,24 +56,10 @@ def shown(root: Path) -> list[str]:
 @contextmanager
 def serving(root: Path, *more: str) -> Iterator[str]:
     """Run `media serve` as a process; yield its base URL."""
-    words = [sys.executable, "-m", "fire_toolkit", "media", "serve", "--origin", PAGE, *more]
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(words, cwd=root, env=environ, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        base = process.stdout.readline().strip()
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                httpx.get(base, trust_env=False)
-                break
-            except httpx.ConnectError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+    with running("media", "serve", "--origin", PAGE, *more, cwd=root) as process:
+        base = first_line(process)
+        words_until(process, "Ctrl-C stops")
         yield base
-    finally:
-        process.kill()
-        process.communicate(timeout=20)
 
 
 def test_tasks_of_a_new_workspace_name_no_file(site: Path) -> None:
@@ -153,12 +136,9 @@ def test_tables_of_a_new_workspace_name_no_file(site: Path) -> None:
 def test_a_key_that_is_not_the_tasks_own_is_noticed(site: Path) -> None:
     fire("tasks", "--overlap", "0")
     SECRET.write_text("ab" * 32)
-    words = [sys.executable, "-m", "fire_toolkit", "media", "serve", "--origin", PAGE]
-    process = subprocess.Popen(words, cwd=site, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.kill()
-    assert "warning: tasks ask for 3 files that are none of these" in process.communicate(timeout=20)[1]
+    with running("media", "serve", "--origin", PAGE, cwd=site) as process:
+        said = words_until(process, "Ctrl-C stops")
+    assert "warning: tasks ask for 3 files that are none of these" in said
 
 
 def test_a_damaged_key_is_named_and_not_replaced(site: Path) -> None:

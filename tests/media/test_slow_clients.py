@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from child import first_line, running
 
 from fire_toolkit import serving
 from fire_toolkit.media.server import MediaServer
@@ -34,41 +33,29 @@ def port(root: Path) -> Iterator[int]:
     """The port of `media serve`, a process that may have 256 files and connections open, as on macOS."""
     if not shutil.which("bash"):
         pytest.skip("no bash to lower a limit with")
-    words = [sys.executable, "-m", "fire_toolkit", "media", "serve", "items.tsv", "--port", "0"]
-    process = subprocess.Popen(
-        ["bash", "-c", 'ulimit -n 256; exec "$@"', "sh", *words, "--origin", PAGE],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        yield int(process.stdout.readline().strip().rpartition(":")[2])
-    finally:
-        process.kill()
-        process.communicate(timeout=20)
+    lower = ("bash", "-c", 'ulimit -n 256; exec "$@"', "sh")
+    words = ("media", "serve", "items.tsv", "--port", "0", "--origin", PAGE)
+    with running(*words, cwd=root, through=lower, errors=subprocess.DEVNULL) as process:
+        yield int(first_line(process).rpartition(":")[2])
 
 
 def connected(port: int, sent: bytes) -> socket.socket:
     found = socket.socket()
     found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    found.settimeout(20)
     found.connect(("127.0.0.1", port))
     found.sendall(sent)
     return found
 
 
-def seconds_until_served(port: int) -> float:
-    started = time.monotonic()
-    with httpx.Client(trust_env=False, timeout=30) as client:
-        for _ in range(20):
+def served(port: int) -> int:
+    """Ask until it is answered, however long that takes, and return the length of the part."""
+    with httpx.Client(trust_env=False, timeout=None) as client:
+        while True:
             answer = client.get(f"http://127.0.0.1:{port}/v.mp4", headers={"Range": "bytes=0-99999"})
             if answer.status_code == 206:
-                assert len(answer.content) == 100_000
-                return time.monotonic() - started
-            time.sleep(0.2)
-    raise AssertionError("refused 20 times")
+                return len(answer.content)
+            assert answer.status_code == 503
+            time.sleep(0.05)
 
 
 @pytest.mark.slow
@@ -76,12 +63,11 @@ def seconds_until_served(port: int) -> float:
     "sent", [HEAD, HEAD + b"\r\n", b""], ids=["no whole request", "reads nothing", "silent"]
 )
 def test_300_slow_clients_starve_nobody(port: int, sent: bytes) -> None:
-    seconds_until_served(port)
+    assert served(port) == 100_000
     with ExitStack() as opened:
         for _ in range(300):
             opened.enter_context(connected(port, sent))
-        times = [seconds_until_served(port) for _ in range(3)]
-    assert max(times) < 8  # without limits no answer came in 30 s; alone on two cores about 1 s and .1 s
+        assert [served(port) for _ in range(3)] == [100_000] * 3  # without limits no answer ever comes
 
 
 def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
@@ -102,9 +88,8 @@ def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
                 kept.sendall(asked)
             assert kept.recv(12) == b"HTTP/1.1 206"
         with connected(server.server_port, asked + b"GET /v.mp4") as slow:
-            started = time.monotonic()
             while slow.recv(4096):
-                assert time.monotonic() < started + 20
+                pass
 
 
 def test_where_all_are_at_work_a_new_one_is_told_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,4 +102,4 @@ def test_where_all_are_at_work_a_new_one_is_told_so(root: Path, monkeypatch: pyt
         with connected(server.server_port, HEAD + b"\r\n") as refused:
             assert refused.recv(100).startswith(b"HTTP/1.1 503 Busy")
         monkeypatch.setattr(serving, "STALLED_S", 0)
-        assert seconds_until_served(server.server_port) < 20
+        assert served(server.server_port) == 100_000

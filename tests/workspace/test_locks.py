@@ -37,7 +37,7 @@ def start_holder(root: Path, seconds: float = 60) -> subprocess.Popen[str]:
 
 def end(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate()
 
 
 def test_a_second_one_is_refused_with_who_holds_it_and_a_kill_frees_it(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_a_second_one_is_refused_with_who_holds_it_and_a_kill_frees_it(tmp_path:
 def test_a_second_one_waits_and_says_once_for_whom(tmp_path: Path) -> None:
     holder, said = start_holder(tmp_path, 1.0), list[str]()
     try:
-        with hold_workspace(tmp_path, "pull", wait_s=30, report=said.append):
-            assert holder.wait(timeout=20) == 0
+        with hold_workspace(tmp_path, "pull", wait_s=1e6, report=said.append):
+            assert holder.wait() == 0
     finally:
         end(holder)
     assert len(said) == 1
@@ -73,7 +73,7 @@ def test_many_threads_and_nested_commands_are_in_one_after_another(tmp_path: Pat
     most: list[int] = []
 
     def work(number: int) -> None:
-        with hold_workspace(tmp_path, "a", wait_s=30), hold_workspace(tmp_path / ".", "b", wait_s=0):
+        with hold_workspace(tmp_path, "a", wait_s=1e6), hold_workspace(tmp_path / ".", "b", wait_s=0):
             inside.append(number)
             most.append(len(inside))
             time.sleep(0.02)
@@ -115,6 +115,6 @@ def test_killed_again_and_again_it_never_stays_locked(tmp_path: Path) -> None:
     for _ in range(10):
         holder = start_holder(tmp_path)
         os.kill(holder.pid, signal.SIGKILL)
-        holder.communicate(timeout=20)
+        holder.communicate()
         with hold_workspace(tmp_path, "pull", wait_s=0):
             pass
