@@ -74,6 +74,12 @@ def states(ledger: Ledger) -> dict[str, str]:
     return dict(zip(ledger["annotation"], ledger["state"], strict=True))
 
 
+def test_of_an_answer_that_came_as_a_deletion_alone_nothing_counts() -> None:
+    """As where a copy of another site's ledger lacks the segment with the answer itself."""
+    ledger = ledger_of(row("a1", state=DELETED), row("a2"), row("a3", state=RESTORED))
+    assert states(latest_answers(ledger)) == {"a1": DELETED, "a2": ANSWERED, "a3": ANSWERED}
+
+
 def test_what_is_appended_is_read_again_to_the_letter(tmp_path: Path) -> None:
     rows = ledger_of(row("a1", label="ünï ‘x’\n,"), row("a2", annotator_id=""))
     assert append_rows(tmp_path / "ledger", rows) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import shutil
 import tempfile
@@ -9,9 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import Result
 from page_site import make_workspace
+
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED, append_rows, check_ledger, row_id
 
 Fire = Callable[..., Result]
 ASSIGNMENTS = Path("campaign/round-1/assignments.csv")
@@ -81,6 +86,27 @@ def test_an_assigned_pair_that_is_no_task_is_named(fire: Fire, begun: Path, comm
     told = fire(*command.split(), code=1).stderr
     assert f"{ASSIGNMENTS}: A01 was given 'unheard-of', which is no task of " in told
     assert "(1 such row)" in told
+
+
+@pytest.mark.parametrize(("state", "n_judgments"), [(ANSWERED, 1), (DELETED, 0)])
+def test_a_deletion_without_its_answer_is_no_judgment(
+    fire: Fire, begun: Path, state: str, n_judgments: int
+) -> None:
+    """As where a copy of another site's ledger lacks the segment with the answer itself."""
+    rows = csv.DictReader((begun / ASSIGNMENTS).read_text().splitlines())
+    pair = next(each["pair_id"] for each in rows if (each["annotator_id"], each["kind"]) == ("A01", "task"))
+    said = {"type": "choices", "from_name": "relevance", "value": {"choices": ["relevant"]}}
+    day = "2026-01-01T00:00:00.000000Z"
+    found = {
+        **{"row_id": row_id("http://s", "1", "a", day, state, day), "source": "http://s", "project": "1"},
+        **{"annotation": "a", "updated_at": day, "seen_at": day, "state": state, "pair_id": pair},
+        **{"task": "5", "queue": "1/A01", "annotator_id": "A01"},
+        "answer": json.dumps({"id": 1, "result": [said], "lead_time": 2.0, "created_at": day}),
+    }
+    append_rows(begun / "ledger", check_ledger(pd.DataFrame([found])))
+    assert f"{n_judgments} judgment" in fire("pull").stderr
+    queues = json.loads(fire("progress", "--format", "json").stdout)
+    assert [each["n_done"] for each in queues if each["annotator_id"] == "A01"] == [n_judgments]
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o777])

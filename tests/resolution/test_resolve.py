@@ -234,6 +234,13 @@ def test_the_next_round_without_a_pool_has_pairs_only() -> None:
     assert asked["best_rank"].isna().all()
 
 
+def test_rounds_count_from_one() -> None:
+    _, disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED)
+    assert list(next_round(disputes, round=1)["round"]) == [1]
+    with pytest.raises(UsageError, match="round is 0; expected 1 or more"):
+        next_round(disputes, round=0)
+
+
 def test_the_next_round_without_disputes_is_empty() -> None:
     _, disputes = resolve(judged({"a": ["x"]}), grades=GRADED)
     pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
