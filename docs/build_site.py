@@ -90,9 +90,6 @@ def gather(source: Path) -> None:
     for name in COPIED:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, source / name)
-    linked = source / "fire_toolkit/agreement/coverage.csv"
-    linked.parent.mkdir(parents=True)
-    shutil.copy(ROOT / linked.relative_to(source), linked)
 
 
 def make_demo(demo: Path, to: Path) -> None:
