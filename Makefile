@@ -77,6 +77,11 @@ stores: .venv-stores/.ready
 	.venv-stores/bin/pip --quiet install -c constraints.txt -e '.[stores]' 'moto[server]' hypothesis pytest pytest-xdist
 	touch $@
 
+# What commands print and write, held against the commit in tests/oracles/oracle-commit, cell by cell.
+.PHONY: oracles
+oracles: $(VENV)/.dev
+	VENV=$(abspath $(VENV)) tests/oracles/run.sh
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 

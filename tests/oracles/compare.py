@@ -1,0 +1,130 @@
+"""Hold what one checkout printed and wrote against another's: text and ids to the letter, numbers to 1e-9.
+
+    python compare.py THEN NOW
+
+Prints each difference by world, command, file and cell, those of changes.toml apart with their reasons, and
+exits 1 where any other is left, or where a change that must show does not.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+RELATIVE = 1e-9
+SHOWN = 5  # cells of one file
+Difference = tuple[str, str, str, str]  # place, cell, then, now
+
+
+def differences(then: dict[str, Any], now: dict[str, Any], place: str) -> Iterator[Difference]:
+    """Yield what differs in one step: exit code, what was printed, and each file."""
+    if then["code"] != now["code"]:
+        yield place, "exit code", str(then["code"]), str(now["code"])
+    texts = {name: (then[name], now[name]) for name in ("stdout", "stderr")}
+    names = sorted(then["files"].keys() | now["files"].keys())
+    texts |= {
+        name: (then["files"].get(name, "(absent)"), now["files"].get(name, "(absent)")) for name in names
+    }
+    for name, (old, new) in texts.items():
+        if old != new:
+            yield from _in_text(old, new, f"{place}: {name}")
+
+
+def _in_text(old: str, new: str, place: str) -> Iterator[Difference]:
+    """Yield the cells of tables, or the lines of texts, that differ."""
+    tables = _as_table(old), _as_table(new)
+    if tables[0] and tables[1]:
+        yield from _in_table(*tables, place)
+        return
+    for number, (a, b) in enumerate(zip_longest(old.splitlines(), new.splitlines(), fillvalue="(absent)"), 1):
+        if not _is_same(a, b):
+            yield place, f"line {number}", a, b
+
+
+def _as_table(text: str) -> list[dict[str, str]]:
+    """Return the rows of a text that is a table with commas; none of any other."""
+    rows = list(csv.reader(io.StringIO(text)))
+    if len(rows) < 2 or len(rows[0]) < 2 or {len(row) for row in rows} != {len(rows[0])}:
+        return []
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+
+
+def _in_table(old: list[dict[str, str]], new: list[dict[str, str]], place: str) -> Iterator[Difference]:
+    for column in [name for name in old[0] if name not in new[0]]:
+        yield place, f"column {column}", "there", "(absent)"
+    for column in [name for name in new[0] if name not in old[0]]:
+        yield place, f"column {column}", "(absent)", "there"
+    if len(old) != len(new):
+        yield place, "rows", str(len(old)), str(len(new))
+    for number, (a, b) in enumerate(zip(old, new, strict=False), 1):
+        for column in a.keys() & b.keys():
+            if not _is_same(a[column], b[column]):
+                yield (
+                    place,
+                    f"row {number} ({' '.join(list(a.values())[:3])}), {column}",
+                    a[column],
+                    b[column],
+                )
+
+
+def _is_same(old: str, new: str) -> bool:
+    """Whether two texts are equal but for numbers that are so to a relative 1e-9."""
+    if old == new:
+        return True
+    if NUMBER.split(old) != NUMBER.split(new):
+        return False
+    pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
+    return all(math.isclose(float(a), float(b), rel_tol=RELATIVE) for a, b in pairs)
+
+
+def all_differences(then: Path, now: Path) -> Iterator[Difference]:
+    """Yield the differences of all worlds; a step that only one side has is one."""
+    for path in sorted(then.glob("*.json")):
+        sides = [json.loads((folder / path.name).read_text()) for folder in (then, now)]
+        for old, new in zip_longest(*sides):
+            line = (old or new)["line"]
+            if old is None or new is None or old["line"] != new["line"]:
+                yield f"{path.stem}: {line}", "step", str(old and old["line"]), str(new and new["line"])
+            else:
+                yield from differences(old, new, f"{path.stem}: {line}")
+
+
+def main() -> int:
+    """Print what differs and return the exit code."""
+    changes = tomllib.loads((Path(__file__).parent / "changes.toml").read_text()).get("change", [])
+    met, left, shown = Counter[str](), 0, Counter[str]()
+    for place, cell, then, now in all_differences(Path(sys.argv[1]), Path(sys.argv[2])):
+        why = next(
+            (c["reason"] for c in changes if re.search(c["where"], f"{place}: {cell}: {then} => {now}")), ""
+        )
+        met[why] += 1
+        if why:
+            continue
+        left += 1
+        shown[place] += 1
+        if shown[place] <= SHOWN:
+            print(f"{place}\n    {cell}\n      then: {then[:300]}\n      now:  {now[:300]}")
+        elif shown[place] == SHOWN + 1:
+            print(f"{place}\n    … more")
+    for change in changes:
+        print(f"on purpose: {met[change['reason']]:5} cells: {change['reason']}")
+    absent = [change["reason"] for change in changes if change.get("must_show") and not met[change["reason"]]]
+    for reason in absent:
+        print(f"does not show, and must: {reason}")
+    print(f"{left} cells differ without a reason" if left else "equal to the oracle")
+    return 1 if left or absent else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
