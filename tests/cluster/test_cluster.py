@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from child import COMMAND
 
 from fire_toolkit.engines.cluster import Cluster
 from fire_toolkit.engines.engine import packed
@@ -38,12 +39,17 @@ SMALL = {
 
 
 def start(*words: str, **more: str) -> subprocess.Popen[bytes]:
+    return begin([sys.executable, "-m", *words], **more)
+
+
+def begin(program: list[str], **more: str) -> subprocess.Popen[bytes]:
     env = os.environ | {"OPENBLAS_NUM_THREADS": "1"} | more
-    return subprocess.Popen([sys.executable, "-m", *words], stderr=subprocess.PIPE, env=env)
+    return subprocess.Popen(program, stderr=subprocess.PIPE, env=env)
 
 
 def command(words: str, engine: str = "", **more: str) -> subprocess.Popen[bytes]:
-    return start("fire_toolkit", *words.split(), *engine.split(), **more)
+    """Begin a command, which hears SIGINT even where what starts the tests ignores it."""
+    return begin([*COMMAND, *words.split(), *engine.split()], **more)
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
