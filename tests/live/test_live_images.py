@@ -131,4 +131,4 @@ def test_captions_as_items_are_judged_in_tens_beside_their_image(
             press(browser, "1", task)
     assert len(answers(place)) == len(texts)
     run("pull")
-    assert "intervals leave out captions whole" in run("agree").stderr
+    assert "intervals draw captions whole" in run("agree").stderr
