@@ -1,4 +1,4 @@
-"""Write docs/commands.md from the commands themselves: python docs/build_commands.py."""
+"""Write docs/commands/ from the commands themselves, a page for each: python docs/build_commands.py."""
 
 from __future__ import annotations
 
@@ -9,31 +9,52 @@ from click.testing import CliRunner
 
 from fire_toolkit.cli import main
 
-PAGE = Path(__file__).with_name("commands.md")
-HEAD = "# Command reference\n\nWhat `--help` prints; this page is made from it by `docs/build_commands.py`.\n"
+FOLDER = Path(__file__).with_name("commands")
+HEAD = "# Commands\n\nWhat `--help` prints. These pages are made by `docs/build_commands.py`.\n"
 
 
 def help_of(*words: str) -> str:
     """Return a command's help as a terminal of 100 columns shows it."""
     runner = CliRunner(env={"COLUMNS": "100"})
     text = runner.invoke(main, [*words, "--help"], prog_name="fire-toolkit", terminal_width=100).stdout
-    return f"\n## fire-toolkit {' '.join(words)}".rstrip() + f"\n\n```\n{text.rstrip()}\n```\n"
+    return f"\n```\n{text.rstrip()}\n```\n"
 
 
-def names(group: click.Group, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Return the words of every command, groups before their members."""
+def members(command: click.Command, before: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the words of every command below a group."""
     found: list[tuple[str, ...]] = []
-    for name, command in group.commands.items():
-        found.append((*before, name))
-        if isinstance(command, click.Group):
-            found += names(command, (*before, name))
+    for name, member in command.commands.items() if isinstance(command, click.Group) else ():
+        found += [(*before, name), *members(member, (*before, name))]
     return found
 
 
-def page() -> str:
-    """Return the whole page."""
-    return HEAD + help_of() + "".join(help_of(*words) for words in names(main))
+def page_of(name: str) -> str:
+    """Return the page of a command, with those of its group below it."""
+    below = members(main.commands[name], (name,))
+    return f"# {name}\n{help_of(name)}" + "".join(
+        f"\n## {' '.join(words)}\n{help_of(*words)}" for words in below
+    )
+
+
+def index() -> str:
+    """Return the page that lists the commands, in the order of `fire-toolkit --help`."""
+    rows = [
+        f"| [{name}]({name}.md) | {command.get_short_help_str(200)} |"
+        for name, command in main.commands.items()
+    ]
+    return HEAD + "\n".join(["", "| | |", "|---|---|", *rows, ""])
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by the name of its file."""
+    return {"README.md": index()} | {f"{name}.md": page_of(name) for name in main.commands}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    FOLDER.mkdir(exist_ok=True)
+    made = pages()
+    for name, text in made.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    for old in FOLDER.glob("*.md"):
+        if old.name not in made:
+            old.unlink()

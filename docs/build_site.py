@@ -20,13 +20,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
+UNSEARCHED = ("commands", "decisions")  # folders whose pages the search finds by their titles alone
 COPIED = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs", "examples")
 PARTS = {
     "Begin": ["tutorial"],
     "Label": ["pools", "plan", "campaign", "media", "guidelines", "agreement", "noise", "machines"],
     "Score and publish": ["comparison", "measures", "gallery", "release"],
     "Data": ["collections", "formats", "data-model"],
-    "Look up": ["commands", "plugins", "benchmarks"],
+    "Look up": ["plugins", "benchmarks"],
 }
 CONF = """
 project = "fire-toolkit"
@@ -106,19 +107,27 @@ def write_pages(source: Path) -> None:
     others = sorted(path.stem for path in (source / "docs").glob("*.md") if path.stem not in known)
     parts = {name: [f"docs/{page}" for page in pages] for name, pages in PARTS.items()}
     parts["Begin"].insert(0, "demo")
+    parts["Look up"].insert(0, "docs/commands/README")
     parts["Look up"] += [*(f"docs/{name}" for name in others), "docs/deploy/README", "docs/decisions/README",
                          "CONTRIBUTING", "CHANGELOG"]  # fmt: skip
     trees = "".join(contents(name, pages) for name, pages in parts.items())
     (source / "index.md").write_text(
         (ROOT / "README.md").read_text(encoding="utf-8") + trees, encoding="utf-8"
     )
-    decisions = source / "docs/decisions"
-    pages = sorted(path.stem for path in decisions.glob("0*.md"))
-    with (decisions / "README.md").open("a", encoding="utf-8") as stream:
-        stream.write(contents("Decisions", pages))
+    for folder in UNSEARCHED:
+        add_contents(source / "docs" / folder)
     (source / "demo.md").write_text(DEMO, encoding="utf-8")
     version = re.search(r'(?m)^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (source / "conf.py").write_text(CONF.format(version=version[1] if version else ""), encoding="utf-8")
+
+
+def add_contents(folder: Path) -> None:
+    """List the pages of a folder in its README, and leave their text out of the search."""
+    pages = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
+    for page in pages:
+        page.write_text("---\nnosearch: true\n---\n" + page.read_text(encoding="utf-8"), encoding="utf-8")
+    with (folder / "README.md").open("a", encoding="utf-8") as stream:
+        stream.write(contents(folder.name.capitalize(), [path.stem for path in pages]))
 
 
 def mend(built: Path) -> None:

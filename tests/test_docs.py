@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from importlib import util
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,28 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("name", ["commands", "data_model"])
-def test_a_page_made_from_the_code_is_as_the_code_is(name: str) -> None:
+def builder(name: str) -> ModuleType:
     spec = util.spec_from_file_location(f"build_{name}", ROOT / "docs" / f"build_{name}.py")
     assert spec is not None
     assert spec.loader is not None
     build = util.module_from_spec(spec)
     spec.loader.exec_module(build)
-    page = (ROOT / "docs" / f"{name.replace('_', '-')}.md").read_text(encoding="utf-8")
-    assert build.page() == page, f"run: python docs/build_{name}.py"
+    return build
+
+
+def test_the_data_model_is_as_the_code_is() -> None:
+    page = (ROOT / "docs/data-model.md").read_text(encoding="utf-8")
+    assert builder("data_model").page() == page, "run: python docs/build_data_model.py"
+
+
+def test_every_command_has_a_page_as_the_code_is_and_no_page_is_left_over() -> None:
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs/commands").iterdir()}
+    assert builder("commands").pages() == pages, "run: python docs/build_commands.py"
 
 
 def command_lines() -> Iterator[tuple[str, list[str]]]:
     for page in PAGES:
-        if page.name == "commands.md":
+        if page.parent.name == "commands":
             continue
         blocks = re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
         for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
