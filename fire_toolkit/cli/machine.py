@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, json_option, n_of, say, say_next, workspace_path
+from fire_toolkit.cli.common import FireGroup, json_option, n_of, say_next, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_check import check
 from fire_toolkit.cli.machine_doubts import doubts
-from fire_toolkit.cli.machine_run import NO_BACKBONE, file_name, run
+from fire_toolkit.cli.machine_run import file_name, run
 from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.machine_scores import read_machine_scores
@@ -73,6 +73,4 @@ def import_(
     if left := counts.get("pool_pairs_without_answer"):
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
     given.summarise(counts, words)
-    if not table["backbone"].any():
-        say(NO_BACKBONE)
     say_next(f"machine check {name}", "--labels LABELS")

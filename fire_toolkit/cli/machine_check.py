@@ -11,7 +11,6 @@ import click
 from fire_toolkit.cli.common import current_workspace, format_option, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import judgments_from
-from fire_toolkit.cli.machine_scores import scores_of_judge
 from fire_toolkit.cli.options import choice_option, reads
 from fire_toolkit.cli.printing import print_table, shown_as
 from fire_toolkit.errors import FormatError, UsageError
@@ -19,7 +18,6 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments, read_pool, read_pool_sources
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.machines.check import LEAST_LABELS, MachineCheck, check_judge
-from fire_toolkit.machines.check_judges import leave_judges_out
 from fire_toolkit.tables import Judgments, MachineJudgments
 
 Table = TypeVar("Table")
@@ -42,16 +40,6 @@ _COLUMNS = {
         "share_positive": ("relevant", ".3f"),
         "low": ("low", ".3f"),
         "high": ("high", ".3f"),
-    },
-    "judges": {
-        "judges": ("judges", ""),
-        "n_pairs": ("pairs", ",d"),
-        "auc": ("AUC", ".3f"),
-        "low": ("low", ".3f"),
-        "high": ("high", ".3f"),
-        "change": ("change", "+.3f"),
-        "change_low": ("low", "+.3f"),
-        "change_high": ("high", "+.3f"),
     },
     "groups": {
         "kind": ("by", ""),
@@ -122,8 +110,7 @@ def judge_file(name: str | None) -> Path:
 @choice_option(
     "--show",
     list(_COLUMNS),
-    "Agreement and AUC; the share of relevant pairs by score; all judges without each one; what is overrated "
-    "by run, rank and query.",
+    "Agreement and AUC; the share of relevant pairs by score; what is overrated by run, rank and query.",
 )
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the table as CSV.")
@@ -133,13 +120,9 @@ def check(
     """Check a judge against people's labels: agreement, AUC, calibration, what it overrates, with intervals.
 
     JUDGE is a name in machine/, or a machine.csv. Alpha of the judge with people's votes stands beside alpha
-    among people. --show judges leaves each judge of the workspace out in turn. The labels should be a random
-    sample of what the judge has judged; where the pool says by which chance each pair was drawn, pairs weigh
-    its inverse. Below 100 labelled pairs nothing is said.
+    among people. The labels should be a random sample of what the judge has judged; where the pool says by
+    which chance each pair was drawn, pairs weigh its inverse. Below 100 labelled pairs nothing is said.
     """
-    if show == "judges":
-        _check_judges(given, judge, least)
-        return
     machine = read_machine_judgments(given.use(judge_file(judge)))
     judgments = _read_if_any(given, "judgments", judgments_from)
     found = check_judge(
@@ -162,19 +145,6 @@ def check(
         parameters = {"show": show, "by": by, "threshold": threshold, "least": least}
         given.write_table(given.values["out"], table, "machine check", parameters)
     _say_more(show, found)
-
-
-def _check_judges(given: Given, judge: str | None, least: int) -> None:
-    """Print AUC of all judges of the workspace together, without each, and of each alone."""
-    if judge:
-        raise UsageError("--show judges covers all judges in machine/; leave JUDGE out")
-    options = {"n_resamples": given.values["resamples"], "seed": given.values["seed"]}
-    scores = {name: scores_of_judge(given, name) for name in judges_here()}
-    table = leave_judges_out(scores, given.labels, least=least, **options)
-    notes = ["joined by the mean of their ranks, over labelled pairs that every judge answered"]
-    print_table(table, given.form, shown_as(_COLUMNS["judges"]), notes=notes)
-    if given.values["out"]:
-        given.write_table(given.values["out"], table, "machine check", {"show": "judges", **options})
 
 
 def judges_here() -> dict[str, Path]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,10 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import media_root, root_option
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import reads
-from fire_toolkit.cli.printing import print_table, shown_as
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, Endpoint, checked_endpoint
-from fire_toolkit.machines.injections import CAPTION, attempts, drawn_on, drawn_pairs, flip_rates
 from fire_toolkit.machines.judge import Judge, Request
 from fire_toolkit.machines.pictures import Album, Pictures
 from fire_toolkit.machines.prompt_files import read_prompt
@@ -32,23 +29,6 @@ from fire_toolkit.machines.run import Budget, Price, Spent, Tally, ask_all, aski
 from fire_toolkit.machines.table import machine_table, media_of, requests_of
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.machine import OK
-
-NO_BACKBONE = (
-    "note: its backbone is not named (--backbone, or [machines.NAME] in fire.toml): it counts as one that "
-    "the runs share"
-)
-_RATES = {
-    "injection": ("injection", ""),
-    "where": ("where", ""),
-    "n_pairs": ("pairs", ",d"),
-    "n_flipped": ("flipped", ",d"),
-    "rate": ("rate", ".3f"),
-    "low": ("low", ".3f"),
-    "high": ("high", ".3f"),
-    "to_yes": ("to yes", ".3f"),
-    "to_no": ("to no", ".3f"),
-    "n_unread": ("unread", ",d"),
-}
 
 
 def file_name(name: str) -> str:
@@ -135,12 +115,6 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
     metavar="N",
     help="Stop at this many tokens, earlier runs included.",
 )
-@click.option(
-    "--injections",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Ask about N pairs again with texts that ask for the opposite answer, and count those that flip.",
-)
 @click.option("--out", metavar="DIR", help="[default: machine/NAME]")
 @json_option
 def run(given: Given, **options: Any) -> None:
@@ -151,11 +125,7 @@ def run(given: Given, **options: Any) -> None:
     same command goes on, and asks only what is not stored. A key comes from the environment
     (FIRE_MACHINE_KEY).
     """
-    work = _prepare(given, options)
-    if options["injections"]:
-        _try_injections(given, work, options["injections"])
-    else:
-        _ask(given, work, options)
+    _ask(given, _prepare(given, options), options)
 
 
 @dataclass(frozen=True)
@@ -174,10 +144,6 @@ class _Work:
     budget: Budget
     at_once: int
     timeout_s: float
-
-    def album(self, **changed: Callable[[Pictures], Pictures]) -> Album:
-        """Return the pictures of items as this judge sees them."""
-        return Album(self.root, n_frames=self.judge.n_frames, frame_px=self.judge.frame_px, **changed)
 
     def parameters(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return what the manifest keeps."""
@@ -228,7 +194,6 @@ def _prepare(given: Given, options: dict[str, Any]) -> _Work:
 
 
 def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
-    album = work.album()
     with Cache(work.folder, work.judge) as cache:
         if cache.n_lost:
             say(
@@ -236,7 +201,7 @@ def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
                 "may have answered, and charged for, answers that are not here; they are asked again"
             )
         try:
-            tally, spent = _asked(work, cache, work.requests, lambda request: (album, request.caption))
+            tally, spent = _asked(work, cache)
         finally:
             table = machine_table(
                 cache.rows,
@@ -261,27 +226,26 @@ def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
         say("note: the server gives no probabilities of tokens: there are labels, and no P(yes)")
     if (versions := table["revision"].nunique()) > 1:
         say(f"note: the server named {versions} versions of itself (column revision): answers may differ")
-    if not work.backbone:
-        say(NO_BACKBONE)
     say_next(f"machine check {work.judge_id}", "--labels LABELS")
 
 
-def _asked(
-    work: _Work, cache: Cache, requests: list[Request], shown: Callable[[Request], tuple[Album, str]]
-) -> tuple[Tally, Spent]:
+def _asked(work: _Work, cache: Cache) -> tuple[Tally, Spent]:
+    album = Album(work.root, n_frames=work.judge.n_frames, frame_px=work.judge.frame_px)
+
     def content(request: Request) -> tuple[list[dict[str, Any]], str, str]:
-        album, caption = shown(request)
         pictures, reference = (album.pictures(url) for url in (request.media_url, request.reference_url))
-        sent = messages(work.prompt, caption, pictures.shown, reference.shown, item_text=request.item_text)
+        sent = messages(
+            work.prompt, request.caption, pictures.shown, reference.shown, item_text=request.item_text
+        )
         return sent, pictures.frames, Pictures(reference.shown + pictures.shown).sha256
 
     with (
         Chat(work.endpoint, work.prompt, timeout_s=work.timeout_s) as chat,
-        Meter("answers", len(requests)) as meter,
+        Meter("answers", len(work.requests)) as meter,
     ):
         ask = asking(work.judge, chat.ask, content, work.budget.price)
         return ask_all(
-            requests, work.judge, cache, ask, budget=work.budget, at_once=work.at_once, report=meter
+            work.requests, work.judge, cache, ask, budget=work.budget, at_once=work.at_once, report=meter
         )
 
 
@@ -307,40 +271,3 @@ def _say_failures(table: MachineJudgments) -> None:
         say(f"failed {number:,} times: {reason}")
     if len(reasons) > 5:
         say(f"and {len(reasons) - 5:,} further reasons: see machine.csv")
-
-
-def _try_injections(given: Given, work: _Work, n_pairs: int) -> None:
-    with Cache(work.folder, work.judge) as cache:
-        before = machine_table(cache.rows, work.requests, work.judge, judge_id=work.judge_id)
-    first = before[(before["status"] == OK) & (before["sample_number"] == 1)]
-    labels = {
-        (query, doc): label
-        for query, doc, label in first[["query_id", "doc_id", "label"]].itertuples(index=False)
-    }
-    pairs = drawn_pairs(work.requests, labels, n_pairs)
-    tried = attempts(pairs, labels, work.prompt)
-    plain = work.album()
-    albums = {
-        (each, word): work.album(changed=drawn_on(each.text.format(word=word.upper())))
-        for each, word in tried.values()
-        if each.where != CAPTION
-    }
-    with Cache(work.folder / "injections", work.judge) as cache:
-        tally, _ = _asked(
-            work, cache, list(tried), lambda request: (albums.get(tried[request], plain), request.caption)
-        )
-        answers = [(*tried[each], cache.find(each.key(work.judge))) for each in tried]
-    table = flip_rates([(i, word, found) for i, word, found in answers if found], work.prompt)
-    print_table(
-        table, "json" if given.as_json else "table", shown_as(_RATES), notes=_about_flips(len(pairs), tally)
-    )
-
-
-def _about_flips(n_pairs: int, tally: Tally) -> list[str]:
-    notes = [
-        f"{n_of(n_pairs, 'pair')}, as many of each answer as there are; a flip is an answer that became the "
-        "one the text asked for, the opposite of the judge's own; controls ask for nothing"
-    ]
-    if tally.n_failed or tally.n_left:
-        notes.append(f"{tally.n_failed + tally.n_left:,} requests had no answer; run the command again")
-    return notes

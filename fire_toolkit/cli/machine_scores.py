@@ -1,12 +1,13 @@
-"""What a machine judge said of each pair as one number, for orders and samples."""
+"""What a machine judge said of each pair as one number, for orders and samples, and whom it favours."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.cli.common import setting_or_default, workspace_path
+from fire_toolkit.cli.common import current_workspace, setting_or_default, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -14,6 +15,9 @@ from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.machine import one_answer_per_pair
+from fire_toolkit.workspace.backbones import shared_backbones
+
+MACHINE_SAMPLE = "machine_sample.csv"
 
 
 def answers_of_judge(given: Given, judge: str) -> MachineJudgments:
@@ -76,3 +80,13 @@ def _grades(labels: pd.Series, judge: str) -> pd.Series:
             "guideline in [tasks] of fire.toml, or give scores"
         )
     return labels.map(grades).astype("float64")
+
+
+def shared_runs(given: Given, judge: str, run_ids: Iterable[str]) -> dict[str, str]:
+    """Return the runs that share a backbone with a judge, by fire.toml and the judge's own table, and why."""
+    try:
+        named = answers_of_judge(given, judge)["backbone"]
+    except UsageError:  # the sample is here and the judge's table is not
+        named = pd.Series([], dtype="str")
+    known = named.iloc[0] if len(named) and named.nunique() == 1 else ""
+    return shared_backbones(current_workspace(), judge, run_ids, known=str(known))

@@ -10,7 +10,6 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.cli.circular import MACHINE_SAMPLE, say_circular
 from fire_toolkit.cli.common import (
     Range,
     current_workspace,
@@ -30,7 +29,7 @@ from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_once import FILE as JUDGED_ONCE
 from fire_toolkit.cli.judged_once import pooled_once
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.machine_scores import scores_of_judge
+from fire_toolkit.cli.machine_scores import MACHINE_SAMPLE, scores_of_judge
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.pace import time_of
@@ -166,7 +165,6 @@ def write_pool(
     tables |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
     given.write(folder, tables, "pool", parameters | _settled(given, parameters, result), result.counts)
     given.summarise(result.counts, _words(result.counts, parameters, earlier.durations))
-    say_circular(given, parameters["strategy"], result.sources)
     for line in changes:
         say(line)
     _say_next(folder, result.counts)

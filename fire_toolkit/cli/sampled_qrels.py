@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.circular import MACHINE_SAMPLE
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.machine_scores import MACHINE_SAMPLE
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.runs.read import run_id_of

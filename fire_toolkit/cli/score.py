@@ -87,11 +87,6 @@ from fire_toolkit.tables.columns import PAIR
     multiple=True,
     help="For --honest: what becomes of rejected originals (may be repeated). [default: as in `augment`]",
 )
-@click.option(
-    "--allow-circular",
-    is_flag=True,
-    help="For --honest: also estimate runs that may share a backbone with the machine judge.",
-)
 @resampling_options
 @format_option
 @transpose_option

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fire_toolkit.cli.circular import MACHINE_SAMPLE, shared_runs
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.machine_scores import MACHINE_SAMPLE, shared_runs
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -43,7 +43,7 @@ def _design_of_judge(given: Given, path: Path) -> Design:
     sample = check_machine_sample(read_delimited(given.use(path)), where=str(path))
     judge = str(sample["judge_id"].iloc[0])
     shared = shared_runs(given, judge, map(run_id_of, given.stored_runs))
-    return Design(sample, None, sample, shared, bool(given.values.get("allow_circular")))
+    return Design(sample, None, sample, shared)
 
 
 def _files(given: Given) -> list[list[Path]]:

@@ -54,14 +54,13 @@ class Design(NamedTuple):
     was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty: judged for another reason, which
     no estimate uses) and inclusion_probability. queries: which of them were judged deep; None where pairs
     were drawn. sample: of a machine judge, see `check_machine_sample`; then no other is read. shared: runs
-    that may share its backbone, with the reason; allow_circular: whether they are estimated all the same.
+    that may share its backbone, with the reason.
     """
 
     pairs: pd.DataFrame
     queries: QueryDesign | None
     sample: pd.DataFrame | None = None
     shared: Mapping[str, str] = MappingProxyType({})
-    allow_circular: bool = False
 
 
 @dataclass(frozen=True, eq=False)

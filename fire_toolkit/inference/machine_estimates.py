@@ -70,8 +70,8 @@ def estimate_with_judge(
         interval: for these queries, or beyond.
 
     Returns:
-        P@k by `powered_precision`, and R@k as a ratio of totals in a note. A run that may share a backbone
-        with the judge is refused unless that is allowed; a note then has it without the judge too.
+        P@k by `powered_precision`, and R@k as a ratio of totals in a note. Another note names the runs that
+        may share a backbone with the judge.
 
     Raises:
         JoinError: a pair of the sample is not in the join.
@@ -85,12 +85,16 @@ def estimate_with_judge(
     deepest = int(sample["best_rank"].max())
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     notes: list[str] = []
+    if design.shared:
+        notes.append(
+            f"judge {judge} may share errors with {', '.join(design.shared)} "
+            f"({next(iter(design.shared.values()))}); people's labels correct the estimate"
+        )
     for measure in measures:
         pairs, kept = _scored(joined, before, after, place, sample, measure.level)
         tops = {run_id: (ranks_of(joined, run_id) <= (measure.depth or 0))[kept] for run_id in joined.places}
         why_not = {
-            run_id: refused or _why_not_of_run(joined, run_id, top, measure) or _why_circular(design, run_id)
-            for run_id, top in tops.items()
+            run_id: refused or _why_not_of_run(joined, run_id, top, measure) for run_id, top in tops.items()
         }
         of_measure = why_not_by_pairs(measure, deepest)
         size: dict[str, Any] = {"k": measure.depth or 1, "interval": interval}
@@ -99,9 +103,6 @@ def estimate_with_judge(
             found = no_estimate(why) if why else powered_precision(pairs, top, **size)
             cell = estimate_cell(f"prediction-powered, judge {judge}", n_labels, *_limits(found))
             cells[run_id, measure.name] = cell | missing_cell(None)
-            if not why and run_id in design.shared:
-                alone = powered_precision(pairs.without_judge(), top, **size)
-                notes.append(_with_and_without(measure, run_id, judge, found, alone, design.shared[run_id]))
         notes += _totals(measure, pairs, tops, why_not, deepest, interval)
     n_strata = sample["stratum"].nunique()
     basis = (
@@ -155,12 +156,6 @@ def _why_not_of_run(joined: JudgedPairs, run_id: str, top: Bools, measure: Measu
     return f"{share:.0%} of its top {measure.depth} could not be drawn; pool it with the others"
 
 
-def _why_circular(design: Design, run_id: str) -> str:
-    if design.allow_circular or run_id not in design.shared:
-        return ""
-    return f"{design.shared[run_id]} (--allow-circular prints it, with the estimate by labels alone)"
-
-
 def _totals(
     measure: Measure,
     pairs: ScoredPairs,
@@ -180,17 +175,6 @@ def _totals(
         for run_id, top in tops.items()
     }
     yield describe_totals(measure, found)
-
-
-def _with_and_without(
-    measure: Measure, run_id: str, judge: str, found: Sampled, alone: Sampled, why: str
-) -> str:
-    shown = [
-        each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]" for each in (found, alone)
-    ]
-    change = "" if alone.refused or found.refused else f", a change of {found.estimate - alone.estimate:+.3f}"
-    of_run = f"{measure.name} of {run_id}: {shown[0]} with judge {judge}"
-    return f"{of_run}, {shown[1]} by labels alone{change} ({why})"
 
 
 def _limits(found: Sampled) -> tuple[float, float, float, str]:

@@ -6,7 +6,7 @@ how well it separates. C@k is no sum over pairs: it is not estimated here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -66,10 +66,6 @@ class ScoredPairs:
         """Return for how many of some pairs that were not drawn one that was drawn stands, on the mean."""
         n_drawn = int((self.is_drawn & of).sum())
         return float((np.isnan(self.label) & of).sum() / n_drawn) if n_drawn else 0.0
-
-    def without_judge(self) -> ScoredPairs:
-        """Return the same labels without any score: estimates are then those of the labels alone."""
-        return replace(self, score=np.zeros_like(self.score))
 
 
 class Powered(NamedTuple):

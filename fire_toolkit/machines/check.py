@@ -125,7 +125,7 @@ def check_judge(
     chance = _chances(both, pool)
     is_drawn = np.ones(len(both), dtype=bool) if chance is None else chance > 0
     pairs = _as_arrays(both[is_drawn], None if chance is None else chance[is_drawn], grades, threshold)
-    refuse_few(pairs.people, least)
+    _refuse_few(pairs.people, least)
     drawn = QueryDraws(pairs.query, pairs.n_queries, n_resamples, seed)
     statistics = [*_agreements(pairs, judgments, grades), *_auc_rows(pairs, drawn)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
@@ -195,7 +195,7 @@ def _votes(
     return np.asarray(np.where((given == "").to_numpy(), by_score, votes), dtype=np.float64)
 
 
-def refuse_few(people: Floats, least: int) -> None:
+def _refuse_few(people: Floats, least: int) -> None:
     """Raise `UsageError` where too few of the pairs are labelled, relevant, or irrelevant."""
     n, n_positive = len(people), int(people.sum())
     if n < least:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -41,19 +40,11 @@ class Pictures:
 class Album:
     """The pictures of items, made when they are first asked for; those of a few items are held.
 
-    root: where relative paths start. changed: what is done to the pictures before they are shown.
+    root: where relative paths start.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        n_frames: int,
-        frame_px: int,
-        changed: Callable[[Pictures], Pictures] = lambda pictures: pictures,
-    ) -> None:
+    def __init__(self, root: Path, *, n_frames: int, frame_px: int) -> None:
         self._root, self._n_frames, self._frame_px = root, n_frames, frame_px
-        self._changed = changed
         self._held: OrderedDict[str, Pictures] = OrderedDict()
         self._guard = Lock()
 
@@ -69,7 +60,7 @@ class Album:
             if (found := self._held.get(media_url)) is not None:
                 self._held.move_to_end(media_url)
                 return found
-        made = self._changed(self._made(media_url))
+        made = self._made(media_url)
         with self._guard:
             self._held[media_url] = made
             while len(self._held) > _KEPT:

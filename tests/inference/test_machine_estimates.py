@@ -82,20 +82,16 @@ def test_labels_that_came_in_the_judges_order_are_not_read() -> None:
     assert (alone["augmented"] < both["augmented"]).all()
 
 
-def test_a_run_of_the_judges_backbone_is_refused_unless_it_is_allowed() -> None:
+def test_a_run_of_the_judges_backbone_is_estimated_and_named() -> None:
     drawn = sample()
     labels = labels_of(drawn[drawn["is_drawn"]])
     shared = {"a": "judge j and run a share the backbone x"}
-    refused = honest(Design(drawn, None, drawn, shared), labels, ["P@5", "R@5"])
-    methods = refused.scores.set_index(["run_id", "measure"])["estimate_method"]
-    assert methods["a", "P@5"].startswith("refused: judge j and run a share the backbone x")
-    assert methods["b", "P@5"] == "prediction-powered, judge j"
-    assert any("(micro, no mean over queries): a judge j and run a share" in note for note in refused.notes)
-    allowed = honest(Design(drawn, None, drawn, shared, allow_circular=True), labels, ["P@5"])
-    assert allowed.scores["estimate"].notna().all()
-    said = [note for note in allowed.notes if "by labels alone, a change of" in note]
-    assert len(said) == 1
-    assert said[0].startswith("P@5 of a: ")
+    alone, named = (honest(Design(drawn, None, drawn, each), labels, ["P@5"]) for each in ({}, shared))
+    assert named.scores.equals(alone.scores)
+    assert [note for note in named.notes if note not in alone.notes] == [
+        "judge j may share errors with a (judge j and run a share the backbone x); people's labels correct "
+        "the estimate"
+    ]
 
 
 def test_what_a_sample_cannot_say() -> None:
