@@ -1,12 +1,16 @@
-"""Count the house: python docs/count_house.py prints lines by room, floors and circles, and functions.
+"""Count the house: python docs/count_house.py prints what it weighs, by room and in all.
 
-A line of code is one that is neither blank, nor a comment, nor part of a docstring.
+A line of code is one that is neither blank, nor a comment, nor part of a docstring. A token of code is one
+of Python's tokenizer that is neither a comment, nor a docstring, nor the end of a line or an indentation.
+Options are those of every command, summed (--help left out), and the different names among them.
+Words are those of every .md in git but the guidelines', which are part of the product.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import subprocess
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,8 +18,28 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-PACKAGE = Path(__file__).parent.parent / "fire_toolkit"
+import click
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "fire_toolkit"
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+LAID_OUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+# What is shipped beside Python, and the names' ends by which it is told; a library of others is not counted.
+BESIDE = {
+    "templates": (".html", ".jinja"),
+    "JavaScript": (".js",),
+    "CSS": (".css",),
+    "SQL": (".sql",),
+    "TOML": (".toml",),
+}
+OF_OTHERS = "vega-bundle.js"
 
 
 def modules() -> dict[str, Path]:
@@ -94,31 +118,84 @@ def length_of(node: Definition) -> int:
     return end - node.lineno + 1 - len((ast.get_docstring(node) or "").splitlines())
 
 
-def count_lines(path: Path) -> tuple[int, int]:
-    """Return the lines of a file, and those of code."""
+def count_lines(path: Path) -> tuple[int, int, int]:
+    """Return the lines of a file, those of code, and the tokens of code."""
     text = path.read_text(encoding="utf-8")
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    held = [token for token in tokens if token.string.strip() and token.type != tokenize.COMMENT]
+    held = [token for token in tokens if token.type not in LAID_OUT]
     code = {line for token in held for line in range(token.start[0], token.end[0] + 1)}
+    n_tokens = len(held)
     for node in nodes(path):
         if isinstance(node, ast.Module | Definition) and ast.get_docstring(node) is not None:
             code -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    return text.count("\n"), len(code)
+            n_tokens -= 1
+    return text.count("\n"), len(code), n_tokens
 
 
-def print_house() -> None:
-    """Print all counts."""
-    files, lines, code = Counter[str](), Counter[str](), Counter[str]()
+def commands_below(group: click.Group) -> Iterator[click.Command]:
+    """Yield every command of a group that is no group itself."""
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from commands_below(command)
+        else:
+            yield command
+
+
+def options() -> list[list[str]]:
+    """Return the options of each command, by their long names."""
+    from fire_toolkit.cli import main
+
+    return [
+        [max(option.opts, key=len) for option in command.params if isinstance(option, click.Option)]
+        for command in commands_below(main)
+    ]
+
+
+def words_of_pages() -> Counter[str]:
+    """Return the words of the pages that are in git, by folder; those at the top and in docs/ by page."""
+    shown = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    words = Counter[str]()
+    for name in shown.stdout.splitlines():
+        folder = Path(name).parent
+        if folder.parts[:1] != ("guidelines",) and (ROOT / name).is_file():
+            key = name if str(folder) in (".", "docs") else f"{folder}/"
+            words[key] += len((ROOT / name).read_text(encoding="utf-8").split())
+    return words
+
+
+def tests() -> tuple[int, int]:
+    """Return the test functions, and the lines of every file of the tests in Python."""
+    paths = sorted((ROOT / "tests").rglob("*.py"))
+    found = [node for path in paths for node in nodes(path) if isinstance(node, Definition)]
+    n_lines = sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
+    return sum(node.name.startswith("test_") for node in found), n_lines
+
+
+def beside() -> dict[str, int]:
+    """Return the lines of what the package ships beside Python."""
+    files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.name != OF_OTHERS]
+    return {
+        kind: sum(path.read_text(encoding="utf-8").count("\n") for path in files if path.suffix in ends)
+        for kind, ends in BESIDE.items()
+    }
+
+
+def print_rooms() -> None:
+    """Print files, lines, code and its tokens by room."""
+    counts: dict[str, Counter[str]] = {}
     for path in modules().values():
+        lines, code, tokens = count_lines(path)
         name = room(path) if path.parent != PACKAGE else "(top)"
-        files[name] += 1
-        of_file = count_lines(path)
-        lines[name] += of_file[0]
-        code[name] += of_file[1]
-    print(f"{'room':14}{'files':>7}{'lines':>9}{'code':>9}")
-    for name, _ in code.most_common():
-        print(f"{name:14}{files[name]:7}{lines[name]:9,}{code[name]:9,}")
-    print(f"{'all':14}{files.total():7}{lines.total():9,}{code.total():9,}")
+        counts.setdefault(name, Counter()).update(files=1, lines=lines, code=code, tokens=tokens)
+    rows = sorted(counts.items(), key=lambda row: -row[1]["code"])
+    print(f"{'room':14}{'files':>7}{'lines':>9}{'code':>9}{'tokens':>10}")
+    for name, of_room in [*rows, ("all", sum(counts.values(), Counter[str]()))]:
+        print(f"{name:14}{of_room['files']:7}{of_room['lines']:9,}", end="")
+        print(f"{of_room['code']:9,}{of_room['tokens']:10,}")
+
+
+def print_shape() -> None:
+    """Print floors and circles, functions, and how many public names are documented."""
     below, of_modules = rooms_below(), modules_below()
     floors = floors_of(below)
     found = list(definitions())
@@ -136,5 +213,24 @@ def print_house() -> None:
     print(f"public names with a docstring {documented:.1%} of {len(public):,}")
 
 
+def print_around() -> None:
+    """Print commands, options, what is shipped beside Python, tests, and the words of the pages."""
+    of_commands = options()
+    names = {name for of_command in of_commands for name in of_command}
+    print(
+        f"commands {len(of_commands)}, options {sum(map(len, of_commands))}, different {len(names)}, ", end=""
+    )
+    print(f"at most {max(map(len, of_commands))} of one command")
+    print("lines beside Python: " + ", ".join(f"{kind} {lines:,}" for kind, lines in beside().items()))
+    n_tests, n_lines = tests()
+    print(f"test functions {n_tests:,}, lines of tests {n_lines:,}")
+    words = words_of_pages()
+    print(f"words of pages {words.total():,}")
+    for page, count in words.most_common():
+        print(f"  {page:34}{count:8,}")
+
+
 if __name__ == "__main__":
-    print_house()
+    print_rooms()
+    print_shape()
+    print_around()
