@@ -28,7 +28,7 @@ unit: $(VENV)/.dev
 	$(PYTEST) -m "not slow"
 
 # The stages and formats alone: no commands, processes, servers, compiled loops or made worlds.
-LONG := cli demo elsewhere engines kernels labelstudio live machines media pages plugins walks \
+LONG := cli demo elsewhere kernels labelstudio live machines media pages plugins walks \
   formats/test_every_reader.py formats/test_hdf5.py formats/test_hostile_files.py test_fuzz.py \
   test_rules_on_the_demo.py test_sample_pool.py test_systems.py
 quick: lint types
@@ -45,12 +45,6 @@ wheel: $(VENV)/.dev
 # The documentation as a site of plain files in site/, with the demo's report and gallery; a broken link ends it.
 site: $(VENV)/.docs
 	$(BIN)/python docs/build_site.py
-
-# A real Dask cluster of three processes on loopback: workers, scheduler and command are killed in the middle.
-# And what `make test` does without: an approximate index, and the documented lines of other engines that are there.
-.PHONY: cluster
-cluster: $(VENV)/.dask
-	FIRE_CLUSTER=1 $(BIN)/pytest tests/cluster tests/cli/test_approximate.py
 
 # Against the real Label Studio (installed on first use, 1 GB) and in Chromium.
 live: $(VENV)/.dev site
@@ -99,10 +93,6 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev,video]'
 	touch $@ $(VENV)/.runtime
-
-$(VENV)/.dask: $(VENV)/.dev
-	$(PIP) install -c constraints.txt -e '.[ann,dask]'
-	touch $@
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) install -c constraints.txt -e '.[docs]'

@@ -5,30 +5,18 @@ with a judgment for each pair and a second one for 15% of them, and vectors of t
 Each command runs as a process of its own. Printed are CPU seconds (user and system) and the peak of its
 memory, as in the tables of docs/scale.md; --figure draws the seconds of the loop as SVG, PNG or PDF.
 
-With --engines (Linux), `score` and `add-run` of vectors run in one process, in two, and on a Dask cluster of
-two workers on this machine. Printed are seconds by the clock and CPU seconds of all processes, the least of
-three each, and whether the bytes are the same.
-
 Absolute seconds are of one machine; the growth is what can be compared.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import hashlib
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import psutil
 from commands import (
     CAPTIONS,
     COMMANDS,
@@ -59,14 +47,9 @@ def main() -> None:
     parser.add_argument("--queries", type=int, nargs="+", default=[3000, 10_000, 30_000, 100_000])
     parser.add_argument("--folder", type=Path, help="where the files lie, and stay")
     parser.add_argument("--figure", type=Path)
-    parser.add_argument("--engines", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
-        if given.engines:
-            for n_queries in given.queries:
-                compare_engines(folder / str(n_queries), n_queries)
-            return
         rows = [row for n in given.queries for row in measure(folder / str(n), n)]
     print_table(rows, given.queries)
     if given.figure:
@@ -143,73 +126,6 @@ def draw(rows: Sequence[dict[str, object]], path: Path) -> None:
         },
     }
     save_plot(Plot(spec), path, width=130)
-
-
-def compare_engines(folder: Path, n_queries: int) -> None:
-    """Print what one process, two, and a cluster of two workers take."""
-    apart(make_files, folder, n_queries)
-    for number in range(3):
-        run(Command("", f"add-run runs/m{number}.npy --out stored", ()), folder, None)
-    score = "score stored/m0.parquet stored/m1.parquet stored/m2.parquet --qrels collection/qrels.txt --out"
-    adopt_orphans()
-    with cluster() as (address, servers):
-        for words, made in ((f"{score} s.csv", "s.csv"), (VECTORS, "stored/vectors.parquet")):
-            contents = set()
-            for engine in ("", " --engine local --workers 2", f" --engine dask --scheduler {address}"):
-                costs = [cost(words + engine, folder, servers) for _ in range(3)]
-                contents.add(hashlib.sha256((folder / made).read_bytes()).hexdigest())
-                how = engine.split(" --")[1] if engine else "one process"
-                clock, seconds = (min(each) for each in zip(*costs, strict=True))
-                name = words.split()[0]
-                print(f"{n_queries:>9,} {name:<8}{how:<14}{clock:7.1f} s, CPU {seconds:7.1f} s", flush=True)
-            print("same bytes" if len(contents) == 1 else "DIFFERENT", flush=True)
-
-
-def cost(words: str, folder: Path, servers: Sequence[psutil.Process]) -> tuple[float, float]:
-    """Return what a command takes by the clock, and the CPU seconds of all that work for it."""
-    others, before, began = set(psutil.Process().children()), cpu_of_all(servers), time.perf_counter()
-    run(Command(words.split()[0], words, ()), folder, None)
-    clock = time.perf_counter() - began
-    for orphan in set(psutil.Process().children()) - others:
-        orphan.wait(60)
-    return clock, cpu_of_all(servers) - before
-
-
-def cpu_of_all(servers: Sequence[psutil.Process]) -> float:
-    """Return the CPU seconds of the children that have ended, and of servers that run."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    times = [server.cpu_times() for server in servers]
-    return used.ru_utime + used.ru_stime + sum(each.user + each.system for each in times)
-
-
-def adopt_orphans() -> None:
-    """Become the parent of processes whose parent ends before them, so that their seconds are counted."""
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-
-
-@contextmanager
-def cluster() -> Iterator[tuple[str, list[psutil.Process]]]:
-    """Give the address of a Dask scheduler with two workers of one thread, and the three processes."""
-    address = "tcp://127.0.0.1:18786"
-    common = ["--no-dashboard", "--host", "127.0.0.1"]
-    words = [
-        ["dask_scheduler", "--port", "18786", *common],
-        *[["dask_worker", address, "--nthreads", "1", "--no-nanny", *common]] * 2,
-    ]
-    running = []
-    try:
-        for own in words:
-            program = [sys.executable, "-m", f"distributed.cli.{own[0]}", *own[1:]]
-            running.append(subprocess.Popen(program, stderr=subprocess.DEVNULL))
-        from distributed import Client
-
-        with Client(address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
-        yield address, [psutil.Process(process.pid) for process in running]
-    finally:
-        for process in reversed(running):
-            process.terminate()
-            process.wait()
 
 
 if __name__ == "__main__":

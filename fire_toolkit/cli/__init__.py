@@ -60,7 +60,6 @@ SECTIONS = {
         "compare": "Compare the rankings of two runs or more, pair by pair: overlap and rank-biased overlap.",
         "difference": "Test the differences of every two runs: interval, p-value, effect size.",
         "orders": "Compare the order of runs under two or more qrels: original and augmented, or several rules.",
-        "gather": "Write what a command writes from its shards, which --shard I/N wrote into DIR.",
         "contributions": "Count the pairs that each run pooled, those that it alone pooled, and how they were judged.",
         "reusability": "Leave out each run's own judgments, or a family's: how far do scores and places move?",
         "coverage": "Measure how much of a new run is judged, how far its scores can move, and what the rest would cost.",

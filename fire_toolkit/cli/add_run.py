@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from urllib.parse import quote
 import click
 
 from fire_toolkit.cli.common import Range, json_option, n_of, say, say_next, say_notes, summarise
-from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
@@ -28,7 +26,6 @@ from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.kept import Kept
 from fire_toolkit.formats.runs.masks import read_mask
 from fire_toolkit.formats.runs.native import run_bytes
-from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
@@ -109,7 +106,6 @@ from fire_toolkit.workspace.searched import in_words
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option
-@shard_options
 def add_run(
     given: Given,
     files: tuple[str, ...],
@@ -165,9 +161,8 @@ def add_run(
         own = Inputs(given.values)
         own.hashes.update(given.hashes)
         if approximate and other:
-            search, request = _approximate(given, search, request, path, other)
-        elif given.engine:
-            request = replace(request, rank_vectors=_ranker(given, own, path, other, embeddings))
+            search, nearest = search.of_vectors(path, other)
+            request = replace(request, nearest=nearest)
         result = _ingested(request, path, other, own)
         if result.places is not None:
             result.report["index"] = search.describe(path, result, own)
@@ -178,30 +173,6 @@ def add_run(
     if given.as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", f"{folder}/*.parquet --out pool")
-
-
-def _approximate(
-    given: Given, search: Search, request: Request, queries: Path, docs: Path
-) -> tuple[Search, Request]:
-    """Return the search by an index that is made of these vectors, and the request that makes it."""
-    if given.engine:
-        raise click.UsageError("--approximate works in one process; leave --engine and --shard out")
-    search, nearest = search.of_vectors(queries, docs)
-    return search, replace(request, nearest=nearest)
-
-
-def _ranker(
-    given: Given, own: Inputs, path: Path, other: Path | None, are_vectors: bool
-) -> Callable[..., Ranked]:
-    """Return what ranks vectors by the engine that was chosen; its inputs are those of the run."""
-    from fire_toolkit.engines.products import ProductRanker
-
-    if given.engine is None or other is None or not are_vectors:
-        raise click.UsageError("--engine and --shard are for vectors: --queries-emb and --items-emb")
-    given.hashes = own.hashes
-    for file in (path, other):
-        own.note(file)
-    return ProductRanker(given.engine, {file: own.hash_of(file) for file in (path, other)})
 
 
 def _kept(given: Given) -> Kept:

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from fire_toolkit.cli.common import DRAWN, drawn, format_option, say_notes, setting_or_default
-from fire_toolkit.cli.engines import engine_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, out_option, reads
 from fire_toolkit.cli.printing import print_table
@@ -40,7 +39,6 @@ from fire_toolkit.tables import Comparisons
 @click.option("--per-query", is_flag=True, help="Also give the value of each query.")
 @format_option
 @out_option
-@engine_options
 def compare(
     given: Given, depths: tuple[int, ...], persistences: tuple[float, ...], ties: str, per_query: bool
 ) -> None:

@@ -16,7 +16,6 @@ from fire_toolkit.cli.correction import (
     is_corrected,
     with_corrected_differences,
 )
-from fire_toolkit.cli.engines import engine_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.options import (
@@ -50,7 +49,6 @@ from fire_toolkit.measures import parse_measure
 @format_option
 @out_option
 @accept_unpooled_option
-@engine_options
 def difference(
     given: Given, measures: tuple[str, ...], family: Literal["measure", "all"], accept_unpooled: bool
 ) -> None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.cli.as_augmented import as_augmented, grade_beside
 from fire_toolkit.cli.common import chosen_path, n_of, say, setting_or_default, workspace_path
-from fire_toolkit.cli.engines import engine_of
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls, rules_of
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items
 from fire_toolkit.cli.printing import resampled
-from fire_toolkit.cli.run_files import open_runs, read_runs, with_engine
+from fire_toolkit.cli.run_files import open_runs, read_runs
 from fire_toolkit.cli.unusable import Unusable, unusable_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -48,9 +47,6 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import Coded
 
-if TYPE_CHECKING:
-    from fire_toolkit.engines.engine import Engine
-
 
 class Given(Inputs):
     """What a command was given, else has in its workspace; each table is read when first asked for."""
@@ -64,11 +60,6 @@ class Given(Inputs):
     def as_json(self) -> bool:
         """Whether counts are to be printed as JSON."""
         return bool(self.values["as_json"])
-
-    @cached_property
-    def engine(self) -> Engine | None:
-        """What does the parts of the work; None for this process alone."""
-        return engine_of(self.values, lambda: self.hashes)
 
     @cached_property
     def own(self) -> OwnItemRule:
@@ -129,8 +120,7 @@ class Given(Inputs):
     @cached_property
     def stored_runs(self) -> list[Run | NativeRunFile | MatrixRun]:
         """The same for what takes one after the other, a block at a time (`score_runs`)."""
-        runs = open_runs(self, own=self.own)
-        return with_engine(runs, self.engine, self.run_hashes) if self.engine else runs
+        return open_runs(self, own=self.own)
 
     def _read_runs(self) -> Sequence[Run | NativeRunFile | MatrixRun]:
         """Return the runs in whichever form they were asked for; nothing where they were not."""
@@ -140,7 +130,7 @@ class Given(Inputs):
 
     def runs_to(self, depth: int | None) -> list[Run]:
         """Return the top `depth` of the runs."""
-        return read_runs(self, depth=depth, own=self.own, engine=self.engine)
+        return read_runs(self, depth=depth, own=self.own)
 
     @cached_property
     def original(self) -> Qrels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -14,15 +14,11 @@ from fire_toolkit.workspace.locks import hold_workspace
 
 
 def writes_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a command hold the lock of the workspace it is called in; elsewhere nothing is locked.
-
-    A shard writes nothing of the workspace, and several are made at once: it holds none.
-    """
+    """Make a command hold the lock of the workspace it is called in; elsewhere nothing is locked."""
 
     @wraps(command)
     def alone(*arguments: Any, **options: Any) -> Any:
-        of_given = getattr(arguments[0], "values", {}) if arguments else {}
-        with nullcontext() if of_given.get("shard") else workspace_lock():
+        with workspace_lock():
             return command(*arguments, **options)
 
     return alone

@@ -29,7 +29,6 @@ _FILES = {
 }
 # What goes into `Given`, whichever decorator declares it; a command is handed the rest by name.
 _OF_GIVEN = {"runs", "pool_sources", "own_item", "clusters", "resamples", "seed", "pool", "controls"}
-_OF_GIVEN |= {"engine", "workers", "scheduler", "shard", "shards"}
 _OF_GIVEN |= {"machine", "as_json", "output_format", "out", "exclude", "reasons", *_FILES}
 
 

@@ -23,7 +23,6 @@ from fire_toolkit.cli.common import (
     setting_or_default,
 )
 from fire_toolkit.cli.earlier import Earlier, read_earlier
-from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_once import FILE as JUDGED_ONCE
@@ -106,7 +105,6 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
     "[default: the workspace's, once it was handed out]",
 )
 @click.option("--out", metavar="DIR", help="Folder for pool.csv, pool_sources.csv and manifest.json.")
-@shard_options
 @json_option
 @writes_workspace
 def pool(
@@ -209,8 +207,6 @@ def pool_given(
     sources: what takes pool_sources.csv bit by bit, where nothing but the file needs them.
     """
     own_items = queries_own_items(given)
-    depth = max(parameters["depth"], parameters["deep_depth"] if parameters["deep_queries"] else 1)
-    runs = given.runs_to(depth + 1 if own_items else depth) if given.engine else given.stored_runs
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
     earlier = earlier or read_earlier(given, judged, previous)
@@ -219,7 +215,7 @@ def pool_given(
     if earlier.sources_file is not None or chosen.reads_machine:
         sources = None
     result = pool_runs(
-        runs,
+        given.stored_runs,
         **{**options, **{name: parameters[name] or None for name in _OPTIONAL}},
         originals=originals,
         labels=_labels_so_far(given) if chosen.reads_labels else None,

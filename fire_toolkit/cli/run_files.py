@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -23,29 +23,17 @@ from fire_toolkit.tables import Run
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.searched import approximate_index
 
-if TYPE_CHECKING:
-    from fire_toolkit.engines.engine import Engine
-
 _AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")
 
 
-def read_runs(
-    inputs: Inputs, *, depth: int | None = None, own: OwnItemRule | None = None, engine: Engine | None = None
-) -> list[Run]:
+def read_runs(inputs: Inputs, *, depth: int | None = None, own: OwnItemRule | None = None) -> list[Run]:
     """Return the runs given (each `PATH` or `NAME=PATH`), else the workspace's, in order.
 
     Runs whose files carry one and the same run id are told apart by their file names. `own`: what becomes
-    of each query's own item; None keeps it. engine: what reads the tops, where there is one and a depth.
+    of each query's own item; None keeps it.
     """
     to_read = own.depth_to_read(depth) if own else depth
-    if engine is None or to_read is None:
-        runs = _all_runs(inputs, partial(read_run, depth=to_read))
-    else:
-        from fire_toolkit.engines.lists import read_tops
-
-        opened = _all_runs(inputs, open_run)
-        hashes = [inputs.run_hashes[run_id_of(run)] for run in opened]
-        runs = read_tops(opened, to_read, engine, hashes)
+    runs = _all_runs(inputs, partial(read_run, depth=to_read))
     return [own.applied(run, depth) for run in runs] if own else runs
 
 
@@ -53,16 +41,6 @@ def open_runs(inputs: Inputs, *, own: OwnItemRule | None = None) -> list[Run | N
     """Return the runs as `read_runs` does; those that can are read when they are scored."""
     runs = _all_runs(inputs, open_run)
     return [own.applied(run) for run in runs] if own else runs
-
-
-def with_engine(
-    runs: list[Run | NativeRunFile | MatrixRun], engine: Engine, hashes: Mapping[str, str]
-) -> list[Any]:
-    """Return runs of which an engine joins those in files of the toolkit's own with qrels."""
-    from fire_toolkit.engines.joins import EngineRun, Joins
-
-    joins = Joins(engine, hashes, [run for run in runs if isinstance(run, NativeRunFile)])
-    return [EngineRun(run, joins) if isinstance(run, NativeRunFile) else run for run in runs]
 
 
 def _all_runs(inputs: Inputs, read: Callable[..., _AnyRun]) -> list[_AnyRun]:

@@ -23,7 +23,6 @@ from fire_toolkit.cli.common import (
     transpose_option,
 )
 from fire_toolkit.cli.correction import Correction, augmented_by_design, corrected_long, correction_by_design
-from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
@@ -97,7 +96,6 @@ from fire_toolkit.tables.columns import PAIR
     help="Also write curves as CSV, whatever -m names: precision at eleven levels of recall, and P, R, CG, "
     "nCG, DCG, nDCG, DCG_J and nDCG_J at the ranks 1 to 100.",
 )
-@shard_options
 def score(
     given: Given,
     measures: tuple[str, ...],

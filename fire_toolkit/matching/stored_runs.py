@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -89,58 +89,23 @@ def join_stored(
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    part = run.join(qrels, with_ties, doc_order) if isinstance(run, JoinedElsewhere) else None
-    part = part or join_part(run, qrels, with_ties=with_ties, doc_order=doc_order)
-    check_run_fits(
-        run.run_id,
-        qrels[0].queries,
-        first=part.first_pair,
-        n_shared=part.n_shared,
-        has_known_doc=part.has_known_doc,
-    )
-    cut = find_cut([tied.ranking for tied in part.rankings], qrels)
-    return JoinedRun([tied.to_depth(cut.depth) for tied in part.rankings] if cut else part.rankings, cut)
+    rankings, first, has_known_doc = _joined(run, qrels, with_ties, doc_order)
+    n_shared = int(np.count_nonzero(rankings[0].ranking.last_rank))
+    check_run_fits(run.run_id, qrels[0].queries, first=first, n_shared=n_shared, has_known_doc=has_known_doc)
+    cut = find_cut([tied.ranking for tied in rankings], qrels)
+    return JoinedRun([tied.to_depth(cut.depth) for tied in rankings] if cut else rankings, cut)
 
 
-@dataclass(frozen=True)
-class JoinedPart:
-    """A run, or the lists of some of its queries, joined with each of some qrels.
-
-    first_pair: query and doc of its first row; has_known_doc: whether any doc of it is one of the qrels.
-    """
-
-    rankings: list[TiedRanking]
-    first_pair: tuple[str, str]
-    has_known_doc: bool
-
-    @property
-    def n_shared(self) -> int:
-        """Return how many queries of the qrels it has."""
-        return int(np.count_nonzero(self.rankings[0].ranking.last_rank))
-
-
-@runtime_checkable
-class JoinedElsewhere(Protocol):
-    """A run that is joined by others than this process."""
-
-    def join(
-        self, qrels: Sequence[CodedQrels], with_ties: bool, doc_order: Sequence[str] | None
-    ) -> JoinedPart | None:
-        """Return the run joined with each of the qrels; None where this process is to do it."""
-        ...
-
-
-def join_part(
+def _joined(
     run: StoredRun | MatrixSource,
     qrels: Sequence[CodedQrels],
-    *,
-    with_ties: bool = False,
-    doc_order: Sequence[str] | None = None,
-) -> JoinedPart:
-    """Return what `join_stored` does, of a run that may have some of the queries only, unchecked."""
+    with_ties: bool,
+    doc_order: Sequence[str] | None,
+) -> tuple[list[TiedRanking], tuple[str, str], bool]:
+    """Return the rankings, query and doc of the run's first row, and whether any doc is one of the qrels."""
     if isinstance(run, MatrixSource):
         ranks = run.rank_pairs(all_pairs(qrels), doc_order)
-        return JoinedPart([ranks.under(coded) for coded in qrels], run.first_pair, ranks.has_known_doc)
+        return [ranks.under(coded) for coded in qrels], run.first_pair, ranks.has_known_doc
     queries = qrels[0].queries
     parts: list[list[TiedRanking]] = [[] for _ in qrels]
     first, known, place = ("", ""), False, 0
@@ -158,7 +123,7 @@ def join_part(
         known = known or coded_run.has_known_doc
         place = stop
     joined = [TiedRanking.joined(own, coded) for own, coded in zip(parts, qrels, strict=True)]
-    return JoinedPart(joined, first, known)
+    return joined, first, known
 
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:

@@ -1,4 +1,4 @@
-"""`add-run --approximate`: an index of faiss, which `make cluster` installs; what it finds beside NumPy."""
+"""`add-run --approximate`: an index of faiss, where it is installed; what it finds beside NumPy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def scores_of(similarity: str) -> np.ndarray:
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "l2"])
 def test_what_an_index_finds_is_scored_as_if_all_were_compared(similarity: str) -> None:
-    faiss = pytest.importorskip("faiss", reason="the extra `ann` is not installed (`make cluster` does)")
+    faiss = pytest.importorskip("faiss", reason="the extra `ann` is not installed")
     words = f"{VECTORS} runs --id m --similarity {similarity} --approximate .9 --check-recall 100"
     said = run(words)
     found = pd.read_parquet("runs/m.parquet")
@@ -88,7 +88,7 @@ ORDER = {name: at for at, name in enumerate(sorted(f"d{place}" for place in rang
 
 
 def test_its_run_is_scored_only_where_that_is_accepted() -> None:
-    pytest.importorskip("faiss", reason="the extra `ann` is not installed (`make cluster` does)")
+    pytest.importorskip("faiss", reason="the extra `ann` is not installed")
     assert "costs about as much as comparing" in run(f"{VECTORS} runs --similarity l2 --approximate 1 --id m")
     score = "score runs/m.parquet --qrels qrels.txt -m C@1"
     assert "SQ8, nprobe" in run(score, code=1)
@@ -96,7 +96,7 @@ def test_its_run_is_scored_only_where_that_is_accepted() -> None:
 
 
 def test_numbers_beyond_float32_are_refused() -> None:
-    pytest.importorskip("faiss", reason="the extra `ann` is not installed (`make cluster` does)")
+    pytest.importorskip("faiss", reason="the extra `ann` is not installed")
     np.save("d.npy", 1e50 * np.load("d.npy").astype(np.float64))
     assert "a number beyond float32" in run(f"{VECTORS} runs --similarity dot --approximate .9", code=1)
 
@@ -111,7 +111,6 @@ def test_without_faiss_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     ("words", "message"),
     [
         ("add-run d.npy --approximate .9 --out runs", "--approximate is for vectors"),
-        (f"{VECTORS} runs --approximate .9 --engine local", "works in one process"),
         (f"{VECTORS} runs --approximate 0", "is not in the range"),
         (f"{VECTORS} runs --approximate .9 --index mine", "--index goes with --scores"),
     ],

@@ -48,7 +48,6 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "check",
         "measures",
         "logs",
-        "gather",
         "refresh",
         "serve",
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix, by_rows
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
-from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.readers import read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST
@@ -47,9 +45,8 @@ class Request:
     `kept` names.
     allow: see `score_anomalies`. similarity: `dot`, `cosine` or `l2`, of vectors. mask: one flag a row, False
     for padding. candidates: `similarity` or `distance`: the file holds what vector search gives, and these
-    are its scores. on_read: called with the number of bytes of each block. rank_vectors: what
-    ranks queries × docs by vectors and similarity, in the place of this process; nearest: what finds
-    candidates among them instead, and says by which index.
+    are its scores. on_read: called with the number of bytes of each block. nearest: what
+    finds candidates among vectors, in the place of comparing all, and says by which index.
     """
 
     run_id: str | None = None
@@ -68,7 +65,6 @@ class Request:
     mask: Array | None = None
     candidates: str | None = None
     on_read: Callable[[int], None] | None = None
-    rank_vectors: Callable[..., Ranked] | None = None
     nearest: Callable[..., tuple[Candidates, dict[str, Any]]] | None = None
 
 
@@ -268,10 +264,6 @@ def _ingest_product(
         )
         about |= {"vectors": list(names), "similarity": request.similarity or COSINE, "index": index}
         return _ingest_candidates(path, found, axes, SIMILARITY, request, about)
-    if request.rank_vectors is not None:
-        about |= {"vectors": list(names), "similarity": request.similarity or COSINE}
-        rank = partial(request.rank_vectors, queries, docs, request.similarity)
-        return _rank_by(rank, path, axes, request, about)
     product = product_matrix(queries, docs, similarity=request.similarity)
     about |= {"vectors": list(names), "similarity": product.similarity}
     return rank_queries(path, product, axes, request, about)
@@ -371,17 +363,13 @@ def rank_queries(
     orientation: str = QUERIES_ROWS,
 ) -> Ingested:
     """Return a matrix of known orientation as a run; `path` is what it is called in errors."""
-    sides: dict[str, Any] = {"orientation": orientation, "n_queries": len(axes[0]), "mask": request.mask}
-    return _rank_by(partial(rank_matrix, matrix, **sides), path, axes, request, about)
-
-
-def _rank_by(
-    rank: Callable[..., Ranked], path: Path, axes: Axes, request: Request, about: dict[str, Any]
-) -> Ingested:
-    """Return what `rank` makes of a matrix as a run."""
     queries, docs = axes
     positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
-    ranked = rank(
+    ranked = rank_matrix(
+        matrix,
+        orientation=orientation,
+        n_queries=len(queries),
+        mask=request.mask,
         docs=docs,
         depth=request.depth,
         positives=positives,

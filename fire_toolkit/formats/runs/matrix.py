@@ -166,11 +166,6 @@ class FileMatrix:
         """Return the matrix that reports its reading."""
         return replace(self, on_read=on_read, hasher=hasher)
 
-    def rows(self, first: int, stop: int) -> FileMatrix:
-        """Return the rows from `first` to before `stop` of a matrix of two axes, unwatched."""
-        offset, shape = self.offset + first * self.row_bytes, (stop - first, self.shape[-1])
-        return replace(self, offset=offset, shape=shape, on_read=None, hasher=None)
-
     @property
     def row_bytes(self) -> int:
         """Return the bytes of a row."""

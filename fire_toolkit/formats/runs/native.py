@@ -131,15 +131,13 @@ class NativeRunFile(Shown):
     """A run in the toolkit's own file, which is read a block of queries at a time.
 
     run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
-    out of its list; tell: called with their counts when the whole run has been read. rows: the first of the
-    file's queries that are read, by their order, and one past the last; None: all.
+    out of its list; tell: called with their counts when the whole run has been read.
     """
 
     path: Path
     run_id: str
     own_items: OwnItems | None = None
     tell: Tell | None = None
-    rows: tuple[int, int] | None = None
 
     def without_own_items(self, own_items: OwnItems, tell: Tell) -> NativeRunFile:
         """Return the run without each query's own item."""
@@ -164,10 +162,9 @@ class NativeRunFile(Shown):
 
     def _blocks(self) -> Iterator[RunBlock]:
         file = open_parquet(self.path, read_dictionary=[_DOCS])
-        first, stop = self.rows or (0, file.metadata.num_rows)
-        n_left, n_rows = stop - first, 0
+        n_left, n_rows = file.metadata.num_rows, 0
         last = ""
-        for number, batch in enumerate(_batches(self.path, file, first, stop)):
+        for number, batch in enumerate(_batches(self.path, file)):
             n_left -= len(batch)
             try:
                 block = guarded(self.path, partial(_block, batch, number, is_last=not n_left))
@@ -182,17 +179,6 @@ class NativeRunFile(Shown):
             yield block
         if n_left:
             raise FormatError(f"{self.path}: {n_left:,} queries fewer than its header says; copy it again")
-
-
-def query_ids_of(run: NativeRunFile) -> list[str]:
-    """Return the ids of all queries in the file, sorted.
-
-    Raises:
-        FormatError: it is damaged.
-    """
-    file = open_parquet(run.path)
-    column = guarded(run.path, lambda: file.read(["query_id"], use_threads=False).column(0))
-    return [str(query_id) for query_id in column.to_pylist()]
 
 
 def searched_by(path: Path) -> str | None:
@@ -259,21 +245,15 @@ def _top(block: RunBlock, depth: int) -> RunBlock:
     return block.select(kept)
 
 
-def _batches(path: Path, file: Any, first: int, stop: int) -> Iterator[Any]:
-    """Yield the rows from `first` to before `stop` of each row group, in parts where it is large."""
-    start = 0
+def _batches(path: Path, file: Any) -> Iterator[Any]:
+    """Yield the rows of each row group, in parts where it is large."""
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
-        end = start + group.num_rows
-        if start < stop and first < end:
-            size = max(1, _BLOCK_BYTES * group.num_rows // max(group.total_byte_size, 1))
-            parts = guarded(path, partial(file.iter_batches, size, row_groups=[number], use_threads=False))
-            while (batch := guarded(path, partial(next, parts, None))) is not None:
-                own = batch.slice(max(first - start, 0), max(stop - max(start, first), 0))
-                start += len(batch)
-                if len(own):
-                    yield own
-        start = end
+        size = max(1, _BLOCK_BYTES * group.num_rows // max(group.total_byte_size, 1))
+        parts = guarded(path, partial(file.iter_batches, size, row_groups=[number], use_threads=False))
+        while (batch := guarded(path, partial(next, parts, None))) is not None:
+            if len(batch):
+                yield batch
 
 
 def _block(batch: Any, number: int, *, is_last: bool) -> RunBlock:
