@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import Range, json_option, say, say_next
+from fire_toolkit.cli.common import json_option, say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
-from fire_toolkit.cli.listening import listen
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.quality import refresh_page
@@ -35,25 +33,11 @@ from fire_toolkit.cli.server_options import connection_options
     help="Take answers from a JSON export instead of the server (may be repeated).",
 )
 @click.option(
-    "--listen",
-    "listens",
-    is_flag=True,
-    help="Go on until Ctrl-C: pull at each hint of the server (webhooks), and every --every seconds.",
-)
-@click.option("--every", type=Range(min=1), default=60.0, show_default=True, metavar="SECONDS")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where --listen takes hints."
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="[default: any free one]")
-@click.option(
-    "--hook-url", metavar="URL", help="How the server reaches ADDRESS:PORT. [default: http://ADDRESS:PORT]"
-)
-@click.option(
     "--html",
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Also write the team's page, as `progress --html` does; with --listen again and again.",
+    help="Also write the team's page, as `progress --html` does.",
 )
 @connection_options
 @json_option
@@ -61,11 +45,6 @@ def pull(
     is_full: bool,
     accepts_loss: bool,
     exports: tuple[Path, ...],
-    listens: bool,
-    every: float,
-    host: str,
-    port: int,
-    hook_url: str | None,
     page: Path | None,
     url: str | None,
     token_file: Path | None,
@@ -82,12 +61,6 @@ def pull(
     root = workspace_root()
     if accepts_loss and not is_full:
         raise click.UsageError("--accept-loss goes with --full")
-    if listens:
-        if is_full or exports:
-            raise click.UsageError("--listen goes without --full and --from-export")
-        own: dict[str, Any] = {"host": host, "port": port, "hook_url": hook_url, "every": every, "page": page}
-        listen(root, url, token_file, **own, as_json=as_json)
-        return
     with workspace_lock():
         if exports:
             pulled = read_files(root, exports)

@@ -164,29 +164,6 @@ class Api:
         path = f"api/tasks/{number}/"
         self._again(lambda: self._write(lambda once: _json_of(self._send("PATCH", path, once, json=content))))
 
-    def hooks(self) -> list[Json]:
-        """Return the webhooks of the organisation."""
-        found = self._read("api/webhooks/", {})
-        return [hook for hook in found if isinstance(hook, dict)] if isinstance(found, list) else []
-
-    def add_hook(self, settings: Mapping[str, Any]) -> None:
-        """Make a webhook.
-
-        Raises:
-            Uncertain: it may or may not be there now.
-        """
-        self._write(lambda once: self._client.webhooks.create(**settings, request_options=once))
-
-    def remove_hook(self, number: int) -> None:
-        """Take a webhook away, unless it is gone already."""
-        try:
-            self._again(
-                lambda: self._write(lambda once: self._client.webhooks.delete(number, request_options=once))
-            )
-        except ServerError as error:
-            if status_of(error) != 404:
-                raise
-
     def task_page(
         self,
         project: int,

@@ -5,21 +5,16 @@ from __future__ import annotations
 import copy
 import csv
 import errno
-import faulthandler
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -29,10 +24,9 @@ from fake_api import TOKEN, URL, FakeServer
 
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.cli import listening, main
+from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.label_config import config_sha256
-from fire_toolkit.labelstudio.hooks import HintListener, hook_path
 
 
 @pytest.fixture
@@ -509,144 +503,6 @@ def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: 
         assert "already exists, would change, and people may have its tasks" in told
     assert (workspace / "tasks/tasks.json").read_bytes() == before
     assert states()["push"][0] == "done"
-
-
-# The signal may come between the opening of a file and the block that closes it; the process ends then.
-ended_anywhere = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-def listen_while(steps: Callable[[], None], *arguments: str) -> Result:
-    """Run `pull --listen` and, beside it, `steps`; then end it as the system does."""
-
-    has_ended = threading.Event()
-
-    def end() -> None:
-        while not has_ended.wait(0.1):
-            os.kill(os.getpid(), signal.SIGTERM)
-            if not has_ended.wait(30):  # the signal was lost, or the steps stand still: say where
-                faulthandler.dump_traceback(sys.__stderr__)
-
-    def beside() -> None:
-        try:
-            steps()
-        finally:
-            end()
-
-    thread, watch = threading.Thread(target=beside), threading.Timer(120, end)
-    watch.daemon = True
-    thread.start()
-    watch.start()
-    try:
-        return run("pull", "--listen", "--url", "http://127.0.0.1:9", *arguments)
-    finally:
-        has_ended.set()
-        watch.cancel()
-        thread.join()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        time.sleep(0.02)
-
-
-def send_hooks(server: FakeServer, **more: dict[str, str]) -> list[int]:
-    """Call every hook as the server does; return how each was answered."""
-    with httpx.Client(trust_env=False) as client:
-        hooks = [{**hook, **more} for hook in server.hooks.values()]
-        answers = [client.post(h["url"], headers=h["headers"], json={"action": "x"}) for h in hooks]
-    return [answer.status_code for answer in answers]
-
-
-def ledger_size(workspace: Path) -> int:
-    return len(read_ledger(workspace / "ledger"))
-
-
-@ended_anywhere
-def test_a_hint_brings_the_answers_at_once_and_leaves_no_hook(
-    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listening, "QUIET_S", 0.01)
-    push_all()
-    server.hooks[1] = {
-        "id": 1,
-        "project": 1,
-        "url": f"http://127.0.0.1:9{hook_path(campaign_key(workspace))}",
-    }
-    judgments = workspace / "judgments" / "judgments.csv"
-
-    def steps() -> None:
-        until(judgments.is_file)
-        assert 1 not in server.hooks  # left by a listener that was killed
-        assert sorted(hook["project"] for hook in server.hooks.values()) == [1, 2]
-        answer_all(server, {2: "relevant"})
-        assert send_hooks(server, headers={}) == [403, 403]
-        assert send_hooks(server) == [204, 204]
-        until(lambda: len(read_delimited(judgments)) == 6)
-
-    result = listen_while(steps, "--every", "3600")
-    assert server.hooks == {}
-    assert "stopped" in result.output
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("refusal", [400, 403])
-@ended_anywhere
-def test_without_hints_the_clock_brings_the_answers(
-    server: FakeServer, workspace: Path, refusal: int
-) -> None:
-    push_all()
-    server.may_call, server.refusal = False, refusal
-
-    def steps() -> None:
-        until((workspace / "judgments" / "judgments.csv").is_file)
-        answer_all(server, {2: "relevant"})
-        until(lambda: ledger_size(workspace) == 6)
-        server.faults = ["500"] * 3  # the server fails, and comes back
-        until(lambda: not server.faults)
-        answer_all(server, {3: "relevant"})
-        until(lambda: ledger_size(workspace) == 12)
-
-    result = listen_while(steps, "--every", "1")
-    assert "no hints: POST" in result.output
-    assert "came without a hint" not in result.output
-    assert "labelstudio start --hooks" in result.output
-    assert result.output.count("no hints") == 1
-
-
-@ended_anywhere
-def test_hints_that_do_not_come_are_noticed_once(server: FakeServer, workspace: Path) -> None:
-    push_all()
-
-    def steps() -> None:
-        until((workspace / "judgments" / "judgments.csv").is_file)
-        for user, n_answers in ((2, 6), (3, 12)):
-            answer_all(server, {user: "relevant"})
-            until(lambda n=n_answers: ledger_size(workspace) == n)  # type: ignore[misc]
-
-    result = listen_while(steps, "--every", "1")
-    assert result.output.count("6 changes came without a hint; can the server reach http://127.0.0.1:") == 1
-
-
-def test_listening_on_a_port_in_use_is_refused_and_makes_no_hook(server: FakeServer, workspace: Path) -> None:
-    push_all()
-    with HintListener("/x") as taken:
-        given = ("--url", "http://127.0.0.1:9", "--port", str(taken.server_port))
-        result = run("pull", "--listen", *given, code=1)
-    assert f"port {taken.server_port} of 127.0.0.1 cannot be used" in result.output
-    assert server.hooks == {}
-
-
-def test_listening_to_a_server_elsewhere_needs_our_address(
-    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    push_all()
-    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://labels.example.org")
-    assert "--hook-url is needed" in run("pull", "--listen", code=2).output
-    assert "goes without" in run("pull", "--listen", "--full", code=2).output
-
-
-def campaign_key(workspace: Path) -> str:
-    return str(json.loads((workspace / "campaign" / "campaign.json").read_text())["key"])
 
 
 class SmallDisk:

@@ -46,9 +46,6 @@ class FakeServer:
         self.projects: dict[int, dict[str, Any]] = {}
         self.tasks: dict[int, dict[str, Any]] = {}
         self.annotations: dict[int, dict[str, Any]] = {}
-        self.hooks: dict[int, dict[str, Any]] = {}
-        self.may_call = True
-        self.refusal = 400  # as one server was seen to refuse a hook; another did it with 403
         self.users = [1, 2, 3, 4]
         self.faults: list[str] = []
         self.kill_at: int | None = None
@@ -208,8 +205,6 @@ class FakeServer:
             return httpx.Response(200, json={**user_of(1), "active_organization": 1})
         if path == "/api/users/":
             return httpx.Response(200, json=[user_of(number) for number in self.users])
-        if path.startswith("/api/webhooks/"):
-            return self._hook(request.method, path.removeprefix("/api/webhooks/").strip("/"), body)
         if path == "/api/projects/":
             return self._create(body) if request.method == "POST" else self._listed(params)
         if path == "/api/tasks/":
@@ -223,19 +218,6 @@ class FakeServer:
                 found |= body
             return httpx.Response(200, json=found | self._counts(found["id"]))
         return httpx.Response(404, json={"detail": "Not found."})
-
-    def _hook(self, method: str, number: str, body: Any) -> httpx.Response:
-        if method == "POST" and not self.may_call:
-            return httpx.Response(self.refusal, json={"detail": "URL resolves to a reserved network address"})
-        if method == "POST":
-            self.hooks[len(self.requests)] = {**body, "id": len(self.requests), "organization": 1}
-            return httpx.Response(201, json=self.hooks[len(self.requests)])
-        if method == "DELETE":
-            is_there = self.hooks.pop(int(number), None) is not None
-            return httpx.Response(
-                204 if is_there else 404, json=None if is_there else {"detail": "Not found."}
-            )
-        return httpx.Response(200, json=list(self.hooks.values()))
 
     def _task(self, task: dict[str, Any], method: str, body: Any) -> httpx.Response:
         if method == "PATCH":

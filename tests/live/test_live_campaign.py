@@ -7,13 +7,11 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -277,43 +275,6 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
     start_server(server.folder, server.program)
     assert site.counts("pull")["new"] == 30
     assert len(latest_answers(read_ledger(site.root / "ledger"))) == 30
-
-
-def test_a_hint_of_the_server_brings_an_answer_at_once(site: Site) -> None:
-    server = site.server
-    http = server.as_annotator(KAY)
-    site.make_tasks(3, overlap=0.0)
-    site.run("push", "--annotator", KAY)
-    project = site.projects()[f"1/{KAY}"]
-    command = [sys.executable, "-m", "fire_toolkit", "pull", "--listen", "--every", "600"]
-    listener = subprocess.Popen(command, cwd=site.root, stderr=subprocess.PIPE, text=True)
-    try:
-        (hook,) = _until(lambda: _hooks_of(server, project))
-        _until((site.root / "judgments" / "judgments.csv").is_file)
-        assert (
-            httpx.post(hook["url"], json={"action": "ANNOTATION_CREATED"}, trust_env=False).status_code == 403
-        )
-        answer(http, _tasks(http, project)[0]["id"], project, "relevant")
-        _until(lambda: len(site.table("judgments/judgments.csv")) == 1)
-    finally:
-        listener.terminate()
-        words = listener.communicate(timeout=30)[1]
-    assert listener.returncode == 0, words
-    assert _hooks_of(server, project) == []
-
-
-def _hooks_of(server: LiveServer, project: int) -> list[dict[str, Any]]:
-    with server.as_admin() as http:
-        return list(http.get("/api/webhooks/", params={"project": project}).raise_for_status().json())
-
-
-def _until(call: Callable[[], Any]) -> Any:
-    """Return what `call` returns once that is something."""
-    deadline = time.monotonic() + 60
-    while not (found := call()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return found
 
 
 def _wait_for_project(site: Site, queue: str) -> int:
