@@ -15,8 +15,6 @@ from click.shell_completion import CompletionItem
 
 from fire_toolkit.cli.common import FireGroup
 
-_FILES = {"media": "media_serving"}  # whose members stand in two files
-
 
 class LazyCommands(Mapping[str, click.Command]):
     """The commands in the modules beside this one, by name; each is imported when it is asked for."""
@@ -29,7 +27,7 @@ class LazyCommands(Mapping[str, click.Command]):
             raise KeyError(name)
         word = name.replace("-", "_")
         word += "_" if iskeyword(word) else ""
-        command: click.Command = getattr(_imported(f"{__package__}.{_FILES.get(name, word)}"), word)
+        command: click.Command = getattr(_imported(f"{__package__}.{word}"), word)
         return command
 
     def __contains__(self, name: object) -> bool:

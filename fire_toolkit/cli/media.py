@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import pandas as pd
@@ -29,6 +30,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.media_links import base_and_port, naming_here
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
@@ -206,7 +208,7 @@ def _say_result(found: pd.DataFrame, items: str | None, *, n_files: int) -> None
     if (found["fix"] == "fire-toolkit media transcode").any():
         say_next(f"media transcode {items} --out transcoded" if items else "media transcode")
     elif n_files:
-        say("note: browsers cannot open local paths; `media serve` or `media local-storage` gives them URLs")
+        say("note: browsers cannot open local paths; `media serve` gives them URLs")
         say_next("media serve", f"{items} --write-items items.served.tsv")
 
 
@@ -276,3 +278,92 @@ def say_items(path: Path, key: str) -> None:
         whole = (Path.cwd() / path).resolve()
         name = whole.relative_to(workspace.root) if whole.is_relative_to(workspace.root) else whole
         say(f'to use it, write in fire.toml under [collection]: {key} = "{name.as_posix()}"')
+
+
+@media.command()
+@media_arguments
+@origin_option
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="It stands in the tasks: keep to it. 0: any free one. [default: that of [media] url in fire.toml, "
+    "else 8790]",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Another IPv4 address of this machine lets others in.",
+)
+@click.option(
+    "--base-url",
+    metavar="URL",
+    help="How browsers reach it. [default: [media] url in fire.toml, else /media of the server's "
+    "--public-url, else http://ADDRESS:PORT]",
+)
+@click.option(
+    "--write-items",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the items with addresses, for `fire-toolkit tasks`.",
+)
+def serve(
+    items: str | None,
+    root: Path | None,
+    origin: str | None,
+    port: int | None,
+    host: str,
+    base_url: str | None,
+    write_items: Path | None,
+) -> None:
+    """Serve the items' files on this machine to Label Studio's pages until Ctrl-C; print the base URL.
+
+    Only files of the items are served, in parts (Range), and only pages of the given Label Studio may
+    read them (CORS). Each refused request is shown. In a workspace addresses do not tell which file they
+    lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them; those of tasks that name files
+    are answered, too.
+    """
+    from fire_toolkit.media.server import MediaServer, served_files
+    from fire_toolkit.serving import stoppable, wait_to_be_stopped
+
+    inputs = Inputs()
+    seen = used_media(items, inputs)
+    pages_from = known_origin(origin)
+    if not pages_from:
+        raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
+    folder = media_root(root)
+    served = served_files(seen.items, root=folder)
+    base, port = base_and_port(base_url, host, port)
+    naming = naming_here(served.names, base or f"http://{host}:{port}")
+    server = MediaServer(
+        folder,
+        served.names.values() if naming.by_name else (),
+        origins=[pages_from],
+        host=host,
+        port=port,
+        base_url=base,
+        opaque=naming.opaque(served.names),
+        report=say,
+    )
+    with stoppable() as stopped, server:
+        if write_items:
+            moved = served.items_at(seen.items, server.base_url, naming.addresses(served.names))
+            texts = {write_items.name: seen.as_text(moved)}
+            parameters = {"base_url": server.base_url}
+            inputs.write(write_items, texts, "media serve", parameters)
+            say_items(write_items, seen.name)
+        if urlsplit(base).hostname not in (None, host, "localhost"):
+            say(f"note: your proxy must pass {base} on to http://{host}:{server.server_port}")
+        _say_served(server.base_url, len(served.names), served.n_missing, pages_from, host)
+        wait_to_be_stopped(stopped)
+    say("stopped")
+
+
+def _say_served(base_url: str, n_files: int, n_missing: int, pages_from: str, host: str) -> None:
+    if n_missing:
+        say(f"note: {n_of(n_missing, 'file')} of the items not there (see `fire-toolkit media check`)")
+    if not host.startswith("127."):
+        say(f"note: anyone who can reach {host} can fetch these files")
+    say(f"{n_of(n_files, 'file')} for pages of {pages_from}; Ctrl-C stops")
+    click.echo(base_url)

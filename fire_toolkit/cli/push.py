@@ -374,7 +374,7 @@ def _push(
             refuse_unshowable(entry.tasks)
 
     def ready(plans: Sequence[Plan]) -> None:
-        look_before(plans, rules, root, connection, sample)
+        look_before(plans, rules, connection, sample)
         begin(root, campaign, changed)
 
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:

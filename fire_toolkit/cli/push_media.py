@@ -17,8 +17,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
-from fire_toolkit.labelstudio.local_state import read_state
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan, Pushed
 from fire_toolkit.labelstudio.showing import media_to_send, open_items, refuse_unreachable
 from fire_toolkit.tables import Tasks
@@ -62,9 +61,7 @@ def _renewed(entry: Round, contents: Mapping[str, tuple[str, str]]) -> Round:
     return replace(entry, tasks=Tasks(entry.tasks.assign(text=list(text), media_url=list(media_url))))
 
 
-def look_before(
-    plans: Sequence[Plan], rules: Guideline, root: Path, connection: Connection, sample: int | None
-) -> None:
+def look_before(plans: Sequence[Plan], rules: Guideline, connection: Connection, sample: int | None) -> None:
     """Ask the addresses of what would be sent whether they answer, and say how many were asked.
 
     Raises:
@@ -82,7 +79,6 @@ def look_before(
             media,
             rules,
             connection=connection,
-            document_root=document_root(root, connection),
             sample=sample,
             report=meter,
         )
@@ -113,13 +109,6 @@ def refuse_missing(root: Path, rounds: Sequence[Round], rules: Guideline, sample
         )
 
 
-def document_root(root: Path, connection: Connection) -> Path | None:
-    """Return where the local files of the workspace's own server start; None for any other server."""
-    folder = root / SERVER_FOLDER
-    state = read_state(folder) if folder.is_dir() else None
-    return Path(state.media) if state and state.url == connection.url and state.media else None
-
-
 def look_after(pushed: Sequence[Pushed], rules: Guideline, connection: Connection) -> None:
     """Open an item of each project as its page does.
 
@@ -134,6 +123,6 @@ def look_after(pushed: Sequence[Pushed], rules: Guideline, connection: Connectio
         shown = "; ".join(named[:_SHOWN]) + ("; …" if len(named) > _SHOWN else "")
         raise FireError(
             f"the tasks are there, but the first item cannot be seen in {len(named):,} of "
-            f"{n_of(len(queues), 'project')} ({shown}); for /data/local-files/ run `fire-toolkit media "
-            "local-storage`, for a bucket add its storage in the project's settings; then push again"
+            f"{n_of(len(queues), 'project')} ({shown}); for /data/local-files/ "
+            "or a bucket add its storage in the project's settings; then push again"
         )

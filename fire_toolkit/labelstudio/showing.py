@@ -7,9 +7,8 @@ item of each project is opened as its page does it, by the server's own way to s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import urljoin
 
 from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.task_json import PAIR_ID
@@ -26,7 +25,6 @@ from fire_toolkit.tables import Tasks
 if TYPE_CHECKING:
     import httpx
 
-LOCAL_FILES = "/data/local-files/"
 _SHOWN = 3
 
 
@@ -60,7 +58,6 @@ def refuse_unreachable(
     guideline: Guideline,
     *,
     connection: Connection,
-    document_root: Path | None = None,
     sample: int | None = None,
     transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
@@ -72,7 +69,6 @@ def refuse_unreachable(
         guideline: whose page shows them.
         connection: the server's; its token goes along to media behind the address of its pages, where a
             proxy may ask who is logged in.
-        document_root: where the server's local files start, if that is on this machine.
         sample: ask only so many addresses; None: all.
         transport: stands in for the network.
         report: called with 1 for each address that was asked.
@@ -89,12 +85,11 @@ def refuse_unreachable(
         transport=transport,
         report=report,
     )
-    bad = reached.bad | (_absent_files(media, document_root) if document_root else {})
-    if bad:
+    if reached.bad:
         named = [
-            f"{pair}: {url} {bad[found]}"
+            f"{pair}: {url} {reached.bad[found]}"
             for url, pair in media.items()
-            if (found := url.partition("#")[0]) in bad
+            if (found := url.partition("#")[0]) in reached.bad
         ]
         raise FireError(
             f"annotators would see nothing in {len(named):,} of {len(media):,} items ({_listed(named)}); "
@@ -106,21 +101,6 @@ def refuse_unreachable(
 
 def _listed(words: list[str]) -> str:
     return "; ".join(words[:_SHOWN]) + ("; …" if len(words) > _SHOWN else "")
-
-
-def local_files(media: Iterable[str], document_root: Path) -> dict[str, Path]:
-    """Return where the server looks for the addresses of its local files."""
-    names = {
-        url: parse_qs(urlsplit(url).query).get("d", [""])[0] for url in media if url.startswith(LOCAL_FILES)
-    }
-    return {url: document_root / name for url, name in names.items()}
-
-
-def _absent_files(media: Iterable[str], document_root: Path) -> dict[str, str]:
-    files = local_files(media, document_root)
-    return {
-        url.partition("#")[0]: f"is not there ({path})" for url, path in files.items() if not path.is_file()
-    }
 
 
 def open_items(

@@ -103,7 +103,7 @@ def test_an_item_of_each_project_is_opened_by_the_server_s_own_way(
     )
     assert "/data/local-files/?d=clips/v" in line
     assert "answers 404" in line
-    assert "`fire-toolkit media local-storage`" in line
+    assert "add its storage in the project's settings" in line
     assert len(server.tasks) == 12
     server.local_files = True
     assert fire("push").exit_code == 0

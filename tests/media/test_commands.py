@@ -162,7 +162,3 @@ def test_where_captions_are_the_items_new_queries_are_written(folder: Path, fire
     assert [row.split("\t")[0::2] for row in rows] == [["h264", "0"], ["mpeg4", "1"]]
     assert 'queries = "media/transcoded/queries.tsv"' in result.stderr
     fire("media", "check", file)
-    served = folder / "served.tsv"
-    fire("media", "local-storage", file, "--document-root", folder.parent, "--write-items", served)
-    assert f"/data/local-files/?d={folder.name}/videos/h264.mp4" in served.read_text()
-    assert served.read_text().startswith(header)
