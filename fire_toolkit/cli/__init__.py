@@ -25,8 +25,6 @@ SECTIONS = {
         "snippet": "Print the lines that make a model's own code save its predictions with ids.",
         "audit": "Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.",
         "suggest": "Suggest pairs to judge: each query with the items of captions like its own.",
-        "fire-release": "Read the judgments of FIRE's release (its JSON) into tables of a collection.",
-        "export-fire-release": "Write judgments, labels and disputes in the JSON shape of FIRE's release.",
     },
     "Ask": {
         "plan": "Plan how many pairs to judge and how often: cost, errors and detectable differences.",

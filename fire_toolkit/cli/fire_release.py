@@ -1,52 +1,105 @@
-"""`fire-release`: the judgments of FIRE's release as tables."""
+"""FIRE's release: `import` reads its JSON into a folder of tables, `release --format fire` writes it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-import click
 import pandas as pd
 
-from fire_toolkit.cli.common import current_workspace, json_option, say_next, say_notes
+from fire_toolkit.cli.common import file_in, made_file, needed_workspace, say, say_next, say_notes
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import reads
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.formats.tables.fire_release import read_fire_release
+from fire_toolkit.formats.tables.fire_release_text import fire_release_json
+from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.syntax import parse_json
+from fire_toolkit.workspace.config import Workspace
 
-ABOUT = "about.json"
+ABOUT, PROVENANCE = "about.json", "provenance.csv"
+_LISTS = ("datasets", "whole_number_ids")
 
 
-@click.command("fire-release")
-@reads("queries", "items")
-@click.argument("file", metavar="FILE")
-@click.option("--out", metavar="DIR", help="Folder for judgments, labels, disputes, provenance and qrels.")
-@json_option
-def fire_release(given: Given, file: str) -> None:
-    """Read the judgments of FIRE's release (its JSON) into tables of a collection.
-
-    Its text keys become the ids of all captions with that text; disagreements are kept as disputes;
-    what lies outside the collection is listed in outside.csv.
-    """
+def import_fire_release(given: Given, path: Path) -> None:
+    """Write the tables of a release into `--out`, joined to the workspace's captions."""
+    needed_workspace(": the texts of a release are looked up among the captions of a workspace")
     folder = given.out(None)
-    queries, items = given.queries, given.items_if_any
-    release = read_fire_release(given.use(file), queries, items=items)
+    release = read_fire_release(given.use(path), given.queries, items=given.items_if_any)
     say_notes(release.notes)
     tables: dict[str, pd.DataFrame] = {
         "judgments.csv": release.judgments,
         "labels.csv": release.labels,
         "disputes.csv": release.disputes,
-        "provenance.csv": release.provenance,
+        PROVENANCE: release.provenance,
         "outside.csv": release.outside,
     }
     about = json.dumps(release.about, ensure_ascii=False, indent=1) + "\n"
     contents: dict[str, Any] = {**tables, "qrels.txt": release.qrels, ABOUT: about}
     counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
-    parameters: dict[str, Sequence[str]] = {"notes": release.notes}
-    given.write(folder, contents, "fire-release", parameters, counts)
+    given.write(folder, contents, "import", {"notes": release.notes}, counts)
     words = ", ".join(
         f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
     )
     given.summarise(counts, words)
-    original = "" if current_workspace() else f" --qrels {given.hint('QRELS')}"
-    say_next(f"augment --labels {folder / 'labels.csv'}{original} --out {folder / 'augmented.txt'}")
+    say_next(f"augment --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")
+
+
+def write_fire_release(workspace: Workspace, tables: Path | None, out: Path) -> None:
+    """Write judgments, labels and disputes as FIRE's release has them: of `tables`, else the workspace's.
+
+    Raises:
+        UsageError: nothing says under which licence they may be passed on.
+    """
+    named = {} if tables is None else {"judgments": file_in(tables, "judgments.csv"), "labels": tables}
+    given = Given(named)
+    folder = given.needed("labels").parent
+    about = _kept(folder / ABOUT, given)
+    own = workspace.settings["release"]
+    licence, dataset = (
+        about.get("license", own["licence"]),
+        next(iter(about.get("datasets", [own["name"]])), ""),
+    )
+    if not licence:
+        raise UsageError("no licence is known for these judgments; write into fire.toml, [release] licence")
+    content = fire_release_json(
+        read_judgments(given.use(given.needed("judgments")))[0],
+        given.labels,
+        given.disputes,
+        given.queries,
+        provenance=_provenance(folder, given),
+        dataset=dataset,
+        licence=licence,
+        about=about,
+    )
+    n_labels, n_disputes = len(given.labels), len(given.disputes)
+    counts = {"annotations": n_labels, "disagreements": n_disputes}
+    given.write(out, {out.name: content}, "release", {"format": "fire", "licence": licence}, counts)
+    say(f"{n_labels:,} annotations and {n_disputes:,} disagreements written to {out}")
+    say_next(f"import {out} --out {out.with_suffix('')}-read")
+
+
+def _kept(path: Path, given: Given) -> dict[str, Any]:
+    """Return the fields at the top of a release that was read, where the labels are its."""
+    if not path.is_file():
+        return {}
+    found = parse_json(read_text(given.use(path)), str(path))
+    if not isinstance(found, dict) or not all(isinstance(found.get(k, []), list) for k in _LISTS):
+        raise FormatError(f"{path}: not what `fire-toolkit import` writes; delete it, or import that again")
+    say(f"{path}: fields of the release that was read are written again")
+    return found
+
+
+def _provenance(folder: Path, given: Given) -> pd.DataFrame | None:
+    """Return which model proposed a pair: from beside the labels, else from the workspace's pool."""
+    beside = folder / PROVENANCE
+    path = beside if beside.is_file() else made_file("pool/pool_sources.csv")
+    if path is None:
+        say("note: which model proposed a pair is not known: the workspace has no pool")
+        return None
+    say(f"which model proposed a pair: {path}")
+    table = read_delimited(given.use(path)).rename(columns={"run_id": "model"})
+    check_header(list(table.columns), ["query_id", "doc_id", "model"], path)
+    return table

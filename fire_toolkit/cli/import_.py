@@ -23,6 +23,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.elsewhere import Elsewhere, elsewhere_options, import_elsewhere
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
+from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import latest_round, reasons_of
@@ -33,6 +34,7 @@ from fire_toolkit.elsewhere.tables import how_to_read_table
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes, read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
+from fire_toolkit.formats.tables.fire_release import is_fire_release
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.segments import segments_of
@@ -58,12 +60,19 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
     Judgments made elsewhere: --pair and --label read a Label Studio project that was not made here, --columns
     and --label a table of MTurk, Prolific, Argilla, Prodigy, Potato, doccano or any other. They go into
     the workspace's ledger, people under pseudonyms; --dry-run shows first what is understood.
+
+    FIRE's own release (its JSON) is known by its content and becomes tables of the workspace's captions in
+    the folder --out: a text stands for all captions with that text, disagreements are kept as disputes, and
+    outside.csv lists what lies outside the collection.
     """
     file = given.out("judgments/judgments.csv")
     paths = list(map(Path, exports)) or named_files("import", "exports")
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     asked = Elsewhere(**elsewhere)
+    if len(paths) == 1 and not asked.is_asked and is_fire_release(paths[0]):
+        import_fire_release(given, paths[0])
+        return
     is_usual = given.values["out"] is None
     with _without_collection():
         if asked.is_asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,6 +44,20 @@ from fire_toolkit.errors import FireError, UsageError
     metavar="NAME",
     help="A word that documents may hold though an annotator is called so (may be repeated).",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["folder", "fire"]),
+    default="folder",
+    show_default=True,
+    help="A folder as described here, or one JSON file in the shape of FIRE's release.",
+)
+@click.option(
+    "--tables",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="For --format fire: what `import` made of such a file. [default: the workspace's own]",
+)
 @click.pass_context
 def release(
     ctx: click.Context,
@@ -52,6 +67,8 @@ def release(
     previous: Path | None,
     is_anonymous: bool,
     allowed: tuple[str, ...],
+    form: str,
+    tables: Path | None,
 ) -> None:
     """Write a folder that publishes a workspace's labels, or check one.
 
@@ -63,9 +80,18 @@ def release(
     Ids and labels only: captions and media are included where [licences] names their licence, comments
     where [release] comments_consent says how annotators agreed. Annotators get new pseudonyms. A release
     that would hold a registered name, an e-mail, a token or an absolute path is refused.
+
+    --format fire writes judgments, labels and disputes into the file --out, for tools that read FIRE's
+    release, with the creator, dates and licence of the one that --tables was read from. Each entry also has
+    the id of its caption, unless all captions of its text were judged alike.
     """
     if ctx.invoked_subcommand:
         return
+    if form == "fire":
+        _write_fire(out, tables, [version, date, previous, is_anonymous, allowed])
+        return
+    if tables is not None:
+        raise click.UsageError("--tables is for --format fire")
     if version is None:
         raise click.UsageError(
             "--version is needed, such as 1.0; or `release check FOLDER`, `release diff OLD NEW`"
@@ -82,6 +108,18 @@ def release(
         f"relevant, {n_of(counts['judgments'], 'judgment')} by {n_of(counts['annotators'], 'annotator')}"
     )
     say(f"next: fire-toolkit release check {folder}")
+
+
+def _write_fire(out: Path | None, tables: Path | None, others: Sequence[object]) -> None:
+    """Write FIRE's JSON; it has no version and no date of its own."""
+    from fire_toolkit.cli.fire_release import write_fire_release
+
+    if any(others):
+        raise click.UsageError("--format fire goes with --tables and --out alone")
+    if out is None:
+        raise click.UsageError("--out is needed: the JSON to write")
+    with workspace_lock():
+        write_fire_release(needed_workspace(": a release is made from a workspace"), tables, out)
 
 
 def _checked_date(text: str | None) -> str:

@@ -137,35 +137,52 @@ def test_suggestions_are_written_as_a_pool_with_their_reasons(folder: Path) -> N
     assert (both.exit_code, "choose one of --similarity" in both.stderr) == (1, True)
 
 
-def test_a_release_becomes_tables_that_the_other_commands_read(folder: Path) -> None:
-    out = folder / "release"
-    result = run("fire-release", RELEASE / "release.json", *collection(folder)[:2], "--out", out)
+@pytest.fixture
+def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a workspace of the captions that the release in golden/ judges."""
+    monkeypatch.chdir(folder)
+    (folder / "queries.tsv").write_text((RELEASE / "queries.tsv").read_text())
+    (folder / "fire.toml").write_text('[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n')
+    return folder
+
+
+def test_a_release_becomes_tables_that_the_other_commands_read(workspace: Path) -> None:
+    result = run("import", RELEASE / "release.json", "--out", "release")
     assert result.exit_code == 0, result.output
     assert "note: licence: the file says 'CC BY 4.0'" in result.stderr
     assert "12 judgments, 6 labels, 1 disputes, 9 provenance, 1 entries outside" in result.stderr
-    judgments, n_superseded = read_judgments(out / "judgments.csv")
-    assert (len(judgments), n_superseded, len(read_labels(out))) == (12, 0, 6)
-    agreed = run("agree", out / "judgments.csv", "--format", "csv")
-    assert agreed.exit_code == 0, agreed.output
-    augmented = run(
-        "augment", "--qrels", folder / "qrels.txt", "--labels", out, "--out", folder / "augmented.txt"
+    assert (
+        "next: fire-toolkit augment --labels release/labels.csv --out release/augmented.txt" in result.stderr
     )
+    judgments, n_superseded = read_judgments(Path("release/judgments.csv"))
+    assert (len(judgments), n_superseded, len(read_labels("release"))) == (12, 0, 6)
+    agreed = run("agree", "release/judgments.csv", "--format", "csv")
+    assert agreed.exit_code == 0, agreed.output
+    augmented = run("augment", "--labels", "release", "--out", "augmented.txt")
     assert augmented.exit_code == 0, augmented.output
-    assert "ret1 0 v9 1" in (folder / "augmented.txt").read_text()
+    assert "ret1 0 v9 1" in (workspace / "augmented.txt").read_text()
 
 
-def test_a_release_is_written_and_reads_back(folder: Path) -> None:
-    read = ["--queries", RELEASE / "queries.tsv"]
-    run("fire-release", RELEASE / "release.json", *read, "--out", folder / "a")
-    options = ["--judgments", folder / "a" / "judgments.csv", "--labels", folder / "a"]
-    options += ["--provenance", folder / "a" / "provenance.csv", "--licence", "CC BY-NC 4.0"]
-    (folder / "a" / "manifest.json").unlink()
-    result = run("export-fire-release", *options, *read, "--out", folder / "f.json")
+def test_a_release_is_written_and_reads_back(workspace: Path) -> None:
+    run("import", RELEASE / "release.json", "--out", "a")
+    result = run("release", "--format", "fire", "--tables", "a", "--out", "f.json")
     assert result.exit_code == 0, result.output
     assert "6 annotations and 1 disagreements written" in result.stderr
-    (folder / "two.tsv").write_text("query_id\ttext\nret0\ta dog runs over grass\nret1\ta cat sleeps\n")
-    run("fire-release", folder / "f.json", "--queries", folder / "two.tsv", "--out", folder / "b")
+    (workspace / "queries.tsv").write_text(
+        "query_id\ttext\nret0\ta dog runs over grass\nret1\ta cat sleeps\n"
+    )
+    run("import", "f.json", "--out", "b")
     for name in ("labels.csv", "disputes.csv", "judgments.csv", "provenance.csv"):
-        lines = (folder / "a" / name).read_text().splitlines()
+        lines = (workspace / "a" / name).read_text().splitlines()
         expected = [line for line in lines if not line.startswith("ret2")]
-        assert (folder / "b" / name).read_text().splitlines() == expected
+        assert (workspace / "b" / name).read_text().splitlines() == expected
+
+
+def test_a_release_outside_a_workspace_or_without_a_folder_is_refused(
+    folder: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    bare = run("import", RELEASE / "release.json")
+    assert (bare.exit_code, "--out" in bare.stderr) == (2, True)
+    monkeypatch.chdir(tmp_path_factory.mktemp("nowhere"))
+    lost = run("import", RELEASE / "release.json", "--out", "a")
+    assert (lost.exit_code, "no fire.toml in this folder or above it" in lost.stderr) == (1, True)

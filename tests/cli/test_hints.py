@@ -70,8 +70,6 @@ FROM_PLAIN = {
              "random", "--out", "plan"),
     "coverage": ("coverage", "runs/clip.parquet", "--qrels", "qrels.txt", "--augmented", "qrels.txt", "--out",
                  "open.csv"),
-    "release": ("export-fire-release", "--judgments", "judgments.csv", "--labels", "labels", "--queries",
-                "queries.tsv", "--licence", "CC0-1.0", "--out", "release.json"),
 }  # fmt: skip
 
 

@@ -72,77 +72,58 @@ def without_ids(release: dict[str, Any]) -> dict[str, Any]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "q.tsv").write_text(QUERIES)
+    (tmp_path / "fire.toml").write_text(config_text({"collection": {"queries": "q.tsv"}}))
     (tmp_path / "fire.json").write_text(json.dumps(RELEASE))
     return tmp_path
 
 
-def exported(folder: Path, *more: object) -> dict[str, Any]:
-    options = [
-        "--judgments",
-        "t/judgments.csv",
-        "--labels",
-        "t",
-        "--queries",
-        "q.tsv",
-        "--licence",
-        "CC BY-NC",
-    ]
-    run("export-fire-release", *options, *more, "--out", "again.json")
+def exported(folder: Path, *options: object) -> dict[str, Any]:
+    run("release", "--format", "fire", *(options or ("--tables", "t")), "--out", "again.json")
     written: dict[str, Any] = json.loads((folder / "again.json").read_text())
     return written
 
 
 def test_read_and_written_again_it_is_the_same_release(folder: Path) -> None:
-    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
+    run("import", "fire.json", "--out", "t")
     written = exported(folder)
     assert [entry.get("query_id") for entry in written["annotations"]] == [None, "ret1"]
     assert sorted_entries(without_ids(written)) == sorted_entries(RELEASE)
 
 
+def test_what_was_written_comes_back_byte_for_byte(folder: Path) -> None:
+    run("import", "fire.json", "--out", "t")
+    exported(folder)
+    run("import", "again.json", "--out", "u")
+    run("release", "--format", "fire", "--tables", "u", "--out", "third.json")
+    assert (folder / "third.json").read_bytes() == (folder / "again.json").read_bytes()
+
+
 def test_captions_of_one_text_that_were_judged_apart_stay_apart(folder: Path) -> None:
-    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
+    run("import", "fire.json", "--out", "t")
     (folder / "t" / "manifest.json").unlink()
     for name in ("judgments.csv", "labels.csv", "disputes.csv"):
         lines = (folder / "t" / name).read_text().splitlines(keepends=True)
         (folder / "t" / name).write_text("".join(line for line in lines if not line.startswith("ret2")))
     written = exported(folder)
     assert [entry.get("query_id") for entry in written["annotations"]] == ["ret0", "ret1"]
-    run("fire-release", "again.json", "--queries", "q.tsv", "--out", "u")
+    run("import", "again.json", "--out", "u")
     for name in ("judgments.csv", "labels.csv", "disputes.csv"):
         assert (folder / "u" / name).read_text() == (folder / "t" / name).read_text()
-
-
-def test_fields_at_the_top_can_be_set(folder: Path) -> None:
-    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
-    written = exported(folder, "--about", "creator=us", "--about", "source_ds=", "--dataset", "mine")
-    assert [written[name] for name in ("creator", "source_ds", "website")] == [
-        "us",
-        "",
-        "https://example.org",
-    ]
-    assert (written["datasets"], written["annotations"][0]["dataset"]) == (["mine"], "mine")
-    bad = CliRunner().invoke(main, ["export-fire-release", "--about", "us", "--licence", "x", "--out", "y"])
-    assert (bad.exit_code, "expected FIELD=TEXT" in bad.stderr) == (2, True)
 
 
 SOURCES = "query_id,doc_id,run_id,rank\nret1,v1,frozen,2\nret1,v1,clip,1\nret0,v9,clip,1\n"
 
 
-def test_a_pool_says_which_models_proposed_a_pair(folder: Path) -> None:
-    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
-    (folder / "sources.csv").write_text(SOURCES)
-    written = exported(folder, "--provenance", "sources.csv")
-    assert [entry["models"] for entry in written["annotations"]] == [[], ["clip", "frozen"]]
-    (folder / "sources.csv").write_text("query_id,doc_id\nret1,v1\n")
-    options = ["--judgments", "t/judgments.csv", "--labels", "t", "--queries", "q.tsv", "--licence", "x"]
-    result = CliRunner().invoke(
-        main, ["export-fire-release", *options, "--provenance", "sources.csv", "--out", "x.json"]
-    )
-    assert (result.exit_code, "sources.csv:1: no column model" in result.stderr) == (1, True)
+def test_models_come_from_beside_the_labels_else_from_the_pool(folder: Path) -> None:
+    run("import", "fire.json", "--out", "t")
+    assert exported(folder)["annotations"][0]["models"] == ["CE", "SSB"]
+    (folder / "t" / "provenance.csv").write_text("query_id,doc_id\nret1,v1\n")
+    (folder / "t" / "manifest.json").unlink()
+    result = CliRunner().invoke(main, ["release", "--format", "fire", "--tables", "t", "--out", "x.json"])
+    assert (result.exit_code, "t/provenance.csv:1: no column model" in result.stderr) == (1, True)
 
 
-def test_a_workspace_gives_its_own_provenance_without_being_asked(folder: Path) -> None:
-    (folder / "fire.toml").write_text(config_text({"collection": {"queries": "q.tsv"}}))
+def test_a_workspace_writes_its_own_judgments(folder: Path) -> None:
     for place in ("pool", "judgments", "labels"):
         (folder / place).mkdir()
     (folder / "pool" / "pool_sources.csv").write_text(SOURCES)
@@ -151,7 +132,18 @@ def test_a_workspace_gives_its_own_provenance_without_being_asked(folder: Path) 
     )
     (folder / "labels" / "labels.csv").write_text("query_id,doc_id,label,relevance\nret1,v1,relevant,1\n")
     (folder / "labels" / "disputes.csv").write_text("query_id,doc_id,reason\n")
-    result = run("export-fire-release", "--licence", "CC BY 4.0", "--out", "own.json")
+    bare = CliRunner().invoke(main, ["release", "--format", "fire", "--out", "own.json"])
+    assert (bare.exit_code, "write into fire.toml, [release] licence" in bare.stderr) == (1, True)
+    settings = {"collection": {"queries": "q.tsv"}, "release": {"name": "mine", "licence": "CC-BY-4.0"}}
+    (folder / "fire.toml").write_text(config_text(settings))
+    result = run("release", "--format", "fire", "--out", "own.json")
     assert "which model proposed a pair: pool/pool_sources.csv" in result.stderr
-    (written,) = json.loads((folder / "own.json").read_text())["annotations"]
+    found = json.loads((folder / "own.json").read_text())
+    (written,) = found["annotations"]
     assert (written["query_id"], written["models"]) == ("ret1", ["clip", "frozen"])
+    assert (written["dataset"], found["datasets"], found["license"]) == ("mine", ["mine"], "CC-BY-4.0")
+
+
+def test_what_belongs_to_the_folder_is_refused_beside_the_file(folder: Path) -> None:
+    for words in (["--format", "fire", "--version", "1.0"], ["--tables", "t"], ["--format", "fire"]):
+        assert CliRunner().invoke(main, ["release", *words]).exit_code == 2

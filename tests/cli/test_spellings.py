@@ -42,7 +42,6 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "demo",
         "init",
         "snippet",
-        "export-fire-release",
         "show",
         "new",
         "check",

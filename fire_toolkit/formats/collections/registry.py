@@ -107,7 +107,7 @@ def recognise(source: Source) -> tuple[Reader, str]:
 def _seen(source: Source) -> str:
     found = source.json
     if isinstance(found, dict) and {"annotations", "disagreements"} <= set(found):
-        return "judgments of FIRE's release (read them with `fire-toolkit fire-release`)"
+        return "judgments of FIRE's release (read them with `fire-toolkit import`)"
     if isinstance(found, dict):
         return f"a JSON object with keys {', '.join(list(found)[:4]) or 'none'}"
     if source.records:

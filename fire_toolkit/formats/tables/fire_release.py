@@ -17,6 +17,7 @@ import pandas as pd
 
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.errors import FormatError
+from fire_toolkit.files import STDIN, is_gzip, opened, without_mark
 from fire_toolkit.formats.collections.entries import Entry
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.judgments import latest_judgments
@@ -64,6 +65,18 @@ class Release:
     def qrels(self) -> Qrels:
         """Return the labels as qrels: what was judged, without the original positives."""
         return check_qrels(self.labels[[*PAIR, "relevance"]].assign(source="judged"))
+
+
+def is_fire_release(path: str | Path) -> bool:
+    """Whether a file is one JSON object with `annotations` and `disagreements`."""
+    if str(path) == STDIN:
+        return False
+    with opened(path) as stream:
+        start = stream.read(64)
+    if not is_gzip(start) and not without_mark(start).lstrip().startswith(b"{"):
+        return False
+    found = Source(path).json
+    return isinstance(found, dict) and {"annotations", "disagreements"} <= set(found)
 
 
 def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None = None) -> Release:

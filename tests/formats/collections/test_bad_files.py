@@ -122,7 +122,7 @@ def test_a_caption_pickle_that_runs_a_command_is_refused_and_runs_nothing(
         ("[" * 100_000, FormatError, "nested too deeply|cut JSON"),
         ('{"a": 1}\n{"a"', FormatError, "f:2: damaged or truncated JSON"),
         ('{"a": 1}\n[2]', FormatError, r"f:2: '\[2\]', expected a JSON object a line"),
-        ('{"annotations": [], "disagreements": []}', FormatError, "fire-toolkit fire-release"),
+        ('{"annotations": [], "disagreements": []}', FormatError, "fire-toolkit import"),
         (
             '{"other": 1}',
             FormatError,
