@@ -1,4 +1,4 @@
-"""judgments.csv and dropped.csv of before with what new answers change in them (docs/decisions/0055)."""
+"""judgments.csv and dropped.csv of before with what new answers change in them."""
 
 from __future__ import annotations
 

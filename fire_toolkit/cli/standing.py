@@ -1,4 +1,4 @@
-"""How far each queue is, in counts that are kept and follow the ledger (docs/decisions/0057)."""
+"""How far each queue is, in counts that are kept and follow the ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer that takes long to find, kept while no file of the workspace changes (docs/decisions/0053)."""
+"""An answer that takes long to find, kept while no file of the workspace changes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The record is `.fire-hashes` beside fire.toml: a line with the sha256 of what follows, then JSON. It may be
 deleted at any time; one that is damaged, or cannot be written, is as good as none. Stages that write
-results add what they hashed, and do not trust it (docs/decisions/0020-kept-hashes.md).
+results add what they hashed, and do not trust it.
 """
 
 from __future__ import annotations
