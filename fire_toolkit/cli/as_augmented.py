@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.cli.common import say, setting_or_default
+from fire_toolkit.cli.common import n_of, say, setting_or_default
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.qrels import grade_of_originals, highest_grade, lift_originals
 from fire_toolkit.tables import Labels, Qrels
@@ -69,9 +69,32 @@ def as_augmented(original: Qrels, grade: int | None, source: str) -> Qrels:
     return lift_originals(original, grade=grade)
 
 
+def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
+    """Return what rests on labels of other pairs (`resolve --share-judgments`); nothing where none does."""
+    if not counts.get("shared"):
+        return []
+    return [
+        f"{n_of(counts['shared'], 'label')} shared by pairs that are alike, {counts['shared_positive']:,} of "
+        "them positive: nobody judged these pairs"
+    ]
+
+
+def say_shared(inputs: Inputs) -> None:
+    """Say how many labels of the augmented qrels are other pairs'."""
+    path = _augmented(inputs)
+    writer = writer_of(path) if path else None
+    for words in words_of_shared(writer.counts if writer else {}):
+        say(f"note: {words}")
+
+
 def _of_augmented(inputs: Inputs) -> dict[str, Any]:
+    return _parameters(_augmented(inputs))
+
+
+def _augmented(inputs: Inputs) -> Path | None:
+    """Return the augmented qrels given, else the workspace's where they correct its own, else None."""
     is_its_own = not inputs.values.get("qrels") or inputs.values.get("augmented")
-    return _parameters(inputs.found("augmented") if is_its_own else None)
+    return inputs.found("augmented") if is_its_own else None
 
 
 def _parameters(path: Path | None) -> dict[str, Any]:

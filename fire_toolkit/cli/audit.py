@@ -13,7 +13,6 @@ from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.options import reads
 from fire_toolkit.collections import audit as audits
 from fire_toolkit.collections.audit import Audit
-from fire_toolkit.collections.sharing import CHOICES, share_labels
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.collections import read_collection
@@ -22,18 +21,8 @@ from fire_toolkit.tables import Items
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
-@reads(
-    *("queries", "items"),
-    qrels="The original qrels, in any form.",
-    labels="Labels, to say what sharing them among equal captions adds. [default: the workspace's]",
-)
+@reads("queries", "items", qrels="The original qrels, in any form.")
 @click.option("--media", metavar="DIR", help="Folder of the items' files, to find equal ones by their bytes.")
-@click.option(
-    "--share-judgments",
-    "sharing",
-    type=click.Choice(CHOICES),
-    help="Write shared_labels.csv: labels given to every caption of the same text.",
-)
 @click.option(
     "--train", metavar="FILE", help="Training captions (any collection file), to find queries near to them."
 )
@@ -46,14 +35,12 @@ from fire_toolkit.tables import Items
 )
 @click.option("--out", metavar="DIR", help="Folder for findings.csv and one table for each finding.")
 @json_option
-def audit(given: Given, media: str | None, sharing: str | None, train: str | None, similarity: float) -> None:
+def audit(given: Given, media: str | None, train: str | None, similarity: float) -> None:
     """Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.
 
     Nothing is changed. Each finding says how many of how many and what follows from it; its table is
     DIR/<finding>.csv.
     """
-    if sharing and not given.found("labels"):
-        raise UsageError("--share-judgments shares labels: name them with --labels")
     folder = given.out("audit")
     if media and not Path(media).is_dir():
         raise UsageError(f"--media {media}: no such folder")
@@ -74,13 +61,10 @@ def audit(given: Given, media: str | None, sharing: str | None, train: str | Non
         audits.audit_runs(found, given.runs, queries, items, original)
     if train:
         audits.audit_training(found, queries, _training_texts(train, given))
-    if given.found("labels"):
-        _add_sharing(found, given, sharing)
     summary = found.summary()
     tables = {f"{name}.csv": table for name, table in found.tables.items()} | {"findings.csv": summary}
-    parameters = {"similarity": similarity, "share_judgments": sharing}
     counts = dict(zip(summary["finding"], summary["count"].tolist(), strict=True))
-    given.write(folder, tables, "audit", parameters, counts)
+    given.write(folder, tables, "audit", {"similarity": similarity}, counts)
     given.summarise(counts, _drawn(found))
     qrels = given.hint("QRELS")
     say_next("pool", f"{runs_named(given.values['runs'])} --qrels {qrels} --out pool")
@@ -113,14 +97,3 @@ def _training_texts(train: str, given: Given) -> list[str]:
     for file in recognised:
         given.use(file.path)
     return [str(text) for text in collection.queries["text"]]
-
-
-def _add_sharing(found: Audit, given: Given, sharing: str | None) -> None:
-    for choice in CHOICES:
-        shared = share_labels(given.labels, given.queries, choice=choice)
-        conflicts = f"{shared.n_conflicts:,} in conflict are not shared"
-        meaning = f"labelled pairs that --share-judgments {choice} adds (also of `resolve`); {conflicts}"
-        empty, n_labels = given.labels.iloc[:0], len(given.labels)
-        found.add(f"shared_by_{choice}", empty, n_labels, meaning, count=shared.n_added)
-        if choice == sharing:
-            found.tables["shared_labels"] = shared.table

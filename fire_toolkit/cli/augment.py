@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.as_augmented import GRADE
+from fire_toolkit.cli.as_augmented import GRADE, words_of_shared
 from fire_toolkit.cli.as_augmented import original_grade as grade_of_originals
 from fire_toolkit.cli.common import json_option, n_of, numbers_of, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
-from fire_toolkit.cli.judged_once import counts_of_shared, shared_once, words_of_shared
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.machine_labels import with_machine
 from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm
@@ -93,8 +92,7 @@ def augment(
     original = original if grade is None else lift_originals(original, grade=grade)
     given.original = original  # not as qrels that an earlier `augment` wrote have it
     policy = str(setting_or_default(policy, "augment", "policy"))
-    shared = shared_once(given, labels)
-    augmented, changes = augment_qrels(original, shared.labels, policy=policy, original_grade=grade)
+    augmented, changes = augment_qrels(original, labels, policy=policy, original_grade=grade)
     by_machine: dict[str, Any] = {}
     if include_machine:
         both, by_machine = with_machine(given, Augmented(augmented, changes), include_machine)
@@ -107,11 +105,10 @@ def augment(
     contents: dict[str, Any] = {file.name: trec_qrels_text(augmented), "changes.csv": changes, **beside}
     contents |= files_of(found)
     counts = change_counts(changes)
-    alike = counts_of_shared(shared)
     lost = queries_without_positive(changes)
     n_lowered = count_lowered(changes)
-    more: dict[str, Any] = {"lowered": n_lowered, "queries_without_positive": lost, **alike, **by_machine}
-    words = [f"policy {policy}: {numbers_of(counts)}", *words_of_shared(counts | alike)]
+    more: dict[str, Any] = {"lowered": n_lowered, "queries_without_positive": lost, **by_machine}
+    words = [f"policy {policy}: {numbers_of(counts)}", *words_of_shared(counts)]
     words += words_of_machine(by_machine)
     if (errors := errors_given(given)) is not None:
         more["label_errors"] = numbers_of_errors(errors)

@@ -10,9 +10,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.cli.as_augmented import policy_of
-from fire_toolkit.cli.common import n_of
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_once import shared_once
 from fire_toolkit.cli.noise import are_settled, errors_given, numbers_of_errors, words_of_alarm
 from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.inference.corrected import (
@@ -37,10 +35,6 @@ METHOD = "corrected for label errors"
 IF_INDEPENDENT = "corrected if errors are independent"
 CORRECTED = {METHOD: "corrected", IF_INDEPENDENT: "corrected_if_independent"}
 FEW = 40  # queries or clusters, below which intervals hold too seldom
-SHARED = (
-    "{} of another pair (pool --judge-once), and no vote tells how often it errs there; "
-    "judge those pairs too, or take the scores as labelled"
-)
 NOT_UNION = (
     "the qrels follow policy {}, where original positives count by their labels, and the correction takes "
     "originals as right (policy union)"
@@ -79,7 +73,6 @@ def correction_given(
     names: Sequence[str],
     joined: JudgedPairs,
     *,
-    n_shared: int = 0,
     policies: Sequence[str] = ("union",),
 ) -> Correction:
     """Return what the votes by design correct of some measures, for the runs joined with these votes.
@@ -87,7 +80,6 @@ def correction_given(
     Args:
         names: the measures.
         joined: of `noise.join_with_votes`.
-        n_shared: labels that are another pair's: with any nothing is corrected.
         policies: on rejected originals: nothing is corrected unless it is `union` alone.
     """
     measures = [measure for measure in parse_measures(names) if not why_uncorrected(measure)]
@@ -95,8 +87,6 @@ def correction_given(
         return Correction({}, {}, None, METHOD, 0, [])
     errors = errors_given(given)
     reason = errors.reason if errors is not None else SETTLED if are_settled(given) else NO_DESIGN
-    if n_shared:
-        reason = SHARED.format(n_of(n_shared, "label"))
     if others := [policy for policy in policies if policy != "union"]:
         reason = reason or NOT_UNION.format(", ".join(others))
     if errors is None or reason:
@@ -128,8 +118,7 @@ def augmented_by_design(given: Given) -> bool:
 
 def correction_by_design(given: Given, names: Sequence[str], joined: JudgedPairs) -> Correction:
     """Return the correction beside augmented qrels, see `correction_given` and `augmented_by_design`."""
-    n_shared = shared_once(given, given.labels).n_shared
-    return correction_given(given, names, joined, n_shared=n_shared, policies=[policy_of(given)])
+    return correction_given(given, names, joined, policies=[policy_of(given)])
 
 
 def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:

@@ -12,7 +12,6 @@ from fire_toolkit.cli.as_augmented import guideline_grade
 from fire_toolkit.cli.common import say, say_notes
 from fire_toolkit.cli.correction import IF_INDEPENDENT, correction_given, first_of, with_estimates
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_once import shared_once, words_of_shared
 from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
@@ -23,7 +22,6 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.trust import describe_trust
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell
-from fire_toolkit.tables import Labels
 
 
 class HonestRows(NamedTuple):
@@ -47,28 +45,25 @@ def honest_rows(
     policies: tuple[str, ...] = ("union",),
 ) -> HonestRows:
     """Return the rows of `score --honest` for what a command was given, its runs joined with the votes."""
-    shared, design = shared_once(given, given.labels), design_if_any(given)
     scores, notes = scores_with_uncertainty(
         joined,
         given.original,
-        shared.labels,
+        given.labels,
         measures,
         sources=given.sources_if_any,
         policies=policies,
-        design=design,
+        design=design_if_any(given),
         original_grade=given.original_grade,
         highest_grade=guideline_grade(given),
         clusters=given.clusters,
         tell=tell,
     )
-    options: dict[str, Any] = {"n_shared": shared.n_shared, "policies": policies}
-    correction = correction_given(given, measures, joined, **options)
+    correction = correction_given(given, measures, joined, policies=policies)
     scores = with_estimates(scores, correction)
     of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
     n_queries = int(given.original["query_id"].nunique())
     trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
-    counts = {"shared": shared.n_shared, "shared_positive": shared.n_positive}
-    below = [*words_of_shared(counts), *(note for note in notes if note not in trusted)]
+    below = [note for note in notes if note not in trusted]
     return HonestRows(scores, below, correction.notes, trusted)
 
 
@@ -78,10 +73,9 @@ def show_honest(
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
         tell("ranks of judged docs")
-        shared = shared_once(given, given.labels)
-        joined = join_with_votes(given, measures, *([shared.labels] if shared.n_shared else []))
+        joined = join_with_votes(given, measures)
         scores, notes, corrected, trusted = honest_rows(given, measures, joined, tell=tell, policies=policies)
-        usable = _over_usable(given, measures, joined, shared.labels, policies, tell)
+        usable = _over_usable(given, measures, joined, policies, tell)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     is_on_paper = given.form in ("latex", "markdown")
@@ -102,7 +96,6 @@ def _over_usable(
     given: Given,
     measures: tuple[str, ...],
     joined: JudgedPairs,
-    labels: Labels,
     policies: tuple[str, ...],
     tell: Progress,
 ) -> pd.DataFrame | None:
@@ -111,7 +104,7 @@ def _over_usable(
     alone = usable_join(flagged, joined)
     if flagged is None or alone is None:
         return None
-    tables = (flagged.usable(given.original), flagged.usable(labels))
+    tables = (flagged.usable(given.original), flagged.usable(given.labels))
     grades = {"original_grade": given.original_grade, "highest_grade": guideline_grade(given)}
     options: dict[str, Any] = {"sources": given.sources_if_any, "policies": policies, **grades}
     options["clusters"] = given.clusters

@@ -25,8 +25,6 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.earlier import Earlier, read_earlier
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import named
-from fire_toolkit.cli.judged_once import FILE as JUDGED_ONCE
-from fire_toolkit.cli.judged_once import pooled_once
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.machine_scores import MACHINE_SAMPLE, scores_of_judge
 from fire_toolkit.cli.options import reads
@@ -85,13 +83,6 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
     help="Also pool original positives that no run found, or the strategy left out; beyond the budget.",
 )
 @click.option(
-    "--judge-once",
-    multiple=True,
-    metavar="FILE",
-    help="Pairs of captions or items that are alike, of `audit` (may be repeated): one of them is asked, and "
-    "`augment` shares its label.",
-)
-@click.option(
     "--judged",
     multiple=True,
     metavar="FILE",
@@ -116,7 +107,6 @@ def pool(
     deep_queries: float | None,
     deep_depth: int | None,
     include_originals: bool | None,
-    judge_once: tuple[str, ...],
     judged: tuple[str, ...],
     previous: str | None,
 ) -> None:
@@ -133,7 +123,7 @@ def pool(
     folder = given.out("pool")
     chosen: dict[str, Any] = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
     chosen |= {"deep_queries": deep_queries, "deep_depth": deep_depth, "seed": given.values["seed"]}
-    chosen |= {"include_originals": include_originals, "judge_once": list(judge_once) or None}
+    chosen |= {"include_originals": include_originals}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
     with spooled(folder) as sources:
         found = pool_given(given, parameters, judged, previous, sources=sources)
@@ -158,7 +148,6 @@ def write_pool(
     tables: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": sources or result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     tables |= {} if result.design is None else {"query_design.csv": result.design}
-    tables |= {} if result.alike is None else {JUDGED_ONCE: result.alike}
     tables |= {} if result.sample is None else {MACHINE_SAMPLE: result.sample}
     tables |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
     given.write(folder, tables, "pool", parameters | _settled(given, parameters, result), result.counts)
@@ -211,12 +200,11 @@ def pool_given(
     originals = read_qrels(given.use(qrels)) if qrels else None
     earlier = earlier or read_earlier(given, judged, previous)
     chosen = parse_strategy(parameters["strategy"])
-    options = {name: value for name, value in parameters.items() if name != "judge_once"}
     if earlier.sources_file is not None or chosen.reads_machine:
         sources = None
     result = pool_runs(
         given.stored_runs,
-        **{**options, **{name: parameters[name] or None for name in _OPTIONAL}},
+        **{**parameters, **{name: parameters[name] or None for name in _OPTIONAL}},
         originals=originals,
         labels=_labels_so_far(given) if chosen.reads_labels else None,
         machine=scores_of_judge(given, chosen.parameters["judge"]) if chosen.reads_machine else None,
@@ -226,8 +214,6 @@ def pool_given(
         own_items=own_items,
         keep_sources=None if sources is None else partial(_write_sources, sources),
     )
-    if alike := parameters["judge_once"]:
-        result = pooled_once(given, result, alike, parameters["strategy"], earlier.judged)
     return result, earlier
 
 
@@ -331,7 +317,7 @@ def _describe_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) 
             f"alone{_known(row)}",
         }
         yield f"{row['run_id']}: {words[row['kind']]}"
-    is_all_there = takes_all and result.alike is None and not any(row["n_gone"] for row in rows)
+    is_all_there = takes_all and not any(row["n_gone"] for row in rows)
     if earlier.sources is None or earlier.judged is None or not rows or is_all_there:
         return
     pairs_before = earlier.sources[PAIR].drop_duplicates()
@@ -371,8 +357,6 @@ def _words(counts: dict[str, int], parameters: dict[str, Any], durations: pd.Ser
         words.append(f"{n_deep} drawn with seed {parameters['seed']} to be judged to depth {deep}")
     if counts.get("own_items"):
         words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
-    if "judged_once" in counts:
-        words.append(f"{counts['judged_once']:,} more take the label of a pair that is alike")
     stopped = {name[8:]: n for name, n in counts.items() if name.startswith("stopped_")}
     if stopped:
         words.append(f"queries stopped: {numbers_of(stopped)}")

@@ -18,7 +18,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import choice_option, exclude_options, reads
-from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments
+from fire_toolkit.collections.sharing import SAME_TEXT, mark_shared, share_judgments
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.binomial import wilson
@@ -92,8 +92,8 @@ from fire_toolkit.workspace.manifests import writer_of
 @click.option(
     "--share-judgments",
     "sharing",
-    type=click.Choice(CHOICES),
-    help="Also give each annotator's judgments to every query of the same text (`audit` counts them).",
+    type=click.Choice([SAME_TEXT]),
+    help="Also give each annotator's judgments to every query of the same text (`audit` lists them).",
 )
 @click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, flagged.csv, manifest.json.")
 @json_option
@@ -134,7 +134,7 @@ def resolve(
     table = _counted(table, count_unassigned=count_unassigned, without_rechecks=without_rechecks)
     shared: dict[str, int] = {}
     if sharing:
-        table, shared = _shared(table, sharing, given)
+        table, shared = _shared(table, given)
     rule = str(setting_or_default(rule, "resolve", "rule"))
     resolved = _resolved(table, grades, rule, adjudicators, end, given)
     labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts) | shared
@@ -232,10 +232,10 @@ def _asked(judgments: Judgments) -> Judgments:
     return asked
 
 
-def _shared(judgments: Judgments, choice: str, given: Given) -> tuple[Judgments, dict[str, int]]:
+def _shared(judgments: Judgments, given: Given) -> tuple[Judgments, dict[str, int]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
-    shared = share_judgments(judgments, given.queries, choice=choice)
-    return shared.table, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
+    shared = share_judgments(judgments, given.queries)
+    return shared.judgments, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.cli.as_augmented import policy_of
+from fire_toolkit.cli.as_augmented import policy_of, say_shared
 from fire_toolkit.cli.common import (
     DRAWN,
     drawn,
@@ -26,7 +26,6 @@ from fire_toolkit.cli.correction import Correction, augmented_by_design, correct
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
-from fire_toolkit.cli.judged_once import say_shared
 from fire_toolkit.cli.noise import join_with_votes, say_errors_of_augmented
 from fire_toolkit.cli.options import (
     accept_approximate_option,

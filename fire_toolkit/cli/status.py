@@ -123,7 +123,7 @@ def _with_news(state: StageState, workspace: Workspace) -> StageState:
 
 def _kept(workspace: Workspace, asked: list[Any], find: Callable[[], str | None]) -> str | None:
     """Return the news of runs, as kept where nothing has changed."""
-    if workspace.setting("pool", "strategy") != "depth" or workspace.setting("pool", "judge_once"):
+    if workspace.setting("pool", "strategy") != "depth":
         return find()
     named = [workspace.path(section, key) for section, key in _NAMED]
     beside = [path for path in named if path]

@@ -64,16 +64,11 @@ def audit_captions(audit: Audit, queries: Queries, *, min_similarity: float) -> 
         "captions with the text of an earlier one; judgments of one hold for all (resolve --share-judgments)",
     )
     near = near_duplicates(queries, min_similarity=min_similarity)
-    how = (
-        "all pairs compared"
-        if near.is_exact
-        else f"{near.n_compared:,} likely pairs compared, some may be missed"
-    )
     audit.add(
         "near_duplicate_captions",
-        near.pairs,
+        near,
         n_captions,
-        f"pairs of captions with a character TF-IDF cosine of {min_similarity:g} or more; {how}",
+        f"pairs of captions with a character TF-IDF cosine of {min_similarity:g} or more; all pairs compared",
     )
     audit.tables["caption_lengths"] = caption_lengths(queries)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,13 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.collections.edits import edit_distances
-from fire_toolkit.collections.minhash import candidate_pairs
-from fire_toolkit.collections.ngrams import index_texts, pair_similarities
+from fire_toolkit.collections.ngrams import index_texts
 from fire_toolkit.collections.similarity import similar_pairs
 from fire_toolkit.collections.texts import each_text, map_texts, normal_text
 from fire_toolkit.tables import Qrels, Queries
 from fire_toolkit.tables.columns import pair_rows
 
-N_EXACT = 5000
 _MAX_EDITS = 8
-_LOWER = 0.35  # by how much a pair's share of common n-grams may lie below its cosine
 
 
 def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
@@ -88,7 +84,7 @@ def duplicate_captions(queries: Queries) -> pd.DataFrame:
     return found.sort_values(["same_as", "query_id"]).reset_index(drop=True)
 
 
-def shared_positives(queries: Queries, qrels: Qrels, *, ignore_case: bool = True) -> pd.DataFrame:
+def shared_positives(queries: Queries, qrels: Qrels) -> pd.DataFrame:
     """Return positives that a query lacks and another query of the same text has.
 
     They are false negatives known for free: the same caption cannot be right for one query's item
@@ -98,9 +94,7 @@ def shared_positives(queries: Queries, qrels: Qrels, *, ignore_case: bool = True
         Columns query_id, doc_id, relevance, from_query_id (the first that has the pair), by query_id and
         doc_id. A pair that the query's own qrels hold, with any grade, is not among them.
     """
-    named = pd.DataFrame(
-        {"query_id": queries["query_id"], "group": text_groups(queries, ignore_case=ignore_case)}
-    )
+    named = pd.DataFrame({"query_id": queries["query_id"], "group": text_groups(queries)})
     named = named[named["group"].duplicated(keep=False)]
     positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id", "relevance"]]
     of_group = positives.merge(named, on="query_id").sort_values("query_id")
@@ -111,42 +105,17 @@ def shared_positives(queries: Queries, qrels: Qrels, *, ignore_case: bool = True
     return missing[columns].sort_values(columns[:2]).reset_index(drop=True)
 
 
-@dataclass(frozen=True)
-class NearDuplicates:
-    """Pairs of texts alike; `is_exact`: all pairs were compared; else n_unchecked agreeing ones were not."""
-
-    pairs: pd.DataFrame
-    is_exact: bool
-    n_compared: int
-    n_unchecked: int
-
-
-def near_duplicates(
-    queries: Queries, *, min_similarity: float = 0.9, n_exact: int = N_EXACT
-) -> NearDuplicates:
+def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.DataFrame:
     """Return pairs of different captions whose character TF-IDF cosine is at least `min_similarity`.
 
-    Up to `n_exact` different texts all pairs are compared; above, those that min-hashing proposes
-    (see `minhash`: it may miss pairs, the more the lower `min_similarity`).
-
     Returns:
-        pairs: columns query_id, other_id, similarity, edit_distance (missing above 8), text, other_text;
+        Columns query_id, other_id, similarity, edit_distance (missing above 8), text, other_text;
         by similarity descending. A text that several queries have stands for them by its first id.
     """
     rows, texts = _distinct_texts(queries)
     index = index_texts(each_text(texts))
-    del texts
-    if len(index) <= n_exact:
-        left, right, cosines = similar_pairs(index, min_similarity=min_similarity)
-        n_compared, n_unchecked = len(index) * (len(index) - 1) // 2, 0
-    else:
-        left, right, n_unchecked = candidate_pairs(index, min_agreement=min_similarity - _LOWER)
-        n_compared = len(left)
-        cosines = pair_similarities(index, left, right)
-        near = cosines >= min_similarity
-        left, right, cosines = left[near], right[near], cosines[near]
-    pairs = _described(queries, rows[left], rows[right], cosines)
-    return NearDuplicates(pairs, len(index) <= n_exact, n_compared, n_unchecked)
+    left, right, cosines = similar_pairs(index, min_similarity=min_similarity)
+    return _described(queries, rows[left], rows[right], cosines)
 
 
 def _distinct_texts(queries: Queries) -> tuple[Ints, pd.Series]:

@@ -157,29 +157,3 @@ def text_norms(index: NgramIndex) -> Floats:
         squares = np.bincount(row, weights=(count * index.idf[code]) ** 2, minlength=stop - start)
         norms[start:stop] = np.where(squares > 0, np.sqrt(squares), 1)
     return norms
-
-
-def pair_similarities(index: NgramIndex, left: Ints, right: Ints) -> Floats:
-    """Return the cosine of each pair of rows (left[i], right[i]); 0 where a text has no words."""
-    found = np.zeros(len(left))
-    n_each = max(1, _BLOCK // (4 * max(1, _mean_ngrams(index))))
-    for start in range(0, len(left), n_each):
-        part = slice(start, start + n_each)
-        found[part] = _similarities(index, left[part], right[part])
-    return np.minimum(np.round(found, DIGITS), 1.0)
-
-
-def _mean_ngrams(index: NgramIndex) -> int:
-    sizes = np.diff(index.word_starts)
-    return int(sizes[index.text_words].sum() // max(1, len(index)))
-
-
-def _similarities(index: NgramIndex, left: Ints, right: Ints) -> Floats:
-    sides = [vectors(index, rows) for rows in (left, right)]
-    keys = [row << index.code_bits | code for row, code, _ in sides]
-    if not len(keys[0]) or not len(keys[1]):
-        return np.zeros(len(left))
-    place = np.minimum(np.searchsorted(keys[0], keys[1]), len(keys[0]) - 1)
-    shared = keys[0][place] == keys[1]
-    products = sides[0][2][place[shared]] * sides[1][2][shared]
-    return np.bincount(sides[1][0][shared], weights=products, minlength=len(left)).astype(np.float64)

@@ -302,8 +302,8 @@ def _labels_nobody_gave(augmented: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{words[0].upper()}{words[1:]}." for words in words_of_machine(augmented))
     if augmented.get("shared"):
         yield (
-            f"{augmented['shared']:,} pairs that nobody judged have the label of a pair whose caption and "
-            f"item are near-duplicates of theirs; {augmented['shared_positive']:,} of them are positive."
+            f"{augmented['shared']:,} pairs that nobody judged have the label of a pair whose caption has "
+            f"the same text; {augmented['shared_positive']:,} of them are positive."
         )
 
 

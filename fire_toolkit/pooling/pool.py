@@ -52,7 +52,6 @@ class _PoolingResult(NamedTuple):
     undrawn: pd.DataFrame
     sample: pd.DataFrame | None
     design: QueryDesign | None
-    alike: pd.DataFrame | None = None
 
 
 class PoolingResult(_PoolingResult, Result):
@@ -63,9 +62,8 @@ class PoolingResult(_PoolingResult, Result):
     else the strategy calls it; without rows where the strategy does not say, as `depth` without a budget.
     again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on. undrawn: the
     pairs of sampled strata that were not drawn (query_id, doc_id, best_rank, stratum, inclusion_probability).
-    design: which queries were drawn to be judged deep; None where none were. alike: the pairs that are judged
-    once (see `judge_once`); None where each is judged for itself. sample: the pairs that a machine judge's
-    sample could draw (see `check_machine_sample`); None where none was drawn.
+    design: which queries were drawn to be judged deep; None where none were. sample: the pairs that a machine
+    judge's sample could draw (see `check_machine_sample`); None where none was drawn.
     """
 
     __slots__ = ()

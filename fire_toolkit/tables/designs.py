@@ -53,18 +53,6 @@ UNDRAWN = TableSpec(
     ("query_id", "doc_id"),
 )
 
-# Pairs that ask the same: those of a group that are asked, and those that take their label.
-JUDGED_ONCE = TableSpec(
-    "pairs judged once",
-    (
-        Column("query_id", "id"),
-        Column("doc_id", "id"),
-        Column("group", "int", minimum=1),
-        Column("is_asked", "bool"),
-    ),
-    ("query_id", "doc_id"),
-)
-
 # The pairs of the runs' tops that a machine judge's sample could draw, and what the judge said before.
 MACHINE_SAMPLE = TableSpec(
     "machine sample",

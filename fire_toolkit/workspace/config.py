@@ -37,7 +37,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "deep_depth": 50,
         "seed": 0,
         "include_originals": False,
-        "judge_once": [],
     },
     "media": {"url": ""},
     "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "captions": 1, "seed": 0},

@@ -56,31 +56,6 @@ def test_the_audit_writes_its_findings_and_a_table_for_each(folder: Path) -> Non
     assert not (out / "dangling_doc_ids.csv").exists()
 
 
-def test_sharing_labels_says_what_it_adds_and_writes_them(folder: Path) -> None:
-    (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\nret0,v3,relevant,1\n")
-    out, labels = folder / "audit", folder / "labels.csv"
-    result = run(
-        "audit", *collection(folder), "--labels", labels, "--share-judgments", "same-text", "--out", out
-    )
-    assert result.exit_code == 0, result.output
-    assert "labelled pairs that --share-judgments same-text adds" in result.stderr
-    assert read_labels(out / "shared_labels.csv")["query_id"].tolist() == ["ret0", "ret2"]
-    alone = run("audit", *collection(folder), "--share-judgments", "same-text", "--out", out)
-    assert (alone.exit_code, "name them with --labels" in alone.stderr) == (1, True)
-
-
-def test_in_a_workspace_its_labels_are_shared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "fire.toml").write_text("")
-    monkeypatch.chdir(folder)
-    assert "shared_by_same-text" not in json.loads(
-        run("audit", *collection(folder), "--format", "json").stdout
-    )
-    (folder / "labels").mkdir()
-    (folder / "labels" / "labels.csv").write_text("query_id,doc_id,label,relevance\nret0,v3,relevant,1\n")
-    counts = json.loads(run("audit", *collection(folder), "--format", "json").stdout)
-    assert counts["shared_by_same-text"] == 1
-
-
 def test_media_that_is_not_there_is_an_error_not_an_empty_finding(folder: Path) -> None:
     media = ["--items", folder / "items.tsv", "--media", folder / "nowhere"]
     result = run("audit", *collection(folder), *media, "--out", folder / "a")

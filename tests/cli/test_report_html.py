@@ -155,30 +155,3 @@ def test_score_and_the_report_go_by_the_policy_of_the_augmented_qrels(
     assert len(plain) == 5
     assert honest == shown == plain
     assert f"(policy {policy})" in (root / "report.html").read_text(encoding="utf-8")
-
-
-def test_labels_of_pairs_judged_once_count_in_the_report(
-    fire: Fire, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = shutil.copytree(workspace, tmp_path / "study")
-    monkeypatch.chdir(root)
-    with (root / "pool/pool.csv").open(newline="") as stream:
-        docs = list(dict.fromkeys(row["doc_id"] for row in csv.DictReader(stream)))
-    links = "".join(f"{a},{b},1.0\n" for a, b in zip(docs[::2], docs[1::2], strict=False))
-    (root / "alike.csv").write_text("doc_id,other_id,similarity\n" + links)
-    for made in ("pool/pool.csv", "pool/pool_sources.csv", "augmented/qrels.txt"):
-        (root / made).unlink()
-    for known in ("judgments", "labels"):  # pairs that were judged are always asked
-        (root / known).rename(tmp_path / known)
-    fire("pool", "--judge-once", "alike.csv")
-    for known in ("judgments", "labels"):
-        (tmp_path / known).rename(root / known)
-    pooled = {tuple(line.split(",")[:2]) for line in (root / "pool/pool.csv").read_text().splitlines()}
-    labels = root / "labels/labels.csv"
-    lines = labels.read_text().splitlines(keepends=True)
-    labels.write_text("".join(line for line in lines if tuple(line.split(",")[:2]) in pooled))
-    fire("augment")
-    counts = json.loads((root / "augmented/qrels.txt.manifest.json").read_text())["counts"]
-    assert counts["shared_positive"] > 9
-    plain, honest, shown = _c1_by_command(fire, root)
-    assert honest == shown == plain

@@ -198,8 +198,15 @@ def test_judgments_are_shared_among_queries_of_the_same_text(fire: Fire, folder:
     assert manifest["parameters"]["share_judgments"] == "same-text"
     assert set(manifest["inputs"]) == {"j.csv", "same.tsv"}
     assert "3 judgments shared among queries of the same text; 0 not" in fire(*share).stderr
-    fire("augment", "--qrels", "qrels.txt", "--labels", "out", "--out", "new.txt")
+    made = fire("augment", "--qrels", "qrels.txt", "--labels", "out", "--out", "new.txt")
+    said = "1 label shared by pairs that are alike, 1 of them positive: nobody judged these pairs"
+    assert said in made.stderr
     assert "2 0 b 1" in (folder / "new.txt").read_text()
+    assert "2,b,,1,1,shared" in (folder / "changes.csv").read_text().splitlines()
+    counts = json.loads((folder / "new.txt.manifest.json").read_text())["counts"]
+    assert (counts["new"], counts["shared"], counts["shared_positive"]) == (1, 1, 1)
+    (folder / "both.run").write_text("1 Q0 b 1 9 both\n2 Q0 b 1 9 both\n")
+    assert said in fire("score", "both.run", "--qrels", "qrels.txt", "--augmented", "new.txt").stderr
 
 
 def test_without_sharing_nothing_is_shared_and_no_column_says_so(fire: Fire, judged: Path) -> None:

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
-from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments, share_labels
+from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import (
     Judgments,
@@ -36,30 +36,12 @@ def pairs(table: pd.DataFrame) -> list[tuple[str, ...]]:
     return list(table[["query_id", "doc_id", "label"]].itertuples(index=False, name=None))
 
 
-def test_labels_go_to_captions_of_the_same_text() -> None:
-    known = labels(("q1", "v1", "yes"), ("q4", "v1", "no"))
-    shared = share_labels(known, QUERIES, choice="same-text")
-    assert (shared.n_added, shared.n_conflicts) == (1, 0)
-    assert pairs(shared.table) == [("q1", "v1", "yes"), ("q2", "v1", "yes"), ("q4", "v1", "no")]
-    assert shared.table["method"].tolist() == ["", "shared from q1", ""]
-    assert share_labels(known, QUERIES, choice="same-text-any-case").n_added == 2
-
-
-def test_what_was_judged_stays_and_conflicts_are_not_shared() -> None:
-    known = labels(("q1", "v1", "yes"), ("q2", "v1", "no"), ("q1", "v2", "yes"), ("q2", "v2", "yes"))
-    shared = share_labels(known, QUERIES, choice="same-text-any-case")
-    assert (shared.n_added, shared.n_conflicts) == (1, 1)  # q3 v2 is added, q3 v1 in conflict
-    assert ("q3", "v2", "yes") in pairs(shared.table)
-    assert {("q1", "v1", "yes"), ("q2", "v1", "no")} < set(pairs(shared.table))
-    assert "shared from q1" in shared.table["method"].tolist()
-
-
 def test_judgments_are_shared_annotator_by_annotator() -> None:
     known = judgments(("q1", "v1", "u", "yes"), ("q2", "v1", "w", "no"))
     before = known.copy()
-    shared = share_judgments(known, QUERIES, choice="same-text")
+    shared = share_judgments(known, QUERIES)
     assert shared.n_added == 2
-    found = shared.table[["query_id", "annotator_id", "label", "origin"]]
+    found = shared.judgments[["query_id", "annotator_id", "label", "origin"]]
     assert list(found.itertuples(index=False, name=None)) == [
         ("q1", "u", "yes", ""),
         ("q1", "w", "no", "shared from q2"),
@@ -69,9 +51,30 @@ def test_judgments_are_shared_annotator_by_annotator() -> None:
     pd.testing.assert_frame_equal(before, known)
 
 
+def test_what_an_annotator_judged_stays_and_conflicts_are_not_shared() -> None:
+    same = check_queries(pd.DataFrame({"query_id": ["q1", "q2", "q3"], "text": "a dog"}))
+    known = judgments(
+        ("q1", "v1", "u", "yes"), ("q2", "v1", "u", "no"), ("q1", "v2", "u", "yes"), ("q2", "v2", "u", "yes")
+    )
+    shared = share_judgments(known, same)
+    assert (shared.n_added, shared.n_conflicts) == (1, 1)  # q3 v2 is added, q3 v1 in conflict
+    assert pairs(shared.judgments) == [
+        ("q1", "v1", "yes"),
+        ("q1", "v2", "yes"),
+        ("q2", "v1", "no"),
+        ("q2", "v2", "yes"),
+        ("q3", "v2", "yes"),
+    ]
+
+
+def test_texts_of_another_case_share_nothing() -> None:
+    assert share_judgments(judgments(("q3", "v1", "u", "yes")), QUERIES).n_added == 0
+
+
 def test_labels_of_shared_judgments_name_the_queries_they_come_from() -> None:
+    same = check_queries(pd.DataFrame({"query_id": ["q1", "q2", "q3"], "text": "a dog"}))
     known = judgments(("q1", "v1", "u", "yes"), ("q3", "v1", "w", "yes"), ("q1", "v2", "u", "no"))
-    shared = share_judgments(known, QUERIES, choice="same-text-any-case").table
+    shared = share_judgments(known, same).judgments
     resolved = labels(
         *[(q, v, "yes" if v == "v1" else "no") for q in ("q1", "q2", "q3") for v in ("v1", "v2")]
     )
@@ -92,41 +95,33 @@ def test_queries_that_are_seen_share_only_where_the_same_is_seen() -> None:
     """As in CIRR: a modification of one image is not the same query as of another image."""
     rows = {"query_id": ["q1", "q2", "q3"], "text": "in red", "reference": ["i1", "i2", "i1"]}
     known = judgments(("q1", "v1", "u", "yes"))
-    shared = share_judgments(known, check_queries(pd.DataFrame(rows)), choice="same-text")
-    assert pairs(shared.table) == [("q1", "v1", "yes"), ("q3", "v1", "yes")]
+    shared = share_judgments(known, check_queries(pd.DataFrame(rows)))
+    assert pairs(shared.judgments) == [("q1", "v1", "yes"), ("q3", "v1", "yes")]
 
 
 def test_queries_without_text_share_nothing() -> None:
     """As where queries are videos: their texts are all empty, and not equal for it."""
     videos = check_queries(pd.DataFrame({"query_id": ["q1", "q2"], "text": ["", " "]}))
-    for choice in CHOICES:
-        assert share_judgments(judgments(("q1", "v1", "u", "yes")), videos, choice=choice).n_added == 0
+    assert share_judgments(judgments(("q1", "v1", "u", "yes")), videos).n_added == 0
 
 
 def test_sharing_twice_adds_nothing_and_order_does_not_matter() -> None:
     known = judgments(("q1", "v1", "u", "yes"), ("q2", "v2", "u", "no"), ("q4", "v1", "u", "no"))
-    once = share_judgments(known, QUERIES, choice="same-text-any-case")
-    again = share_judgments(once.table, QUERIES, choice="same-text-any-case")
-    assert (once.n_added, again.n_added) == (4, 0)
-    shuffled = share_judgments(
-        Judgments(known.iloc[::-1]), Queries(QUERIES.iloc[::-1]), choice="same-text-any-case"
-    )
-    pd.testing.assert_frame_equal(once.table, shuffled.table)
+    once = share_judgments(known, QUERIES)
+    again = share_judgments(once.judgments, QUERIES)
+    assert (once.n_added, again.n_added) == (2, 0)
+    shuffled = share_judgments(Judgments(known.iloc[::-1]), Queries(QUERIES.iloc[::-1]))
+    pd.testing.assert_frame_equal(once.judgments, shuffled.judgments)
 
 
 def test_without_equal_texts_or_judgments_nothing_is_added() -> None:
-    assert share_labels(labels(("q4", "v1", "yes")), QUERIES, choice="same-text").n_added == 0
-    assert share_labels(labels(), QUERIES, choice="same-text").n_added == 0
-    assert share_judgments(judgments(), QUERIES, choice="same-text").n_added == 0
+    assert share_judgments(judgments(("q4", "v1", "u", "yes")), QUERIES).n_added == 0
+    assert share_judgments(judgments(), QUERIES).n_added == 0
 
 
-def test_bad_choices_and_foreign_queries_are_errors() -> None:
-    with pytest.raises(
-        UsageError, match="sharing 'all' is unknown; expected one of same-text, same-text-any"
-    ):
-        share_labels(labels(), QUERIES, choice="all")
+def test_judgments_of_foreign_queries_are_an_error() -> None:
     with pytest.raises(JoinError, match=r"1 judged queries are not among the queries \(q9\)"):
-        share_labels(labels(("q9", "v1", "yes")), QUERIES, choice="same-text")
+        share_judgments(judgments(("q9", "v1", "u", "yes")), QUERIES)
 
 
 CAPTIONS = check_queries(

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.collections import minhash
 from fire_toolkit.collections import texts as columns
 from fire_toolkit.collections.edits import edit_distances, pairs_within
-from fire_toolkit.collections.minhash import candidate_pairs
-from fire_toolkit.collections.ngrams import index_texts, pair_similarities, word_ngrams
+from fire_toolkit.collections.ngrams import index_texts, word_ngrams
 from fire_toolkit.collections.similarity import nearest_mean, similar_pairs
 
 CAPTIONS = [
@@ -72,9 +70,6 @@ def test_cosines_are_those_of_scikit_learn() -> None:
 def test_cosines_are_those_of_the_definition(texts: list[str]) -> None:
     expected = np.triu(np.array(plain_cosines(texts)).reshape(len(texts), len(texts)), 1)
     np.testing.assert_allclose(cosines(texts), np.minimum(expected, 1), atol=1e-12)
-    index = index_texts(texts)
-    left, right, values = similar_pairs(index, min_similarity=-1)
-    np.testing.assert_allclose(values, pair_similarities(index, left, right), atol=1e-12)
 
 
 def test_many_blocks_give_the_numbers_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,40 +164,10 @@ def test_pairs_within_a_distance_are_found_across_blocks(monkeypatch: pytest.Mon
     assert len(whole[0]) > 40
 
 
-def templated(n_texts: int) -> list[str]:
-    rng = np.random.default_rng(3)
-    names = ["".join(rng.choice(list("abcdefghij"), size=6)) for _ in range(400)]
-    base = [" ".join(rng.choice(names, size=8)) for _ in range(n_texts)]
-    changed = [text + "s" for text in base[: n_texts // 10]]
-    return sorted({*base, *changed})
-
-
-def test_min_hashing_finds_the_near_duplicates_that_all_pairs_find() -> None:
-    texts = templated(600)
-    index = index_texts(texts)
-    left, right, _ = similar_pairs(index, min_similarity=0.9)
-    wanted = set(zip(left.tolist(), right.tolist(), strict=True))
-    near, other, n_left_out = candidate_pairs(index, min_agreement=0.5)
-    found = set(zip(near.tolist(), other.tolist(), strict=True))
-    assert len(wanted) == 60
-    assert wanted <= found
-    assert n_left_out == 0
-    assert len(found) < 200  # of 217,470 pairs
-
-
-def test_min_hashing_counts_the_pairs_of_a_crowd_that_it_leaves_out() -> None:
-    texts = ["same words here"] * 50
-    left, _, n_left_out = candidate_pairs(index_texts(texts), min_agreement=0.5)
-    n_paired = sum(min(32, 49 - n) for n in range(50))
-    assert n_paired == len(left)
-    assert 16 * (50 * 49 // 2 - n_paired) == n_left_out
-
-
 def test_texts_without_words_have_no_likes() -> None:
     for texts in ([], ["", " "], ["", "a dog", "  "]):
         index = index_texts(texts)
         assert len(similar_pairs(index, min_similarity=0.1)[0]) == 0
-        assert len(candidate_pairs(index, min_agreement=0.1)[0]) == 0
 
 
 @pytest.mark.parametrize("n_texts", [0, 1, 3, 4, 7])
@@ -214,13 +179,3 @@ def test_texts_are_taken_in_stretches_in_their_order(monkeypatch: pytest.MonkeyP
     assert lowered.tolist() == [f"a {n}" for n in range(n_texts)]
     assert lowered.index.equals(column.index)
     assert lowered.dtype == column.dtype
-
-
-def test_candidates_do_not_depend_on_stretches_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    captions = [f"{text} {n % 7}" for n in range(40) for text in CAPTIONS]
-    whole = candidate_pairs(index_texts(captions), min_agreement=0.3)
-    monkeypatch.setattr(minhash, "_CHUNK", 5)
-    parts = candidate_pairs(index_texts(captions), min_agreement=0.3)
-    assert len(whole[0]) > 100
-    for one, other in zip(whole, parts, strict=True):
-        assert np.array_equal(one, other)

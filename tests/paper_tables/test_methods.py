@@ -113,8 +113,8 @@ def test_labels_that_nobody_gave_and_unusable_captions_are_said() -> None:
     }
     unusable = {"n": 58, "n_queries": 1332, "n_labelled": 1320, "unusable": "drop"}
     text = dict(methods_paragraphs(MethodFacts(augmented=counts, unusable=unusable)))["Labels"]
-    assert "118 pairs that nobody judged have the label of a pair whose caption and item are" in text
-    assert "near-duplicates of theirs; 52 of them are positive." in text
+    assert "118 pairs that nobody judged have the label of a pair whose caption has the same text; " in text
+    assert "the same text; 52 of them are positive." in text
     assert text.endswith(
         "found 58 of 1,332 captions unusable as queries, which were dropped from the qrels; "
         "12 without a label count as usable."
