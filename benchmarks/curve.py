@@ -33,7 +33,7 @@ from pyarrow import Table, csv
 
 DOCS, WIDTH = 20_000, 256
 VECTORS = (
-    "add-run --queries-emb q.npy --items-emb d.npy --similarity cosine --query-ids collection/queries.tsv "
+    "add-run q.npy d.npy --embeddings --similarity cosine --query-ids collection/queries.tsv "
     "--doc-ids d.txt --id vectors --out stored"
 )
 DRAWN = ("add-run", "pool", "tasks", "agree", "resolve", "augment", "score", "compare", "difference")

@@ -17,7 +17,6 @@ SMALL = {
     "fuzz.py": ["--mutations", "2000"],
     "ingest.py": ["--gigabytes", "0.25"],
     "scale.py": ["--runs", "10"],
-    "vectors.py": ["--docs", "50000", "--queries", "300"],
 }
 FULL = {"intervals.py": ["--full"], "measures.py": ["--full"]}
 NEEDS_MORE = {"gallery.py", "labelstudio.py", "page.py"}  # a server, a browser, a workspace

@@ -12,8 +12,8 @@ measures) and `pool` (depth 10) read them from files to files. Beside them, each
 
 Each is a process of its own with two threads; printed are CPU seconds (user and system) and seconds by the
 clock, what each run added to those of the smallest number of runs, the peak of memory, and whether the
-results are equal. With --python another interpreter runs polars and DuckDB; --only does score, pool or
-vectors alone. Vectors beside faiss are those of benchmarks/vectors.py, and come last.
+results are equal. With --python another interpreter runs polars and DuckDB; --only does score or
+pool alone.
 
 Absolute seconds are of one machine; the ratio and the growth are what can be compared.
 """
@@ -211,23 +211,19 @@ def main() -> None:
     parser.add_argument("--runs", type=int, nargs="+", default=[3, 10, 30, 100])
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--only", choices=["score", "pool", "vectors"])
+    parser.add_argument("--only", choices=["score", "pool"])
     parser.add_argument("--python", default=sys.executable, help="has polars and DuckDB")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
         with ProcessPoolExecutor(1, get_context("spawn")) as maker:  # a child's peak begins at its parent's
-            if given.only != "vectors":
-                maker.submit(make_files, folder, max(given.runs), given.queries).result()
+            maker.submit(make_files, folder, max(given.runs), given.queries).result()
         first: dict[tuple[str, str], tuple[int, float]] = {}
-        for n_runs in given.runs if given.only != "vectors" else ():
+        for n_runs in given.runs:
             names = [f"m{number:03}.parquet" for number in range(n_runs)]
             for what, command in (("score", score_command), ("pool", pool_command)):
                 if given.only in (what, None):
                     compare(what, folder, command(names), names, given.python, first)
-    if given.only in ("vectors", None):
-        vectors = Path(__file__).with_name("vectors.py")
-        subprocess.run([sys.executable, vectors, "--docs", "50000"], check=True)
 
 
 def score_command(names: list[str]) -> list[str]:

@@ -10,13 +10,12 @@ from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import Range, json_option, n_of, say, say_next, say_notes, summarise
+from fire_toolkit.cli.common import json_option, n_of, say, say_next, say_notes, summarise
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import choose_own_items
-from fire_toolkit.cli.search import Search
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
 from fire_toolkit.formats.runs.candidates import KINDS
@@ -30,11 +29,10 @@ from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.workspace.searched import in_words
 
 
 @click.command("add-run")
-@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--id", "run_id", metavar="NAME", help="The run's id. [default: the file's own, or its name]")
 @click.option("--key", metavar="NAME", help="Which array, part or run to read, where a file holds several.")
 @reads(
@@ -69,39 +67,14 @@ from fire_toolkit.workspace.searched import in_words
     metavar="LIST",
     help="Anomalies to accept: any of nan, inf, flood, constant, duplicates.",
 )
-@click.option("--embeddings", is_flag=True, help="Two FILEs, as --queries-emb and --items-emb.")
+@click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")
 @click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="How vectors are compared.")
 @click.option(
     "--scores",
     "candidates",
     type=click.Choice(KINDS),
-    help="FILE, or two FILEs, is what vector search gives: ids (places of docs) and these scores. Say which: "
-    "the higher the better (similarity), or the lower (distance, as of faiss L2 and hnswlib).",
-)
-@click.option(
-    "--index",
-    metavar="NAME",
-    help="What searched, for --scores: `exact`, or the index in words, such as 'faiss IVF256, nprobe 8'.",
-)
-@click.option(
-    "--check-recall",
-    "n_checked",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Measure the recall of candidates on N queries by --queries-emb and --items-emb.",
-)
-@click.option(
-    "--queries-emb",
-    metavar="FILE",
-    help="The vectors of the queries: without any FILE, docs are ranked by them; else for --check-recall.",
-)
-@click.option("--items-emb", metavar="FILE", help="The vectors of the docs, which go with them.")
-@click.option(
-    "--approximate",
-    type=Range(0, 1, min_open=True),
-    metavar="SHARE",
-    help="Rank vectors by an index (faiss) that finds about this share of the nearest ten docs, such as .95: "
-    "for docs too many to be compared with every query.",
+    help="FILE is what vector search gives: ids (places of docs) and these scores. Say which: the higher the "
+    "better (similarity), or the lower (distance, as of faiss L2 and hnswlib).",
 )
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
@@ -118,11 +91,6 @@ def add_run(
     embeddings: bool,
     similarity: str | None,
     candidates: str | None,
-    index: str | None,
-    n_checked: int | None,
-    queries_emb: str | None,
-    items_emb: str | None,
-    approximate: float | None,
     mask: str | None,
 ) -> None:
     """Add a model's predictions: matrices, vectors or ranked lists, in any format of docs/formats.md.
@@ -133,14 +101,10 @@ def add_run(
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
 
     --scores takes what vector search gives (faiss, cuVS, usearch, hnswlib, Lance): queries × K ids and
-    scores, as two .npy files, an .npz or Parquet. An index that is not exact is named in the manifest with
-    its recall, and `score` refuses the run without --accept-approximate; so is one that --approximate makes.
+    scores, as an .npz or Parquet. Docs that an index which is not exact left out are missing from the run.
     """
     folder = given.out("runs")
-    search = Search(candidates, index, n_checked, queries_emb, items_emb, similarity, approximate)
-    files, embeddings = search.files(files, embeddings)
-    search.check(embeddings)
-    _check_usage(files, run_id, embeddings=embeddings, candidates=candidates is not None)
+    _check_usage(files, run_id, embeddings=embeddings, candidates=candidates)
     request = Request(
         run_id=run_id,
         key=key,
@@ -156,16 +120,10 @@ def add_run(
     )
     reports = []
     paths = as_files(files)
-    are_one = embeddings or (candidates and len(paths) == 2)
-    for path, other in [(paths[0], paths[1])] if are_one else [(path, None) for path in paths]:
+    for path, other in [(paths[0], paths[1])] if embeddings else [(path, None) for path in paths]:
         own = Inputs(given.values)
         own.hashes.update(given.hashes)
-        if approximate and other:
-            search, nearest = search.of_vectors(path, other)
-            request = replace(request, nearest=nearest)
         result = _ingested(request, path, other, own)
-        if result.places is not None:
-            result.report["index"] = search.describe(path, result, own)
         for file in filter(None, (path, other)):
             own.note(file, result.hashes.get(file) or own.forgotten(file))
         reports.append(_write(folder, result, own, request))
@@ -188,14 +146,16 @@ def _kept(given: Given) -> Kept:
     return Kept(own.of_query, own.is_dropped, members)
 
 
-def _check_usage(files: tuple[str, ...], run_id: str | None, *, embeddings: bool, candidates: bool) -> None:
+def _check_usage(
+    files: tuple[str, ...], run_id: str | None, *, embeddings: bool, candidates: str | None
+) -> None:
+    if embeddings and candidates:
+        raise click.UsageError("--scores and --embeddings are two kinds of FILEs; leave one of them out")
     if embeddings and len(files) != 2:
         raise click.UsageError(
             f"--embeddings takes two FILEs, query vectors and doc vectors; found {len(files)}"
         )
-    if candidates and len(files) > 2:
-        raise click.UsageError(f"--scores takes one FILE, or two, ids and scores; found {len(files)}")
-    if run_id is not None and len(files) > 1 and not (embeddings or candidates):
+    if run_id is not None and len(files) > 1 and not embeddings:
         raise click.UsageError("--id names one run; add several files one by one")
 
 
@@ -255,7 +215,7 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
         "allow": sorted(request.allow),
         "similarity": request.similarity,
     } | ({"scores": request.candidates} if request.candidates else {})
-    content = {name: run_bytes(result.run, index=in_words(result.report.get("index")))}
+    content = {name: run_bytes(result.run)}
     inputs.write(out, content, "add-run", parameters, result.report)
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 

@@ -275,7 +275,6 @@ class Given(Inputs):
         read = self.__dict__
         runs = self._read_runs()
         parts = [n_of(len(runs), "run")] if runs else []
-        parts += self._searched()
         if "original" in read:
             parts.append(n_of(int(self.original["query_id"].nunique()), "query"))
             parts.append(f"{n_of(len(self.original) - self.own.n_added, 'pair')} in the original qrels")
@@ -309,11 +308,7 @@ class Given(Inputs):
         first, *others = (run["query_id"].cat.categories for run in runs)
         n_queries = first.append(others).nunique()
         parts = [n_of(len(runs), "run"), n_of(n_queries, "query"), f"top {depth}", f"ties {ties}"]
-        return "; ".join([*parts, *self._searched(), *self.own.in_words()])
-
-    def _searched(self) -> list[str]:
-        """Return which runs an index found that is not exact, in words."""
-        return [f"{run_id} by an approximate index ({words})" for run_id, words in self.approximate.items()]
+        return "; ".join([*parts, *self.own.in_words()])
 
     def keep(
         self, table: pd.DataFrame, stage: str, parameters: Mapping[str, Any], *, place: str | None = None

@@ -109,11 +109,6 @@ accept_unpooled_option = click.option(
     is_flag=True,
     help="Accept runs that settled qrels were not made for (`pool --strategy 'settle(C@10)'`), with a note.",
 )
-accept_approximate_option = click.option(
-    "--accept-approximate",
-    is_flag=True,
-    help="Accept runs from an approximate index (`add-run --index`), and print its recall.",
-)
 
 
 def choice_option(

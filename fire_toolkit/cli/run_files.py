@@ -12,16 +12,13 @@ import click
 from fire_toolkit.cli.common import named_files, relative_path, say
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.own_items import OwnItemRule
-from fire_toolkit.cli.streams import as_file
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
-from fire_toolkit.formats.runs.native import NativeRunFile, searched_by
+from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
 from fire_toolkit.tables import Run
-from fire_toolkit.workspace.manifests import writer_of
-from fire_toolkit.workspace.searched import approximate_index
 
 _AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")
 
@@ -87,18 +84,8 @@ def _runs(
     axes = dict(zip(("query_ids", "doc_ids"), ids, strict=True))
     runs = _with_own_names([read(inputs.use(path), run_id=name, **axes) for name, path in named], named)
     hashes = [inputs.hash_of(path) for _, path in named]
-    ids_of_runs = [run_id_of(run) for run in runs]
-    inputs.run_hashes |= dict(zip(ids_of_runs, hashes, strict=True))
-    indexes = (_index_of(path) for _, path in named)
-    inputs.approximate |= {name: words for name, words in zip(ids_of_runs, indexes, strict=True) if words}
+    inputs.run_hashes |= dict(zip(map(run_id_of, runs), hashes, strict=True))
     return runs
-
-
-def _index_of(path: str) -> str | None:
-    """Return the approximate index that a run's manifest names, else, without one, its file."""
-    if path == STDIN:
-        return None  # read by now, and no run's own file can come from there
-    return approximate_index(Path(path)) if writer_of(Path(path)) else searched_by(as_file(path))
 
 
 def _split_name(file: str, own: Sequence[str]) -> tuple[str | None, str]:

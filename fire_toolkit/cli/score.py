@@ -28,7 +28,6 @@ from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.cli.noise import join_with_votes, say_errors_of_augmented
 from fire_toolkit.cli.options import (
-    accept_approximate_option,
     accept_unpooled_option,
     choice_option,
     measure_option,
@@ -38,7 +37,6 @@ from fire_toolkit.cli.options import (
 )
 from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.sampled_qrels import check_settled
-from fire_toolkit.cli.search import refuse_approximate
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.cli.unusable import heading_of_usable, usable_alone
 from fire_toolkit.formats.runs.axis_ids import read_ids
@@ -63,7 +61,6 @@ from fire_toolkit.tables.columns import PAIR
 )
 @measure_option
 @accept_unpooled_option
-@accept_approximate_option
 @choice_option(
     "--ties",
     TIE_RULES,
@@ -99,7 +96,6 @@ def score(
     given: Given,
     measures: tuple[str, ...],
     accept_unpooled: bool,
-    accept_approximate: bool,
     ties: str,
     groups: str | None,
     by: str | None,
@@ -147,13 +143,11 @@ def score(
         others = {"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}
         _refuse(others | {"--curves": bool(curves)}, beside="--honest")
         policies = policies or (policy_of(given),)
-        refuse_approximate(given, accept=accept_approximate)
         check_settled(given, names, accept=accept_unpooled)
         place = "scores/honest.csv" if is_usual else None
         show_honest(given, names, policies=policies, place=place)
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
-    refuse_approximate(given, accept=accept_approximate)
     runs_scored = _restricted(given, groups) if groups else given.stored_runs
     ordered: dict[str, Any] = {"ties": ties, "doc_order": _doc_order(given) if ties == "index" else None}
     scoring = score_runs(

@@ -129,10 +129,19 @@ def test_vectors_in_two_files(fire: Fire, folder: Path) -> None:
     fire("add-run", "text.npy", "video.npy", "--embeddings", "--allow", "flood", "--out", "runs")
     counts = json.loads((folder / "runs/text.parquet.manifest.json").read_text())["counts"]
     assert [counts["similarity"], counts["rows"]] == ["cosine", 12]
-    named = ("--queries-emb", "text.npy", "--items-emb", "video.npy", "--allow", "flood")
-    fire("add-run", *named, "--out", "named")
-    for name in ("text.parquet", "text.parquet.manifest.json"):
-        assert (folder / "runs" / name).read_bytes() == (folder / "named" / name).read_bytes()
+
+
+def test_what_a_vector_search_gave_is_scored_as_any_run(fire: Fire, folder: Path) -> None:
+    np.savez(folder / "m.npz", I=[[1, 0], [0, -1]], D=[[0.5, 0.75], [0.25, np.inf]], query_ids=["1", "2"])
+    (folder / "docs.txt").write_text("a\nb\n")
+    (folder / "qrels.txt").write_text("1 0 b 1\n2 0 a 1\n")
+    asked = ("--doc-ids", "docs.txt", "--out", "runs")
+    said = fire("add-run", "m.npz", "--scores", "distance", *asked).stderr
+    assert "1 id is padding; 1 query has fewer docs than are kept" in said
+    said = fire("score", "runs/m.parquet", "--qrels", "qrels.txt", "-m", "C@1", "--format", "csv").stdout
+    assert said.splitlines()[1] == "m,original,all,C@1,1.0"
+    both = ("add-run", "m.npz", "m.npz", "--scores", "distance", "--embeddings", *asked)
+    assert "--scores and --embeddings are two kinds of FILEs" in fire(*both, code=2).stderr
 
 
 def test_a_mask_in_a_file_of_its_own(fire: Fire, folder: Path) -> None:

@@ -13,8 +13,6 @@ from pyarrow import parquet
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
-from fire_toolkit.formats.runs.matrix import held
-from fire_toolkit.formats.runs.recall import measure_recall
 from fire_toolkit.tables import check_qrels
 
 DOCS = ["a", "b", "c", "d", "e", "f"]
@@ -26,10 +24,9 @@ SCORES = np.array([[0.9, 0.5, 0.5, 0.25], [0.75, 0.5, 0.125, -np.inf]], dtype=np
 def read(
     folder: Path, ids: Any = IDS, scores: Any = SCORES, kind: str = "similarity", **more: Any
 ) -> Ingested:
-    np.save(folder / "I.npy", np.asarray(ids))
-    np.save(folder / "D.npy", np.asarray(scores))
+    np.savez(folder / "I.npz", I=np.asarray(ids), D=np.asarray(scores))
     request = Request(**({"query_ids": ["q0", "q1"], "doc_ids": DOCS, "candidates": kind} | more))
-    return ingest(folder / "I.npy", request, other=folder / "D.npy")
+    return ingest(folder / "I.npz", request)
 
 
 def lists_of(result: Ingested) -> dict[str, list[str]]:
@@ -56,18 +53,17 @@ def test_places_may_be_whole_numbers_of_any_type(tmp_path: Path, kind: str) -> N
     assert lists_of(read(tmp_path, ids=IDS.astype(kind))) == lists_of(read(tmp_path))
 
 
-def test_files_that_both_hold_whole_numbers_are_told_apart_by_their_names(tmp_path: Path) -> None:
+def test_arrays_that_both_hold_whole_numbers_are_told_apart_by_their_names(tmp_path: Path) -> None:
     hamming = np.array([[0, 2, 2, 7], [1, 3, 4, 9]], dtype=np.int32)  # as of a binary index
     for names in (("I", "D"), ("clip_ids", "clip_distances"), ("a", "b")):
-        files = [tmp_path / f"{name}.npy" for name in names]
-        for file, values in zip(files, (np.where(IDS < 0, 2, IDS), hamming), strict=True):
-            np.save(file, values)
+        file = tmp_path / f"{names[0]}.npz"
+        np.savez(file, **dict(zip(names, (np.where(IDS < 0, 2, IDS), hamming), strict=True)))
         request = Request(query_ids=["q0", "q1"], doc_ids=DOCS, candidates="distance")
         if names == ("a", "b"):
             with pytest.raises(FireError, match="expected what a vector search returns"):
-                ingest(files[0], request, other=files[1])
+                ingest(file, request)
         else:
-            assert lists_of(ingest(files[1], request, other=files[0]))["q0"] == ["c", "e", "b", "a"]
+            assert lists_of(ingest(file, request))["q0"] == ["c", "e", "b", "a"]
 
 
 def test_positives_below_the_depth_are_kept_with_their_ranks(tmp_path: Path) -> None:
@@ -123,21 +119,6 @@ def test_one_archive_and_parquet_give_the_same_run(tmp_path: Path) -> None:
     alone = ingest(tmp_path / "I.parquet", Request(candidates="similarity"))
     assert lists_of(alone) == {"q0": ["c", "e", "b", "a"], "q1": ["f", "d", "a"]}
     assert np.array_equal(alone.run["score"], expected["score"])
-
-
-def test_recall_counts_docs_whose_exact_score_reaches_the_last_of_the_nearest() -> None:
-    random = np.random.default_rng(5)
-    queries, docs = (random.normal(size=(n, 8)) for n in (40, 90))
-    docs[3] = docs[4]  # the one stands for the other
-    distances = ((queries[:, None] - docs[None]) ** 2).sum(axis=2)
-    nearest = np.argsort(distances, axis=1)[:, :10]
-    places = np.where(nearest == 3, 4, np.where(nearest == 4, 3, nearest))
-    vectors = held("q", queries), held("d", docs)
-    assert measure_recall(places, *vectors, depth=10, n_queries=99, similarity="l2").mean == 1
-    places[:, 7:] = -1
-    found = measure_recall(places, *vectors, depth=10, n_queries=99, similarity="l2")
-    assert (found.mean, found.n_queries, found.half_width) == (pytest.approx(0.7), 40, 0)
-    assert found.words == "recall@10 0.700 on 40 queries"
 
 
 # The layouts below were taken from the libraries' own output, but for cuVS, which needs a GPU: its layout is

@@ -1,4 +1,4 @@
-"""Files of candidates: two .npy files, two arrays of an .npz (or HDF5, .pt), or Parquet.
+"""Files of candidates: two arrays of an .npz (or .pt), or Parquet.
 
 Parquet has a row for each query with two columns of lists, or, as Lance gives it, a row for each doc found.
 """
@@ -27,50 +27,44 @@ VALUES = ("scores", "distances", "d", "similarities", "sims", "score", "distance
 _PLACE_OF_QUERY = "query_index"  # LanceDB's
 
 
-def read_candidates(path: Path, other: Path | None = None) -> Candidates:
-    """Return the candidates in a file, or in two, one with the places and one with the values.
+def read_candidates(path: Path) -> Candidates:
+    """Return the candidates in a file.
 
     Raises:
-        FormatError: there are not two arrays of one shape, one of whole numbers; or a file is damaged.
+        FormatError: there are not two arrays of one shape, one of whole numbers; or the file is damaged.
     """
     reader = recognise(path)
-    if reader.name == "parquet" and other is None:
+    if reader.name == "parquet":
         return _from_parquet(path)
-    found = dict[str, Matrix]()
-    own: Arrays | None = None
-    for file in filter(None, (path, other)):
-        reader = recognise(file)
-        if reader.read_arrays is None:
-            raise FormatError(f"{file}: {reader.what}, expected {_EXPECTED}")
-        own = reader.read_arrays(file)
-        found |= {f"{file}: {name}" if name else str(file): own.matrices[name] for name in own.matrices}
-    assert own is not None
-    where = str(path) if other is None else f"{path} and {other}"
-    places, values = _chosen(found, where)
-    ids, found_values = _whole(places), all_rows(values)
-    ids[(ids == 0) & np.isnan(found_values)] = PADDING  # as usearch pads
-    queries = own.query_ids if other is None else None
-    return Candidates(where, ids, found_values, queries, own.doc_ids)
+    if reader.read_arrays is None:
+        raise FormatError(f"{path}: {reader.what}, expected {_EXPECTED}")
+    found = reader.read_arrays(path)
+    places, values = _chosen(found, path)
+    ids, numbers = _whole(places), all_rows(values)
+    ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
+    return Candidates(str(path), ids, numbers, found.query_ids, found.doc_ids)
 
 
 _EXPECTED = (
     "what a vector search returns: ids (queries × K, whole numbers, -1 for padding) and scores (the same "
-    "shape), as two .npy files, an .npz with both, or Parquet with two columns of lists"
+    "shape), as an .npz with both, or Parquet with two columns of lists"
 )
 
 
-def _chosen(found: dict[str, Matrix], where: str) -> tuple[Matrix, Matrix]:
+def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
     """Return the array with the places and the one with the values, by their names, else by their types."""
     for key in (_by_name, _by_last_word, _by_type):
-        places, values = ([m for name, m in found.items() if key(name, m, is_place)] for is_place in (1, 0))
+        places, values = (
+            [m for name, m in found.matrices.items() if key(name, m, is_place)] for is_place in (1, 0)
+        )
         if len(places) == len(values) == 1 and places[0] is not values[0]:
             break
     else:
-        raise FormatError(f"{where}: {described(Arrays(found)) or 'no array'}; expected {_EXPECTED}")
+        raise FormatError(f"{path}: {described(found) or 'no array'}; expected {_EXPECTED}")
     shapes = [tuple(m.shape[::-1] if m.is_flipped else m.shape) for m in (places[0], values[0])]
     if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
         raise FormatError(
-            f"{where}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape, "
+            f"{path}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape, "
             "queries × K"
         )
     return places[0], values[0]
@@ -85,7 +79,7 @@ def _by_last_word(name: str, matrix: Matrix, is_place: int) -> bool:
 
 
 def _stem(name: str) -> str:
-    return name.rpartition(": ")[2].rpartition("/")[2].removesuffix(".npy").lower()
+    return name.rpartition("/")[2].lower()
 
 
 def _by_type(name: str, matrix: Matrix, is_place: int) -> bool:

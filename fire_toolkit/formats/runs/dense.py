@@ -31,13 +31,11 @@ from fire_toolkit.formats.runs.ranked import (
     without_anomalies,
 )
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
-from fire_toolkit.formats.runs.vector_search import rank_product
 from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
 
 _CHUNK_CELLS = 1 << 20
 _MOST_DEPTH = 1024  # beyond it, the buffers of the best docs are too large
-_SCREENED_CELLS, _SCREENED_DEPTHS = 1 << 22, 30  # of vectors, beyond which they are screened in float32
 _SPARE = 64  # docs kept beyond twice the depth, where that is small
 _HELD_BYTES = 512 << 20  # of float32, of a matrix that is turned
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
@@ -85,8 +83,6 @@ def rank_matrix(
         FormatError: the rows without padding are not `n_queries`, or the file is damaged.
     """
     pairs = Pairs.of(positives, others)
-    if isinstance(matrix, ProductMatrix) and _pays_to_screen(matrix, len(docs), depth, n_queries):
-        return rank_product(matrix, tie_codes_of(docs), depth=depth, spare=spare, pairs=pairs)
     queries_are_rows = (orientation == QUERIES_ROWS) != matrix.is_flipped
     tie_codes = tie_codes_of(docs)
     rows, columns = n_rows_columns(matrix)
@@ -99,13 +95,6 @@ def rank_matrix(
         blocks, rows, columns, mask = _turned(matrix), columns, rows, None
     size = (rows, columns, n_queries)
     return _RowPass(matrix.where, blocks, size, tie_codes, depth, spare, pairs, mask, loops).run()
-
-
-def _pays_to_screen(product: ProductMatrix, n_docs: int, depth: int, n_queries: int) -> bool:
-    """Whether vectors are so many that leaving docs out by float32 is faster than to score them all."""
-    return sorted(product.shape) == sorted((n_queries, n_docs)) and (
-        n_queries * n_docs >= _SCREENED_CELLS and n_docs >= _SCREENED_DEPTHS * depth
-    )
 
 
 def _turned(matrix: Matrix) -> Iterator[Array]:

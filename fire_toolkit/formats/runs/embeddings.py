@@ -21,7 +21,7 @@ _UNIT = 1e-3
 _CHUNK_CELLS = 1 << 22
 _PAIR_CELLS = 1 << 16
 _LARGEST = 1e100  # a number beyond it has a square that float64 cannot add up
-UNIT_64 = 2.0**-53
+_UNIT_64 = 2.0**-53
 DOT, COSINE, L2 = "dot", "cosine", "l2"
 SIMILARITY_NAMES = (DOT, COSINE, L2)
 
@@ -50,27 +50,27 @@ class ProductMatrix:
     def blocks(self, n_rows: int) -> Iterator[Array]:
         """Yield blocks of similarities."""
         step = max(1, min(n_rows, _CHUNK_CELLS // max(1, len(self.held))))
-        for vectors in self.streamed_vectors(rows_per_block(self.streamed)):
+        for vectors in self._streamed_vectors():
             for start in range(0, len(vectors), step):
                 yield self._scores(vectors[start : start + step])
 
-    def streamed_vectors(self, n_rows: int) -> Iterator[Array]:
+    def _streamed_vectors(self) -> Iterator[Array]:
         """Yield blocks of the streamed vectors, checked, in float64, of length 1 for the cosine."""
-        for block in self.streamed.blocks(n_rows):
+        for block in self.streamed.blocks(rows_per_block(self.streamed)):
             if self.must_be_unit:
                 _check_unit(block, self.streamed.where)
-            yield as_vectors(block, self.where, is_cosine=self.similarity == COSINE)
+            yield _as_vectors(block, self.where, is_cosine=self.similarity == COSINE)
 
     def _scores(self, part: Array) -> Array:
         """Return part × held: by a product of matrices where it rounds clearly, else pair by pair."""
-        squares = squares_of(part), squares_of(self.held)
+        squares = _squares_of(part), _squares_of(self.held)
         size = np.sqrt(squares[0]) * np.sqrt(squares[1].max(initial=0.0))
         products = part @ self.held.T
         if self.similarity == L2:
             size = 2 * size + squares[0] + squares[1].max(initial=0.0)
             products *= 2
             products -= squares[0][:, None] + squares[1]
-        size *= gamma(part.shape[1] + 40, UNIT_64)
+        size *= _gamma(part.shape[1] + 40)
         low, high = (_rounded(products + side[:, None], self.similarity) for side in (-size, size))
         rows, columns = np.nonzero(low != high)
         low[rows, columns] = pair_scores(part, self.held, rows, columns, self.similarity)
@@ -79,7 +79,7 @@ class ProductMatrix:
     def pick(self, rows: Ints, columns: Ints) -> Array:
         """Return single scores, in one reading of the streamed vectors."""
         found, start, order = np.empty(len(rows)), 0, np.argsort(rows, kind="stable")
-        for vectors in self.streamed_vectors(rows_per_block(self.streamed)):
+        for vectors in self._streamed_vectors():
             own = order[slice(*np.searchsorted(rows[order], (start, start + len(vectors))))]
             found[own] = pair_scores(vectors, self.held, rows[own] - start, columns[own], self.similarity)
             start += len(vectors)
@@ -93,7 +93,7 @@ def pair_scores(left: Array, right: Array, rows: Ints, columns: Ints, similarity
     added in a fixed order, without fused operations. left, right: float64, for the cosine of length 1.
     """
     scores = np.empty(len(rows))
-    squares = (squares_of(left), squares_of(right)) if similarity == L2 and len(rows) else None
+    squares = (_squares_of(left), _squares_of(right)) if similarity == L2 and len(rows) else None
     step = max(1, _PAIR_CELLS // max(1, left.shape[1]))
     for start in range(0, len(rows), step):
         row, column = rows[start : start + step], columns[start : start + step]
@@ -120,18 +120,18 @@ def _added_up(cells: Array) -> Array:
     return cells[:, 0]
 
 
-def gamma(n: int, unit: float) -> float:
+def _gamma(n: int) -> float:
     """Return the relative error of n rounded operations: n u / (1 - n u), Higham 2002, lemma 3.1.
 
     Raises:
         UsageError: vectors are so wide that nothing is known of their sums.
     """
-    if n * unit >= 0.5:
+    if n * _UNIT_64 >= 0.5:
         raise UsageError(f"vectors of {n:,} numbers, more than sums in this precision can bear")
-    return n * unit / (1 - n * unit)
+    return n * _UNIT_64 / (1 - n * _UNIT_64)
 
 
-def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
+def _as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
     """Return vectors in float64, of length 1 for the cosine.
 
     Raises:
@@ -176,12 +176,12 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
     raw = np.concatenate(list(small.blocks(rows_per_block(small))))
     if similarity is None:
         _check_unit(raw, small.where)
-    held = as_vectors(raw, small.where, is_cosine=similarity in (None, COSINE))
+    held = _as_vectors(raw, small.where, is_cosine=similarity in (None, COSINE))
     is_open = similarity is None
     return ProductMatrix(where, streamed, held, similarity or COSINE, docs_streamed, must_be_unit=is_open)
 
 
-def squares_of(vectors: Array) -> Array:
+def _squares_of(vectors: Array) -> Array:
     """Return the squared length of each row, added up as in `pair_scores`."""
     squares, step = np.empty(len(vectors)), max(1, _PAIR_CELLS // max(1, vectors.shape[1]))
     for start in range(0, len(vectors), step):
@@ -190,7 +190,7 @@ def squares_of(vectors: Array) -> Array:
 
 
 def _lengths(vectors: Array) -> Array:
-    return np.asarray(np.sqrt(squares_of(vectors)))
+    return np.asarray(np.sqrt(_squares_of(vectors)))
 
 
 def _check_unit(vectors: Array, where: str) -> None:

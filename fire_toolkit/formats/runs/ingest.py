@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.axis_ids import axis_ids
 from fire_toolkit.formats.runs.candidate_files import read_candidates
-from fire_toolkit.formats.runs.candidates import SIMILARITY, Candidates, rank_candidates
+from fire_toolkit.formats.runs.candidates import rank_candidates
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.runs.embeddings import COSINE, product_matrix
+from fire_toolkit.formats.runs.embeddings import product_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
@@ -45,8 +44,7 @@ class Request:
     `kept` names.
     allow: see `score_anomalies`. similarity: `dot`, `cosine` or `l2`, of vectors. mask: one flag a row, False
     for padding. candidates: `similarity` or `distance`: the file holds what vector search gives, and these
-    are its scores. on_read: called with the number of bytes of each block. nearest: what
-    finds candidates among vectors, in the place of comparing all, and says by which index.
+    are its scores. on_read: called with the number of bytes of each block.
     """
 
     run_id: str | None = None
@@ -65,26 +63,21 @@ class Request:
     mask: Array | None = None
     candidates: str | None = None
     on_read: Callable[[int], None] | None = None
-    nearest: Callable[..., tuple[Candidates, dict[str, Any]]] | None = None
 
 
 @dataclass
 class Ingested:
-    """A run, a report for its manifest, notes, hashes known from reading, and how its positives rank.
-
-    places: queries × K, of the docs in candidates as they were read, -1 for padding; None for other files.
-    """
+    """A run, a report for its manifest, notes, hashes known from reading, and how its positives rank."""
 
     run: Run
     report: dict[str, Any]
     notes: list[str]
     hashes: dict[Path, str] = field(default_factory=dict)
     sense: Sense | None = None
-    places: Ints | None = None
 
 
 def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingested:
-    """Return the run in a file, or in two: query vectors and doc vectors, or ids and scores of candidates.
+    """Return the run in a file, or in two, query vectors and doc vectors.
 
     Returns:
         The run holds the top `depth` docs of each query, ranked by the one rule, and below them the
@@ -101,9 +94,7 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
     reader = recognise(path)
     about: dict[str, Any] = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
     if request.candidates is not None:
-        found = read_candidates(path, other)
-        axes = _axes(path, request, found.query_ids, found.doc_ids)
-        return _ingest_candidates(path, found, axes, request.candidates, request, about)
+        return _ingest_candidates(path, request.candidates, request, about)
     if other is not None:
         both = (read_vectors(path), read_vectors(other))
         pair = (_only_name(both[0], path), _only_name(both[1], other))
@@ -145,11 +136,10 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
     return _ingested(path, run, request, about, anomalies, [*listed.notes, *allowed], n_docs=len(docs))
 
 
-def _ingest_candidates(
-    path: Path, found: Candidates, axes: Axes, kind: str, request: Request, about: dict[str, Any]
-) -> Ingested:
+def _ingest_candidates(path: Path, kind: str, request: Request, about: dict[str, Any]) -> Ingested:
     """Return the run of what vector search gave; the depth is at most the length of its lists."""
-    queries, docs = axes
+    found = read_candidates(path)
+    queries, docs = _axes(path, request, found.query_ids, found.doc_ids)
     if len(found.places) != len(queries):
         raise FormatError(
             f"{found.where}: {len(found.places):,} rows, but {len(queries):,} query ids; expected a row each"
@@ -170,10 +160,9 @@ def _ingest_candidates(
     run = run_of_ranked(ranked, request.run_id or _stem_of(path), queries, docs, where=found.where)
     about |= {"scores": kind, "candidates": found.places.shape[1], **ranking.counts}
     notes += ranking.notes
-    result = _ingested(
+    return _ingested(
         path, run, request, about, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside
     )
-    return replace(result, places=found.places)
 
 
 def _ingested(
@@ -258,12 +247,6 @@ def _ingest_product(
             f"query ids and {len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
     request = replace(request, mask=None)
-    if request.nearest is not None:
-        found, index = request.nearest(
-            queries, docs, similarity=request.similarity, depth=min(request.depth, len(axes[1]))
-        )
-        about |= {"vectors": list(names), "similarity": request.similarity or COSINE, "index": index}
-        return _ingest_candidates(path, found, axes, SIMILARITY, request, about)
     product = product_matrix(queries, docs, similarity=request.similarity)
     about |= {"vectors": list(names), "similarity": product.similarity}
     return rank_queries(path, product, axes, request, about)

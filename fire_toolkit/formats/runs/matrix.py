@@ -63,9 +63,9 @@ def n_rows_columns(matrix: Matrix) -> tuple[int, int]:
     return math.prod(matrix.shape[:-1]), matrix.shape[-1]
 
 
-def rows_per_block(matrix: Matrix, n_bytes: int = BLOCK_BYTES) -> int:
-    """Return how many rows of 4-byte numbers fill `n_bytes`, at least one."""
-    return max(1, n_bytes // max(1, 4 * matrix.shape[-1]))
+def rows_per_block(matrix: Matrix) -> int:
+    """Return how many rows of 4-byte numbers fill a block, at least one."""
+    return max(1, BLOCK_BYTES // max(1, 4 * matrix.shape[-1]))
 
 
 def check_dtype(where: str, dtype: np.dtype[Any]) -> np.dtype[Any]:

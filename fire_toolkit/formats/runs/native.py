@@ -23,7 +23,6 @@ from pandas.api.types import union_categoricals
 
 from fire_toolkit.arrays import are_among, starts_of_lists
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import opened
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_runs import guarded, is_parquet, open_parquet
 from fire_toolkit.formats.runs.reader import RunReader
@@ -46,19 +45,17 @@ _MOST_IDS_KEPT, _MOST_BLOCKS_KEPT = 1 << 17, 5
 _SEEN: dict[str, tuple[Any, pd.Index[str]]] = {}  # valid ids of blocks: the next run has often the same
 
 
-def run_bytes(run: Run, *, index: str | None = None) -> bytes:
+def run_bytes(run: Run) -> bytes:
     """Return one run as the toolkit's Parquet file; the same run gives the same bytes.
 
     One row per query, sorted: query_id, doc_ids, ranks (int32), scores (float32 where that is exact, else
-    float64), in row groups of about a million docs. The run's id is in the file's metadata, and the
-    approximate `index` that searched for it, if one did.
+    float64), in row groups of about a million docs. The run's id is in the file's metadata.
     """
     from pyarrow import parquet
 
     block = block_of(run)
     block = replace(block, score=_narrowed(block.score))
     about = {"version": _VERSION, "run_id": str(run["run_id"].iloc[0]) if len(run) else ""}
-    about |= {"index": index} if index else {}
     lists = np.flatnonzero(block.lengths)
     step = max(1, _BLOCK_ROWS * len(lists) // max(len(run), 1))
     groups = [lists[start : start + step] for start in range(0, len(lists), step)]
@@ -179,20 +176,6 @@ class NativeRunFile(Shown):
             yield block
         if n_left:
             raise FormatError(f"{self.path}: {n_left:,} queries fewer than its header says; copy it again")
-
-
-def searched_by(path: Path) -> str | None:
-    """Return the approximate index that a run's own file names; None where it names none, or is no such file.
-
-    Raises:
-        FormatError: it is damaged.
-    """
-    with opened(path) as stream:
-        start = stream.read(4)
-    if not is_native_run(start, path):
-        return None
-    index = guarded(path, lambda: json.loads(_metadata(open_parquet(path))[_KEY]).get("index"))
-    return None if index is None else str(index)
 
 
 def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
