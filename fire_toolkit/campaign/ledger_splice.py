@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.delimited_columns import well_formed_columns
+from fire_toolkit.formats.tables.delimited import delimited_bytes, parse_delimited
 from fire_toolkit.tables.columns import PAIR
 
 
@@ -31,10 +30,12 @@ def spliced(
     from pyarrow import compute
 
     own = delimited_bytes(rows)
+    head = file[: file.find(b"\n") + 1]
+    if not own.startswith(head):
+        return None
     keys = [columns_of(text, order) for text in (file, own)]
     lines = [_lines_of(text) for text in (file, own)]
-    head = file[: file.find(b"\n") + 1]
-    if not own.startswith(head) or [None if key is None else len(key) for key in keys] != [*map(len, lines)]:
+    if [*map(len, keys)] != [*map(len, lines)]:
         return None
     if not pairs:
         return file
@@ -46,11 +47,9 @@ def spliced(
     return head + b"".join(all_lines.take(by_order).to_pylist())
 
 
-def columns_of(text: bytes, names: Sequence[str]) -> Any:
-    """Return columns of a CSV file as text; None if the careful reader must read it."""
-    is_empty = text.find(b"\n") + 1 == len(text)
-    none = pd.DataFrame({name: pd.Series([], dtype="str") for name in names})
-    return none if is_empty else well_formed_columns(text, names)
+def columns_of(text: bytes, names: Sequence[str]) -> pd.DataFrame:
+    """Return columns of a CSV file that this toolkit wrote, as text."""
+    return parse_delimited(text, "the file", only=names)
 
 
 def _lines_of(text: bytes) -> Any:

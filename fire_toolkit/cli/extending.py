@@ -82,10 +82,8 @@ def extended(root: Path, out: Path, rules: Guideline) -> Derived | None:
     return _derived({name: content for name, content in files.items() if content is not None}, rules)
 
 
-def _derived(files: Mapping[str, bytes], rules: Guideline) -> Derived | None:
+def _derived(files: Mapping[str, bytes], rules: Guideline) -> Derived:
     judgments, dropped = (columns_of(files[name], _COUNTED[name]) for name in _ORDER)
-    if judgments is None or dropped is None:
-        return None
     judgments = judgments.assign(round=judgments["round"].astype("int64"))
     return Derived(files, judgments, dropped, notes_of(judgments, dropped, rules))
 

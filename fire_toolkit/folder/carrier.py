@@ -22,7 +22,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.folder.owners import Queues, Row, with_owners
 from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
-from fire_toolkit.formats.tables.delimited_columns import delimiter_of
+from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import write_files

@@ -24,7 +24,7 @@ from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.runs.parquet_runs import PARQUET_MAGIC
-from fire_toolkit.formats.tables.delimited_columns import delimiter_of
+from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.ids import id_texts
 from fire_toolkit.workspace.manifests import writer_of
 

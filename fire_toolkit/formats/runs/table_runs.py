@@ -13,8 +13,7 @@ from fire_toolkit.files import without_mark
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed
 from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.runs.reader import RunReader
-from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.delimited_columns import delimiter_of
+from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 
 
 def is_table(start: bytes, path: Path) -> bool:

@@ -14,18 +14,22 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
-from fire_toolkit.formats.tables.delimited_columns import delimiter_of, has_quoted_field, well_formed_columns
 
-_LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-_ROWS_AT_ONCE = 1 << 16
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_NO_ROW = re.compile(rb"[\r\n]*\Z")
+_OPENING = re.compile(rb'(?:\A|[\t\r\n])"')
+_QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
+_LONGEST_FIELD = 1 << 17
+_BLOCK_BYTES = (1 << 31) - 1  # a column of one block need not be put together
 _ROWS_WRITTEN_AT_ONCE = 1 << 20
 _FIELD = r'(?:"[^"]*(?:""[^"]*)*"|[^"\t\r\n]*)'
 _QUOTED_ROW = re.compile(f"{_FIELD}(?:\t{_FIELD})*(?:\r\n?|\n)?")
@@ -58,27 +62,70 @@ def read_delimited(
     """
     raw = without_mark(read_bytes(path))
     _note_needless_quotes(raw, path)
-    table = well_formed_columns(raw, only)
-    if table is not None and set(required) <= set(table.columns):
-        return table
-    found = _read_carefully(text_of(raw, path), path, required, numbers_repeats=numbers_repeats)
-    return found if only is None else found[[name for name in found.columns if name in only]]
+    return parse_delimited(raw, path, required=required, only=only, numbers_repeats=numbers_repeats)
 
 
-def _read_carefully(
-    text: str, path: str | Path, required: Sequence[str], *, numbers_repeats: bool = False
+def parse_delimited(
+    raw: bytes,
+    path: str | Path,
+    *,
+    required: Sequence[str] = (),
+    only: Collection[str] | None = None,
+    numbers_repeats: bool = False,
 ) -> pd.DataFrame:
-    delimiter = delimiter_of(text.split("\n", 1)[0])
-    rows = _rows(text, delimiter, path)
-    header = [name.strip() for name in next(rows)[1]]
-    if numbers_repeats:
-        header = _numbered(header)
-    check_header(header, required, path)
-    parts = list(_columns(rows, header, path))
-    names = enumerate(header)
-    return pd.DataFrame(
-        {name: pd.concat([part[n] for part in parts], ignore_index=True) for n, name in names}
-    )
+    """Return the bytes of `path`, without a byte order mark, as `read_delimited` returns the file.
+
+    Arrow reads them. Where it refuses them, or may have taken what is no CSV, a pass by Python's reader
+    finds the line to name.
+    """
+    _check_text(raw, path)
+    mark = delimiter_of(_first_line(raw))
+    is_quoted = b'"' in raw and (mark != "\t" or _OPENING.search(raw) is not None)
+    _, header, start = next(_rows(raw, mark, path, is_quoted=is_quoted))
+    header = [name.strip() for name in header]
+    names = _numbered(header) if numbers_repeats else header
+    check_header(names, required, path)
+    body = memoryview(raw)[start:]
+    if is_quoted and not _is_well_quoted(body, mark):
+        _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
+    kept = [name for name in names if only is None or name in only]
+    columns = _columns(body, names, kept or names[:1], mark, is_quoted=is_quoted)
+    if columns is None or max(map(_longest, columns)) >= _LONGEST_FIELD:
+        _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
+    if columns is None:
+        raise FormatError(f"{path}: expected CSV or TSV with a header line; save it again as such")
+    if is_quoted and mark == "\t" and len(columns[0]) < _n_lines(raw, start):  # may be rows of plain text
+        _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
+    texts = [pd.Series(pd.array(column, dtype="str"), copy=False) for column in columns]
+    return pd.DataFrame(dict(zip(kept or names[:1], texts, strict=True)))[kept]
+
+
+def delimiter_of(header: str) -> str:
+    """Return what separates the fields of a header: a tab, else a comma, else a semicolon."""
+    return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
+
+
+def _first_line(raw: bytes) -> str:
+    return (raw[: raw.find(b"\n") + 1] or raw).decode()
+
+
+def _check_text(raw: bytes, path: str | Path) -> None:
+    """Refuse what `text_of` refuses, without making a text of all bytes."""
+    is_utf8 = raw.isascii() or _is_utf8(raw)
+    if b"\0" in raw or not is_utf8 or not _first_line(raw).strip():
+        text_of(raw, path)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    import pyarrow as pa
+
+    ends = pa.array([0, len(raw)], pa.int64()).buffers()[1]
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(raw)])
+    try:
+        whole.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _numbered(header: Sequence[str]) -> list[str]:
@@ -97,44 +144,100 @@ def _numbered(header: Sequence[str]) -> list[str]:
 
 
 def _columns(
-    rows: Iterator[tuple[int, list[str]]], header: Sequence[str], path: str | Path
-) -> Iterator[list[pd.Series]]:
-    """Yield the columns of blocks of rows, so that few fields are in memory as Python objects."""
-    while True:
-        found = []
-        for line, fields in islice(rows, _ROWS_AT_ONCE):
-            if len(fields) != len(header):
-                raise FormatError(
-                    f"{path}:{line}: {len(fields)} fields, expected {len(header)} ({','.join(header)})"
-                )
-            found.append(fields)
-        columns = zip(*found, strict=True) if found else [()] * len(header)
-        yield [pd.Series(list(values), dtype="str") for values in columns]
-        if len(found) < _ROWS_AT_ONCE:
-            return
+    body: memoryview, names: Sequence[str], kept: Sequence[str], mark: str, *, is_quoted: bool
+) -> list[Any] | None:
+    """Return the columns `kept` of rows as large strings; None where Arrow refuses the rows."""
+    import pyarrow as pa
+    from pyarrow import csv
 
-
-def _rows(text: str, delimiter: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with the number of the line it begins on, leaving out blank lines."""
-    lines = [found[0] for found in _LINE.finditer(text)]
-    is_tsv = delimiter == "\t"
-    is_plain = is_tsv and not has_quoted_field(text.encode())
-    if is_plain:
-        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
-    else:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    line, width = 1, 0
+    if _NO_ROW.match(body):
+        return [pa.array([], pa.large_string()) for _ in kept]
     try:
-        for fields in reader:
-            if is_tsv and not is_plain:
-                _check_quotes(lines[line - 1 : reader.line_num], width, f"{path}:{line}")
+        table = csv.read_csv(
+            pa.BufferReader(body),
+            csv.ReadOptions(
+                column_names=list(names), use_threads=False, block_size=min(_BLOCK_BYTES, len(body) + 1)
+            ),
+            csv.ParseOptions(
+                delimiter=mark, quote_char='"' if is_quoted else False, newlines_in_values=is_quoted
+            ),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(kept, pa.large_string()),
+                include_columns=list(kept),
+                null_values=[],
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return [column.combine_chunks() for column in table.columns]
+
+
+def _is_well_quoted(body: memoryview, delimiter: str) -> bool:
+    """Return whether every quote begins or ends a whole field, or is doubled within a quoted one."""
+    marks = np.frombuffer(body, dtype=np.uint8)
+    places = np.flatnonzero(marks == _QUOTE)
+    if len(places) % 2:
+        return False
+    opening, closing = places[0::2], places[1::2]
+    bounds = np.array([ord(delimiter), *_LINE_ENDS], dtype=np.uint8)
+    before = np.where(opening > 0, marks[opening - 1], bounds[0])
+    after = np.where(closing + 1 < len(marks), marks[np.minimum(closing + 1, len(marks) - 1)], bounds[0])
+    is_doubled = closing[:-1] + 1 == opening[1:]
+    begins = np.isin(before, bounds) | np.concatenate([[False], is_doubled])
+    ends = np.isin(after, bounds) | np.concatenate([is_doubled, [False]])
+    return bool(begins.all() and ends.all())
+
+
+def _longest(column: Any) -> int:
+    from pyarrow import compute
+
+    return compute.max(compute.binary_length(column)).as_py() or 0
+
+
+def _n_lines(raw: bytes, start: int) -> int:
+    n_ends = raw.count(b"\n", start) + raw.count(b"\r", start) - raw.count(b"\r\n", start)
+    return n_ends + (not raw.endswith((b"\n", b"\r")))
+
+
+def _refuse_faults(raw: bytes, mark: str, path: str | Path, names: Sequence[str], *, is_quoted: bool) -> None:
+    """Raise `FormatError` at the first row that is no CSV, or does not have a field for each name."""
+    rows = _rows(raw, mark, path, is_quoted=is_quoted)
+    for line, fields, _ in rows:
+        if len(fields) != len(names):
+            raise FormatError(
+                f"{path}:{line}: {len(fields)} fields, expected {len(names)} ({','.join(names)})"
+            )
+
+
+def _rows(
+    raw: bytes, mark: str, path: str | Path, *, is_quoted: bool
+) -> Iterator[tuple[int, list[str], int]]:
+    """Yield the line that each row begins on, its fields, and where it ends in the bytes; no blank lines."""
+    lines: list[str] = []  # of the row
+    end = 0
+
+    def read() -> Iterator[str]:
+        nonlocal end
+        for found in _LINE.finditer(raw):
+            end = found.end()
+            lines.append(found[0].decode())
+            yield lines[-1]
+
+    line, width = 1, 0
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    try:
+        for fields in csv.reader(read(), delimiter=mark, quoting=quoting, strict=True):
+            if is_quoted and mark == "\t":
+                _check_quotes(lines, width, f"{path}:{line}")
             width = width or len(fields)
             if fields:
-                yield line, fields
-            line = reader.line_num + 1
+                yield line, fields, end
+            line += len(lines)
+            lines.clear()
     except csv.Error as error:
-        if is_tsv and "larger than" not in str(error):
-            _check_quotes(lines[line - 1 : line], 0, f"{path}:{line}")
+        if mark == "\t" and "larger than" not in str(error):
+            _check_quotes(lines[:1], 0, f"{path}:{line}")
         raise FormatError(f"{path}:{line}: {error}; expected CSV with a header line") from None
 
 

@@ -12,7 +12,6 @@ import pandas as pd
 
 from fire_toolkit.files import STDIN, is_gzip, opened, read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
-from fire_toolkit.formats.tables.delimited_columns import distinct_ids
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
@@ -39,7 +38,7 @@ from fire_toolkit.tables import (
     check_queries,
     check_query_design,
 )
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.checks import Column, TableSpec, are_ids, check_table
 from fire_toolkit.tables.columns import PAIR, pairs_once
 from fire_toolkit.tables.validity import QUERY_LABELS, QueryLabels, check_query_labels
 
@@ -136,7 +135,7 @@ def read_pool_sources(path: str | Path) -> PoolSources:
 
 
 def read_pooled_runs(path: str | Path) -> set[str]:
-    """Return the runs in `pool_sources.csv`; of a well-formed file only their column is read.
+    """Return the runs in `pool_sources.csv`; only their column is read.
 
     Examples:
         >>> from pathlib import Path
@@ -146,8 +145,8 @@ def read_pooled_runs(path: str | Path) -> set[str]:
         >>> read_pooled_runs(file)
         {'a'}
     """
-    found = distinct_ids(without_mark(read_bytes(path)), "run_id", required=POOL_SOURCES.names)
-    return set(read_pool_sources(path)["run_id"].unique()) if found is None else found
+    found = read_delimited(path, required=POOL_SOURCES.names, only=["run_id"])["run_id"].unique().tolist()
+    return set(found if are_ids(found) else read_pool_sources(path)["run_id"])
 
 
 def read_query_design(path: str | Path) -> QueryDesign:
