@@ -14,17 +14,15 @@ MARK = "## One by one\n"
 
 
 def section(definition: Definition) -> str:
-    """Return one measure's section."""
-    direction = "larger" if definition.larger_is_better else "smaller"
-    also = f" Also called {', '.join(definition.also_called)}." if definition.also_called else ""
-    words = " ".join([definition.summary, *map(_range, definition.parameters)])
-    return (
-        f"\n### `{definition.pattern}`\n\n{words} Example: `{definition.example}`.\n\n"
-        f"- conventions: {definition.convention}\n"
-        f"- source: {definition.source}\n"
-        f"- value: a {definition.unit}; {direction} is better; "
-        f"the {definition.aggregate} over queries.{also}\n"
-    )
+    """Return one measure's section; what most measures share stands above them all."""
+    words = [definition.summary, *map(_range, definition.parameters), definition.convention]
+    if (definition.unit, definition.aggregate) != ("share", "mean"):
+        words.append(f"A {definition.unit}, the {definition.aggregate} over queries.")
+    if not definition.larger_is_better:
+        words.append("Smaller is better.")
+    if definition.also_called:
+        words.append(f"Also called {', '.join(definition.also_called)}.")
+    return f"\n### `{definition.pattern}`\n\n{' '.join(words)}\n\nSource: {definition.source}\n"
 
 
 def _range(parameter: Parameter) -> str:
