@@ -53,4 +53,4 @@ def test_a_new_measure_is_seen_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     assert scored.stdout.splitlines()[-1].split() == ["Full@4", "50.0"]
     assert "Share of k retrieved." in CliRunner().invoke(main, ["measures"]).stdout
     assert "Full@k (such as Full@10)" in CliRunner().invoke(main, ["measures", "Full@4"]).stdout
-    assert "### `Full@k`\n\nShare of k retrieved. Example: `Full@10`." in builder().page()
+    assert "### `Full@k`\n\nShare of k retrieved. None." in builder().page()
