@@ -24,7 +24,6 @@ SECTIONS = {
         "add-run": "Add a model's predictions: matrices, vectors or ranked lists, in any format of docs/formats.md.",
         "snippet": "Print the lines that make a model's own code save its predictions with ids.",
         "audit": "Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.",
-        "suggest": "Suggest pairs to judge: each query with the items of captions like its own.",
     },
     "Ask": {
         "plan": "Plan how many pairs to judge and how often: cost, errors and detectable differences.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
@@ -13,9 +14,11 @@ from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.options import reads
 from fire_toolkit.collections import audit as audits
 from fire_toolkit.collections.audit import Audit
+from fire_toolkit.collections.matchers import suggestion_run
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.tables import Items
 
 
@@ -31,17 +34,36 @@ from fire_toolkit.tables import Items
     type=Range(0.5, 1),
     default=0.9,
     show_default=True,
-    help="Cosine from which captions are near duplicates.",
+    help="Cosine from which captions are near duplicates, and suggest each other's items.",
 )
-@click.option("--out", metavar="DIR", help="Folder for findings.csv and one table for each finding.")
+@click.option(
+    "--percentile", type=float, metavar="P", help="Suggest from this percentile of all cosines up instead."
+)
+@click.option("--edits", type=click.IntRange(0, 8), metavar="N", help="Suggest up to N edits apart instead.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    help="Folder for findings.csv, suggestions.parquet, and one table for each finding.",
+)
 @json_option
-def audit(given: Given, media: str | None, train: str | None, similarity: float) -> None:
+def audit(
+    given: Given,
+    media: str | None,
+    train: str | None,
+    similarity: float,
+    percentile: float | None,
+    edits: int | None,
+) -> None:
     """Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.
 
     Nothing is changed. Each finding says how many of how many and what follows from it; its table is
-    DIR/<finding>.csv.
+    DIR/<finding>.csv. Suggestions are pairs of a query with the items of captions like its own, which
+    DIR/suggestions.parquet holds as a run to pool; caption similarity is a poor judge, so people must check
+    them.
     """
     folder = given.out("audit")
+    if percentile is not None and edits is not None:
+        raise UsageError("choose one of --percentile and --edits")
     if media and not Path(media).is_dir():
         raise UsageError(f"--media {media}: no such folder")
     queries, items, original = given.queries, given.items_if_any, given.original_if_any
@@ -49,6 +71,9 @@ def audit(given: Given, media: str | None, train: str | None, similarity: float)
     audits.audit_captions(found, queries, min_similarity=similarity)
     if original is not None:
         audits.audit_qrels(found, queries, original, items)
+        audits.audit_suggestions(
+            found, queries, original, min_similarity=similarity, percentile=percentile, max_edits=edits
+        )
     ids = {"queries": queries["query_id"].tolist()}
     if items is not None:
         ids["items"] = items["doc_id"].tolist()
@@ -62,9 +87,13 @@ def audit(given: Given, media: str | None, train: str | None, similarity: float)
     if train:
         audits.audit_training(found, queries, _training_texts(train, given))
     summary = found.summary()
-    tables = {f"{name}.csv": table for name, table in found.tables.items()} | {"findings.csv": summary}
+    tables: dict[str, Any] = {f"{name}.csv": table for name, table in found.tables.items()}
+    tables["findings.csv"] = summary
+    if "suggestions" in found.tables:
+        tables["suggestions.parquet"] = run_bytes(suggestion_run(found.tables["suggestions"]))
     counts = dict(zip(summary["finding"], summary["count"].tolist(), strict=True))
-    given.write(folder, tables, "audit", {"similarity": similarity}, counts)
+    parameters = {"similarity": similarity, "percentile": percentile, "edits": edits}
+    given.write(folder, tables, "audit", parameters, counts)
     given.summarise(counts, _drawn(found))
     qrels = given.hint("QRELS")
     say_next("pool", f"{runs_named(given.values['runs'])} --qrels {qrels} --out pool")

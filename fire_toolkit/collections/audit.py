@@ -15,6 +15,7 @@ from fire_toolkit.collections.duplicates import (
     near_duplicates,
     shared_positives,
 )
+from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.matching.ranking import split_runs
@@ -111,6 +112,34 @@ def audit_qrels(audit: Audit, queries: Queries, qrels: Qrels, items: Items | Non
         _add_dangling(audit, "doc_id", qrels, items)
         unused = items.loc[~are_in(items["doc_id"], qrels["doc_id"]), ["doc_id"]]
         audit.add("items_without_query", unused, len(items), "items without a query in the qrels")
+
+
+def audit_suggestions(
+    audit: Audit,
+    queries: Queries,
+    qrels: Qrels,
+    *,
+    min_similarity: float,
+    percentile: float | None = None,
+    max_edits: int | None = None,
+) -> None:
+    """Add pairs to judge: each query with the items of captions like its own.
+
+    min_similarity: the cosine from which captions are alike; percentile, max_edits: in its place, see
+    `matchers`.
+    """
+    if max_edits is not None:
+        found, how = match_by_edits(queries, qrels, max_distance=max_edits), f"{max_edits} edits or fewer"
+    else:
+        least = min_similarity if percentile is None else None
+        found, threshold = match_by_similarity(queries, qrels, min_similarity=least, percentile=percentile)
+        how = f"a cosine of {threshold:.6g} or more"
+    n_queries = found["query_id"].nunique()
+    meaning = (
+        f"pairs of {n_queries:,} queries with an item of another caption, by {how}; suggestions to pool "
+        "(suggestions.parquet), not judgments"
+    )
+    audit.add("suggestions", found, len(queries), meaning)
 
 
 def _add_dangling(audit: Audit, column: str, qrels: Qrels, known: pd.DataFrame) -> None:

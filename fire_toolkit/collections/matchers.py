@@ -15,11 +15,12 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.collections.duplicates import has_text, seen_beside_text
 from fire_toolkit.collections.edits import pairs_within
-from fire_toolkit.collections.ngrams import NgramIndex, index_texts, text_norms
-from fire_toolkit.collections.similarity import similarity_blocks
+from fire_toolkit.collections.ngrams import NgramIndex, index_texts
+from fire_toolkit.collections.similarity import compared_once
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
-from fire_toolkit.tables import Pool, Qrels, Queries, check_pool
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.tables import Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 MAX_PAIRS = 20_000_000
@@ -51,12 +52,11 @@ def match_by_similarity(
     _check_threshold(min_similarity, percentile)
     queries = Queries(queries[has_text(queries)])
     index = index_texts(queries["text"].tolist())
-    norms = text_norms(index)
     if min_similarity is None:
-        min_similarity = _threshold(index, norms, float(percentile or 0))
+        min_similarity = _threshold(index, float(percentile or 0))
     found: list[pd.DataFrame] = []
     n_alike = 0
-    for left, right, scores in _alike(index, norms, min_similarity):
+    for left, right, scores in _alike(index, min_similarity):
         n_alike += len(left)
         if n_alike > MAX_PAIRS:
             raise UsageError(
@@ -79,9 +79,16 @@ def match_by_edits(queries: Queries, qrels: Qrels, *, max_distance: int) -> pd.D
     return _suggestions([_items_of(queries, qrels, *both, scores)], qrels, "edits")
 
 
-def suggestion_pool(suggestions: pd.DataFrame) -> Pool:
-    """Return suggestions as a pool to be judged; no run pooled them, so n_runs is 0."""
-    return check_pool(suggestions[PAIR].assign(n_runs=0, is_original=False))
+def suggestion_run(suggestions: pd.DataFrame) -> Run:
+    """Return suggestions as a run, named after their matcher, that can be pooled like a model's.
+
+    Examples:
+        >>> found = pd.DataFrame(
+        ...     {"query_id": "q", "doc_id": ["a", "b"], "matcher": "tfidf", "score": [0.9, 1]})
+        >>> suggestion_run(found)[["run_id", "doc_id", "rank"]].values.tolist()
+        [['tfidf', 'b', 1], ['tfidf', 'a', 2]]
+    """
+    return rank_run(suggestions[[*PAIR, "score"]].assign(run_id=suggestions["matcher"]))
 
 
 def _check_threshold(min_similarity: float | None, percentile: float | None) -> None:
@@ -93,25 +100,22 @@ def _check_threshold(min_similarity: float | None, percentile: float | None) -> 
         raise UsageError(f"percentile {percentile}, expected from 0 to below 100")
 
 
-def _blocks(index: NgramIndex, norms: Floats) -> Iterator[tuple[Ints, Ints, Floats]]:
-    every = np.arange(len(index))
-    return similarity_blocks(index, every, every, norms)
-
-
-def _threshold(index: NgramIndex, norms: Floats, percentile: float) -> float:
+def _threshold(index: NgramIndex, percentile: float) -> float:
     """Return the cosine below which `percentile` of all pairs of different captions lie."""
     counts = np.zeros(_N_BINS + 1, dtype=np.int64)
-    for left, right, cosines in _blocks(index, norms):
-        others = cosines[left[:, None] != right[None, :]]
-        counts += np.bincount((others * _N_BINS).astype(np.int64), minlength=_N_BINS + 1)
+    for _, _, cosines in compared_once(index):
+        pairs = cosines[cosines >= 0]
+        counts += np.bincount((pairs * _N_BINS).astype(np.int64), minlength=_N_BINS + 1)
     wanted = percentile / 100 * counts.sum()
     return float(np.searchsorted(np.cumsum(counts), wanted, side="right")) / _N_BINS
 
 
-def _alike(index: NgramIndex, norms: Floats, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
-    for left, right, cosines in _blocks(index, norms):
-        i, j = np.nonzero((cosines >= min_similarity) & (left[:, None] != right[None, :]))
-        yield left[i], right[j], cosines[i, j]
+def _alike(index: NgramIndex, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield pairs of different captions with their cosines, each pair both ways."""
+    for rows, others, cosines in compared_once(index):
+        i, j = np.nonzero(cosines >= min_similarity)
+        both = np.concatenate([rows[i], others[j]]), np.concatenate([others[j], rows[i]])
+        yield *both, np.tile(cosines[i, j], 2)
 
 
 def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: Floats) -> pd.DataFrame:

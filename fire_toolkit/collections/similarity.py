@@ -96,15 +96,22 @@ def _words_of(index: NgramIndex, rows: Ints) -> tuple[Ints, Ints]:
     return index.text_words[token].astype(np.int64), starts
 
 
-def similar_pairs(index: NgramIndex, *, min_similarity: float) -> tuple[Ints, Ints, Floats]:
-    """Return all pairs of rows i < j whose cosine is at least `min_similarity`, by i and j."""
+def compared_once(index: NgramIndex) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield (rows, other rows, cosines): all pairs of rows i < j, by i; other cells are minus infinity."""
     norms = text_norms(index)
-    found: list[tuple[Ints, Ints, Floats]] = []
     for start in range(0, len(index), _N_LEFT):
         rows = np.arange(start, min(start + _N_LEFT, len(index)))
         for left, right, cosines in similarity_blocks(index, rows, np.arange(start, len(index)), norms):
-            i, j = np.nonzero((cosines >= min_similarity) & (right[None, :] > left[:, None]))
-            found.append((rows[left[i]], right[j] + start, cosines[i, j]))
+            is_later = right[None, :] > left[:, None]
+            yield rows[left], right + start, np.where(is_later, cosines, -np.inf)
+
+
+def similar_pairs(index: NgramIndex, *, min_similarity: float) -> tuple[Ints, Ints, Floats]:
+    """Return all pairs of rows i < j whose cosine is at least `min_similarity`, by i and j."""
+    found: list[tuple[Ints, Ints, Floats]] = []
+    for rows, others, cosines in compared_once(index):
+        i, j = np.nonzero(cosines >= min_similarity)
+        found.append((rows[i], others[j], cosines[i, j]))
     if not found:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     left, right, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))

@@ -48,6 +48,7 @@ def test_the_audit_writes_its_findings_and_a_table_for_each(folder: Path) -> Non
         "duplicate_items": 1,
         "runs_coverage": 1,
         "items_without_query": 1,
+        "suggestions": 2,
     }
     assert "note: 1 of 4 items have no file" in result.stderr
     assert read_delimited(out / "duplicate_items.csv")["same_as"].tolist() == ["v02"]
@@ -102,14 +103,19 @@ def test_of_a_file_with_splits_the_training_split_is_compared(folder: Path) -> N
     assert "split train read; the file also has test" in result.stderr
 
 
-def test_suggestions_are_written_as_a_pool_with_their_reasons(folder: Path) -> None:
-    result = run("suggest", *collection(folder), "--similarity", "0.99", "--out", folder / "s")
+def test_suggestions_are_written_as_a_run_that_can_be_pooled(folder: Path) -> None:
+    words = ("audit", *collection(folder), "--similarity", "0.99", "--out", folder / "a")
+    result = run(*words)
     assert result.exit_code == 0, result.output
-    assert "2 pairs suggested for 2 of 3 queries, 0.7 each; threshold 0.99; not judgments" in result.stderr
-    assert read_pool(folder / "s")["query_id"].tolist() == ["ret0", "ret2"]
-    assert read_delimited(folder / "s" / "suggestions.csv")["via_query_id"].tolist() == ["ret2", "ret0"]
-    both = run("suggest", *collection(folder), "--similarity", ".9", "--edits", "2", "--out", folder / "s")
-    assert (both.exit_code, "choose one of --similarity" in both.stderr) == (1, True)
+    assert "pairs of 2 queries with an item of another caption, by a cosine of 0.99 or more" in result.stderr
+    assert read_delimited(folder / "a" / "suggestions.csv")["via_query_id"].tolist() == ["ret2", "ret0"]
+    pooled = run("pool", folder / "a" / "suggestions.parquet", *collection(folder), "--out", folder / "p")
+    assert pooled.exit_code == 0, pooled.output
+    assert read_pool(folder / "p")["query_id"].tolist() == ["ret0", "ret2"]
+    by_edits = run(*words, "--edits", "0")
+    assert "of another caption, by 0 edits or fewer" in by_edits.stderr
+    both = run(*words, "--edits", "2", "--percentile", "99")
+    assert (both.exit_code, "choose one of --percentile and --edits" in both.stderr) == (1, True)
 
 
 @pytest.fixture

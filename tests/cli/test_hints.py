@@ -64,8 +64,6 @@ def test_plain_files_lead_from_judgments_to_scores(plain: Fire, folder: Path) ->
 FROM_PLAIN = {
     "disputes": ("resolve", "judgments.csv", "--next-round", "--out", "labels"),
     "audit": ("audit", "--queries", "queries.tsv", "--qrels", "qrels.txt", "--out", "audit"),
-    "suggestions": ("suggest", "--queries", "queries.tsv", "--qrels", "qrels.txt", "--edits", 8, "--out",
- "s"),
     "plan": ("next-round", "--judgments", "judgments.csv", "--labels", "labels", "--random-share", 1, "--ask",
              "random", "--out", "plan"),
     "coverage": ("coverage", "runs/clip.parquet", "--qrels", "qrels.txt", "--augmented", "qrels.txt", "--out",
@@ -92,7 +90,6 @@ FROM_WORKSPACE = {
     "agreement": ("agree",),
     "pool": ("pool",),
     "audit": ("audit", "--out", "audit"),
-    "suggestions": ("suggest", "--edits", 8, "--out", "suggested"),
     "score": ("score",),
     "plan": ("next-round", "--ask", "dispute"),
     "coverage": ("coverage", "--augmented", "collection/qrels.txt", "--out", "open.csv"),

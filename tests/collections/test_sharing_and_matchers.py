@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
+from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_run
 from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import (
@@ -11,9 +11,9 @@ from fire_toolkit.tables import (
     Queries,
     check_judgments,
     check_labels,
-    check_pool,
     check_qrels,
     check_queries,
+    check_run,
 )
 
 QUERIES = check_queries(
@@ -172,14 +172,14 @@ def test_pairs_by_edits_have_the_distance_as_a_negative_score() -> None:
     ]
 
 
-def test_suggestions_are_a_pool_and_no_judgments() -> None:
+def test_suggestions_are_a_run_and_no_judgments() -> None:
     found, _ = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
-    pool = suggestion_pool(found)
-    pd.testing.assert_frame_equal(check_pool(pool), pool)
-    assert {0} == set(pool["n_runs"])
-    assert "label" not in pool
+    run = suggestion_run(found)
+    pd.testing.assert_frame_equal(check_run(run), run)
+    assert {"tfidf"} == set(run["run_id"])
+    assert "label" not in run
     none, _ = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=1)
-    assert len(suggestion_pool(none)) == 0
+    assert len(suggestion_run(none)) == 0
 
 
 @pytest.mark.parametrize(
