@@ -11,15 +11,9 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SMALL = {
-    "audit.py": ["50000"],
-    "curve.py": ["--queries", "500", "1000"],
-    "fuzz.py": ["--mutations", "2000"],
-    "ingest.py": ["--gigabytes", "0.25"],
-    "scale.py": ["--runs", "10"],
-}
-FULL = {"intervals.py": ["--full"], "measures.py": ["--full"]}
-NEEDS_MORE = {"gallery.py", "labelstudio.py", "page.py"}  # a server, a browser, a workspace
+SMALL = {"fuzz.py": ["--mutations", "2000"], "commands.py": ["--scale", "0.1"]}
+FULL = {"intervals.py": ["--full"], "label_noise.py": ["--full"], "rare_positives.py": ["--full"]}
+NEEDS_MORE = {"labelstudio.py", "page.py"}  # a server, a browser, a workspace
 
 
 def main() -> int:

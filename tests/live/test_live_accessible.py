@@ -131,7 +131,7 @@ def test_the_written_page_has_names_and_an_order(page_root: Path, tmp_path: Path
 
 
 @pytest.mark.usefixtures("chromium")
-@pytest.mark.parametrize("page", ["index.html", "docs/commands.html", "docs/benchmarks.html"])
+@pytest.mark.parametrize("page", ["index.html", "docs/commands/README.html", "docs/benchmarks.html"])
 def test_the_site_has_names_and_scrolls_by_keys(page: str, tmp_path: Path) -> None:
     scrolls = """
     return [...document.querySelectorAll("article *")].filter(e => e.scrollWidth > e.clientWidth + 1 &&
