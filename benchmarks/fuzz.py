@@ -202,7 +202,7 @@ def tables() -> list[Target]:
 def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
 
-    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_pass_mark, read_rounds
+    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
     from fire_toolkit.elsewhere.exports import read_elsewhere_export
     from fire_toolkit.elsewhere.tables import read_elsewhere_table, read_submissions
@@ -258,12 +258,6 @@ def records() -> list[Target]:
         of("submissions.csv", "Participant id,Status\na,APPROVED\nb,RETURNED\n", read_submissions),
         of("export.json", PROJECT, read_project),
         Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
-        Target(
-            "qualification.json",
-            "campaign/qualification.json",
-            b'{"pass_mark": 0.8, "retries": 1}',
-            read_pass_mark,
-        ),
         Target("pulled.json", "campaign/pulled.json", b'{"7": "2026-01-01T00:00:00Z"}', read_marks),
         of(".fire-hashes", sealed, read_sealed),
         Target("transcoded", RECORD, record.encode(), read_record),

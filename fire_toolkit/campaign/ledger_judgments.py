@@ -155,7 +155,7 @@ def _classified(
         found = [(n, assigned[n, name, pair]) for n in numbers if (n, name, pair) in assigned]
         return found[-1] if found else (1, UNASSIGNED)
     kind = assigned.get((wanted.round, wanted.annotator_id, pair), UNASSIGNED)
-    is_other = name not in ("", wanted.annotator_id) and not wanted.is_shared
+    is_other = name not in ("", wanted.annotator_id)
     return wanted.round, UNASSIGNED if is_other and kind not in (TRAINING, CONTROL) else kind
 
 

@@ -165,11 +165,6 @@ def answered_pairs(ledger: Ledger, rounds: Sequence[Round]) -> set[tuple[str, st
     return {(str(queue), pair) for (queue, pair), answer in found.items() if not answer.is_skipped}
 
 
-def labels_given(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[QueueName, str], str]:
-    """Return the label of each queue's answer to each pair; empty for a skip, or several labels."""
-    return {key: answer.label for key, answer in _answers_by_queue(ledger, rounds).items()}
-
-
 def left_pairs(ledger: Ledger, rounds: Sequence[Round]) -> dict[int, set[tuple[str, str]]]:
     """Return for each round (annotator, pair) of every task of its queues that has no answer and no skip."""
     found = _answers_by_queue(ledger, rounds)

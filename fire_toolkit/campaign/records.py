@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.moves import MOVES, Moves, check_moves, given_pairs, moved_assignments, no_moves
-from fire_toolkit.campaign.queues import ASSIGNMENTS, OVERLAP, Assignments, check_assignments, check_given
+from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments, check_given
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import paths_in, read_text, sha256_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
@@ -31,16 +31,12 @@ LEDGER_FOLDER = "ledger"
 BY_SERVER = "labelstudio"
 BY_HAND = "folder"
 BY_PAGE = "page"
-SHARED = "shared"
-SHARED_OVERLAP = "shared-overlap"
 # Among the marks of what was pulled: when all was last read anew, and which projects are gone.
 FULL = "full"
 VANISHED = "vanished"
 _CARRIER = "carrier.json"
 _MOVES = "moves.csv"
-_PASS_MARK = "qualification.json"
-RETIRED = "retired"
-PAUSED = "paused"
+_RETIRED = "retired.txt"
 _ROUND = re.compile(r"round-([1-9][0-9]*)")
 
 
@@ -53,7 +49,6 @@ class Campaign:
     guideline_sha256: str
     config_sha256: str
     label_config: str
-    is_shared: bool
 
 
 @dataclass(frozen=True)
@@ -90,31 +85,12 @@ class QueueName:
     def __str__(self) -> str:
         return f"{self.round}/{self.annotator_id}"
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether the queue belongs to a team and not to one annotator."""
-        return self.annotator_id in (SHARED, SHARED_OVERLAP)
-
 
 @lru_cache(1 << 12)
 def queue_named(text: str) -> QueueName | None:
     """Return the queue that `str` of it names; None for any other text."""
     number, slash, annotator_id = text.partition("/")
     return QueueName(int(number), annotator_id) if slash and number.isdigit() and annotator_id else None
-
-
-def share_queues(assignments: Assignments) -> Assignments:
-    """Return the queues of a team in one project: first answers in one queue, second ones in another.
-
-    Two different annotators for a doubled pair cannot be enforced then; the order is the first annotator's.
-    """
-    named = assignments.assign(
-        annotator_id=[SHARED_OVERLAP if kind == OVERLAP else SHARED for kind in assignments["kind"]]
-    )
-    once = named.sort_values(["position", "pair_id"], kind="stable").drop_duplicates(
-        ["annotator_id", "pair_id"]
-    )
-    return check_assignments(once.assign(position=once.groupby("annotator_id").cumcount() + 1))
 
 
 def read_campaign(root: Path) -> Campaign | None:
@@ -246,37 +222,16 @@ def add_moves(root: Path, entry: Round, moves: Moves) -> None:
     write_files({path: delimited_text(both[list(MOVES.names)]).encode()})
 
 
-def away(root: Path, state: str) -> set[str]:
-    """Return the annotators who are `RETIRED` or `PAUSED` in the campaign."""
-    path = root / FOLDER / f"{state}.txt"
+def read_retired(root: Path) -> set[str]:
+    """Return the annotators who were retired from the campaign."""
+    path = root / FOLDER / _RETIRED
     return set(read_text(path).split()) if path.is_file() and path.stat().st_size else set()
 
 
-def read_pass_mark(root: Path) -> tuple[float, int] | None:
-    """Return the share of the training to be right, and how many further tries there are; None: no mark."""
-    path = root / FOLDER / _PASS_MARK
-    if not path.is_file():
-        return None
-    content = parse_json(read_text(path), str(path))
-    try:
-        pass_mark, retries = float(content["pass_mark"]), int(content["retries"])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        pass_mark, retries = -1.0, 0
-    if not 0 <= pass_mark <= 1 or retries < 0:
-        raise FormatError(f"{path}: damaged; set the mark again with `annotators qualify`")
-    return pass_mark, retries
-
-
-def write_pass_mark(root: Path, pass_mark: float, retries: int) -> None:
-    """Write down the mark of the training."""
-    content = json.dumps({"pass_mark": pass_mark, "retries": retries}) + "\n"
-    write_files({root / FOLDER / _PASS_MARK: content.encode()})
-
-
-def set_away(root: Path, state: str, names: Iterable[str]) -> None:
-    """Write down who is `RETIRED` or `PAUSED`, in place of those who were."""
+def write_retired(root: Path, names: Iterable[str]) -> None:
+    """Write down who was retired, in place of those who were."""
     text = "".join(f"{name}\n" for name in sorted(names))
-    write_files({root / FOLDER / f"{state}.txt": text.encode()})
+    write_files({root / FOLDER / _RETIRED: text.encode()})
 
 
 def _carrier_of(folder: Path) -> dict[str, Any]:

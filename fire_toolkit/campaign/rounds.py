@@ -16,7 +16,7 @@ from fire_toolkit.campaign.queues import (
     assign_tasks,
     check_assignments,
 )
-from fire_toolkit.campaign.records import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
+from fire_toolkit.campaign.records import Round, queue_named
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import FOURTH, Qrels, Tasks, check_qrels
 from fire_toolkit.tables.columns import PAIR, are_in
@@ -34,7 +34,7 @@ def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
 def first_round(
     number: int,
     asked: Tasks,
-    loads: Mapping[str, float] | None,
+    loads: Mapping[str, float],
     *,
     training: Tasks | None = None,
     controls: Tasks | None = None,
@@ -47,7 +47,7 @@ def first_round(
     Args:
         number: of the round.
         asked: the tasks, batch 2 of those to be judged twice.
-        loads: id of each annotator → relative load; None: one project for the whole team.
+        loads: id of each annotator → relative load.
         training: tasks that everybody judges first.
         controls: tasks whose answer is known, mixed in for everybody.
         answers: the known answers.
@@ -57,15 +57,13 @@ def first_round(
     Raises:
         UsageError, JoinError: as `assign_tasks`.
     """
-    team = dict.fromkeys((SHARED, SHARED_OVERLAP), 1.0) if loads is None else loads
-    drawn = assign_tasks(asked, team, training=training, controls=controls, n_captions=n_captions, seed=seed)
+    drawn = assign_tasks(asked, loads, training=training, controls=controls, n_captions=n_captions, seed=seed)
     contents = pd.concat([table for table in (asked, training, controls) if table is not None])
     once = contents.drop_duplicates("pair_id").sort_values("pair_id")
     once = once.assign(batch=1, position=range(1, len(once) + 1), round=number).reset_index(drop=True)
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-    queues = share_queues(drawn) if loads is None else drawn
     known = nothing if answers is None else answers
-    return Round(number, Tasks(once), queues, known, n_captions=n_captions)
+    return Round(number, Tasks(once), drawn, known, n_captions=n_captions)
 
 
 def asked_before(tasks: Tasks, rounds: Sequence[Round]) -> list[str]:

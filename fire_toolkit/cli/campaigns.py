@@ -16,15 +16,12 @@ from fire_toolkit.campaign.records import (
     BY_SERVER,
     FULL,
     LEDGER_FOLDER,
-    PAUSED,
-    RETIRED,
     Campaign,
-    QueueName,
     Round,
     Rounds,
-    away,
     read_campaign,
     read_marks,
+    read_retired,
     write_campaign,
     write_round,
 )
@@ -72,25 +69,20 @@ class Begun:
 
     @cached_property
     def people(self) -> set[str]:
-        """Everybody who was ever given a task; of a team's queue everybody who answered in it."""
-        names = {name for entry in self.rounds for name in entry.given["annotator_id"].unique()}
-        teams = {name for name in names if QueueName(1, name).is_shared}
-        if teams:
-            is_ours = [queue.partition("/")[2] in teams for queue in self.ledger["queue"]]
-            names |= set(self.ledger.loc[is_ours, "annotator_id"]) - {""}
-        return names - teams
+        """Everybody who was ever given a task."""
+        return {name for entry in self.rounds for name in entry.given["annotator_id"].unique()}
 
     @cached_property
     def retired(self) -> set[str]:
         """Who will answer no more."""
         accounts = read_register(self.root / SERVER_FOLDER)
         gone = {row.pseudonym for row in accounts if row.state not in (ACTIVE, PENDING, OWNER)}
-        return away(self.root, RETIRED) | (gone & self.people if gone else gone)
+        return read_retired(self.root) | (gone & self.people if gone else gone)
 
     @property
     def askable(self) -> set[str]:
-        """The people who can be asked something new: neither retired nor paused."""
-        return self.people - self.retired - away(self.root, PAUSED)
+        """The people who can be asked something new: those who are not retired."""
+        return self.people - self.retired
 
     @property
     def is_by_hand(self) -> bool:
@@ -159,7 +151,7 @@ def begun_here() -> Begun | None:
     return Begun(workspace.root, campaign, rounds) if rounds else None
 
 
-def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Campaign:
+def campaign_of(root: Path, rules: Guideline) -> Campaign:
     """Return the workspace's campaign, or a new one (not yet written).
 
     A campaign keeps the page that it began with when the guideline's page has come to look different.
@@ -168,17 +160,13 @@ def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Cam
     digest = config_sha256(rules.label_config)
     if found is None:
         key = uuid.uuid4().hex[:12]
-        return Campaign(key, rules.name, rules.sha256, digest, rules.label_config, is_shared)
+        return Campaign(key, rules.name, rules.sha256, digest, rules.label_config)
     pages = (parse_label_config(page) for page in (rules.label_config, found.label_config))
     is_same = found.config_sha256 == digest or next(pages).asks_as(next(pages))
     if found.guideline != rules.name or not is_same:
         raise UsageError(
             f"the campaign began with another labeling page (guideline {found.guideline}, now {rules.name}); "
             "answers to two pages cannot be mixed: use that guideline, or another workspace"
-        )
-    if is_shared and not found.is_shared:
-        raise UsageError(
-            "the campaign began with a project for each annotator; a shared project needs another workspace"
         )
     return found
 

@@ -68,7 +68,8 @@ def _run_on_own_page(ctx: click.Context) -> None:
     say("\nOpen a link below, agree, and press 1, 2 or 3. Two people, or you in two browsers: some pairs are")
     say("asked of both. Ctrl-C here fetches the answers and prints the tables.")
     port = ["--port", "0"] if not is_free_port(PAGE_PORT) else []
-    run_command(ctx, "page", "serve", "--new-links", *port)
+    links = [word for name in ANNOTATORS for word in ("--new-link", name)]
+    run_command(ctx, "page", "serve", *links, *port)
     run_command(ctx, "pull")
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from fire_toolkit.campaign.moves import Moves, move_tasks
 from fire_toolkit.campaign.progress import left_pairs
-from fire_toolkit.campaign.qualification import Qualification, Trained, training_results
 from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
-from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, PAUSED, QueueName, Round, away
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Round
 from fire_toolkit.campaign.rounds import seen_pairs
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.server_options import private_folder
@@ -50,8 +49,8 @@ def check_hands(campaign: Begun, sources: Sequence[str], targets: Sequence[str])
         raise UsageError("--to: expected names, each once, as in --to A02,A03")
     if both := sorted({*sources} & {*targets}):
         raise UsageError(f"{both[0]} cannot both give tasks away and get them")
-    if gone := [name for name in targets if name in campaign.retired | away(campaign.root, PAUSED)]:
-        raise UsageError(f"{gone[0]} is retired or paused and gets no tasks")
+    if gone := [name for name in targets if name in campaign.retired]:
+        raise UsageError(f"{gone[0]} is retired and gets no tasks")
     if any(entry.carrier == BY_HAND for entry in campaign.rounds):
         refuse_file_names(targets)
     register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
@@ -85,7 +84,7 @@ def moved_rounds(
     seen = set(seen_pairs(campaign.rounds, campaign.ledger).itertuples(index=False, name=None))
     found = []
     for entry in campaign.rounds:
-        own = {name for name in entry.assignments["annotator_id"] if not QueueName(1, name).is_shared}
+        own = set(entry.assignments["annotator_id"])
         giving = sorted(own & {*sources} if sources else own - {*targets} - campaign.retired)
         batch = int(entry.moves["batch"].max()) + 1 if len(entry.moves) else 1
         moves = move_tasks(
@@ -124,9 +123,3 @@ def count_moved(moved: Sequence[tuple[Round, Moves]], targets: Sequence[str]) ->
             if name and target:
                 to[target] += 1
     return {"moved": sum(to.values()), "to": to}
-
-
-def training_of(campaign: Begun, mark: tuple[float, int]) -> list[Trained]:
-    """Return how the training of each queue went, by that mark and number of further tries."""
-    rule = Qualification(*mark)
-    return training_results(campaign.rounds, campaign.ledger, rule, grades=campaign.guideline.grades)

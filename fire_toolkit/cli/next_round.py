@@ -92,7 +92,7 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 )
 @annotator_option(
     "A,B,C",
-    "In a campaign: who can be asked. [default: its annotators who are neither retired nor paused]",
+    "In a campaign: who can be asked. [default: its annotators who are not retired]",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the random order and of the queues. [default: 0]"

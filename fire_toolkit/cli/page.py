@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
-from fire_toolkit.campaign.records import BY_PAGE, read_pass_mark, read_rounds
+from fire_toolkit.campaign.records import BY_PAGE, Round, read_retired
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import FireGroup, n_of, named_file, say, say_next
 from fire_toolkit.cli.inputs import Inputs
@@ -22,7 +22,6 @@ from fire_toolkit.pages.links import PLACE, end_links, make_links, read_links
 from fire_toolkit.workspace.locks import hold_lock
 
 _PORT = 8792
-_ADDRESS = Path(PLACE) / "address.txt"
 CONSENT = """Before you begin
 
 You will see captions together with videos or images and answer the same question about each pair. Under \
@@ -61,7 +60,7 @@ def page() -> None:
 
 def _begun() -> Begun:
     campaign = begun_here()
-    if campaign is None or not any(entry.carrier == BY_PAGE for entry in campaign.rounds):
+    if campaign is None or not _rounds(campaign):
         raise UsageError(
             "no round is judged on our own page; `fire-toolkit push --carrier page --annotator A01` begins "
             "one"
@@ -82,37 +81,48 @@ def _begun() -> Begun:
 )
 @_captions
 @_consent
-@click.option("--new-links", is_flag=True, help="Make a new link for everybody; old ones stop working.")
+@click.option(
+    "--new-link",
+    "renewed",
+    multiple=True,
+    metavar="NAME",
+    help="Make a new link for an annotator (may be repeated); the old one stops working.",
+)
 def serve(
-    port: int, host: str, public_url: str, captions: int | None, consent: Path | None, new_links: bool
+    port: int,
+    host: str,
+    public_url: str,
+    captions: int | None,
+    consent: Path | None,
+    renewed: tuple[str, ...],
 ) -> None:
     """Serve the page until Ctrl-C; print a link for each annotator who has none yet.
 
     Every answer is on disk (campaign/page/answers.journal) before the page goes on, and `pull` brings it into
     the ledger, also while this runs. People elsewhere come through a proxy with TLS (--public-url).
     """
-    from fire_toolkit.pages.office import Office, Setting, check_shared
+    from fire_toolkit.pages.office import Office, Setting
     from fire_toolkit.pages.server import PageServer, page_address
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
     from fire_toolkit.workspace.journal import Journal
 
     campaign = _begun()
-    check_shared(campaign.campaign)
     page_address(host, port, public_url)
     root, place = campaign.root, campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
     setting = Setting(captions, _agreed(consent), media_files(root), local_base())
+    ended = _known_people(renewed, _people(campaign))
     with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable() as stopped:
+        end_links(root, ended)
         journal = Journal(journal_file(root))
         office = Office(root, campaign.campaign, campaign.guideline, journal, setting)
         server = PageServer(office, host=host, port=port, public_url=public_url, report=say)
         with server:
-            (root / _ADDRESS).write_text(server.address + "\n", encoding="utf-8")
             missing = office.missing()
             if missing:
                 say(f"warning: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
-            known = {} if new_links else read_links(root)
-            print_links(root, [name for name in office.people() if name not in known])
+            known = read_links(root)
+            _print_links(root, server.address, [name for name in office.people() if name not in known])
             say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
             wait_to_be_stopped(stopped)
         journal.close()
@@ -141,14 +151,17 @@ def write(names: tuple[str, ...], captions: int | None, consent: Path | None, ou
     further round: what was answered stays in the annotators' browsers.
     """
     from fire_toolkit.folder.carrier import refuse_file_names
-    from fire_toolkit.pages.held import desks_now
-    from fire_toolkit.pages.office import check_shared
+    from fire_toolkit.pages.desk import make_desk
     from fire_toolkit.pages.packing import write_page
 
     campaign = _begun()
-    check_shared(campaign.campaign)
-    desks = desks_now(campaign.root, campaign.rounds, campaign.ledger, campaign.shown, n_captions=captions)
-    chosen = _known_people(names, desks) if names else sorted(desks)
+    rounds = _rounds(campaign)
+    key = campaign.campaign.key
+    desks = {
+        name: make_desk(rounds, name, campaign_key=key, n_captions=captions)
+        for name in sorted(_people(campaign))
+    }
+    chosen = _known_people(names, desks) or sorted(desks)
     refuse_file_names(chosen)
     files = media_files(campaign.root)
     for name in chosen:
@@ -156,7 +169,7 @@ def write(names: tuple[str, ...], captions: int | None, consent: Path | None, ou
             out / name,
             desks[name],
             campaign.shown,
-            campaign_key=campaign.campaign.key,
+            campaign_key=key,
             annotator_id=name,
             consent=_agreed(consent),
             files=files,
@@ -164,10 +177,18 @@ def write(names: tuple[str, ...], captions: int | None, consent: Path | None, ou
         click.echo(f"{name}\t{page_file}\t{len(desks[name].tasks)}")
         if missing:
             say(f"warning: {name}: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
-    if read_pass_mark(campaign.root) is not None:
-        say("note: who has not passed the training gets the training alone; after `import` write again")
     say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")
     say_next("import")
+
+
+def _rounds(campaign: Begun) -> list[Round]:
+    return [entry for entry in campaign.rounds if entry.carrier == BY_PAGE]
+
+
+def _people(campaign: Begun) -> set[str]:
+    """Return everybody who is asked something on this page."""
+    names = {name for entry in _rounds(campaign) for name in entry.assignments["annotator_id"]}
+    return names - read_retired(campaign.root)
 
 
 def _known_people(names: Sequence[str], people: Collection[str]) -> list[str]:
@@ -178,47 +199,12 @@ def _known_people(names: Sequence[str], people: Collection[str]) -> list[str]:
     return list(names)
 
 
-@page.command()
-@click.argument("names", nargs=-1, required=True)
-@writes_workspace
-def link(names: tuple[str, ...]) -> None:
-    """Make a new link for each annotator named; their old one stops working."""
-    campaign = _begun()
-    people = {
-        name
-        for entry in read_rounds(campaign.root)
-        if entry.carrier == BY_PAGE
-        for name in entry.assignments["annotator_id"]
-    }
-    print_links(campaign.root, _known_people(names, people))
-
-
-@page.command()
-@click.argument("names", nargs=-1, required=True)
-@writes_workspace
-def revoke(names: tuple[str, ...]) -> None:
-    """Revoke the links of the annotators named at once; their answers stay."""
-    campaign = _begun()
-    gone = end_links(campaign.root, names)
-    say(f"ended: {', '.join(sorted(gone)) or 'none'}")
-
-
-def print_links(root: Path, names: Sequence[str]) -> dict[str, str]:
-    """Make and print a new link for each annotator, and return them."""
-    address = _address_of(root)
-    links = (
-        {name: f"{address}/#t={token}" for name, token in make_links(root, names).items()} if names else {}
-    )
-    for name, url in links.items():
-        click.echo(f"{name}\t{url}")
-    if links:
-        say("note: links are shown once and not kept; `fire-toolkit page link NAME` makes a new one")
-    return links
-
-
-def _address_of(root: Path) -> str:
-    at = root / _ADDRESS
-    return read_text(at).strip() if at.is_file() else f"http://127.0.0.1:{_PORT}"
+def _print_links(root: Path, address: str, names: Sequence[str]) -> None:
+    """Make and print a new link for each annotator."""
+    for name, token in make_links(root, names).items():
+        click.echo(f"{name}\t{address}/#t={token}")
+    if names:
+        say("note: links are shown once and not kept; `page serve --new-link NAME` makes a new one")
 
 
 def media_files(root: Path) -> dict[str, Path]:

@@ -18,7 +18,7 @@ from fire_toolkit.cli.fetching import fetch_all
 from fire_toolkit.cli.hands import begun_campaign
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
-from fire_toolkit.cli.quality import Look, plain, write_page
+from fire_toolkit.cli.quality import Look, plain
 from fire_toolkit.cli.server_options import connection_options
 from fire_toolkit.errors import ServerError
 from fire_toolkit.workspace.locks import Busy
@@ -28,13 +28,6 @@ from fire_toolkit.workspace.locks import Busy
 @click.option("--watch", is_flag=True, help="Pull and show again every --every seconds, until Ctrl-C.")
 @click.option("--every", type=Range(min=1), default=30.0, help="Seconds between looks.")
 @click.option("--pull", "pulls", is_flag=True, help="Pull before showing.")
-@click.option(
-    "--html",
-    "page",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also write a page for the team that runs the campaign; not for annotators.",
-)
 @click.option(
     "--least-agreement",
     type=Range(0, 1),
@@ -48,7 +41,6 @@ def progress(
     watch: bool,
     every: float,
     pulls: bool,
-    page: Path | None,
     least_agreement: float,
     url: str | None,
     token_file: Path | None,
@@ -75,8 +67,6 @@ def progress(
             click.clear()
         look = Look(begun_campaign(), least_agreement)
         _show(look, as_json=as_json)
-        if page:
-            write_page(look, page, reload_s=math.ceil(every) if watch else 0)
         if not watch:
             return
         time.sleep(every)

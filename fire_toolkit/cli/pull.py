@@ -10,7 +10,6 @@ from fire_toolkit.cli.common import json_option, say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
-from fire_toolkit.cli.quality import refresh_page
 from fire_toolkit.cli.server_options import connection_options
 
 
@@ -32,20 +31,12 @@ from fire_toolkit.cli.server_options import connection_options
     metavar="FILE",
     help="Take answers from a JSON export instead of the server (may be repeated).",
 )
-@click.option(
-    "--html",
-    "page",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also write the team's page, as `progress --html` does.",
-)
 @connection_options
 @json_option
 def pull(
     is_full: bool,
     accepts_loss: bool,
     exports: tuple[Path, ...],
-    page: Path | None,
     url: str | None,
     token_file: Path | None,
     as_json: bool,
@@ -67,6 +58,5 @@ def pull(
         else:
             pulled = pull_once(root, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
         derive_judgments(root, pulled, is_anew=is_full, as_json=as_json)
-        refresh_page(page)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

@@ -91,12 +91,6 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 @click.option("--guideline", metavar="NAME", help="[default: the one that the tasks were made by]")
 @click.option("--seed", type=int, help="Seed of the queues. [default: 0]")
 @click.option(
-    "--shared-project",
-    "is_shared",
-    is_flag=True,
-    help="One project for all: everybody sees everybody's answers, and nobody is kept from a pair twice.",
-)
-@click.option(
     "--carrier",
     metavar="NAME",
     help="How tasks of a new round reach annotators: by the server (labelstudio), our own page (page), or "
@@ -128,7 +122,6 @@ def push(
     controls: Path | None,
     guideline: str | None,
     seed: int | None,
-    is_shared: bool,
     carrier: str | None,
     captions: int | None,
     policy: str | None,
@@ -154,13 +147,11 @@ def push(
     rules = read_guideline(guideline) if guideline else guideline_of_tasks(root, tasks)
     check_policy(root, policy)
     begun = read_rounds(root)
-    campaign = campaign_of(root, rules, is_shared=is_shared)
+    campaign = campaign_of(root, rules)
     rules = replace(rules, label_config=campaign.label_config)
     inputs = Inputs()
     entries = [
-        _new_round(
-            rules, file, begun, annotators, training, controls, captions, carrier, seed, campaign, inputs
-        )
+        _new_round(rules, file, begun, annotators, training, controls, captions, carrier, seed, inputs)
         for file in _files_to_begin(root, begun, tasks, names_inputs=bool(annotators or training or controls))
     ]
     for entry in entries:
@@ -214,7 +205,6 @@ def _new_round(
     captions: int | None,
     carrier: str,
     seed: int | None,
-    campaign: Campaign,
     inputs: Inputs,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
@@ -233,12 +223,11 @@ def _new_round(
         )
     taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
     known, answers = _controls(inputs, controls, rules) if controls else (None, None)
-    is_shared = campaign.is_shared
-    loads = loads_of(annotators) if annotators else None if is_shared else active_annotators(begun_here())
+    loads = loads_of(annotators) if annotators else active_annotators(begun_here())
     drawn = first_round(
         number,
         asked,
-        None if is_shared else loads,
+        loads,
         training=taught,
         controls=known,
         answers=answers,

@@ -83,8 +83,7 @@ def _notes(entry: Pushed) -> list[str]:
     notes = []
     if entry.n_held:
         notes.append(
-            f"{n_of(entry.n_held, 'task')} held back until the training is done (and passed, where "
-            "`annotators qualify` sets a mark): pull, then push again"
+            f"{n_of(entry.n_held, 'task')} held back until the training is done: pull, then push again"
         )
     if entry.crossed:
         pairs = ", ".join(entry.crossed[:3])

@@ -15,7 +15,7 @@ from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, 
 from fire_toolkit.campaign.moves import batches_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.queues import Assignments
-from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
+from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_retired, write_retired
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
@@ -137,7 +137,7 @@ class Folder:
 
     def retire(self, names: Iterable[str]) -> None:
         """Note that annotators get no further files."""
-        set_away(self._root, RETIRED, {*away(self._root, RETIRED), *names})
+        write_retired(self._root, read_retired(self._root) | set(names))
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
         """Return the files of each queue's tasks, the latest last."""

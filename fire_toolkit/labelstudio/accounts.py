@@ -86,7 +86,7 @@ class Accounts:
             write_register(self._folder, register)
         names = [pseudonym for pseudonym, _ in wanted]
         pending = [row for row in register if row.state == PENDING and row.pseudonym in names]
-        invitation = self.invitation() if pending else ""
+        invitation = self._invitation() if pending else ""
         for row in pending:
             self._sign_up(invitation, row)
         by_name = {row.pseudonym: row for row in self.refresh()}
@@ -118,12 +118,8 @@ class Accounts:
         by_name = {row.pseudonym: row for row in self.refresh()}
         return [by_name[name] for name in names]
 
-    def invitation(self) -> str:
-        """Return the token of the sign-up page; the page's address is `invitation_url`.
-
-        Raises:
-            ServerError: the server fails or names none.
-        """
+    def _invitation(self) -> str:
+        """Return the token of the sign-up page."""
         with server_errors(self._connection):
             token = self._client.organizations.invites.get_invite_link().token
         if not token:
@@ -131,10 +127,6 @@ class Accounts:
                 f"{self._connection.url}: the server returned no invitation; see its People page"
             )
         return str(token)
-
-    def invitation_url(self) -> str:
-        """Return the address of the sign-up page, where anyone who has it can choose a password."""
-        return f"{self._connection.page_url}/user/signup/?token={self.invitation()}"
 
     @property
     def login_url(self) -> str:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from fire_toolkit.campaign.carrier import Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import time_now
 from fire_toolkit.campaign.progress import answered_pairs
-from fire_toolkit.campaign.qualification import PASSED, Qualification, training_results
 from fire_toolkit.campaign.records import (
     Campaign,
     QueueName,
     Round,
     read_marks,
-    read_pass_mark,
     write_marks,
 )
 from fire_toolkit.errors import UsageError
@@ -80,9 +77,11 @@ class LabelStudio:
         ready: is told what each queue lacks before anything is written, and may refuse by raising.
         """
         done = answered_pairs(ledger, rounds)
-        barred = self._barred(rounds, guideline, ledger)
-        options: Any = {"done": done, "barred": barred, "campaign_key": campaign.key}
-        queues = [queue for entry in rounds for queue in make_queues(entry, guideline, **options)]
+        queues = [
+            queue
+            for entry in rounds
+            for queue in make_queues(entry, guideline, done=done, campaign_key=campaign.key)
+        ]
         with Api(self._connection) as api:
             plans = plan_push(api, campaign, queues)
             started = time.monotonic()
@@ -94,14 +93,6 @@ class LabelStudio:
                 api, campaign, plans, guideline=guideline, most_tasks=self._most_tasks, report=report
             )
             return list(done_in)
-
-    def _barred(self, rounds: Sequence[Round], guideline: Guideline, ledger: Ledger) -> set[QueueName]:
-        """Return the queues whose training was not passed, where there is a mark to pass."""
-        mark = read_pass_mark(self._root)
-        if mark is None:
-            return set()
-        found = training_results(rounds, ledger, Qualification(*mark), grades=guideline.grades)
-        return {each.queue for each in found if each.state != PASSED}
 
     def fetch(
         self,

@@ -44,7 +44,6 @@ def make_queues(
     guideline: Guideline,
     *,
     done: Collection[tuple[str, str]],
-    barred: Collection[QueueName] = (),
     campaign_key: str = "",
 ) -> list[Queue]:
     """Return the queues of a round, by annotator.
@@ -54,12 +53,11 @@ def make_queues(
         guideline: names the keys of a task's data.
         done: (queue, pair) of every answer so far; while a queue's training is not done, the
             rest of it is held back, so that nobody can begin with it.
-        barred: queues whose training was not passed; the rest of them is held back too.
         campaign_key: makes the keys of pages.
     """
     if entry.n_captions > 1:
         names = [QueueName(entry.number, name) for name in sorted(set(entry.assignments["annotator_id"]))]
-        return [_queue_of_pages(entry, name, guideline, done, barred, campaign_key) for name in names]
+        return [_queue_of_pages(entry, name, guideline, done, campaign_key) for name in names]
     contents = tasks_to_json(entry.tasks, guideline).get(1, [])
     by_pair = {content["data"][PAIR_ID]: content for content in contents}
     withdrawn = withdrawn_pairs(entry.moves)
@@ -68,7 +66,7 @@ def make_queues(
         name = QueueName(entry.number, str(annotator_id))
         ordered = rows.sort_values("position")
         training = ordered.loc[ordered["kind"] == TRAINING, "pair_id"]
-        is_trained = name not in barred and all((str(name), pair) in done for pair in training)
+        is_trained = all((str(name), pair) in done for pair in training)
         pairs = list(ordered["pair_id"] if is_trained else training)
         tasks = tuple(by_pair[pair] for pair in pairs)
         answered = frozenset(pair for pair in pairs if (str(name), pair) in done)
@@ -82,7 +80,6 @@ def _queue_of_pages(
     name: QueueName,
     guideline: Guideline,
     done: Collection[tuple[str, str]],
-    barred: Collection[QueueName],
     campaign_key: str,
 ) -> Queue:
     """Return a queue whose tasks are pages; one with an unanswered pair is asked whole."""
@@ -92,7 +89,7 @@ def _queue_of_pages(
         return all((str(name), pair) in done for pair in page.pairs if pair not in page.withdrawn)
 
     kept = [(page, task) for page, task in pages if not page.is_withdrawn]
-    is_trained = name not in barred and all(is_done(page) for page, _ in kept if page.is_training)
+    is_trained = all(is_done(page) for page, _ in kept if page.is_training)
     sent = [(page, task) for page, task in kept if is_trained or page.is_training]
     gone = frozenset(key_of(task) for page, task in pages if page.is_withdrawn)
     answered = frozenset(key_of(task) for page, task in sent if is_done(page))

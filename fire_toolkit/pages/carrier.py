@@ -8,7 +8,7 @@ from pathlib import Path
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex
-from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
+from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_retired, write_retired
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import fold_records
@@ -37,8 +37,6 @@ class OwnPage:
         report: Report = no_report,
     ) -> list[Delivered]:
         """Count every queue; the page reads them from the campaign's record, so nothing is sent."""
-        if campaign.is_shared:
-            raise UsageError("the campaign has one queue for all; our own page needs one for each annotator")
         given = []
         for entry in rounds:
             for name, rows in entry.assignments.groupby("annotator_id", sort=True):
@@ -66,7 +64,7 @@ class OwnPage:
     def retire(self, names: Iterable[str]) -> None:
         """End annotators' links; what they answered stays theirs."""
         gone = set(names)
-        set_away(self._root, RETIRED, {*away(self._root, RETIRED), *gone})
+        write_retired(self._root, read_retired(self._root) | gone)
         end_links(self._root, gone)
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:

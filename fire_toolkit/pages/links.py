@@ -49,7 +49,7 @@ def read_links(root: Path) -> dict[str, str]:
     content: Any = parse_json(read_text(path), str(path)) if path.is_file() else {}
     is_right = isinstance(content, dict) and all(isinstance(value, str) for value in content.values())
     if not is_right:
-        raise FormatError(f"{path}: damaged; delete it and make new links with `fire-toolkit page link`")
+        raise FormatError(f"{path}: damaged; delete it and `fire-toolkit page serve` makes new links")
     return dict(content)
 
 
@@ -61,11 +61,10 @@ def make_links(root: Path, names: Iterable[str]) -> dict[str, str]:
     return tokens
 
 
-def end_links(root: Path, names: Iterable[str]) -> set[str]:
-    """End annotators' links, and return who had one."""
-    there, gone = read_links(root), set(names)
-    _write(root, {name: value for name, value in there.items() if name not in gone})
-    return gone & there.keys()
+def end_links(root: Path, names: Iterable[str]) -> None:
+    """End annotators' links."""
+    gone = set(names)
+    _write(root, {name: value for name, value in read_links(root).items() if name not in gone})
 
 
 def _write(root: Path, hashes: dict[str, str]) -> None:

@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.ledger_index import time_now
-from fire_toolkit.campaign.ledger_rows import with_states
 from fire_toolkit.campaign.records import (
     BY_PAGE,
     FOLDER,
-    PAUSED,
-    RETIRED,
     Campaign,
     Round,
-    away,
+    read_retired,
     read_rounds,
 )
 from fire_toolkit.campaign.tasks import REFERENCE_URL
-from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.judgments import just_after
 from fire_toolkit.pages.answers import (
@@ -29,7 +26,6 @@ from fire_toolkit.pages.answers import (
     CONSENT,
     UNDO,
     Asked,
-    answer_rows,
     checked_answer,
     checked_text,
     open_answers,
@@ -44,7 +40,6 @@ from fire_toolkit.pages.desk import (
     media_name,
     shown_page,
 )
-from fire_toolkit.pages.held import has_passed
 from fire_toolkit.pages.links import read_links, session_hash, session_of
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.workspace.journal import Journal, Record
@@ -130,7 +125,7 @@ class Office:
         """
         self._refresh()
         name = self._names.get(session_hash(session))
-        if name is None or name in away(self._root, RETIRED):
+        if name is None or name in read_retired(self._root):
             raise Refused(401, "This link is no longer valid. Ask whoever runs the campaign for a new one.")
         return name
 
@@ -147,10 +142,7 @@ class Office:
             "total": len(desk.tasks),
             "can_undo": bool(answers),
             "farewell": "You can close this page.",
-            "waits": self._why_waiting(name, desk, answers),
         }
-        if content["waits"]:
-            return content
         left = [page for page in desk.pages if any(task.asked not in answers for task in page.tasks)]
         labels = {asked: str(record["label"]) for asked, record in answers.items()}
         files, key = self._setting.files, self._campaign.key
@@ -185,7 +177,7 @@ class Office:
         page, position = _place_of(desk, _text(content, "task"))
         task = page.tasks[position]
         left = next((each for each in desk.pages if any(t.asked not in answers for t in each.tasks)), None)
-        if task.asked in answers or page is not left or self._why_waiting(name, desk, answers):
+        if task.asked in answers or page is not left:
             raise Refused(409, "This task is not the current one.")
         try:
             given = checked_answer(content, self.guideline)
@@ -235,7 +227,7 @@ class Office:
         """Return everybody who is asked something on this page, sorted."""
         self._refresh()
         names = {name for entry in self._rounds for name in entry.assignments["annotator_id"]}
-        return sorted(names - away(self._root, RETIRED))
+        return sorted(names - read_retired(self._root))
 
     def _file(self, media_url: str) -> Path | None:
         return self._setting.files.get(media_url.partition("#")[0])
@@ -259,18 +251,6 @@ class Office:
         if not self._has_agreed(name):
             raise Refused(403, "Read and agree to the first page before you begin.")
 
-    def _why_waiting(self, name: str, desk: Desk, answers: Mapping[Asked, Record]) -> str:
-        """Return in words why an annotator is asked nothing now; empty: she is."""
-        if name in away(self._root, PAUSED):
-            return "You are not asked anything at the moment."
-        training = [task for task in desk.tasks if task.is_training]
-        if not training or any(task.asked not in answers for task in training):
-            return ""
-        ledger = with_states(answer_rows(self._journal.records, self._campaign.key), {})
-        if has_passed(self._root, self._rounds, ledger, self.guideline, name):
-            return ""
-        return "The training is done. Whoever runs the campaign will tell you what comes next."
-
     def _add(self, kind: str, name: str, key: str, entries: Mapping[str, Any]) -> None:
         if not key:
             raise Refused(422, "key: expected a text")
@@ -289,12 +269,6 @@ class Office:
             self._rounds = [entry for entry in read_rounds(self._root) if entry.carrier == BY_PAGE]
             self._names = {digest: name for name, digest in read_links(self._root).items()}
             self._desks, self._seen = {}, seen
-
-
-def check_shared(campaign: Campaign) -> None:
-    """Raise `UsageError` for a campaign without queues of their own."""
-    if campaign.is_shared:
-        raise UsageError("the campaign has one queue for all; our own page needs one for each annotator")
 
 
 def _signature(folder: Path) -> Iterator[tuple[str, int, int]]:

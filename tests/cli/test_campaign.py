@@ -318,23 +318,6 @@ def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
     assert (queues["A02"]["n_training_left"], queues["A03"]["n_training_left"]) == (0, 2)
 
 
-def test_a_shared_project_holds_each_pair_once_and_second_answers_apart(
-    server: FakeServer, workspace: Path
-) -> None:
-    pushed = json.loads(run("push", "--shared-project", "--format", "json").stdout)
-    assert (pushed["projects"], pushed["added"]) == (2, 12)
-    for task in list(server.tasks):
-        server.answer(task, 2 + task % 2)
-    run("pull")
-    judgments = read_delimited(workspace / "judgments" / "judgments.csv")
-    assert set(judgments["kind"]) <= {"task", "overlap"}
-
-
-def test_a_campaign_cannot_become_shared(server: FakeServer, workspace: Path) -> None:
-    push_all()
-    assert "began with a project for each annotator" in run("push", "--shared-project", code=1).output
-
-
 def test_a_push_cut_short_between_its_records_keeps_one_key(server: FakeServer, workspace: Path) -> None:
     push_all()
     (workspace / "campaign" / "campaign.json").unlink()  # as if killed before it was written

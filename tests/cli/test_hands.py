@@ -1,4 +1,4 @@
-"""People who leave, come late or pause: on a server and by hand the same."""
+"""People who leave or come late: on a server and by hand the same."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_who_comes_late_gets_controls_among_her_tasks_and_nobody_keeps_controls_
 
 
 @carriers
-def test_next_round_asks_nobody_from_elsewhere_and_nobody_who_is_paused(
+def test_next_round_asks_nobody_from_elsewhere(
     fire: Fire, server: FakeServer, root: Path, carrier: str
 ) -> None:
     """The server also has the accounts A04 and, made later, A05; the campaign is of A02, A03 and A04."""
@@ -169,11 +169,6 @@ def test_next_round_asks_nobody_from_elsewhere_and_nobody_who_is_paused(
         answer(fire, server, root, carrier, name, 99)
     fire("resolve")
     ask = ("next-round", "--ask", "unverified_positive", "--dry-run", "--format", "json")
-    assert set(counts(fire(*ask))["annotators"]) == {"A02", "A03", "A04"}
-    assert "nothing new until" in fire("annotators", "pause", "A03").stderr
-    assert set(counts(fire(*ask))["annotators"]) == {"A02", "A04"}
-    assert "A05 is not paused; paused: A03" in fire("annotators", "resume", "A05", code=1).stderr
-    fire("annotators", "resume", "A03")
     assert set(counts(fire(*ask))["annotators"]) == {"A02", "A03", "A04"}
 
 
@@ -200,7 +195,6 @@ def test_what_waits_for_somebody_who_left_is_asked_again(fire: Fire, server: Fak
         (("reassign", "A02", "--to", "A02"), "A02 cannot both give tasks away and get them"),
         (("reassign", "A02", "--to", "A09"), "A09 has no active account on the server"),
         (("reassign", "A02", "--to", "A04,A04"), "--to: expected names, each once"),
-        (("pause", "A04"), "no annotator is called 'A04'"),
     ],
 )
 def test_moves_that_cannot_be_are_refused(
@@ -219,10 +213,11 @@ def test_a_dry_run_moves_nothing_and_what_all_have_seen_stays(
     assert "6 stay where they are: A03 have seen these pairs" in told
     assert "nothing was written" in told
     assert not (root / "campaign/round-1/moves.csv").exists()
-    fire("annotators", "pause", "A03")
+    fire("annotators", "retire", "A03")
     refused = fire("annotators", "reassign", "A02", "--to", "A03", code=1).stderr
-    assert "A03 is retired or paused and gets no tasks" in refused
+    assert "A03 is retired and gets no tasks" in refused
 
 
 def test_annotators_of_no_campaign_are_said(fire: Fire, server: FakeServer, root: Path) -> None:
-    assert "nothing was pushed from this workspace" in fire("annotators", "pause", "A02", code=1).stderr
+    refused = fire("annotators", "reassign", "A02", "--to", "A03", code=1).stderr
+    assert "nothing was pushed from this workspace" in refused

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 if TYPE_CHECKING:
-    from fake_api import FakeServer
+    pass
 
 Fire = Callable[..., Result]
 N_PAIRS = 24
@@ -67,37 +67,6 @@ def test_json_has_the_same(fire: Fire, root: Path) -> None:
 def test_before_anybody_has_answered(fire: Fire, tmp_path: Path, root: Path) -> None:
     for path in (root / "ledger").glob("*"):
         path.unlink()
-    told = fire("progress", "--html", "team.html")
+    told = fire("progress")
     assert "no alpha yet: no pair has two judgments" in told.stderr
     assert json.loads(fire("progress", "--format", "json").stdout)[-1]["alpha"] is None
-    assert "nan" not in (root / "team.html").read_text()
-
-
-def test_the_page_says_what_progress_says(fire: Fire, root: Path) -> None:
-    fire("annotators", "pause", "A03")
-    fire("progress", "--html", "team.html")
-    page = (root / "team.html").read_text()
-    for words in (
-        "-0.31",
-        "24 pairs judged twice",
-        "A03 <small>paused</small>",
-        "24 of 24 answers took less",
-    ):
-        assert words in page
-    assert 'http-equiv="refresh"' not in page
-
-
-def test_a_pull_writes_the_page(fire: Fire, server: FakeServer, root: Path) -> None:
-    fire("tasks", "pool/pool.csv", "--overlap", "0", "--out", "again.json")
-    other = root / "other"
-    fire("init", other)
-    for place in ("pool/pool.csv", "collection/queries.tsv", "collection/items.tsv"):
-        (other / place).parent.mkdir(exist_ok=True)
-        (other / place).write_bytes((root / place).read_bytes())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(other)
-        fire("tasks", "pool/pool.csv")
-        fire("push", "--annotator", "A02", "--annotator", "A03")
-        server.answer(server.tasks_of(server.project_of("A02"))[0]["id"], 2)
-        fire("pull", "--html", "team.html")
-        assert "<h2>Answered</h2><b>1</b>" in Path("team.html").read_text()

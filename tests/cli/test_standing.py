@@ -18,7 +18,7 @@ from examples import THOROUGH, seeds
 from fire_toolkit.agreement import live
 from fire_toolkit.campaign.carrier import fetched
 from fire_toolkit.campaign.ledger import STATES, read_ledger
-from fire_toolkit.campaign.progress import answered_pairs, labels_given, left_pairs
+from fire_toolkit.campaign.progress import _answers_by_queue, answered_pairs, left_pairs
 from fire_toolkit.campaign.records import LEDGER_FOLDER, QueueName, read_rounds
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli import extending, fetching, main, standing
@@ -135,7 +135,7 @@ def check_numbers(root: Path, rules: Guideline) -> None:
     ledger, rounds = read_ledger(root / LEDGER_FOLDER), read_rounds(root)
     there = {QueueName(queue.round, queue.annotator_id): queue for queue in standing.queues_now(root, rules)}
     done, left = answered_pairs(ledger, rounds), left_pairs(ledger, rounds)
-    labels = labels_given(ledger, rounds)
+    labels = {key: answer.label for key, answer in _answers_by_queue(ledger, rounds).items()}
     queues = 0
     for entry in rounds:
         known = {

@@ -21,7 +21,6 @@ CAMPAIGN = Campaign(
     guideline_sha256=GUIDELINE.sha256,
     config_sha256=config_sha256(GUIDELINE.label_config),
     label_config=GUIDELINE.label_config,
-    is_shared=False,
 )
 
 

@@ -20,7 +20,6 @@ from fire_toolkit.campaign.records import (
     read_campaign,
     read_marks,
     read_rounds,
-    share_queues,
     write_campaign,
     write_marks,
     write_round,
@@ -92,14 +91,6 @@ def test_a_project_is_known_by_its_campaigns_mark_only() -> None:
 
 def test_titles_fit_label_studios_fifty_letters() -> None:
     assert len(project_title(CAMPAIGN, QueueName(1, "A" * 60))) == 50
-
-
-def test_a_shared_queue_holds_each_pair_once() -> None:
-    entry = round_of(tasks_of(6, overlap=1.0), training=tasks_of(2, prefix="t"))
-    shared = share_queues(entry.assignments)
-    sizes = shared.groupby("annotator_id").size().to_dict()
-    assert sizes == {"shared": 8, "shared-overlap": 6}
-    assert set(shared.loc[shared["kind"] == "training", "position"]) == {1, 2}
 
 
 def test_the_whole_guideline_reaches_the_annotators() -> None:

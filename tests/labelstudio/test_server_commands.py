@@ -107,9 +107,8 @@ def test_the_doctor_ends_with_3_where_the_server_is_silent(root: Path) -> None:
     assert (result.exit_code, "t" * 40 in result.output) == (3, False)
 
 
-@pytest.mark.parametrize("arguments", [(), ("A01", "--invite")])
-def test_add_needs_names_or_invite(root: Path, arguments: tuple[str, ...]) -> None:
-    assert run("annotators", "add", *arguments).exit_code == 2
+def test_add_needs_names(root: Path) -> None:
+    assert run("annotators", "add").exit_code == 2
 
 
 def test_annotators_without_a_server_say_how_to_start_one(root: Path) -> None:

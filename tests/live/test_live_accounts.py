@@ -1,4 +1,4 @@
-"""Annotators' accounts on the real server: made, invited, retired, deleted; what becomes of their answers."""
+"""Annotators' accounts on the real server: made, retired, deleted; what becomes of their answers."""
 
 from __future__ import annotations
 
@@ -60,19 +60,6 @@ def test_a_deleted_account_keeps_its_row_and_its_answer_loses_the_author(live_se
     assert person.user_id not in pseudonyms(rows)
     (annotation,) = live_server.answers(project)["q|d"]
     assert annotation["completed_by"] is None
-
-
-def test_who_signs_up_by_the_invitation_gets_a_pseudonym(live_server: LiveServer) -> None:
-    known = {row.pseudonym for row in live_server.accounts().refresh()}
-    url = live_server.accounts().invitation_url()
-    with httpx.Client(trust_env=False, timeout=60) as browser:
-        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get(url).text)
-        assert found is not None
-        form = {"email": "guest@example.org", "password": "own-secret-1", "csrfmiddlewaretoken": found[1]}
-        assert browser.post(url, data=form, headers={"Referer": url}).status_code == 302
-    (new,) = [row for row in live_server.accounts().refresh() if row.pseudonym not in known]
-    assert re.fullmatch(r"A\d\d", new.pseudonym)
-    assert (new.email, new.state, new.password) == ("guest@example.org", "active", "")
 
 
 def test_nobody_signs_up_without_an_invitation(live_server: LiveServer) -> None:

@@ -87,7 +87,6 @@ def test_another_workspace_is_refused_the_port(live_server: LiveServer, tmp_path
 
 
 def test_the_log_names_no_token(live_server: LiveServer) -> None:
-    live_server.accounts().invitation_url()
     live_server.annotator("L01")
     shown = "\n".join(read_log(live_server.folder, lines=10_000))
     assert "/user/signup/?token=***" in shown

@@ -184,24 +184,5 @@ def test_answers_to_a_caption_that_was_changed_are_left_out_and_told(
     assert "1 answers left out: their captions have changed" in told
 
 
-def test_the_training_comes_alone_until_it_is_passed(root: Path) -> None:
-    """A mark of 1 and one training task, whose known answer is yes; then the rest of the queue comes."""
-    path = root / "campaign" / "round-1" / "assignments.csv"
-    rows = pd.read_csv(path)
-    is_known = rows["kind"] == "control"
-    rows.loc[is_known, "kind"] = "training"
-    rows.to_csv(path, index=False)
-    run("annotators", "qualify", "--pass-mark", "1")
-    assert "the training alone" in run("page", "write", "A01").stderr
-    content = content_of(root)
-    texts = {each["captions"][0]["text"]: each["captions"][0]["task"] for each in content["pages"]}
-    assert texts.keys() == {"caption 8", "caption 9"}  # q8 is a yes, q9 a no
-    rows_given = [answer(1, texts["caption 8"]), answer(2, texts["caption 9"], "irrelevant")]
-    run("import", save(root / "a.jsonl", content["head"], rows_given))
-    run("page", "write", "A01")
-    assert len(content_of(root)["pages"]) == N_PAIRS
-    assert not (root / "pages" / "A02").exists()
-
-
 def test_nobody_unknown_gets_a_page(root: Path) -> None:
     assert "'A07' has no tasks here; expected one of A01, A02" in run("page", "write", "A07", code=1).stderr

@@ -70,17 +70,35 @@ def test_a_link_is_exchanged_for_a_cookie_that_scripts_cannot_read(page: Open, r
     session = cookie.partition("=")[2].partition(";")[0]
     assert session not in kept
     assert Person(page.server.address, "x" * 22).opened.status_code == 401
-    run("page", "revoke", "A01")
-    assert found.http.get("/state").status_code == 401
     assert page.told == []
 
 
-def test_a_new_link_ends_the_old_one(page: Open) -> None:
-    old = page.person("A01")
-    line = run("page", "link", "A01").stdout.strip()
-    assert old.http.get("/state").status_code == 401
-    assert Person(page.server.address, token_of(line)).state()["title"]
-    assert "expected one of A01, A02" in run("page", "link", "A07", code=1).stderr
+def test_a_new_link_ends_the_old_one_and_what_was_answered_stays(root: Path) -> None:
+    with serving(root) as first:
+        leaked = token_of(first.links["A01"])
+        old = Person(first.address, leaked)
+        old.agree()
+        old.answer(old.current(), "relevant").raise_for_status()
+        other = Person(first.address, token_of(first.links["A02"]))
+    with serving(root, "--new-link", "A01") as again:
+        assert again.links.keys() == {"A01"}
+        assert state_with(again.address, old) == 401
+        assert Person(again.address, leaked).opened.status_code == 401
+        assert Person(again.address, token_of(again.links["A01"])).state()["done"] == 1
+        assert state_with(again.address, other) == 200
+    assert "1 new" in run("pull").stderr
+
+
+def state_with(address: str, person: Person) -> int:
+    """Return the status of a page that is asked with the cookie of an earlier session."""
+    cookies = dict(person.http.cookies)
+    return httpx.get(f"{address}/state", cookies=cookies, trust_env=False).status_code
+
+
+def test_a_new_link_is_for_an_annotator_of_the_page(root: Path) -> None:
+    refused = run("page", "serve", "--port", "0", "--new-link", "A07", code=1).stderr
+    assert "'A07' has no tasks here; expected one of A01, A02" in refused
+    assert not (root / "campaign/page/links.json").exists()
 
 
 def test_other_pages_and_other_names_of_this_machine_are_refused(page: Open, person: Person) -> None:

@@ -64,7 +64,7 @@ const alone = (() => {
     const pages = left.slice(0, 2).map(page => ({...page, captions: page.captions.map(caption => ({
       ...caption, label: given.has(caption.task) ? given.get(caption.task).label : null}))}));
     return {...shown, done: own.length, total, can_undo: own.length > 0, last: own[own.length - 1],
-      waits: "", page: pages[0] || null, next: pages[1] || null,
+      page: pages[0] || null, next: pages[1] || null,
       farewell: "Save your answers as a file and send it to whoever gave you this page."};
   }
 

@@ -77,7 +77,6 @@ function show(next, words) {
   state = next;
   document.title = state.title;
   if (state.consent !== null) return tell(state.consent, true);
-  if (state.waits) return tell(state.waits);
   if (!state.page) return tell(`All done: ${state.done} of ${state.total}. Thank you. ${state.farewell}`);
   const page = state.page, several = page.captions.length > 1;
   row = page.captions.findIndex(caption => caption.label === null);
