@@ -76,6 +76,19 @@ stores: .venv-stores/.ready
 oracles: $(VENV)/.dev
 	VENV=$(abspath $(VENV)) tests/oracles/run.sh
 
+# Faults put into the core one by one, and whether the tests nearest to each fail; `make mutants ONLY=measures`.
+.PHONY: mutants
+mutants: $(VENV)/.dev
+	$(BIN)/python tests/mutants/run.py --only "$(ONLY)"
+
+# Branches of each room that commands and stages take in their tests.
+.PHONY: coverage
+coverage: $(VENV)/.dev
+	$(BIN)/coverage run --data-file=.make/coverage --branch --source=fire_toolkit -m pytest -n 0 -m "not slow" \
+	  $(addprefix --ignore=tests/,live labelstudio media pages demo plugins) tests
+	$(BIN)/coverage json --data-file=.make/coverage -o .make/coverage.json
+	$(BIN)/python tests/mutants/rooms.py .make/coverage.json
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 

@@ -71,7 +71,7 @@ class Walk:
         now = {
             path.relative_to(self.root).as_posix(): path.read_bytes()
             for path in sorted(self.root.rglob("*"))
-            if path.is_file() and not path.name.startswith(".")
+            if path.is_file() and "/." not in f"/{path.relative_to(self.root).as_posix()}"
         }
         changed = {
             name: text_of(name, content) for name, content in now.items() if self.seen.get(name) != content
@@ -109,6 +109,16 @@ def edit(walk: Walk, name: str, words: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
+def write_release(walk: Walk) -> None:
+    """Write what a release must say of itself, as a person would."""
+    path = walk.root / "fire.toml"
+    own = "[release]", "[study]", "[licences]"
+    kept = re.split(rf"(?m)^#? ?(?={'|'.join(map(re.escape, own))})", path.read_text())[0]
+    path.write_text(kept + worlds.RELEASE)
+    (walk.root / ".labelstudio").mkdir(exist_ok=True)
+    (walk.root / ".labelstudio" / "release.key").write_text("0" * 64 + "\n")  # the same pseudonyms each time
+
+
 def walk_world(world: worlds.World, folder: Path, side: str) -> list[Step]:
     """Take a world through its lines."""
     start = Walk(folder)
@@ -122,6 +132,8 @@ def walk_world(world: worlds.World, folder: Path, side: str) -> list[Step]:
         elif line.startswith("@edit"):
             name, _, words = line.removeprefix("@edit ").partition(" ")
             edit(walk, name, words)
+        elif line == "@release":
+            write_release(walk)
         else:
             walk.run(line, shlex.split(spelled))
             continue
