@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from oracles import worlds  # of this folder, not of the checkout that is tried
 
 HERE = Path(__file__).parent
-HASH = re.compile(r"\b[0-9a-f]{64}\b")
+HASH = re.compile(r"\b[0-9a-f]{64}\b|(?<=\"key\": \")[0-9a-f]{12}(?=\")")  # and a campaign's key, drawn anew
 BUILT = {world.name for world in worlds.WORLDS}
 Step = dict[str, Any]
 
