@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -10,14 +11,15 @@ from click.testing import CliRunner
 from fire_toolkit.cli import main
 
 FOLDER = Path(__file__).with_name("commands")
-HEAD = "# Commands\n\nWhat `--help` prints. These pages are made by `docs/build_commands.py`.\n"
+HEAD = "# Commands\n\nWhat `--help` (`-h`) prints. These pages are made by `docs/build_commands.py`.\n\n"
+OWN_HELP = re.compile(r"\n +-h, --help +Show this message and exit\.(?=\n|$)")  # every command has it
 
 
 def help_of(*words: str) -> str:
     """Return a command's help as a terminal of 100 columns shows it."""
     runner = CliRunner(env={"COLUMNS": "100"})
     text = runner.invoke(main, [*words, "--help"], prog_name="fire-toolkit", terminal_width=100).stdout
-    return f"\n```\n{text.rstrip()}\n```\n"
+    return f"\n```\n{OWN_HELP.sub('', text.rstrip())}\n```\n"
 
 
 def members(command: click.Command, before: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -38,11 +40,10 @@ def page_of(name: str) -> str:
 
 def index() -> str:
     """Return the page that lists the commands, in the order of `fire-toolkit --help`."""
-    rows = [
-        f"| [{name}]({name}.md) | {command.get_short_help_str(200)} |"
+    return HEAD + "".join(
+        f"- [{name}]({name}.md): {command.get_short_help_str(200)}\n"
         for name, command in main.commands.items()
-    ]
-    return HEAD + "\n".join(["", "| | |", "|---|---|", *rows, ""])
+    )
 
 
 def pages() -> dict[str, str]:
