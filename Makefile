@@ -29,7 +29,7 @@ unit: $(VENV)/.dev
 
 # The stages and formats alone: no commands, processes, servers, compiled loops or made worlds.
 LONG := cli demo elsewhere kernels labelstudio live machines media pages plugins walks \
-  formats/test_every_reader.py formats/test_hdf5.py formats/test_hostile_files.py test_fuzz.py \
+  formats/test_every_reader.py formats/test_hostile_files.py test_fuzz.py \
   test_rules_on_the_demo.py test_sample_pool.py test_systems.py
 quick: lint types
 	$(PYTEST) -m "not slow" tests $(addprefix --ignore=tests/,$(LONG))
@@ -61,16 +61,6 @@ pictures: $(VENV)/.dev
 loaders: $(VENV)/.dev
 	$(BIN)/python tests/check_loaders.py .venv-loaders
 
-# Objects of a store, read from a server that speaks S3, in an environment of its own (moto brings some 50 packages).
-.PHONY: stores
-stores: .venv-stores/.ready
-	.venv-stores/bin/pytest -n 0 tests/test_stores.py
-
-.venv-stores/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-stores
-	.venv-stores/bin/pip --quiet install -c constraints.txt -e '.[stores]' 'moto[server]' hypothesis pytest pytest-xdist
-	touch $@
-
 # What commands print and write, held against the commit in tests/oracles/oracle-commit, cell by cell.
 .PHONY: oracles
 oracles: $(VENV)/.dev
@@ -93,7 +83,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .venv-loaders .venv-stores $(DEMO) dist build site
+	rm -rf $(VENV) .venv-loaders $(DEMO) dist build site
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else f"Python 3.11 or newer is needed, found {sys.version.split()[0]}: make PYTHON=python3.12 ...")'

@@ -39,7 +39,7 @@ GOLDEN = ROOT / "tests" / "golden"
 PREDICTIONS = ROOT / "tests" / "formats" / "golden"
 MEMORY = 6 << 30
 SLOWEST_CPU_S, SLOWEST_S = 10.0, 120.0
-RARE = {"hdf5": 0.01, "parquet": 0.5}  # how often, beside others: each starts a process, or takes longer
+RARE = {"parquet": 0.5}  # how often, beside others: it takes longer
 
 TOKENS = [
     *(
@@ -311,7 +311,7 @@ def predictions() -> list[Target]:
 
     found = []
     for path in sorted(PREDICTIONS.iterdir()):
-        kind = {".h5": "hdf5", ".parquet": "parquet"}.get(path.suffix, "run")
+        kind = "parquet" if path.suffix == ".parquet" else "run"
         found.append(of(f"{kind} {path.name}", path.read_bytes(), ingest, request, path="m"))
         found.append(Target(f"{kind} {path.name}, scored", "m", path.read_bytes(), scored, ids))
     asked = replace(request, candidates="similarity")
@@ -482,9 +482,6 @@ def attempt(target: Target, content: bytes) -> str:
 def work(first: int, last: int, seed: int, only: str) -> None:
     """Read mutations one after another; say each number before, and what came out after it."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    from fire_toolkit.formats.arrays import hdf5
-
-    hdf5._SECONDS = 3.0
     found = [target for target in targets() if only in target.name]
     for number in range(first, last):
         print(f"{number}", flush=True)

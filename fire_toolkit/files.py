@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import stat
 import sys
 import zlib
@@ -20,6 +21,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_BYTES = 256 << 20
 _GZIP_RATIO = 200
 _BOM = b"\xef\xbb\xbf"
+_ADDRESS = re.compile(r"(s3|gs|hf|https?):/+")  # of which a Path keeps one stroke
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -61,6 +63,9 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
             with Path(path).open("rb") as stream:
                 yield stream
     except FileNotFoundError:
+        if _ADDRESS.match(str(path)):
+            address = _ADDRESS.sub(r"\1://", str(path), count=1)
+            raise FormatError(f"{address}: an address, expected a file; download it first") from None
         raise FormatError(f"{path}: no such file") from None
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,19 +1,16 @@
 """What macOS or Windows lack is not asked for there; here it is taken away, one call at a time."""
 
 import ast
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import fire_toolkit
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.formats.arrays import hdf5_child
 from fire_toolkit.labelstudio.connection import read_secret
 from fire_toolkit.labelstudio.install import install
 from fire_toolkit.labelstudio.local_state import prepare_folder
@@ -101,16 +98,3 @@ def test_a_local_server_is_refused_before_anything_is_installed(
     with pytest.raises(UsageError, match="start Label Studio yourself and give --url"):
         start_server(tmp_path / "server", Path("label-studio"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_hdf5_is_read_where_memory_cannot_be_limited(tmp_path: Path) -> None:
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        file["sims"] = np.eye(2, dtype=np.float32)
-    program = (
-        "import runpy, sys; sys.modules['resource'] = None; "
-        f"sys.argv = ['', {str(tmp_path / 'a.h5')!r}, '1']; "
-        f"runpy.run_path({hdf5_child.__file__!r}, run_name='__main__')"
-    )
-    found = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True, check=True)
-    assert [each["name"] for each in json.loads(found.stdout)["datasets"]] == ["sims"]

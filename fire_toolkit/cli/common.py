@@ -9,7 +9,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ import click
 from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.cli.spellings import respelled
-from fire_toolkit.cli.streams import in_own_names, make_copies, with_copies
+from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError, UsageError
 from fire_toolkit.words import n_of as n_of
 from fire_toolkit.workspace.config import Workspace, find_workspace
@@ -70,14 +69,10 @@ class FireGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; older spellings of its options become today's, objects of a store files."""
+        """Find the command; older spellings of its options become today's."""
         ctx.meta[WORDS] = tuple(args)
         name, command, rest = super().resolve_command(ctx, args)
-        if command is None or isinstance(command, click.Group):
-            return name, command, respelled(command, rest) if command else rest
-        rest = respelled(command, rest)
-        now = with_copies(command, rest)
-        return name, command if now == rest else _after_copies(command), now
+        return name, command, respelled(command, rest) if command else rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a FireError or a failure of the system becomes one line on stderr."""
@@ -100,18 +95,6 @@ class FireGroup(click.Group):
             _end(f"{error.filename or 'file'}: {error.strerror or error}", 1)
         except MemoryError:
             _end("not enough memory for this input; close other programs or split the runs by query", 1)
-
-
-def _after_copies(command: click.Command) -> click.Command:
-    """Return a command that fetches the objects among its words before it begins."""
-    own, begun = command.callback, copy(command)
-
-    def callback(*args: Any, **kwargs: Any) -> Any:
-        make_copies()
-        return own(*args, **kwargs) if own else None
-
-    begun.callback = callback
-    return begun
 
 
 def _end(message: str, code: int) -> None:

@@ -23,15 +23,12 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.cli.streams import as_file, in_own_names, own_name
+from fire_toolkit.cli.streams import own_name
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN
-from fire_toolkit.stores import is_address
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from fire_toolkit.workspace.spool import Spool
 
 
 # Where a workspace has what an option names: under a key of fire.toml, or where a stage writes it.
@@ -121,17 +118,15 @@ class Inputs:
         if str(path) == STDIN:
             self.hashes[STDIN] = "read from standard input"
             return path
-        file = as_file(path)
-        if file.is_file() and file.stat().st_size >= _LARGE_BYTES:
-            self._line(f"working on {own_name(path)} …")
+        if path.is_file() and path.stat().st_size >= _LARGE_BYTES:
+            self._line(f"working on {path} …")
         context = click.get_current_context(silent=True)
         if not self.used and context:
             context.call_on_close(self._say_age)
-        self.used.append(file)
+        self.used.append(path)
         self._read += [] if goes_on else [Path.cwd() / path]
-        is_own = path == file and path.is_file()
-        self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
-        return file
+        self.hashes[_name_in_manifest(path)] = verify(path) if path.is_file() else sha256_of(path)
+        return path
 
     @property
     def age(self) -> str:
@@ -156,21 +151,20 @@ class Inputs:
         return self.hashes.pop(_name_in_manifest(Path(own_name(path))), None)
 
     def note(self, path: Path, sha256: str | None = None) -> None:
-        """Note a file that was read (a pipe by its copy), with its hash where it is known."""
+        """Note a file that was read (standard input by its copy), with its hash where it is known."""
         from fire_toolkit.files import sha256_of
 
         name = own_name(path)
-        if (name == str(path) or is_address(name)) and sha256 is None:
+        if name == str(path) and sha256 is None:
             self.use(path)
         else:
-            named = path if is_address(name) else Path(name)
-            self._read.append(Path.cwd() / named)
-            self.hashes[_name_in_manifest(named)] = sha256 or sha256_of(path)
+            self._read.append(Path.cwd() / name)
+            self.hashes[_name_in_manifest(Path(name))] = sha256 or sha256_of(path)
 
     def write(
         self,
         out: Path,
-        contents: Mapping[str, pd.DataFrame | str | bytes | Spool],
+        contents: Mapping[str, pd.DataFrame | str | bytes],
         stage: str,
         parameters: Mapping[str, Any],
         counts: Mapping[str, Any] | None = None,
@@ -193,8 +187,7 @@ class Inputs:
             raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(contents)} into")
         if not is_folder and out.is_dir():
             raise UsageError(f"{out}: is a folder, expected the name of a file")
-        typed = {name: _as_typed(value) for name, value in parameters.items()}
-        manifest = Manifest(stage, __version__, typed, self.hashes, counts=dict(counts or {}))
+        manifest = Manifest(stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}))
         manifest = replace(manifest, command=_command_of(stage))
         at = manifest_path(out, is_folder=is_folder)
         check_outputs([folder / name for name in contents], stage=stage, at=at, inputs=self._read)
@@ -245,8 +238,6 @@ def _command_of(stage: str) -> dict[str, Any]:
 
 def _name_in_manifest(path: Path) -> str:
     """Return `path` from the workspace's folder when it lies in one, else as it was given."""
-    if is_address(name := own_name(path)):
-        return name
     workspace = current_workspace()
     absolute = Path.cwd() / path
     if workspace and absolute.is_relative_to(workspace.root):
@@ -254,18 +245,9 @@ def _name_in_manifest(path: Path) -> str:
     return path.as_posix()
 
 
-def _as_typed(value: Any) -> Any:
-    """Return a parameter in which the copy of a pipe or of a store's object has the name that was typed."""
-    if isinstance(value, list | tuple):
-        return [_as_typed(each) for each in value]
-    return in_own_names(value) if isinstance(value, str) else value
-
-
-def _as_text(name: str, content: pd.DataFrame | str | bytes | Spool) -> str | bytes | Spool:
+def _as_text(name: str, content: pd.DataFrame | str | bytes) -> str | bytes:
     """Return a file's text, made of a table as the file's name says."""
-    from fire_toolkit.workspace.spool import Spool
-
-    if isinstance(content, str | bytes | Spool):
+    if isinstance(content, str | bytes):
         return content
     from fire_toolkit.formats.runs.trec import trec_qrels_text
     from fire_toolkit.formats.tables.delimited import delimited_bytes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ from fire_toolkit.cli.pace import time_of
 from fire_toolkit.cli.run_files import stem_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_files import has_columns, read_labels
 from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
 from fire_toolkit.pooling.registry import parse_strategy
@@ -43,7 +41,6 @@ from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.settled import Settled
-from fire_toolkit.workspace.spool import Spool, spooled
 from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 
 DRAWN = "inclusion_probability"
@@ -125,9 +122,7 @@ def pool(
     chosen |= {"deep_queries": deep_queries, "deep_depth": deep_depth, "seed": given.values["seed"]}
     chosen |= {"include_originals": include_originals}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
-    with spooled(folder) as sources:
-        found = pool_given(given, parameters, judged, previous, sources=sources)
-        write_pool(given, folder, parameters, *found, sources=sources)
+    write_pool(given, folder, parameters, *pool_given(given, parameters, judged, previous))
 
 
 def write_pool(
@@ -136,16 +131,11 @@ def write_pool(
     parameters: dict[str, Any],
     result: PoolingResult,
     earlier: Earlier,
-    *,
-    sources: Spool | None = None,
 ) -> None:
-    """Write a pool and say what it holds, what has changed, and what comes next.
-
-    sources: pool_sources.csv, where it was written as the pool was made; empty: the result has them.
-    """
+    """Write a pool and say what it holds, what has changed, and what comes next."""
     _refuse_to_lose_sample(folder, result, earlier)
     changes = list(_describe_changes(result, earlier, _takes_all(parameters)))  # before its files go
-    tables: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": sources or result.sources}
+    tables: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     tables |= {} if result.design is None else {"query_design.csv": result.design}
     tables |= {} if result.sample is None else {MACHINE_SAMPLE: result.sample}
@@ -189,19 +179,13 @@ def pool_given(
     judged: tuple[str, ...] = (),
     previous: str | None = None,
     earlier: Earlier | None = None,
-    sources: Spool | None = None,
 ) -> tuple[PoolingResult, Earlier]:
-    """Return the pool of the runs given, else of the workspace's, and what was asked before it.
-
-    sources: what takes pool_sources.csv bit by bit, where nothing but the file needs them.
-    """
+    """Return the pool of the runs given, else of the workspace's, and what was asked before it."""
     own_items = queries_own_items(given)
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
     earlier = earlier or read_earlier(given, judged, previous)
     chosen = parse_strategy(parameters["strategy"])
-    if earlier.sources_file is not None or chosen.reads_machine:
-        sources = None
     result = pool_runs(
         given.stored_runs,
         **{**parameters, **{name: parameters[name] or None for name in _OPTIONAL}},
@@ -212,14 +196,8 @@ def pool_given(
         previous=earlier.pool,
         round_number=earlier.next_round,
         own_items=own_items,
-        keep_sources=None if sources is None else partial(_write_sources, sources),
     )
     return result, earlier
-
-
-def _write_sources(file: Spool, sources: PoolSources) -> None:
-    """Add some sources to pool_sources.csv."""
-    file.write(delimited_bytes(sources, with_header=not file))
 
 
 def _labels_so_far(given: Given) -> Labels | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -87,7 +87,6 @@ def pool_runs(
     previous: Pool | None = None,
     round_number: int | None = None,
     own_items: Queries | OwnItems | None = None,
-    keep_sources: Callable[[PoolSources], None] | None = None,
 ) -> PoolingResult:
     """Return what a strategy pools of the top `depth` docs of every query over `runs`, each pair once.
 
@@ -122,9 +121,6 @@ def pool_runs(
         own_items: the queries, whose column `reference` names the item that each starts from, or query id
             → doc id. Nobody is asked about it: it is left out of every list first, so that `depth` other
             docs are pooled, and ranks are those without it.
-        keep_sources: takes the sources in their order, some at a time, at least once; the result then has
-            none. Where everything is pooled (`depth` without a limit), so many queries are pooled at a time
-            that memory does not grow with the sources.
 
     Returns:
         The pool and its sources, each ordered by query_id and doc_id. Without `originals`, `is_original`
@@ -172,21 +168,18 @@ def pool_runs(
         return candidates, choose(candidates, limits, chosen) if depth else Choice(NO_PAIRS)
 
     is_apart = chosen.by_query and limits.in_all is None and (is_plain or not asked)
-    kept: list[pd.DataFrame] = []
-    keep = kept.append if keep_sources is None else keep_sources
     pieces = map(chosen_of, tops.ranges() if is_apart and deep_queries is None else [None])
-    pairs, pooled, outcomes = _chosen_in_all(pieces, positives if include_originals else None, keep)
+    pairs, kept, pooled, outcomes = _chosen_in_all(pieces, positives if include_originals else None)
     names = [] if deep_queries is None else sorted(universe or listed(tops.query_ids))
     design = _design(names, share=deep_queries, depth=depth, deep=deep_depth, seed=seed)
     if design is not None:
         pooled, pairs, counts["deep_queries"] = _with_deep(pooled, pairs, tops, design)
-    keep(PoolSources(_as_text(pooled)))
     if positives is not None:
         pairs = known_whole(_with_originals(pairs, positives, include_originals), design, seed)
         counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
     counts |= mark_asked(pairs, asked, judged, round_number) | outcomes.counts
     refuse_other_seed(pairs, previous)
-    sources = PoolSources(_in_one(kept or [_as_text(pooled[:0])]))
+    sources = PoolSources(_in_one([*kept, _as_text(pooled)]))
     return PoolingResult(check_pool(pairs), sources, counts, *outcomes, design)
 
 
@@ -217,23 +210,21 @@ def _tops(
 
 
 def _chosen_in_all(
-    pieces: Iterator[tuple[Candidates, Choice]],
-    added: pd.DataFrame | None,
-    keep: Callable[[PoolSources], None],
-) -> tuple[pd.DataFrame, pd.DataFrame, _Outcome]:
-    """Return all pairs, the last sources, and the outcomes of the choices; the other sources are kept."""
-    found, outcomes = [], []
+    pieces: Iterator[tuple[Candidates, Choice]], added: pd.DataFrame | None
+) -> tuple[pd.DataFrame, list[pd.DataFrame], pd.DataFrame, _Outcome]:
+    """Return all pairs, the sources of each choice but the last, those of the last, and the outcomes."""
+    found, kept, outcomes = [], [], []
     pooled: pd.DataFrame | None = None
     for candidates, choice in pieces:
         if pooled is not None:
-            keep(PoolSources(_as_text(pooled)))
+            kept.append(_as_text(pooled))
         pooled, pairs = _chosen(candidates, choice, added)
         found.append(pairs)
         outcomes.append(_outcome_of(candidates, choice))
     assert pooled is not None
     stops, again = _in_one([part.stops for part in outcomes]), _in_one([part.again for part in outcomes])
     undrawn = _in_one([part.undrawn for part in outcomes])
-    return _in_one(found), pooled, _Outcome(stops, again, undrawn, outcomes[-1].sample)
+    return _in_one(found), kept, pooled, _Outcome(stops, again, undrawn, outcomes[-1].sample)
 
 
 def _in_one(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

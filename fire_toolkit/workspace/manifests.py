@@ -23,7 +23,6 @@ from fire_toolkit.errors import FireError, FormatError, StaleError
 from fire_toolkit.files import read_text, sha256_of
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.workspace.exchange import exchange
-from fire_toolkit.workspace.spool import Spool
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -60,13 +59,13 @@ def manifest_path(out: Path, *, is_folder: bool) -> Path:
     return out / MANIFEST if is_folder else out.with_name(out.name + _SUFFIX)
 
 
-def write_stage(texts: Mapping[Path, str | bytes | Spool], manifest: Manifest, *, at: Path) -> None:
+def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:
     """Write a stage's files and its manifest as one change.
 
     Files of the same manifest that an earlier run wrote and this one does not are removed.
 
     Args:
-        texts: path → content, or what holds it; all in the folder of the manifest.
+        texts: path → content; all in the folder of the manifest.
         manifest: without outputs: their hashes are filled in here.
         at: the manifest's path.
 
@@ -75,7 +74,7 @@ def write_stage(texts: Mapping[Path, str | bytes | Spool], manifest: Manifest, *
     """
     earlier = read_manifest(at).outputs if at.is_file() else {}
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
-    outputs = {path.name: _sha256(content) for path, content in sorted(contents.items())}
+    outputs = {path.name: hashlib.sha256(content).hexdigest() for path, content in sorted(contents.items())}
     filled = replace(manifest, outputs=outputs)
     contents[at] = filled.as_bytes()
     write_files(contents)
@@ -83,7 +82,7 @@ def write_stage(texts: Mapping[Path, str | bytes | Spool], manifest: Manifest, *
         at.with_name(name).unlink(missing_ok=True)
 
 
-def write_files(contents: Mapping[Path, bytes | Spool]) -> None:
+def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files of one folder as one change: after a kill all are old or, on the next look, all new.
 
     Raises:
@@ -107,7 +106,7 @@ def write_files(contents: Mapping[Path, bytes | Spool]) -> None:
         raise FireError(f"{error.filename or folder}: cannot be written: {error.strerror}{hint}") from None
 
 
-def _write_one(path: Path, content: bytes | Spool) -> None:
+def _write_one(path: Path, content: bytes) -> None:
     """Write one file, whose renaming is the whole change and needs no record."""
     part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -198,7 +197,7 @@ def _clear_up(parent: Path) -> None:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _prepare(folder: Path, contents: Mapping[Path, bytes | Spool]) -> Path:
+def _prepare(folder: Path, contents: Mapping[Path, bytes]) -> Path:
     """Write the temporary files and, last, the commit record: from then on the change is made."""
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
     record = folder / f"{_RECORD}{os.getpid()}.json"
@@ -273,12 +272,10 @@ def _replace_if_there(part: Path, path: Path) -> None:
         return  # renamed before the interruption
 
 
-def _write_through(path: Path, content: bytes | Path | Spool) -> None:
+def _write_through(path: Path, content: bytes | Path) -> None:
     with path.open("wb") as stream:
         if isinstance(content, bytes):
             stream.write(content)
-        elif isinstance(content, Spool):
-            content.copy_to(stream)
         else:
             with content.open("rb") as source:
                 shutil.copyfileobj(source, stream, 1 << 20)
@@ -294,10 +291,6 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _sha256(content: bytes | Spool) -> str:
-    return content.sha256 if isinstance(content, Spool) else hashlib.sha256(content).hexdigest()
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.stores import is_address
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.hashes import kept_hashes
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
@@ -313,7 +312,7 @@ def _changed_inputs(
     found = {name: NEW for name in now if name not in manifest.inputs}
     for name, wanted in manifest.inputs.items():
         path = workspace.root / name
-        if name in stage.recalls or is_address(name):
+        if name in stage.recalls:
             continue
         if not path.is_file():
             found[name] = GONE
@@ -340,6 +339,4 @@ def _awaited_labels(manifest: Manifest, workspace: Workspace, hash_of: _Hash) ->
 
 
 def _counts(manifest: Manifest) -> str:
-    counts = ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))
-    away = [name for name in manifest.inputs if is_address(name)]
-    return f"{counts}; {_in_words(away)}: in a store, not checked again" if away else counts
+    return ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))

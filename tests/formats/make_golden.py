@@ -1,4 +1,4 @@
-"""Makes the golden files: `python tests/formats/make_golden.py`, with torch and h5py installed."""
+"""Makes the golden files: `python tests/formats/make_golden.py`, with torch installed."""
 
 from __future__ import annotations
 
@@ -63,14 +63,6 @@ def make_torch() -> None:
     torch.save(held, HERE / "legacy.pt", _use_new_zipfile_serialization=False)
 
 
-def make_hdf5() -> None:
-    import h5py
-
-    with h5py.File(HERE / "sims.h5", "w") as file:
-        file["run/sims"] = SIMS
-        file["query_ids"], file["doc_ids"] = QUERIES, DOCS
-
-
 def make_lists() -> None:
     import pyarrow as pa
     from pyarrow import parquet
@@ -117,5 +109,5 @@ def make_own() -> None:
 
 
 if __name__ == "__main__":
-    for make in (make_arrays, make_torch, make_hdf5, make_lists, make_own):
+    for make in (make_arrays, make_torch, make_lists, make_own):
         make()

@@ -1,11 +1,10 @@
 """Every format's golden file is recognised by content and gives the ranking it holds.
 
-The files are made by make_golden.py: those of torch by torch 2.13, the HDF5 file by h5py 3.16.
+The files are made by make_golden.py: those of torch by torch 2.13.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from pathlib import Path
 
@@ -34,7 +33,6 @@ READ_BY = {
     "safetensors": ["plain.safetensors"],
     "npy": ["plain.npy", "fortran.npy", "big_endian.npy"],
     "pickle": [f"protocol{n}.pkl" for n in (2, 3, 4, 5)],
-    "hdf5": ["sims.h5"],
     "run": ["own.parquet"],
     "parquet": ["long.parquet"],
     "jsonl": ["pairs.jsonl", "lists.jsonl"],
@@ -44,14 +42,9 @@ READ_BY = {
     "trec": ["plain.run", "packed.run.gz"],
 }
 FILES = [(name, file) for name, files in READ_BY.items() for file in files]
-needs_h5py = pytest.mark.skipif(importlib.util.find_spec("h5py") is None, reason="h5py is not installed")
 
 
-def marked(name: str, file: str) -> object:
-    return pytest.param(name, file, marks=needs_h5py if name == "hdf5" else ())
-
-
-@pytest.mark.parametrize(("reader", "file"), [marked(*pair) for pair in FILES])
+@pytest.mark.parametrize(("reader", "file"), FILES)
 def test_a_golden_file_gives_its_ranking_whatever_its_name(reader: str, file: str, tmp_path: Path) -> None:
     shutil.copy(GOLDEN / file, tmp_path / "predictions.bin")
     assert reader == recognise(tmp_path / "predictions.bin").name

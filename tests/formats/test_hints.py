@@ -12,6 +12,7 @@ from fire_toolkit.formats.runs.readers import recognise
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>404: Not Found</body></html>"
+HDF5 = b"\x89HDF\r\n\x1a\n" + bytes(32)
 UTF16 = "query_id,doc_id,score\n".encode("utf-16")
 
 
@@ -21,6 +22,11 @@ UTF16 = "query_id,doc_id,score\n".encode("utf-16")
         (POINTER, "a pointer of Git LFS, not the file itself; fetch it with git lfs pull"),
         (PAGE, "a web page, not the file itself; download it again"),
         (UTF16, "text in UTF-16; save it as UTF-8"),
+        (
+            HDF5,
+            "an HDF5 file, which is not read; save what it holds as .npy: "
+            "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])",
+        ),
     ],
 )
 def test_what_is_not_the_file_is_told_by_both_commands(content: bytes, said: str, tmp_path: Path) -> None:

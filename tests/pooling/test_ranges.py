@@ -11,13 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from fire_toolkit.cli import main
-from fire_toolkit.errors import FireError, JoinError
+from fire_toolkit.errors import JoinError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run
 from fire_toolkit.pooling import pool_runs, tops
 from fire_toolkit.tables import Run, check_qrels, check_run
-from fire_toolkit.workspace.spool import spooled
 
 DEPTH = 3
 
@@ -78,17 +77,10 @@ def test_ranges_of_stored_runs_give_the_pool_of_all(
     for run in RUNS:
         (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
     stored = [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
-    parts: list[pd.DataFrame] = []
-    kept = pool_runs(stored, depth=DEPTH, own_items=own, keep_sources=parts.append, **given)
-    held = pool_runs(stored, depth=DEPTH, own_items=own, **given)
-    assert (len(parts) == 1) == (n_rows > 7)
-    assert kept.sources.empty
-    assert kept.sources.dtypes.equals(whole.sources.dtypes)
-    assert kept.counts == held.counts == whole.counts
-    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole.sources)
-    pd.testing.assert_frame_equal(held.sources, whole.sources)
-    pd.testing.assert_frame_equal(kept.pool, whole.pool)
-    pd.testing.assert_frame_equal(held.pool, whole.pool)
+    found = pool_runs(stored, depth=DEPTH, own_items=own, **given)
+    assert found.counts == whole.counts
+    pd.testing.assert_frame_equal(found.sources, whole.sources)
+    pd.testing.assert_frame_equal(found.pool, whole.pool)
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 1 << 20])
@@ -113,37 +105,16 @@ def test_ranges_give_what_other_strategies_pool_of_all(
         pd.testing.assert_frame_equal(found.stops, whole.stops)
 
 
-def test_a_run_without_a_query_in_common_is_named_before_anything_is_kept() -> None:
+def test_a_run_without_a_query_in_common_is_named() -> None:
     other = Run(RUNS[0].assign(run_id=RUNS[0]["run_id"].cat.rename_categories(["b"])))
     other = Run(other.assign(query_id=other["query_id"].cat.rename_categories(lambda name: f"x{name}")))
-    kept: list[pd.DataFrame] = []
     with pytest.raises(JoinError, match="run 'b' has no query in common with the other runs"):
-        pool_runs([*RUNS, other], depth=1, keep_sources=kept.append)
+        pool_runs([*RUNS, other], depth=1)
     with pytest.raises(JoinError, match="run 'b' has none of the 30 queries of the original qrels"):
-        pool_runs([*RUNS, other], depth=1, originals=QRELS, keep_sources=kept.append)
-    assert kept == []
+        pool_runs([*RUNS, other], depth=1, originals=QRELS)
 
 
-def test_a_spool_leaves_nothing_behind_and_names_a_full_disk(tmp_path: Path) -> None:
-    folder = tmp_path / "not" / "there"
-    with spooled(folder) as spool:
-        spool.write(b"one,")
-        spool.write(b"two")
-        with (tmp_path / "copy").open("wb") as copy:
-            spool.copy_to(copy)
-        assert len(spool) == 7
-    assert (tmp_path / "copy").read_bytes() == b"one,two"
-    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
-    if Path("/dev/full").exists():
-        with spooled(folder) as spool, Path("/dev/full").open("wb", buffering=0) as full:
-            spool._stream = full
-            with pytest.raises(FireError, match="cannot be written: No space left on device"):
-                spool.write(b"more")
-
-
-def test_the_command_writes_the_same_bytes_bit_by_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_writes_the_same_bytes_by_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for run in RUNS:
         (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
     monkeypatch.chdir(tmp_path)

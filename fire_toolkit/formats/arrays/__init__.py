@@ -1,1 +1,1 @@
-"""Arrays in files of other tools (npy, npz, HDF5, pickle and torch), read safely."""
+"""Arrays in files of other tools (npy, npz, pickle and torch), read safely."""

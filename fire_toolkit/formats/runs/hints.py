@@ -8,6 +8,7 @@ _LFS = b"version https://git-lfs"
 _WEB = (b"<!doctype html", b"<html")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _MARKS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
+_HDF5 = b"\x89HDF\r\n\x1a\n"
 _SHOWN = 8
 
 
@@ -22,6 +23,11 @@ def not_the_file(start: bytes) -> str | None:
         return "a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
     if start.lstrip().lower().startswith(_WEB):
         return "a web page, not the file itself; download it again"
+    if start.startswith(_HDF5):
+        return (
+            "an HDF5 file, which is not read; save what it holds as .npy: "
+            "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])"
+        )
     if start.startswith(_UTF16):
         return "text in UTF-16; save it as UTF-8"
     return None
@@ -36,11 +42,7 @@ def not_a_run(start: bytes) -> str | None:
     """
     line = without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
     if b"\0" in start or not line.replace("\t", " ").isprintable():
-        return not_the_file(start)
-    return not_the_file(start) or _of_line(line)
-
-
-def _of_line(line: str) -> str | None:
+        return None
     mark = max(_MARKS, key=line.count)
     fields = [field.strip() for field in (line.split(mark) if mark in line else line.split())]
     if len(fields) > 1 and all(_is_number(field) for field in fields) and any("." in f for f in fields):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import is_gzip, opened
-from fire_toolkit.formats.arrays import hdf5, npy, pickle_files, safetensors_files, torch_files
+from fire_toolkit.formats.arrays import npy, pickle_files, safetensors_files, torch_files
 from fire_toolkit.formats.arrays.arrays import Arrays
 from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
-from fire_toolkit.formats.runs.hints import not_a_run
+from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_vectors import read_parquet_vectors
 from fire_toolkit.formats.runs.reader import RunReader
@@ -35,7 +35,6 @@ for _reader in (
     npy.NPZ,
     npy.NPY,
     safetensors_files.READER,
-    hdf5.READER,
     pickle_files.READER,
     native.READER,
     parquet_runs.READER,
@@ -87,10 +86,13 @@ def find_reader(path: Path) -> RunReader | None:
     """Return the reader of a file's format, or None if no reader recognises it.
 
     Raises:
-        FormatError: the file cannot be opened, is empty, is damaged gzip, or has arrays within gzip.
+        FormatError: the file cannot be opened, is empty, is damaged gzip, has arrays within gzip, or is known
+            to be something else.
     """
     start, is_packed = _start(path)
     reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
+    if reader is None and (other := not_the_file(start)):
+        raise FormatError(f"{path}: {other}")
     if reader is not None and is_packed and reader.read_arrays is not None:
         raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
     return reader

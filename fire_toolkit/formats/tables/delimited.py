@@ -290,10 +290,8 @@ def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") 
     return delimited_bytes(table, delimiter=delimiter, nan=nan).decode()
 
 
-def delimited_bytes(
-    table: pd.DataFrame, *, delimiter: str = ",", nan: str = "", with_header: bool = True
-) -> bytes:
-    r"""Return `table` as CSV (or TSV) in UTF-8 with a header line (by default) and `\n` line ends.
+def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> bytes:
+    r"""Return `table` as CSV (or TSV) in UTF-8 with a header line and `\n` line ends.
 
     Floats are written with the fewest digits that read back equal; a missing value is an empty
     field, NaN in a float column is `nan`. A field with a delimiter, a quote or a line end is quoted; where
@@ -312,7 +310,7 @@ def delimited_bytes(
         data = data_of(texts)
         return changed(texts, quoted) if any(mark.encode() in data for mark in marks) else texts
 
-    header = delimiter.join(quoted(str(name)) for name in table.columns) + "\n" if with_header else ""
+    header = delimiter.join(quoted(str(name)) for name in table.columns) + "\n"
     if table.empty:
         return header.encode()
     written = io.BytesIO()  # whose value is its own buffer
