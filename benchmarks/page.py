@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "live"), str(ROOT / "tests" / "pages")]
 
 from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser  # noqa: E402
-from live_server import LiveServer  # noqa: E402
+from live_server import LiveServer, installed  # noqa: E402
 from page_site import make_workspace, run, serving  # noqa: E402
 
 from fire_toolkit.demo.clips import make_clips  # noqa: E402
@@ -36,8 +36,7 @@ from fire_toolkit.demo.render import render_clip  # noqa: E402
 from fire_toolkit.formats.tables.guideline_files import read_guideline  # noqa: E402
 from fire_toolkit.guidelines.label_config import parse_label_config  # noqa: E402
 from fire_toolkit.guidelines.several import caption_entry, several_config  # noqa: E402
-from fire_toolkit.labelstudio.install import cache_folder, install  # noqa: E402
-from fire_toolkit.labelstudio.server import start_server, stop_server  # noqa: E402
+from fire_toolkit.labelstudio.local_server import stop_server  # noqa: E402
 
 FIRST_PAGE = """<View>
   <Header value="Does the caption describe this video?" size="4"/>
@@ -144,12 +143,12 @@ def judge_on_own_page(browser: Browser) -> tuple[int, list[float]]:
 def label_studio(n_tasks: int, clip: bytes) -> Iterator[tuple[LiveServer, dict[str, int]]]:
     """Run a server with a project for each of its pages."""
     root = Path(tempfile.mkdtemp(prefix="fire-page-"))
-    server = LiveServer(root, install(cache_folder(), print))
+    server = LiveServer(root, installed())
     clips = root / "media" / "clips"
     clips.mkdir(parents=True)
     (clips / "v.webm").write_bytes(clip)
     try:
-        start_server(server.folder, server.program)
+        server.start()
         tasks = [
             {
                 "caption": f"caption {n}",

@@ -180,6 +180,18 @@ def _bind(host: str, port: int) -> socket.socket:
     return taken
 
 
+def is_free_port(port: int) -> bool:
+    """Whether nobody listens on a loopback port, and we could."""
+    for host in (LOOPBACK, "localhost"):
+        with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+            return False
+    with socket.socket() as probe, contextlib.suppress(OSError):
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((LOOPBACK, port))
+        return True
+    return False
+
+
 @contextmanager
 def stoppable() -> Iterator[threading.Event]:
     """Let SIGTERM end the block as Ctrl-C does, and end it quietly; the rest of the program goes on.

@@ -12,9 +12,8 @@ import pytest
 import fire_toolkit
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.labelstudio.connection import read_secret
-from fire_toolkit.labelstudio.install import install
-from fire_toolkit.labelstudio.local_state import prepare_folder
-from fire_toolkit.labelstudio.server import start_server
+from fire_toolkit.labelstudio.local_server import start_server
+from fire_toolkit.labelstudio.private_files import prepare_folder
 from fire_toolkit.workspace.locks import hold_lock
 from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_path, write_stage
 
@@ -89,12 +88,10 @@ def test_a_lock_keeps_others_out_by_the_calls_of_windows(
         hold_lock(tmp_path / "lock", wait_s=0, what="b").__enter__()
 
 
-def test_a_local_server_is_refused_before_anything_is_installed(
+def test_a_local_server_is_refused_where_processes_have_no_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "killpg")
-    with pytest.raises(UsageError, match="start Label Studio yourself and give --url"):
-        install(tmp_path / "cache", lambda words: None)
     with pytest.raises(UsageError, match="start Label Studio yourself and give --url"):
         start_server(tmp_path / "server", Path("label-studio"))
     assert list(tmp_path.iterdir()) == []

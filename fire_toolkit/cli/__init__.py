@@ -17,7 +17,7 @@ SECTIONS = {
         "init": "Make a workspace: a folder with a fire.toml and places for collection, runs and exports.",
         "status": "Show what is done in this workspace, what is stale and why, and the next command.",
         "refresh": "Redo what is stale in this workspace, in order: each command as it was last given.",
-        "doctor": "Check the SDK, codecs, disk, connection, server, clock, token and projects.",
+        "doctor": "Check server, token, and this workspace's projects: there, unchanged, and their items seen.",
     },
     "Bring in": {
         "add-collection": "Read a benchmark's files, whatever their form, and write its queries, items and original qrels.",

@@ -22,9 +22,9 @@ from fire_toolkit.formats.tables.table_files import read_items, read_judgments
 from fire_toolkit.labelstudio.annotators import read_register
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
-from fire_toolkit.labelstudio.process import is_free_port
-from fire_toolkit.labelstudio.server import server_status, stop_server
+from fire_toolkit.labelstudio.local_server import is_running, stop_server
 from fire_toolkit.media.pyav import load_pyav
+from fire_toolkit.serving import is_free_port, stoppable, wait_to_be_stopped
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import write_files
 
@@ -84,12 +84,12 @@ def _run_on_label_studio(ctx: click.Context) -> None:
 def _label_studio(ctx: click.Context) -> Iterator[None]:
     """Run the workspace's Label Studio; it is stopped afterwards unless it ran before."""
     folder = Path(SERVER_FOLDER).absolute()
-    was_stopped = server_status(folder).state == "stopped"
+    was_running = is_running(folder)
     try:
         run_command(ctx, "labelstudio", "start")
         yield
     finally:
-        if was_stopped and stop_server(folder):
+        if not was_running and stop_server(folder):
             say("Label Studio is stopped; its data stays")
 
 
@@ -135,8 +135,6 @@ def _ask(ctx: click.Context) -> None:
 
 def _wait(media: MediaServer) -> None:
     """Say where to judge, and wait until Ctrl-C or SIGTERM."""
-    from fire_toolkit.serving import stoppable, wait_to_be_stopped
-
     people = {row.pseudonym: row for row in read_register(Path(SERVER_FOLDER).absolute())}
     say("\nReady to be judged. Log in, then press 1, 2 or 3 and the space bar:")
     for name, url in _queues():

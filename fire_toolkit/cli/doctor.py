@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong around the server, and the command that fixes it."""
+"""`doctor`: what is wrong with the server and the campaign on it, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 
 import click
 
+from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import current_workspace, json_option, say
 from fire_toolkit.cli.server_options import connection_options
-from fire_toolkit.labelstudio.doctor import BAD, examine, exit_code
+from fire_toolkit.errors import FireError, ServerError
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -20,19 +22,25 @@ _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json: bool) -> None:
-    """Check the SDK, codecs, disk, connection, server, clock, token and projects.
+    """Check server, token, and this workspace's projects: there, unchanged, and their items seen.
 
     Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
     server's.
     """
+    from fire_toolkit.labelstudio.doctor import BAD, examine
+
     workspace = current_workspace()
-    findings = examine(workspace.root if workspace else None, url=url, token_file=token_file)
+    root = workspace.root if workspace else None
+    begun = read_campaign(root) if root else None
+    campaign = (begun, guideline_of_campaign(root, begun)) if root and begun else None
+    findings = list(examine(root, campaign, url=url, token_file=token_file))
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     for finding in [] if as_json else findings:
         click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
         if finding.fix:
             click.echo(f"      {'':<10}  -> {finding.fix}")
-    n_bad = sum(finding.state == BAD for finding in findings)
-    say(f"{n_bad} of {len(findings)} checks failed" if n_bad else "all is well")
-    ctx.exit(exit_code(findings))
+    bad = [finding for finding in findings if finding.state == BAD]
+    say(f"{len(bad)} of {len(findings)} checks failed" if bad else "all is well")
+    if bad:
+        ctx.exit((ServerError if any(each.is_servers for each in bad) else FireError).exit_code)

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, Range, current_workspace, json_option, say, say_next
+from fire_toolkit.cli.common import FireGroup, say, say_next
 from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-from fire_toolkit.labelstudio.install import cache_folder, install
-from fire_toolkit.labelstudio.local_state import read_log, read_state
-from fire_toolkit.labelstudio.server import server_status, start_server, stop_server
-
-if TYPE_CHECKING:
-    from fire_toolkit.labelstudio.server import ServerStatus
-
-POSTGRES_VARIABLE = "FIRE_LABEL_STUDIO_POSTGRES"
-
-
-_folder_option = click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the server in DIR/.labelstudio. [default: the workspace]",
-    metavar="DIR",
-)
-
-
-def _server_folder(given: Path | None) -> Path:
-    workspace = current_workspace()
-    if given is None and workspace is None:
-        raise click.UsageError("--folder is needed outside a workspace (see `fire-toolkit init`)")
-    root = given if given is not None else workspace.root if workspace else Path()
-    return (root / SERVER_FOLDER).absolute()
+from fire_toolkit.cli.server_options import private_folder
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.labelstudio.connection import checked_url
+from fire_toolkit.labelstudio.local_server import ADMIN, LOG, VERSION, start_server, stop_server
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,27 +22,8 @@ def labelstudio() -> None:
 
 
 @labelstudio.command()
-@_folder_option
 @click.option(
     "--port", type=click.IntRange(1, 65535), help="[default: the last one, else the first free from 8080]"
-)
-@click.option(
-    "--media",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="The folder below which the server may serve files. [default: media, beside .labelstudio]",
-)
-@click.option(
-    "--postgres",
-    envvar=POSTGRES_VARIABLE,
-    metavar="URL",
-    help=f"postgresql://user:password@host:port/name, best by {POSTGRES_VARIABLE}. [default: SQLite]",
-)
-@click.option(
-    "--hooks/--no-hooks",
-    default=None,
-    help="Let it call programs at 127.0.0.1, for `pull --listen`; anyone who can import tasks by URL can "
-    "then read what answers there. [default: as last time; at first not]",
 )
 @click.option(
     "--public-url",
@@ -76,129 +35,40 @@ def labelstudio() -> None:
     "--program",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A label-studio program of your own. [default: installed on first use]",
+    help="The label-studio program. [default: that on the PATH]",
 )
-@click.option(
-    "--wait",
-    "limit_s",
-    type=Range(min=1),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for it to start.",
-)
-@json_option
-def start(
-    folder: Path | None,
-    port: int | None,
-    media: Path | None,
-    postgres: str | None,
-    hooks: bool | None,
-    public_url: str | None,
-    program: Path | None,
-    limit_s: float,
-    as_json: bool,
-) -> None:
-    """Start the server, or find the one that runs; on first use install it (about 4 minutes, 1 GB).
+def start(port: int | None, public_url: str | None, program: Path | None) -> None:
+    """Start the workspace's server, or find the one that runs, and print its address.
 
     It listens on 127.0.0.1 only and calls nobody; a proxy with TLS lets annotators on other machines in
     (--public-url; docs/deploy has the files for Caddy and nginx). Address, token and the administrator's
     password are in .labelstudio/connection.json, which only you can read. It runs on when the terminal
-    closes.
+    closes. The first start makes its database, which takes one to two minutes.
     """
-    place = _server_folder(folder)
-    with Progress() as progress:
-        executable = program.absolute() if program else install(cache_folder(), progress)
-        status = start_server(
-            place,
-            executable,
-            port=port,
-            media=media,
-            postgres=postgres,
-            hooks=hooks,
-            public_url=public_url,
-            limit_s=limit_s,
-            report=progress,
+    folder = private_folder().resolve()
+    found = str(program.absolute()) if program else shutil.which("label-studio")
+    if found is None:
+        raise FireError(
+            "Label Studio is not installed (no label-studio on the PATH); give it an environment of its own: "
+            "python3 -m venv ~/label-studio && ~/label-studio/bin/pip install "
+            f"label-studio=={VERSION}, then add --program ~/label-studio/bin/label-studio"
         )
-    if as_json:
-        click.echo(json.dumps(asdict(status)))
-    else:
-        say(f"Label Studio {status.version} {'runs already' if status.found else 'runs'} at {status.url}")
-        _say_public(status.public_url)
-        say(f"log in as {_admin(place)}; the password is in {place / 'connection.json'}")
+    if public_url and urlsplit(public_url := checked_url(public_url).lower()).path:
+        raise UsageError(f"--public-url {public_url}: has a path; expected scheme and host (and port) alone")
+    say(f"waiting for Label Studio; its first start takes one to two minutes (log: {folder / LOG})")
+    with Progress("starting Label Studio"):
+        server = start_server(folder, Path(found), port=port, public_url=public_url)
+    if server.public_url:
+        say(f"annotators open {server.public_url}, which your proxy must pass on to it")
+    if server.public_url.startswith("http:"):
+        say("note: passwords and answers travel unencrypted to it; https:// keeps them from being read")
+    say(f"log in as {ADMIN}; the password is in {folder / 'connection.json'}")
+    click.echo(server.url)
     say_next("annotators add A01 A02")
 
 
-def _say_public(url: str) -> None:
-    if not url:
-        return
-    say(f"annotators open {url}, which your proxy must pass on to it")
-    if url.startswith("http:"):
-        say("note: passwords and answers travel unencrypted to it; https:// keeps them from being read")
-
-
-def _admin(folder: Path) -> str:
-    state = read_state(folder)
-    return state.email if state else ""
-
-
 @labelstudio.command()
-@_folder_option
-@json_option
-def stop(folder: Path | None, as_json: bool) -> None:
+def stop() -> None:
     """Stop this workspace's server."""
-    ended = stop_server(_server_folder(folder))
-    if as_json:
-        click.echo(json.dumps({"stopped": ended}))
-    else:
-        say("the server is stopped; its data stays" if ended else "no server runs here")
-
-
-@labelstudio.command()
-@_folder_option
-@json_option
-def status(folder: Path | None, as_json: bool) -> None:
-    """Show address, version, pid, memory and database of this workspace's server."""
-    found = server_status(_server_folder(folder))
-    click.echo(json.dumps(asdict(found)) if as_json else "\n".join(_lines(found)))
-    if found.state == "stopped":
-        say_next("labelstudio start")
-
-
-def _lines(status: ServerStatus) -> list[str]:
-    words = {
-        "starting": "starting, or too busy to answer",
-        "refused": "up, but it does not accept this folder's token",
-    }
-    rows = {
-        "state": words.get(status.state, status.state),
-        "url": status.url,
-        "public": status.public_url,
-        "version": status.version,
-        "pid": "" if status.pid is None else str(status.pid),
-        "memory": _megabytes(status.memory_bytes),
-        "database": " ".join(filter(None, (status.database, _megabytes(status.database_bytes)))),
-    }
-    return [f"{name:<9} {value}" for name, value in rows.items() if value]
-
-
-def _megabytes(size: int | None) -> str:
-    return "" if size is None else f"{size / 1e6:,.0f} MB"
-
-
-@labelstudio.command()
-@_folder_option
-@click.option(
-    "--lines",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    help="How many of the last lines to print.",
-)
-def logs(folder: Path | None, lines: int) -> None:
-    """Print the end of the server's log, without secrets."""
-    found = read_log(_server_folder(folder), lines=lines)
-    if not found:
-        say("no log yet")
-    for line in found:
-        click.echo(line)
+    ended = stop_server(private_folder().resolve())
+    say("the server is stopped; its data stays" if ended else "no server runs here")

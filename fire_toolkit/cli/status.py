@@ -84,7 +84,7 @@ def _say_doubled(campaign: Begun) -> None:
     """Ask the server of a campaign, if one is known here, and name what is there more than once."""
     from fire_toolkit.campaign.records import BY_SERVER, Rounds, rounds_about
     from fire_toolkit.cli.server_options import connection_from
-    from fire_toolkit.labelstudio.local_api import glance_at_projects
+    from fire_toolkit.labelstudio.glance import glance_at_projects
     from fire_toolkit.labelstudio.twins import find_doubled
 
     sent = Rounds(campaign.root, BY_SERVER)

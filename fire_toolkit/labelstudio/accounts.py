@@ -26,7 +26,7 @@ from fire_toolkit.labelstudio.annotators import (
 )
 from fire_toolkit.labelstudio.connection import Connection, browser, open_client
 from fire_toolkit.labelstudio.failures import server_errors
-from fire_toolkit.labelstudio.local_state import prepare_folder
+from fire_toolkit.labelstudio.private_files import prepare_folder
 from fire_toolkit.workspace.locks import hold_lock
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.labelstudio.connection import read_secret
-from fire_toolkit.labelstudio.local_state import write_private
+from fire_toolkit.labelstudio.private_files import write_private
 
 REGISTER = "annotators.csv"
 ACTIVE = "active"

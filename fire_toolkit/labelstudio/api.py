@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.connection import Connection, open_client
 from fire_toolkit.labelstudio.failures import server_errors
-from fire_toolkit.labelstudio.local_api import COUNTS
+from fire_toolkit.labelstudio.glance import COUNTS
 
 if TYPE_CHECKING:
     import httpx

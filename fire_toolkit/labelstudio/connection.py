@@ -41,7 +41,8 @@ _MAX_BYTES = 100_000
 class Connection:
     """A server's address without a trailing slash, and a token (legacy or personal) of an account there.
 
-    public_url: where annotators open it, if that is another address.
+    public_url: where annotators open it, if that is another address. password: the administrator's, of a
+    server that was started here.
 
     Examples:
         >>> Connection("http://127.0.0.1:8080", "secret")
@@ -51,6 +52,7 @@ class Connection:
     url: str
     token: str = field(repr=False)
     public_url: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
 
     @property
     def page_url(self) -> str:
@@ -125,14 +127,15 @@ def read_connection_file(path: Path) -> Connection:
     try:
         content = json.loads(read_secret(path))
         url, token = content["url"], content["token"]
-        public_url = str(content.get("public_url", ""))
+        public_url, password = str(content.get("public_url", "")), str(content.get("password", ""))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(
             f'{path}: expected {{"url": …, "token": …}}; start the server again, or delete the file'
         ) from None
     if not isinstance(url, str) or not isinstance(token, str):
         raise FormatError(f"{path}: url and token must both be text; start the server again")
-    return Connection(checked_url(url), checked_token(token), public_url and checked_url(public_url))
+    public_url = public_url and checked_url(public_url)
+    return Connection(checked_url(url), checked_token(token), public_url, password)
 
 
 def read_secret(path: Path, *, is_token: bool = True) -> str:

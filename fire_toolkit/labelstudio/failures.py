@@ -100,13 +100,13 @@ def _no_answer(error: httpx.HTTPError | httpx.InvalidURL) -> str:
     reason = f" ({_short(str(error))})" if str(error) else ""
     if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
         return (
-            f"no connection{reason}; is it running? See `fire-toolkit labelstudio status` for a local "
-            "one, or check the URL"
+            f"no connection{reason}; is it running? `fire-toolkit labelstudio start` starts a local "
+            "one; else check the URL"
         )
     if isinstance(error, httpx.TimeoutException):
         return (
-            "timed out, but the server may still carry out the request; see `fire-toolkit labelstudio "
-            "logs`, then run the command again"
+            "timed out, but the server may still carry out the request; see its log, then run the command "
+            "again"
         )
     return f"the connection broke{reason}; run the command again"
 
@@ -124,9 +124,7 @@ _ADVICE = {
     503: "the server is busy or still starting; run the command again later",
     504: "a proxy waited too long for the server; run the command again later",
 }
-_SERVER_FAILED = (
-    "the server failed; see its log (`fire-toolkit labelstudio logs`), then run the command again"
-)
+_SERVER_FAILED = "the server failed; see its log (.labelstudio/server.log), then run the command again"
 
 
 def _refusal(status: int, body: object, headers: Mapping[str, str]) -> str:

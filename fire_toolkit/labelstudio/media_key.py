@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.labelstudio.connection import read_secret
-from fire_toolkit.labelstudio.local_state import prepare_folder, write_private
+from fire_toolkit.labelstudio.private_files import prepare_folder, write_private
 
 MEDIA_KEY = "media.key"
 _ADDRESSES = "the addresses of tasks that were made with it lead nowhere without it"

@@ -81,7 +81,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "labelstudio")
     from fake_api import TOKEN, URL, FakeServer
 
-    from fire_toolkit.labelstudio import accounts, api, doctor, local_api, showing
+    from fire_toolkit.labelstudio import accounts, api, doctor, glance, showing
     from fire_toolkit.labelstudio.connection import open_client
     from fire_toolkit.media import reach
     from fire_toolkit.media.links import open_links
@@ -94,8 +94,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
         monkeypatch.setattr(
             module, "open_links", lambda _, **options: open_links(fake.media_transport(), **options)
         )
-    glance = partial(local_api.glance_at_projects, transport=fake.transport())
-    monkeypatch.setattr(local_api, "glance_at_projects", glance)
+    look = partial(glance.glance_at_projects, transport=fake.transport())
+    monkeypatch.setattr(glance, "glance_at_projects", look)
     monkeypatch.setattr(doctor, "examine", partial(doctor.examine, transport=fake.transport()))
     monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
     monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,8 @@ from click.testing import CliRunner, Result
 from fake_server import write_program
 
 from fire_toolkit.cli import main
-from fire_toolkit.labelstudio.local_state import read_state
-from fire_toolkit.labelstudio.process import any_free_port
-from fire_toolkit.labelstudio.server import stop_server
+from fire_toolkit.labelstudio.connection import read_connection
+from fire_toolkit.labelstudio.local_server import stop_server
 
 
 def run(*arguments: str, **environ: str) -> Result:
@@ -33,64 +33,60 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def started(tmp_path: Path, *arguments: str) -> Result:
     program = write_program(tmp_path)
-    return run("labelstudio", "start", "--program", str(program), "--port", str(any_free_port()), *arguments)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    return run("labelstudio", "start", "--program", str(program), "--port", str(port), *arguments)
 
 
-def test_start_status_stop_in_a_workspace(root: Path, tmp_path: Path) -> None:
+def test_start_and_stop_in_a_workspace(root: Path, tmp_path: Path) -> None:
     result = started(tmp_path)
     assert result.exit_code == 0, result.output
-    assert result.stdout == ""
-    assert "Label Studio 1.23.2 runs at http://127.0.0.1:" in result.stderr
+    assert result.stdout == f"{read_connection(root, environ={}).url}\n"
+    assert result.stderr.startswith("waiting for Label Studio")
     assert result.stderr.splitlines()[-1] == "next: fire-toolkit annotators add A01 A02"
-
-    shown = run("labelstudio", "status")
-    assert shown.stdout.splitlines()[0].split() == ["state", "running"]
-    assert json.loads(run("labelstudio", "status", "--format", "json").stdout)["state"] == "running"
-    assert run("labelstudio", "logs", "--lines", "1").exit_code == 0
-
     assert "the server is stopped" in run("labelstudio", "stop").stderr
     assert "no server runs here" in run("labelstudio", "stop").stderr
-    assert json.loads(run("labelstudio", "status", "--format", "json").stdout)["state"] == "stopped"
+
+
+def test_a_server_behind_a_proxy_says_where_annotators_open_it(root: Path, tmp_path: Path) -> None:
+    with_path = started(tmp_path, "--public-url", "https://labels.example.org/team")
+    assert "has a path; expected scheme and host" in with_path.stderr
+    result = started(tmp_path, "--public-url", "http://Labels.example.org/")
+    assert "annotators open http://labels.example.org, which your proxy must pass on to it" in result.stderr
+    assert "passwords and answers travel unencrypted" in result.stderr
+
+
+def test_without_label_studio_one_line_says_how_to_install_it(root: Path) -> None:
+    result = run("labelstudio", "start", PATH="/nowhere")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert "Label Studio is not installed" in result.stderr
+    assert "pip install label-studio==1.23.2" in result.stderr
 
 
 def test_no_secret_is_printed_or_written_elsewhere(root: Path, tmp_path: Path) -> None:
-    results = [
-        started(tmp_path, "--format", "json"),
-        run("labelstudio", "status"),
-        run("labelstudio", "logs"),
-        run("doctor"),
-    ]
-    state = read_state(root / ".labelstudio")
-    assert state is not None
+    results = [started(tmp_path), run("doctor")]
+    server = read_connection(root, environ={})
     for result in results:
-        assert state.token not in result.output
-        assert state.password not in result.output
+        assert server.token not in result.output
+        assert server.password not in result.output
     for path in root.rglob("*"):
         if path.is_file() and ".labelstudio" not in path.parts:
-            assert state.token not in path.read_text()
+            assert server.token not in path.read_text()
 
 
-def test_outside_a_workspace_a_folder_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_workspace_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for command in ("start", "stop", "status", "logs"):
+    for command in ("start", "stop"):
         result = run("labelstudio", command)
-        assert (result.exit_code, "--folder is needed" in result.stderr) == (2, True)
+        assert (result.exit_code, "fire-toolkit init" in result.stderr) == (2, True)
     assert run("annotators", "list", "--url", "http://127.0.0.1:9").exit_code == 2
-
-    there = str(tmp_path / "elsewhere")
-    try:
-        assert started(tmp_path, "--folder", there).exit_code == 0
-        assert (tmp_path / "elsewhere" / ".labelstudio" / "connection.json").is_file()
-    finally:
-        assert run("labelstudio", "stop", "--folder", there).exit_code == 0
 
 
 def test_a_server_that_fails_is_exit_code_3(root: Path, tmp_path: Path) -> None:
     program = write_program(tmp_path, "fails")
     result = run("labelstudio", "start", "--program", str(program))
     assert result.exit_code == 3
-    assert result.stderr.startswith("error: Label Studio ended while starting: ")
-    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.splitlines()[-1].startswith("error: Label Studio ended while starting; see ")
 
 
 def test_the_doctor_names_what_mends_a_missing_server(root: Path) -> None:

@@ -20,10 +20,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from live_browser import programs  # noqa: E402
-from live_server import LiveServer  # noqa: E402
+from live_server import LiveServer, installed  # noqa: E402
 
-from fire_toolkit.labelstudio.install import cache_folder, install  # noqa: E402
-from fire_toolkit.labelstudio.server import server_status, start_server, stop_server  # noqa: E402
+from fire_toolkit.labelstudio.local_server import LOG, stop_server  # noqa: E402
 
 _seconds: dict[str, float] = {}
 
@@ -66,7 +65,7 @@ def pictures(artefacts: Path) -> Path:
 def live_program() -> Path:
     """The installed `label-studio` program."""
     started = time.monotonic()
-    program = install(cache_folder(), lambda words: None)
+    program = installed()
     _seconds["install"] = time.monotonic() - started
     return program
 
@@ -74,8 +73,7 @@ def live_program() -> Path:
 @pytest.fixture
 def live_server(one_live_server: LiveServer) -> LiveServer:
     """The run's server, started again if the test before left it dead."""
-    if server_status(one_live_server.folder).state == "stopped":
-        start_server(one_live_server.folder, one_live_server.program)
+    one_live_server.start()
     return one_live_server
 
 
@@ -86,15 +84,15 @@ def one_live_server(live_program: Path, artefacts: Path) -> Iterator[LiveServer]
     server = LiveServer(root, live_program)
     started = time.monotonic()
     try:
-        start_server(server.folder, live_program, hooks=True)
+        server.start()
         _seconds["start"] = time.monotonic() - started
         yield server
     finally:
         _seconds["until stop"] = time.monotonic() - started
         server.opened.close()
         stop_server(server.folder)
-        if (server.folder / "server.log").is_file():
-            shutil.copy(server.folder / "server.log", artefacts / "label-studio.log")
+        if (server.folder / LOG).is_file():
+            shutil.copy(server.folder / LOG, artefacts / "label-studio.log")
         shutil.rmtree(root, ignore_errors=True)
 
 

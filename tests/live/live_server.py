@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,8 +18,41 @@ import httpx
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import Annotator
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, read_connection
+from fire_toolkit.labelstudio.local_server import VERSION, start_server
+from fire_toolkit.labelstudio.private_files import prepare_folder
 
+DATABASE = "label_studio.sqlite3"
 _CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+
+
+def installed() -> Path:
+    """Return the `label-studio` program, installed at first into a cache that later runs share."""
+    given = os.environ.get("FIRE_TOOLKIT_CACHE")
+    cache = Path(given).absolute() if given else Path.home() / ".cache" / "fire-toolkit"
+    folder = cache / f"label-studio-{VERSION}-py{sys.version_info.major}.{sys.version_info.minor}"
+    program, mark = folder / "bin" / "label-studio", folder / "complete.json"
+    if not mark.is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        subprocess.run([*pip, "install", f"label-studio=={VERSION}"], check=True)
+        place = folder / "template"  # asking for the version makes the tables
+        environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LABEL_STUDIO_BASE_DATA_DIR": str(place)}
+        command = [str(program), "version", "--data-dir", str(place)]
+        subprocess.run(command, env=environ, check=True, capture_output=True)
+        (place / DATABASE).replace(folder / f"empty-{DATABASE}")
+        mark.write_text("{}")
+    return program
+
+
+def put_empty_database(folder: Path, program: Path) -> None:
+    """Put an empty database into a server's folder, unless there is one; to make it takes two minutes."""
+    database = folder / "data" / DATABASE
+    if not database.exists():
+        prepare_folder(folder)
+        database.parent.mkdir(mode=0o700, exist_ok=True)
+        shutil.copyfile(program.parents[1] / f"empty-{DATABASE}", database)
+        database.chmod(0o600)
 
 
 @dataclass(frozen=True)
@@ -29,6 +66,11 @@ class LiveServer:
     @property
     def folder(self) -> Path:
         return self.root / SERVER_FOLDER
+
+    def start(self, *, port: int | None = None, public_url: str | None = None) -> Connection:
+        """Start it, or find it running."""
+        put_empty_database(self.folder, self.program)
+        return start_server(self.folder, self.program, port=port, public_url=public_url)
 
     @property
     def connection(self) -> Connection:

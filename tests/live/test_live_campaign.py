@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import sqlite3
 import threading
 import time
@@ -23,9 +21,7 @@ from live_server import LiveServer
 from fire_toolkit.campaign.ledger import latest_answers, read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.labelstudio.local_state import PID
-from fire_toolkit.labelstudio.process import read_pid
-from fire_toolkit.labelstudio.server import start_server
+from fire_toolkit.labelstudio.local_server import is_running, server_process
 from fire_toolkit.media.server import MediaServer
 
 RUN = uuid.uuid4().hex[:4]  # names of their own, so that the tests can run again on the same server
@@ -261,7 +257,7 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
     project = _wait_for_project(site, f"1/{KAY}")
     _wait_for_tasks(site, project, 1_000)
     _kill(server)
-    start_server(server.folder, server.program)
+    server.start()
     worker.join(timeout=300)
     assert not worker.is_alive()
     site.run("push")
@@ -272,7 +268,7 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
         answer(http, task["id"], project, "relevant")
     _kill(server)
     site.run("pull", code=3)
-    start_server(server.folder, server.program)
+    server.start()
     assert site.counts("pull")["new"] == 30
     assert len(latest_answers(read_ledger(site.root / "ledger"))) == 30
 
@@ -295,9 +291,11 @@ def _wait_for_tasks(site: Site, project: int, n: int) -> None:
 
 
 def _kill(server: LiveServer) -> None:
-    pid = read_pid(server.folder / PID)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
+    process = server_process(server.folder)
+    assert process is not None
+    process.kill()
+    while is_running(server.folder):
+        time.sleep(0.1)
 
 
 def test_what_the_server_does_not_date_and_a_project_that_is_gone(site: Site) -> None:

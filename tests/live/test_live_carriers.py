@@ -13,7 +13,6 @@ from test_live_page import COUNTED, DONE, begin, is_ready, kill_browser, press
 from test_live_several import LABELS, clips, pages_of, press_answer, shows_page, stored  # noqa: F401
 
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.labelstudio.server import start_server
 
 N_RECHECKED = 6
 
@@ -56,7 +55,7 @@ def test_kills_lose_and_double_nothing_and_a_pair_of_both_carriers_is_one(
                 n_done = len(done) + len(left[0])
                 browser.wait_for("the answers", lambda n=n_done: len(stored(server, project)) == n)
         if killed == "server":
-            start_server(server.folder, server.program)
+            server.start()
     assert stored(server, project) == wanted
     assert clips.counts("pull", "--full")["new"] == len(wanted)
     assert labels_of(clips) == {split_pair_id(pair): [label] for pair, label in wanted.items()}

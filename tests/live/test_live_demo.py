@@ -18,7 +18,7 @@ from live_browser import SPACE, open_browser
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays
 
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-from fire_toolkit.labelstudio.server import server_status
+from fire_toolkit.labelstudio.local_server import is_running
 from fire_toolkit.media.server import content_type
 
 ESCAPE = "\ue00c"
@@ -27,14 +27,18 @@ READY = "Ctrl-C here"
 
 
 @contextmanager
-def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def demo(folder: Path, program: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Run the demo in `folder` until it is ready; it is stopped with the block."""
     words, printed = folder / "words.txt", folder / "printed.txt"
     with words.open("wb") as errors, printed.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "fire_toolkit", "demo", "--live", "--label-studio", "--out", "demo"],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+                "PATH": f"{os.environ['PATH']}{os.pathsep}{program.parent}",
+            },
             stdout=output,
             stderr=errors,
         )
@@ -53,7 +57,7 @@ def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
 def test_a_newcomer_judges_in_the_browser_and_sees_the_tables(
     chromium: None, live_program: Path, artefacts: Path, tmp_path: Path
 ) -> None:
-    with demo(tmp_path) as (process, words):
+    with demo(tmp_path, live_program) as (process, words):
         _, url, email, password = PERSON.findall(words.read_text())[0]
         with open_browser(tmp_path) as browser:
             log_in(browser, url.split("/projects/")[0], email, password)
@@ -74,11 +78,11 @@ def test_a_newcomer_judges_in_the_browser_and_sees_the_tables(
     assert "1 new, 0 edited, 0 deleted, 0 restored; 1 judgments" in text
     assert "$ fire-toolkit score" in text
     assert re.search(r"^C@1 ", (tmp_path / "printed.txt").read_text(), re.M)
-    assert server_status(tmp_path / "demo" / SERVER_FOLDER).state == "stopped"
+    assert not is_running(tmp_path / "demo" / SERVER_FOLDER)
     with pytest.raises(httpx.ConnectError):
         httpx.get(served, trust_env=False)
 
-    with demo(tmp_path) as (process, words):
+    with demo(tmp_path, live_program) as (process, words):
         again = words.read_text()
         assert "0 tasks added, 131 there before, in 2 projects" in again
         assert PERSON.findall(again)[0][3] == password

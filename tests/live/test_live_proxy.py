@@ -21,8 +21,7 @@ from live_server import LiveServer
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays, text
 from test_live_campaign import Site
 
-from fire_toolkit.labelstudio.local_state import read_state
-from fire_toolkit.labelstudio.server import start_server, stop_server
+from fire_toolkit.labelstudio.local_server import stop_server
 
 DEPLOY = Path(__file__).resolve().parents[2] / "docs" / "deploy"
 NAME = "labels.example.org"
@@ -116,7 +115,7 @@ def site(
         "PATH": "/usr/sbin:/usr/bin:/bin",
     }
     log = os.open(folder / "output", os.O_WRONLY | os.O_CREAT)
-    start_server(server.folder, live_program, port=ports["server"], public_url=url)
+    server.start(port=ports["server"], public_url=url)
     process = subprocess.Popen(command, env=environ, stdout=log, stderr=log)
     serving: subprocess.Popen[bytes] | None = None
     try:
@@ -182,9 +181,7 @@ def test_somebody_elsewhere_logs_in_sees_a_clip_and_answers(
     chromium: None, site: tuple[Site, str, Path], artefacts: Path, tmp_path: Path
 ) -> None:
     workspace, url, trusted = site
-    state = read_state(workspace.server.folder)
-    assert state is not None
-    assert state.public_url == url
+    assert workspace.server.connection.public_url == url
     added = workspace.run("annotators", "add", "A01")
     assert f"{url}/user/login/" in added.stderr
     addresses = list(workspace.table("served.tsv")["media_url"])

@@ -1,0 +1,298 @@
+"""The local server: what is started, found, refused and ended; with a stand-in program."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
+from fire_toolkit.labelstudio import local_server
+from fire_toolkit.labelstudio.connection import Connection, read_connection
+from fire_toolkit.labelstudio.local_server import (
+    is_running,
+    server_environment,
+    server_process,
+    start_server,
+    stop_server,
+)
+from fire_toolkit.workspace.locks import hold_lock
+
+_SPEC = importlib.util.spec_from_file_location("fake_server", Path(__file__).with_name("fake_server.py"))
+assert _SPEC is not None
+assert _SPEC.loader is not None
+fake_server = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(fake_server)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "work" / ".labelstudio"
+    yield place
+    with suppress(FireError):
+        stop_server(place)
+
+
+def any_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def start(folder: Path, behaviour: str = "good", port: int | None = 0, public_url: str = "") -> Connection:
+    """Start a stand-in; port 0: any free one, None: as the command chooses it."""
+    program = fake_server.write_program(folder.parent.parent, behaviour)
+    port = any_free_port() if port == 0 else port
+    return start_server(folder, program, port=port, public_url=public_url or None)
+
+
+def said(folder: Path, what: str) -> dict[str, str] | list[str]:
+    line = next(line for line in (folder / "server.log").read_text().splitlines() if line.startswith(what))
+    found: dict[str, str] | list[str] = json.loads(line.removeprefix(what))
+    return found
+
+
+def pid_of(folder: Path) -> int:
+    process = server_process(folder)
+    assert process is not None
+    return process.pid
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.02)
+
+
+# --- starting and finding again
+
+
+def test_a_started_server_runs_with_a_connection_that_works(folder: Path) -> None:
+    server = start(folder)
+    assert is_running(folder)
+    assert read_connection(folder.parent, environ={}) == server
+
+
+def test_a_second_start_finds_the_first(folder: Path) -> None:
+    first, pid = start(folder), pid_of(folder)
+    assert (start(folder, port=None), pid_of(folder)) == (first, pid)
+
+
+def test_starts_at_once_make_one_server(folder: Path) -> None:
+    found: list[Connection] = []
+    # Written once: a program that another thread still writes cannot be run ("text file busy").
+    program, port = fake_server.write_program(folder.parent.parent, "slow"), any_free_port()
+    threads = [
+        threading.Thread(target=lambda: found.append(start_server(folder, program, port=port)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 3
+    assert len(set(found)) == 1
+
+
+def test_the_server_outlives_the_command_that_started_it(folder: Path) -> None:
+    program = fake_server.write_program(folder.parent.parent)
+    code = (
+        "from pathlib import Path; from fire_toolkit.labelstudio.local_server import start_server; "
+        f"print(start_server(Path({str(folder)!r}), Path({str(program)!r}), port={any_free_port()}).url)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
+    assert start(folder, port=None).url == done.stdout.strip()
+
+
+def test_the_secrets_the_port_and_the_public_address_stay_the_same(folder: Path) -> None:
+    first = start(folder, public_url="https://labels.example.org")
+    assert stop_server(folder)
+    assert start(folder, port=None) == first
+
+
+def test_a_killed_server_is_started_again(folder: Path) -> None:
+    first, pid = start(folder), pid_of(folder)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_running(folder))
+    assert start(folder, port=None) == first
+    assert pid_of(folder) != pid
+
+
+# --- what is on disk
+
+
+def test_only_the_owner_can_read_what_the_server_leaves(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    start(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for path in folder.rglob("*"):
+        if path.name != ".gitignore":
+            assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    assert (folder / ".gitignore").read_text() == "*\n"
+
+
+def test_secrets_are_on_no_command_line_and_in_no_text(folder: Path) -> None:
+    server = start(folder)
+    for text in (" ".join(said(folder, "arguments")), repr(server)):
+        assert server.token not in text
+        assert server.password not in text
+
+
+def test_the_connection_to_another_server_is_not_overwritten(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    path = folder / "connection.json"
+    path.write_text('{"url": "http://x", "token": "t"}')
+    path.chmod(0o600)
+    with pytest.raises(UsageError, match="move it away"):
+        start(folder)
+    path.write_text("{")
+    with pytest.raises(FormatError, match="expected"):
+        start(folder)
+
+
+# --- the server's environment
+
+
+def test_the_server_listens_on_the_loopback_and_calls_nobody(folder: Path) -> None:
+    start(folder)
+    command, environ = said(folder, "arguments"), said(folder, "environment")
+    assert isinstance(environ, dict)
+    assert list(command)[1:5] == ["start", "--no-browser", "--internal-host", "127.0.0.1"]
+    assert environ["LABEL_STUDIO_LATEST_VERSION_CHECK"] == "false"
+    assert environ["LABEL_STUDIO_COLLECT_ANALYTICS"] == "false"
+    assert (environ["SENTRY_DSN"], environ["FRONTEND_SENTRY_DSN"]) == ("", "")
+    assert environ["LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK"] == "true"
+    assert environ["LABEL_STUDIO_EDITOR_KEYMAP"] == '{"annotation:submit": {"key": "space,ctrl+enter"}}'
+
+
+def test_nothing_of_our_environment_steers_the_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"LABEL_STUDIO_HOST", "HEARTEX_DEBUG", "DEBUG", "DJANGO_DB", "PORT", "PYTHONPATH"}
+    for name in names:
+        monkeypatch.setenv(name, "1")
+    start(folder)
+    assert not names & set(said(folder, "environment"))
+
+
+def test_behind_a_proxy_with_tls_forms_are_taken_and_cookies_kept_from_the_open(tmp_path: Path) -> None:
+    def settings(public_url: str) -> dict[str, str]:
+        return server_environment(tmp_path, Connection("http://127.0.0.1:1", "t", public_url))
+
+    name = "LABEL_STUDIO_SESSION_COOKIE_SECURE"
+    assert settings("https://a.example.org")["LABEL_STUDIO_CSRF_TRUSTED_ORIGINS"] == "https://a.example.org"
+    assert [settings(url).get(name) for url in ("https://a.example.org", "http://a", "")] == ["1", None, None]
+
+
+# --- ports
+
+
+def test_a_given_port_that_is_taken_is_refused(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"port {port} of 127.0.0.1 is in use by another program"):
+            start(folder, port=port)
+
+
+def test_a_taken_last_port_is_left_for_another(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = start(folder)
+    stop_server(folder)
+    other = any_free_port()
+    monkeypatch.setattr(local_server, "_FIRST_PORTS", (other,))
+    with socket.create_server(("127.0.0.1", urlsplit(first.url).port or 0)):
+        assert start(folder, port=None).url == f"http://127.0.0.1:{other}"
+
+
+def test_a_stranger_on_the_port_is_never_taken_for_ours(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Label Studio moves on to the next port when its own was taken meanwhile, and tells nobody."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr("fire_toolkit.serving.is_free_port", lambda port: True)
+        with pytest.raises(ServerError, match="another program took the port"):
+            start(folder, port=taken.getsockname()[1])
+    wait_until(lambda: not is_running(folder))
+
+
+def test_a_running_server_is_not_given_other_settings(folder: Path) -> None:
+    start(folder)
+    for port, public_url in ((0, ""), (None, "https://labels.example.org")):
+        with pytest.raises(UsageError, match="runs already at"):
+            start(folder, port=port, public_url=public_url)
+
+
+# --- failures while starting
+
+
+def test_a_server_that_ends_at_once_names_its_log(folder: Path) -> None:
+    with pytest.raises(ServerError, match=r"ended while starting; see .*server\.log"):
+        start(folder, "fails")
+    assert "disk I/O error" in (folder / "server.log").read_text()
+
+
+def test_a_server_that_is_slow_is_waited_for_by_the_next_start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(local_server, "START_LIMIT_S", 0.0)
+        with pytest.raises(ServerError, match="not up yet"):
+            start(folder, "slow")
+    pid = pid_of(folder)
+    start(folder, "slow", port=None)
+    assert pid_of(folder) == pid
+
+
+def test_a_server_that_never_comes_up_can_be_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_server, "START_LIMIT_S", 0.0)
+    with pytest.raises(ServerError, match="not up yet"):
+        start(folder, "never up")
+    assert stop_server(folder)
+    assert not is_running(folder)
+
+
+def test_a_refused_token_says_where_to_allow_it(folder: Path) -> None:
+    with pytest.raises(ServerError, match=r"does not accept the token .*; log in there as admin@localhost"):
+        start(folder, "refuses")
+
+
+# --- stopping
+
+
+def test_stop_ends_just_that_server(folder: Path) -> None:
+    other = folder.parent.parent / "other" / ".labelstudio"
+    assert not stop_server(folder)
+    start(folder)
+    start(other)
+    try:
+        assert stop_server(folder)
+        assert (is_running(folder), is_running(other)) == (False, True)
+    finally:
+        stop_server(other)
+
+
+def test_who_holds_the_lock_and_is_no_server_is_left_alone(folder: Path) -> None:
+    start(folder)
+    stop_server(folder)
+    with (
+        hold_lock(folder / "server.lock", wait_s=1, what="a test"),
+        pytest.raises(FireError, match="being started here"),
+    ):
+        stop_server(folder)
+
+
+def test_a_server_that_ignores_the_request_is_forced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start(folder, "stubborn")
+    monkeypatch.setattr(local_server, "END_LIMIT_S", 0.5)
+    assert stop_server(folder)
+    assert not is_running(folder)
