@@ -76,16 +76,15 @@ def halves(known: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def print_rules(judgments: Judgments, known: pd.DataFrame) -> dict[str, float]:
-    """Print how often each rule's labels are NIST's; rules with controls get half of NIST's labels."""
+    """Print how often each rule's labels are NIST's; the model is also given half of NIST's labels."""
     controls, others = halves(known)
     accuracies: dict[str, float] = {}
     print("\nLabels beside NIST's: right of labelled; disputes; against a majority")
     for name in RULES:
         if name == "adjudicator":
             continue
-        needs = name == "weighted"
-        full = resolve_in_full(judgments, grades=GRADES, rule=name, controls=controls if needs else None)
-        accuracies[name] = tell(name, full, others if needs else known, judgments)
+        full = resolve_in_full(judgments, grades=GRADES, rule=name)
+        accuracies[name] = tell(name, full, known, judgments)
     full = resolve_in_full(judgments, grades=GRADES, rule="dawid-skene", controls=controls)
     accuracies["dawid-skene+controls"] = tell("dawid-skene+controls", full, others, judgments)
     print(

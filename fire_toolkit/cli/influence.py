@@ -28,7 +28,7 @@ from fire_toolkit.tables.columns import are_in, pair_rows
 
 @click.command()
 @reads("runs", "judgments", "qrels", "guideline", "own_item")
-@click.option("--rule", help="As in `resolve`; not weighted, which needs controls. [default: fire]")
+@click.option("--rule", help="As in `resolve`. [default: fire]")
 @click.option(
     "--adjudicator", "adjudicators", multiple=True, metavar="NAME", help="As in `resolve` (may be repeated)."
 )

@@ -73,7 +73,7 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 @click.option(
     "--low-posterior",
     type=Range(0, 1),
-    help="Ask again about labels that a model (dawid-skene, weighted) is less sure of than this. "
+    help="Ask again about labels that a model (dawid-skene) is less sure of than this. "
     f"[default: {LOW_POSTERIOR}]",
 )
 @policy_option

@@ -60,9 +60,9 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
 @click.option(
     "--strategy",
     metavar="NAME",
-    help="Which of these are pooled: all (depth), or the first in the order of 'rrf(k=60)', 'rbp(p=.95)' or "
-    "combmnz, a sample ('strata(1:10:1,11:50:.1)'), or in rounds (move-to-front, 'settle(C@10)'), or in a "
-    "machine judge's order ('machine(judge=NAME)'); see docs/pools.md. [default: depth]",
+    help="Which of these are pooled: all (depth), or the first by reciprocal rank fusion ('rrf(k=60)'), a "
+    "sample ('strata(1:10:1,11:50:.1)'), or in rounds (move-to-front, 'settle(C@10)'), or in a machine "
+    "judge's order ('machine(judge=NAME)'); see docs/pools.md. [default: depth]",
 )
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs in all.")
 @click.option("--per-query", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs a query.")

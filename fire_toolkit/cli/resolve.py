@@ -25,7 +25,6 @@ from fire_toolkit.inference.binomial import wilson
 from fire_toolkit.resolution.changes import against_majority
 from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
 from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
-from fire_toolkit.resolution.flagged import flagged_pairs
 from fire_toolkit.resolution.query_labels import query_labels, query_validity
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import next_round, resolve_in_full
@@ -47,14 +46,14 @@ from fire_toolkit.workspace.manifests import writer_of
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
 @reads(
     "guideline",
-    controls="Qrels or labels of known pairs: how often the rule is right on them beside a majority; rules "
-    "weighted and dawid-skene learn from them.",
+    controls="Qrels or labels of known pairs: how often the rule is right on them beside a majority; rule "
+    "dawid-skene learns from them.",
     qrels="The original qrels: original positives that the labels reject become a pool of their own.",
     queries="The queries, for --share-judgments.",
 )
 @click.option(
     "--rule",
-    help="How several judgments become one label: fire, majority, unanimous, adjudicator, weighted, "
+    help="How several judgments become one label: fire, majority, unanimous, adjudicator, "
     "dawid-skene. [default: fire]",
 )
 @click.option(
@@ -95,7 +94,7 @@ from fire_toolkit.workspace.manifests import writer_of
     type=click.Choice([SAME_TEXT]),
     help="Also give each annotator's judgments to every query of the same text (`audit` lists them).",
 )
-@click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, flagged.csv, manifest.json.")
+@click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, manifest.json.")
 @json_option
 @writes_workspace
 def resolve(
@@ -114,8 +113,8 @@ def resolve(
     Rule `fire`: one judgment stands; of several, a label with more than half of the votes; else a
     dispute, for a third annotator (--next-round writes DIR/next_round/pool.csv). An escalated or
     skipped answer is not a vote, nor is one that was not asked of its annotator (kind `unassigned`).
-    flagged.csv lists what anybody escalated or flagged. With --qrels, DIR/rejected/pool.csv holds the
-    original positives to ask again before either side is believed.
+    With --qrels, DIR/rejected/pool.csv holds the original positives to ask again before either side is
+    believed.
     The change against a plain majority is always reported, with --controls also how often either is right
     on pairs whose label is known. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
@@ -262,9 +261,7 @@ def _resolved(
         pairs = judgments[PAIR].drop_duplicates()
         labels, disputes = check_labels(labels.merge(pairs)), check_disputes(disputes.merge(pairs))
         posteriors = posteriors if posteriors is None else posteriors.merge(pairs)
-    flagged = flagged_pairs(judgments, labels, grades=grades)
-    counts: dict[str, Any] = {"labels": len(labels), "disputes": len(disputes), "flagged": len(flagged)}
-    counts["flagged_with_label"] = int((flagged["label"] != "").sum())
+    counts: dict[str, Any] = {"labels": len(labels), "disputes": len(disputes)}
     counts["against_majority"] = against_majority(judgments, labels, grades=grades)
     counts["pairs_by_votes"] = list(full.n_pairs_by_votes)
     if full.on_controls is not None:
@@ -272,7 +269,7 @@ def _resolved(
     if end != "unjudged":
         labels = settle_disputes(labels, disputes, grades=grades, end=end)
         counts["labels"] = len(labels)
-    tables = {"labels.csv": labels, "disputes.csv": disputes, "flagged.csv": flagged}
+    tables = {"labels.csv": labels, "disputes.csv": disputes}
     trace: dict[str, Any] = {}
     if posteriors is not None and full.confusions is not None:
         tables |= {"posteriors.csv": posteriors, "confusions.csv": full.confusions}
@@ -320,11 +317,6 @@ def _describe(counts: Mapping[str, Any], rule: str) -> str:
         n = n_of(counts["shared_judgments"], "judgment")
         conflicts = f"{counts['shared_conflicts']:,} not, where captions of one text got different labels"
         lines.append(f"{n} shared among queries of the same text; {conflicts}")
-    if counts["flagged"]:
-        lines.append(
-            f"{n_of(counts['flagged'], 'pair')} escalated or flagged, {counts['flagged_with_label']:,} of "
-            "them with a label by votes: look at flagged.csv"
-        )
     if counts.get("rejected_originals"):
         n = n_of(counts["rejected_originals"], "original positive")
         lines.append(f"{n} labelled not relevant: ask again (rejected/pool.csv) before either is believed")

@@ -228,9 +228,8 @@ def _counts(labels: Labels, name: str, row: Ints) -> Ints:
 
 
 def _support(labels: Labels, row: Ints) -> Any:
-    for name in ("posterior", "weight_share"):
-        if name in labels:
-            return _where(labels[name], row)
+    if "posterior" in labels:
+        return _where(labels["posterior"], row)
     return np.full(len(row), np.nan)
 
 

@@ -16,11 +16,9 @@ from fire_toolkit.arrays import Ints, count_by_query
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.plugins import Registry
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
-from fire_toolkit.pooling.combmnz import combmnz
 from fire_toolkit.pooling.depth import depth
 from fire_toolkit.pooling.machine import machine
 from fire_toolkit.pooling.move_to_front import move_to_front
-from fire_toolkit.pooling.rbp import rbp
 from fire_toolkit.pooling.rrf import rrf
 from fire_toolkit.pooling.settle import settle
 from fire_toolkit.pooling.strata import draw_strata
@@ -29,8 +27,6 @@ STRATEGIES: Registry[Strategy] = Registry("pooling", "pooling strategy", Strateg
 for _name, _strategy in {
     "depth": Strategy(depth, by_query=True),
     "rrf": Strategy(rrf, by_query=True),
-    "rbp": Strategy(rbp, by_query=True),
-    "combmnz": Strategy(combmnz, by_query=True),
     "move-to-front": Strategy(move_to_front, reads_labels=True, by_query=True),
     "strata": Strategy(draw_strata),
     "settle": Strategy(settle, reads_labels=True, by_query=True),
@@ -66,8 +62,8 @@ def parse_strategy(text: str) -> Chosen:
         UsageError: no such strategy or parameter, a value of another type, or one that is missing.
 
     Examples:
-        >>> parse_strategy("rrf(k=20)").parameters, parse_strategy("rbp").parameters
-        ({'k': 20}, {'p': 0.95})
+        >>> parse_strategy("rrf(k=20)").parameters, parse_strategy("rrf").parameters
+        ({'k': 20}, {'k': 60})
         >>> parse_strategy("rrf(n=20)")
         Traceback (most recent call last):
         fire_toolkit.errors.UsageError: strategy rrf(n=20): no parameter is called 'n'; rrf takes k

@@ -38,7 +38,6 @@ COLUMNS = {
     "n_judgments": "Judgments of the pair that are votes.",
     "n_agree": "Votes for the label.",
     "vote_share": "Share of the votes that are for the label.",
-    "weight_share": "Share of the weighted votes that are for the label.",
     "posterior": "Probability of the label under a model of the annotators.",
     "rounds": "Rounds in which the pair was judged.",
     "annotator_id": "Pseudonym of the annotator, drawn anew for this release.",

@@ -22,7 +22,6 @@ from fire_toolkit.tables.columns import PAIR, pair_rows
 _Table = TypeVar("_Table", Labels, Disputes, Pool, pd.DataFrame)
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
-DOUBTED_BY = ("posterior", "weight_share")
 BY_DESIGN = "by_design"
 FOURTH_VOTE = "fourth_vote"
 STRATUM_COLUMNS = ["stratum", "n_pairs", "n_asked", "inclusion_probability", "expected_changes", "note"]
@@ -117,7 +116,7 @@ def plan_round(
         budget: how many answers at most, those to the disputes of this round included, 0 or more; None:
             all that is wanted, and nothing is kept.
         random_share: of the other pairs with one judgment, in [0, 1].
-        low_posterior: in [0, 1]; of labels by a model of annotators, or by `weighted`.
+        low_posterior: in [0, 1]; of labels by a model of annotators.
         seed: of the random order, 0 or more.
         round: of the pool, 1 or more.
 
@@ -282,8 +281,8 @@ def _strata(
     single = open_labels["n_judgments"] == 1
     unverified = single & (open_labels["relevance"] >= 1)
     yield _whole("unverified_positive", open_labels[unverified], of_positive, _noted(of_positive))
-    known = [open_labels[name] for name in DOUBTED_BY if name in open_labels.columns]
-    support = known[0] if known else pd.Series(1.0, index=open_labels.index)
+    has_model = "posterior" in open_labels.columns
+    support = open_labels["posterior"] if has_model else pd.Series(1.0, index=open_labels.index)
     unsure = ~unverified & (support < low_posterior)
     doubted = open_labels.assign(support=support)[unsure].sort_values(["support", *PAIR])
     by_model = _whole("low_posterior", doubted, 1 - doubted["support"], "by the model's own posterior")

@@ -11,7 +11,6 @@ from fire_toolkit.resolution.fire import fire
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.unanimous import unanimous
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
-from fire_toolkit.resolution.weighted import weighted
 
 Rule = Callable[[VoteTable], Verdicts]
 
@@ -21,7 +20,6 @@ for _name, _rule in {
     "majority": majority,
     "unanimous": unanimous,
     "adjudicator": adjudicator,
-    "weighted": weighted,
     "dawid-skene": dawid_skene,
 }.items():
     RULES.add(_name, _rule)

@@ -60,19 +60,18 @@ def resolve(
             default guideline have its grades, and numbers are their own.
         rule: `fire`: more than half of the votes, one vote stands (the FIRE paper's rule);
             `majority`: more votes than any other label; `unanimous`: all votes; `adjudicator`: more than
-            half of the votes of adjudicators, or of the latest round; `weighted`: more than half of the
-            weight of votes, by accuracy on controls; `dawid-skene`: the most probable label, by
-            Dawid and Skene's model of annotators.
+            half of the votes of adjudicators, or of the latest round; `dawid-skene`: the most probable
+            label, by Dawid and Skene's model of annotators.
         controls: columns query_id, doc_id, label: pairs whose label is known; pairs that nobody judged
-            are ignored. `weighted` needs them, `dawid-skene` holds them fixed, other rules ignore them.
+            are ignored. `dawid-skene` holds them fixed, other rules ignore them.
         adjudicators: annotators whose word counts before that of others, for `adjudicator`.
         count_unassigned: whether answers that were not asked of their annotator are votes, see
             `tables.asked_judgments`.
 
     Returns:
         Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; vote_share:
-        n_agree / n_judgments, of `weighted` in its place weight_share, the share of weight, of
-        `dawid-skene` posterior, the label's probability under the model; rounds, if
+        n_agree / n_judgments, of `dawid-skene` in its place posterior, the label's probability under the
+        model; rounds, if
         judgments have a column round of whole numbers: those of the votes, `1;2` say) and
         Disputes (reason: `no_majority`, or `escalated` when no answer is a vote; then a column
         `n_<label>` for each label of `grades`, counting answers), both by query_id and doc_id. Each

@@ -20,7 +20,7 @@ from fire_toolkit.tables.columns import code_pairs, rows_of_controls
 
 Grades = Mapping[str, float | None]
 
-VOTE_SHARE, WEIGHT_SHARE, POSTERIOR = SUPPORT
+VOTE_SHARE, POSTERIOR = SUPPORT
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ Agreement = NewType("Agreement", pd.DataFrame)
 Comparisons = NewType("Comparisons", pd.DataFrame)
 
 
-# What a label rests on: the share of votes for it; of weighted votes; its probability under a model.
-SUPPORT = ("vote_share", "weight_share", "posterior")
+# What a label rests on: the share of votes for it; its probability under a model.
+SUPPORT = ("vote_share", "posterior")
 ELSEWHERE = "elsewhere"  # the kind of a judgment that was not asked by this toolkit's campaign at all
 UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
 FOURTH = "fourth"  # the kind of a vote that only tests whether errors are independent
@@ -355,9 +355,9 @@ def check_labels(table: pd.DataFrame, *, where: str = "") -> Labels:
     """Return `table` as Labels, or raise `TableError` with all that is wrong with it.
 
     relevance: the label's grade; method: the rule; n_judgments: votes; n_agree: votes for the label;
-    what the label rests on, by the rule, in [0, 1]: vote_share (n_agree / n_judgments), weight_share (of
-    weighted votes), or posterior (the label's probability under a model of annotators, which is as good
-    as that model). Further columns are kept (rounds, say).
+    what the label rests on, by the rule, in [0, 1]: vote_share (n_agree / n_judgments), or
+    posterior (the label's probability under a model of annotators, which is as good as that model). Further
+    columns are kept (rounds, say).
     """
     return Labels(check_table(LABELS, table, where=where))
 

@@ -1,4 +1,4 @@
-"""`resolve` beyond its default: known pairs, adjudicators, flagged pairs, rejected originals, either end."""
+"""`resolve` beyond its default: known pairs, adjudicators, rejected originals, either end."""
 
 import csv
 import json
@@ -34,13 +34,6 @@ def rows(path: Path) -> list[dict[str, str]]:
 def judged(folder: Path) -> Path:
     (folder / "j.csv").write_text(JUDGMENTS)
     return folder
-
-
-def test_what_was_escalated_or_flagged_is_listed_and_said(fire: Fire, judged: Path) -> None:
-    told = fire("resolve", "j.csv", "--out", "out").stderr
-    flagged = [(row["doc_id"], row["label"], row["flags"]) for row in rows(judged / "out/flagged.csv")]
-    assert flagged == [("c", "relevant", "sensitive"), ("d", "", "")]
-    assert "2 pairs escalated or flagged, 1 of them with a label by votes" in told
 
 
 def test_the_change_against_a_majority_is_in_words_json_and_manifest(fire: Fire, judged: Path) -> None:
@@ -134,18 +127,20 @@ def test_labels_of_version_0_1_are_read(fire: Fire, judged: Path) -> None:
     pd.testing.assert_frame_equal(read_labels(labels), read_labels(old))
 
 
-def test_weighted_needs_known_pairs_and_takes_the_answers_to_controls(fire: Fire, judged: Path) -> None:
-    words = ("resolve", "j.csv", "--rule", "weighted", "--out", "out")
-    assert "rule weighted needs controls" in fire(*words, code=1).stderr
+def test_a_model_learns_from_the_answers_to_controls(fire: Fire, judged: Path) -> None:
+    words = ("resolve", "j.csv", "--rule", "dawid-skene", "--out", "out")
     (judged / "known.txt").write_text("9 0 x 1\n9 0 y 1\n9 0 z 0\n")
     header = "query_id,doc_id,annotator_id,label,reason,detail,created_at\n"
     answers = "9,x,ann,relevant,control,,\n9,y,ann,relevant,control,,\n9,z,ann,irrelevant,control,,\n"
     wrong = "9,x,bob,irrelevant,control,,\n9,y,bob,irrelevant,control,,\n"
     (judged / "dropped.csv").write_text(header + answers + wrong)
+    fire(*words)
+    (before,) = [row for row in rows(judged / "out/posteriors.csv") if row["doc_id"] == "b"]
     fire(*words, "--controls", "known.txt")
-    found = {(row["query_id"], row["doc_id"]): row["label"] for row in rows(judged / "out/labels.csv")}
-    assert found["1", "b"] == "relevant"  # ann knew her controls, bob did not
-    assert all(query != "9" for query, _ in found)  # controls are no pairs of the benchmark
+    found = rows(judged / "out/posteriors.csv")
+    (after,) = [row for row in found if row["doc_id"] == "b"]  # ann knew her controls, bob did not
+    assert float(after["p_relevant"]) > max(float(before["p_relevant"]), 0.5)
+    assert all(row["query_id"] != "9" for row in found)  # controls are no pairs of the benchmark
 
 
 def test_disputes_can_count_as_either(fire: Fire, judged: Path) -> None:

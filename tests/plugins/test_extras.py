@@ -293,5 +293,5 @@ def test_a_rule_decides_and_a_statistic_is_measured(commands: Commands) -> None:
     value = dict(zip(header, row, strict=True))
     assert value["statistic"] == "grade_gap"
     assert 0 <= float(value["low"]) <= float(value["value"]) <= float(value["high"])
-    assert refused.stderr.endswith("weighted, dawid-skene, lenient\n")
+    assert refused.stderr.endswith("adjudicator, dawid-skene, lenient\n")
     assert refused.code == 1

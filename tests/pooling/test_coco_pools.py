@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -79,29 +78,12 @@ def test_a_shallow_pool_makes_ap_and_ndcg_worse_than_the_original_labels(
     assert off(pool_runs(runs, depth=10).pool) == [0.0, 0.0, 13.2, 13.4]
 
 
-def combmnz(entries: pd.DataFrame) -> pd.Series:
-    lists = entries.groupby(["run_id", "query_id"])["score"]
-    low, high = lists.transform("min"), lists.transform("max")
-    share = ((entries["score"] - low) / (high - low)).fillna(1.0)
-    by_pair = share.groupby([entries[name] for name in PAIR])
-    return by_pair.sum() * by_pair.size()
-
-
-SCORES: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
-    "rrf(k=60)": lambda entries: (1 / (60 + entries["rank"])).groupby([entries[n] for n in PAIR]).sum(),
-    "rbp(p=.95)": lambda entries: (0.95 ** entries["rank"]).groupby([entries[n] for n in PAIR]).sum(),
-    "combmnz": combmnz,
-}
-
-
-@pytest.mark.parametrize("strategy", SCORES)
-def test_an_order_takes_the_first_of_each_query_by_its_score(
-    strategy: str, runs: list[Run], entries: pd.DataFrame
-) -> None:
-    score = SCORES[strategy](entries).round(13).rename("score").reset_index()  # sums in any order are equal
+def test_fusion_takes_the_first_of_each_query_by_its_score(runs: list[Run], entries: pd.DataFrame) -> None:
+    score = (1 / (60 + entries["rank"])).groupby([entries[name] for name in PAIR]).sum()
+    score = score.round(13).rename("score").reset_index()  # sums in any order are equal
     score = score.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
     expected = score.groupby("query_id").head(10)[PAIR].sort_values(PAIR, ignore_index=True)
-    result = pool_runs(runs, depth=50, strategy=strategy, per_query=10)
+    result = pool_runs(runs, depth=50, strategy="rrf(k=60)", per_query=10)
     pd.testing.assert_frame_equal(expected, result.pool[PAIR], check_dtype=False)
     assert result.counts["stopped_per_query"] == 1_332
 

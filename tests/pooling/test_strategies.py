@@ -47,30 +47,25 @@ def pooled(table: pd.DataFrame) -> set[Pair]:
 
 
 # Oracles: the fused score of each pair, in fractions, from the lists as they were written.
-def ranked(lists: Lists, depth: int) -> list[tuple[Pair, int, Fraction]]:
-    """Pair, rank and normalised score of each entry of the tops."""
+def ranked(lists: Lists, depth: int) -> list[tuple[Pair, int]]:
+    """Pair and rank of each entry of the tops."""
     found = []
     for own in lists.values():
         for query, docs in own.items():
             best = [doc for _, doc in sorted(((docs[doc], doc) for doc in docs), reverse=True)][:depth]
-            low, high = Fraction(docs[best[-1]]), Fraction(docs[best[0]])
-            for rank, doc in enumerate(best, 1):
-                share = (Fraction(docs[doc]) - low) / (high - low) if high > low else Fraction(1)
-                found.append(((query, doc), rank, share))
+            found += [((query, doc), rank) for rank, doc in enumerate(best, 1)]
     return found
 
 
 def fused(lists: Lists, depth: int, strategy: str) -> dict[Pair, Fraction]:
-    parts: dict[Pair, list[tuple[int, Fraction]]] = defaultdict(list)
-    for pair, rank, share in ranked(lists, depth):
-        parts[pair].append((rank, share))
+    ranks: dict[Pair, list[int]] = defaultdict(list)
+    for pair, rank in ranked(lists, depth):
+        ranks[pair].append(rank)
     score = {
-        "depth": lambda own: Fraction(-min(rank for rank, _ in own)),
-        "rrf(k=3)": lambda own: sum(Fraction(1, 3 + rank) for rank, _ in own),
-        "rbp(p=.5)": lambda own: sum(Fraction(1, 2**rank) for rank, _ in own),
-        "combmnz": lambda own: len(own) * sum(share for _, share in own),
+        "depth": lambda own: Fraction(-min(own)),
+        "rrf(k=3)": lambda own: sum(Fraction(1, 3 + rank) for rank in own),
     }[strategy]
-    return {pair: score(own) for pair, own in parts.items()}
+    return {pair: score(own) for pair, own in ranks.items()}
 
 
 def expected_pool(score: Mapping[Pair, Fraction], budget: int | None, per_query: int | None) -> set[Pair]:
@@ -90,7 +85,7 @@ scores = st.sampled_from([0.0, 0.25, 0.5, 1.0, 4.0])
 docs = st.dictionaries(st.sampled_from("abcdefg"), scores, min_size=1)
 queries = st.dictionaries(st.sampled_from("123"), docs, min_size=1).map(lambda own: {"0": {"z": 1.0}} | own)
 worlds = st.lists(queries, min_size=1, max_size=3).map(lambda lists: dict(zip("nmo", lists, strict=False)))
-ORDERS = ["depth", "rrf(k=3)", "rbp(p=.5)", "combmnz"]
+ORDERS = ["depth", "rrf(k=3)"]
 
 
 @settings(max_examples=examples(40))
@@ -167,11 +162,9 @@ def test_originals_left_out_are_added_with_their_runs_and_ranks() -> None:
         ("rrf(p=.5)", "strategy rrf(p=.5): no parameter is called 'p'; rrf takes k"),
         ("rrf(k=1,k=2)", "strategy rrf(k=1,k=2): k is given twice"),
         ("rrf(k=1,2)", "strategy rrf(k=1,2): found '2', expected NAME=VALUE"),
-        ("combmnz(3)", "strategy combmnz(3): found '3', expected NAME=VALUE"),
-        ("rbp(p=1)", "strategy rbp: p is 1, expected a number between 0 and 1"),
-        ("rbp(p=nan)", "strategy rbp: p is nan, expected a number between 0 and 1"),
+        ("depth(3)", "strategy depth(3): found '3', expected NAME=VALUE"),
         ("rrf(k=1", "strategy 'rrf(k=1': expected a name, or one with parameters, as in rrf(k=60)"),
-        ("rff", "pooling strategy 'rff' is unknown; expected one of depth, rrf, rbp, combmnz, "),
+        ("rff", "pooling strategy 'rff' is unknown; expected one of depth, rrf, "),
     ],
 )
 def test_a_strategy_that_cannot_be_is_refused_in_one_line(strategy: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""What is told beside labels: flagged pairs, rejected originals, other rules, disputes either way."""
+"""What is told beside labels: rejected originals, other rules, disputes either way."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,6 @@ import pytest
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.changes import against_majority
-from fire_toolkit.resolution.flagged import flagged_pairs
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import resolve, resolve_in_full
@@ -31,24 +30,6 @@ def labelled(relevances: dict[str, int]) -> Labels:
     return check_labels(
         table.assign(query_id="q", label=table["label"].astype("str")).astype({"query_id": "str"})
     )
-
-
-def test_pairs_that_were_escalated_or_flagged_are_listed_whatever_their_label() -> None:
-    judgments = judged(
-        {"a": ["?", "yes"], "b": ["no"], "c": ["yes", "no"], "d": ["?"]},
-        flags=["", "", "", "sensitive;late", "sensitive", ""],
-        comment=["too dark", "", "", "", "gore", ""],
-    )
-    labels, _ = resolve(judgments, grades=GRADES)
-    found = flagged_pairs(judgments, labels, grades=GRADES)
-    assert found.drop(columns="query_id").to_numpy().tolist() == [
-        ["a", 1, 0, "", "too dark", "yes"],
-        ["c", 0, 2, "late;sensitive", "gore", ""],
-        ["d", 1, 0, "", "", ""],
-    ]
-    empty = flagged_pairs(judged({"b": ["no"]}), labels, grades=GRADES)
-    assert list(found.columns) == list(empty.columns)
-    assert len(empty) == 0
 
 
 def test_rejected_originals_are_those_with_a_label_that_is_not_positive() -> None:
@@ -136,7 +117,7 @@ def test_a_model_tells_its_posteriors_and_its_trace() -> None:
     assert (np.diff(full.trace) > -1e-9).all()
 
 
-@pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "weighted", "adjudicator"}))
+@pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "adjudicator"}))
 def test_other_rules_have_none(rule: str) -> None:
     full = resolve_in_full(judged({"a": ["yes"]}), grades=GRADES, rule=rule)
     assert (full.posteriors, full.confusions, full.trace) == (None, None, ())

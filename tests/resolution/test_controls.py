@@ -44,14 +44,12 @@ def test_a_rule_is_not_told_the_controls_it_is_measured_on() -> None:
     draw = np.random.default_rng(5)
     answers = {f"d{n:03d}": "".join(draw.choice(["n", "y"], 3)) for n in range(300)}
     controls = known(**{doc: str(draw.choice(["n", "y"])) for doc in list(answers)[:100]})
-    for rule in ("dawid-skene", "weighted"):
-        full = resolve_in_full(judged(answers), grades=GRADES, rule=rule, controls=controls)
-        assert full.on_controls is not None
-        assert full.on_controls.n_controls == 100
-        assert full.on_controls.n_right < 70
-        own = full.labels.merge(controls, on=["query_id", "doc_id"], suffixes=("", "_known"))
-        if rule != "weighted":
-            assert (own["label"] == own["label_known"]).all()  # what it is told it does say
+    full = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
+    assert full.on_controls is not None
+    assert full.on_controls.n_controls == 100
+    assert full.on_controls.n_right < 70
+    own = full.labels.merge(controls, on=["query_id", "doc_id"], suffixes=("", "_known"))
+    assert (own["label"] == own["label_known"]).all()  # what it is told it does say
 
 
 def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
@@ -82,18 +80,14 @@ def test_every_rule_can_be_measured(rule: str) -> None:
     assert (found.n_controls, found.n_labelled, found.n_right, found.majority_right) == (4, 4, 4, 4)
 
 
-@pytest.mark.parametrize("rule", ["dawid-skene", "weighted"])
-def test_controls_with_the_first_label_count_as_any_other(rule: str) -> None:
+def test_controls_with_the_first_label_count_as_any_other() -> None:
     """The first label has the code 0, and a pair without a known label the code -1."""
     answers = {f"d{n}": "nn" if n % 2 else "ny" for n in range(8)} | {"last": "yy", "tied": "yn"}
     controls = known(**{f"d{n}": "n" for n in range(8)}, tied="n")
-    full = resolve_in_full(judged(answers), grades=GRADES, rule=rule, controls=controls)
+    full = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
     assert full.on_controls is not None
     assert full.on_controls.n_controls == 9
     labels = full.labels.set_index("doc_id")["label"]
     # the second annotator is right on half of the controls, so the first decides
     assert [labels[f"d{n}"] for n in range(8)] == ["n"] * 8
-    if rule == "dawid-skene":
-        assert labels["tied"] == "n"  # a model keeps what it is told
-    else:
-        assert labels["last"] == "y"
+    assert labels["tied"] == "n"  # a model keeps what it is told

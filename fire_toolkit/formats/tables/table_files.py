@@ -216,7 +216,7 @@ def read_machine_judgments(path: str | Path) -> MachineJudgments:
 def _with_named_support(labels: pd.DataFrame) -> pd.DataFrame:
     """Return labels with the column that version 0.1 called confidence under the name of what it is."""
     method = labels["method"].iloc[0] if "method" in labels.columns and len(labels) else ""
-    name = {"dawid-skene": "posterior", "weighted": "weight_share"}.get(method, "vote_share")
+    name = "posterior" if method == "dawid-skene" else "vote_share"
     return labels.rename(columns={"confidence": name})
 
 
