@@ -27,8 +27,8 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(PYTEST) -m "not slow"
 
-# The stages and formats alone: no commands, processes, servers, compiled loops or made worlds.
-LONG := cli demo elsewhere kernels labelstudio live machines media pages plugins walks \
+# The stages and formats alone: no commands, processes, servers or made worlds.
+LONG := cli demo elsewhere labelstudio live machines media pages plugins walks \
   formats/test_every_reader.py formats/test_hostile_files.py test_fuzz.py \
   test_rules_on_the_demo.py test_sample_pool.py test_systems.py
 quick: lint types

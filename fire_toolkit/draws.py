@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.kernels import compiled
 
 _CELLS = 1 << 20  # counts held at a time
-_WORDS = 1 << 15  # random words held at a time
-_COLD = 1 << 27  # draws that take NumPy about as much longer as the compiled loops take to load
 
 
 def check_draws(n_resamples: int, seed: int) -> None:
@@ -30,30 +26,10 @@ def draw_units(n_units: int, *, n_resamples: int, seed: int) -> Iterator[tuple[s
     As many units are drawn as there are, one by one: each row is multinomial, exactly.
     """
     check_draws(n_resamples, seed)
-    parts = _parts(n_resamples, n_units)
-    if compiled(n_units * n_resamples, cold=_COLD) is not None:
-        yield from _units_by_loops(parts, n_units, seed)
-        return
     rng = np.random.default_rng(seed)
-    for part in parts:
+    for part in _parts(n_resamples, n_units):
         drawn = rng.integers(0, n_units, size=(part.stop - part.start, n_units))
         yield part, np.stack([np.bincount(row, minlength=n_units) for row in drawn]).astype(np.float64)
-
-
-def _units_by_loops(parts: Iterator[slice], n_units: int, seed: int) -> Iterator[tuple[slice, Floats]]:
-    """Yield the same by compiled loops; no unit is drawn more than 255 times: the chance is below 10^-500."""
-    from fire_toolkit.kernels import comparison_loops
-
-    stream = _halves(seed)
-    halves, n_used = next(stream), 0
-    for part in parts:
-        counts = np.zeros((part.stop - part.start, n_units), dtype=np.uint8)
-        n_drawn = 0
-        while n_drawn < counts.size:
-            if n_used == halves.size:
-                halves, n_used = next(stream), 0
-            n_used, n_drawn = comparison_loops.count_draws(halves, n_used, counts, n_drawn)
-        yield part, counts.astype(np.float64)
 
 
 def draw_kinds(n_each: Ints, *, n_resamples: int, seed: int, n_alike: int) -> Iterator[tuple[slice, Floats]]:
@@ -94,15 +70,3 @@ def _parts(n_resamples: int, n_columns: int) -> Iterator[slice]:
     """Yield resamples in stretches, as many at a time as cells are held."""
     step = max(1, _CELLS // max(1, n_columns))
     return (slice(start, min(start + step, n_resamples)) for start in range(0, n_resamples, step))
-
-
-def _halves(seed: int) -> Iterator[npt.NDArray[np.uint32]]:
-    """Yield without end the 32-bit halves of a seed's words, of which `Generator.integers` makes numbers.
-
-    The number below n of a half is half * n >> 32, unless the lower half of that product is below
-    2^32 mod n: then the half is passed over. Source: Lemire, Fast Random Integer Generation in an Interval,
-    ACM TOMACS 29 (2019).
-    """
-    words = np.random.default_rng(seed).bit_generator
-    while True:
-        yield words.random_raw(_WORDS).astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)

@@ -30,7 +30,6 @@ BASE = {
     "draws",
     "results",
     "tables",
-    "kernels",
     "guidelines",
     "plugins",
     "words",
@@ -175,7 +174,7 @@ def test_the_sdk_is_imported_in_one_room_only() -> None:
 
 @pytest.mark.parametrize("module", ["fire_toolkit", "fire_toolkit.cli"])
 def test_importing_the_commands_loads_nothing_heavy(module: str) -> None:
-    heavy = {"numpy", "pandas", "pyarrow", "label_studio_sdk", "numba"}
+    heavy = {"numpy", "pandas", "pyarrow", "label_studio_sdk"}
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -8,12 +8,9 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.collections.ngrams import DIGITS, NgramIndex, expand, index_texts, text_norms, vectors
-from fire_toolkit.kernels import compiled
 
 _VALUES = 1 << 22  # numbers in a block of cosines
-_KEPT = 1 << 16  # cosines of which the largest are kept at a time
 _CACHED = 1 << 16  # numbers summed at a time
-_COLD = 1 << 18  # sums for which the compiled loops are loaded: a block of many
 _N_LEFT = 128  # texts compared with all others at a time
 
 
@@ -60,32 +57,25 @@ def _word_scores(index: NgramIndex, rows: Ints) -> Floats:
 def _summed_rows(values: Floats, places: Ints, starts: Ints, own: Floats | None = None) -> Floats:
     """Return, for each row of a ragged array of places in `values`, the sum there (times `own`).
 
-    Done in pieces that stay in the processor's cache.
+    All rows' first places are added, then all second ones, longest rows first, in pieces that stay in the
+    processor's cache.
     """
-    found = np.zeros((len(starts) - 1, values.shape[1]))
-    if compiled(len(places) * values.shape[1], cold=_COLD) is not None:
-        from fire_toolkit.kernels import comparison_loops
-
-        comparison_loops.sum_rows(
-            values,
-            places.astype(np.int64, copy=False),
-            starts,
-            np.empty(0) if own is None else own[:, 0],
-            found,
-        )
-        return found
-    filled = np.flatnonzero(np.diff(starts))
-    begins, ends = starts[filled], starts[filled + 1]
-    per_piece = max(1, _CACHED // values.shape[1])
-    first = 0
-    while first < len(filled):
-        last = max(first + 1, int(np.searchsorted(ends, begins[first] + per_piece, side="right")))
-        part = slice(int(begins[first]), int(ends[last - 1]))
-        gathered = values[places[part]]
-        if own is not None:
-            gathered *= own[part]
-        found[filled[first:last]] = np.add.reduceat(gathered, begins[first:last] - part.start, axis=0)
-        first = last
+    lengths = np.diff(starts)
+    longest_first = np.argsort(-lengths, kind="stable")
+    found = np.zeros((len(lengths), values.shape[1]))
+    step = max(1, _CACHED // values.shape[1])
+    total, added = np.empty((2, min(step, len(lengths)), values.shape[1]))
+    for begin in range(0, int(np.count_nonzero(lengths)), step):
+        rows = longest_first[begin : begin + step]
+        left = np.searchsorted(-lengths[rows], -np.arange(lengths[rows[0]]))  # rows that have an n-th place
+        total[: len(rows)] = 0
+        for place, n in enumerate(left.tolist()):
+            at = starts[rows[:n]] + place
+            values.take(places[at], axis=0, out=added[:n], mode="clip")
+            if own is not None:
+                added[:n] *= own[at]
+            total[:n] += added[:n]
+        found[rows] = total[: len(rows)]
     return found
 
 
@@ -131,7 +121,7 @@ def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int)
     rows, compared = np.arange(len(texts)), np.arange(len(texts), len(index))
     norms = text_norms(index)
     means = np.empty(len(texts))
-    step = _KEPT // _N_LEFT
+    step = max(1, _CACHED // _N_LEFT)
     parts = (compared[begin : begin + step] for begin in range(0, len(compared), step))
     words = [(*_words_of(index, part), norms[part]) for part in parts]
     for start in range(0, len(texts), _N_LEFT):
@@ -147,11 +137,6 @@ def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int)
 
 def _keep_largest(sums: Floats, norms: Floats, best: Floats) -> Floats:
     """Return `best`, columns × kept and ascending, with what is larger in the columns of sums / norms."""
-    if compiled(sums.size, cold=_COLD) is not None:
-        from fire_toolkit.kernels import comparison_loops
-
-        comparison_loops.keep_largest(sums, norms, best)
-        return best
-    together = np.concatenate([best, (sums / norms[:, None]).T], axis=1)
-    n_left = together.shape[1] - best.shape[1]
-    return np.sort(np.partition(together, n_left, axis=1)[:, n_left:], axis=1)
+    rows = np.flatnonzero((sums > norms[:, None] * best[:, 0]).any(axis=1))
+    together = np.concatenate([best, (sums[rows] / norms[rows, None]).T], axis=1)
+    return np.sort(np.partition(together, len(rows), axis=1)[:, len(rows) :], axis=1)

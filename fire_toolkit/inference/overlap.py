@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints, places_among, rows_of_lists
-from fire_toolkit.kernels import compiled
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.lookup import find_judged
 
@@ -49,27 +48,11 @@ def compare_lists(a: RunBlock, b: RunBlock, queries: Ints, persistences: Sequenc
     Returns:
         (2 + 4 for each persistence) × queries, see `overlap_measures`.
     """
-    if compiled(len(a.doc) + len(b.doc)) is not None:
-        return _compare_compiled(a, b, queries, persistences)
     query, worse = shared_docs(a, b)
     place = places_among(queries, len(a.queries))
     lengths = (a.lengths[queries], b.lengths[queries])
     columns = [overlap_measures(place[query], worse, lengths, p=p) for p in persistences]
     return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
-
-
-def _compare_compiled(a: RunBlock, b: RunBlock, queries: Ints, persistences: Sequence[float]) -> Floats:
-    from fire_toolkit.kernels import comparison_loops
-
-    deepest = int(a.lengths.max(initial=0) + b.lengths.max(initial=0))
-    tables = [_cumulated(deepest, p) for p in persistences]
-    weights, powers = (np.stack([table[place] for table in tables]) for place in (0, 1))
-    whole = np.array([_whole(p) for p in persistences])
-    values = np.empty((2 + 4 * len(persistences), len(queries)))
-    lists = [(each.doc, each.start[:-1], each.lengths) for each in (a, b)]
-    sums = (weights, powers, tables[0][2], whole)
-    comparison_loops.compare_lists(*lists, queries, len(a.docs), sums, values)
-    return values
 
 
 def overlap_measures(query: Ints, worse: Ints, lengths: tuple[Ints, Ints], *, p: float) -> Floats:

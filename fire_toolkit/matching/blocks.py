@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Codes, Ints, starts_of_lists
-from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, close_up, count_left_out, places_of
 from fire_toolkit.tables import Run
 
@@ -93,7 +92,7 @@ def block_of(run: Run) -> RunBlock:
         queries=query.categories,
         docs=doc.categories,
         start=np.searchsorted(query.codes, firsts),
-        doc=as_input(doc.codes, np.int32),
+        doc=doc.codes.astype(np.int32, copy=False),
         rank=run["rank"].to_numpy(),
         score=run["score"].to_numpy(),
     )

@@ -25,7 +25,6 @@ from fire_toolkit.arrays import (
     starts_of_lists,
 )
 from fire_toolkit.errors import JoinError
-from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.matching.ranking import ranked_lengths
@@ -244,7 +243,8 @@ class CodedRun:
     def gapped_rank(self) -> Ints:
         """Return the rank of each row; nothing where the ranks of every query are 1, 2, 3, ..."""
         has_gap = (self.last_rank != self.stop - self.start).any()
-        return as_input(self.block.rank if has_gap else self.block.rank[:0], np.int64)
+        rank = self.block.rank if has_gap else self.block.rank[:0]
+        return rank.astype(np.int64, copy=False)
 
     @cached_property
     def n_ranked(self) -> Ints:

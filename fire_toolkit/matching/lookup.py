@@ -1,7 +1,4 @@
-"""The hot loops: judged docs looked up in a run's rows, and the positives among what was found.
-
-Large work goes to the compiled loops of `kernels`, which give the same to the bit.
-"""
+"""Judged docs looked up in a run's rows, and the positives among what was found."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from fire_toolkit.arrays import (
     rows_of_lists,
     running_count,
 )
-from fire_toolkit.kernels import LIGHT_STEPS, as_input, compiled
 
 _FEW_JUDGED = 4  # of a query: so many comparisons of all docs are faster than one search
 
@@ -44,12 +40,6 @@ def find_judged(
     Returns:
         Three arrays, in the order of the queries, then of the rows.
     """
-    loops = compiled(doc.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        found: tuple[Ints, Floats, Ints] = loops.find_judged(
-            as_input(doc, np.int32), rank, rows, judged, relevance, judged_start, n_docs
-        )
-        return found
     start, counts = rows[0], rows[1] - rows[0]
     follow = bool((start[1:] == rows[1][:-1]).all())  # each list begins where the one before it ends
     row = slice(start[:1].sum(), rows[1][-1:].sum()) if follow else rows_of_lists(start, counts)
@@ -94,10 +84,6 @@ def _look_up(doc: Codes, counts: Ints, judged: Codes, judged_start: Ints, n_docs
 
 def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
     """Return query, rank, relevance and place (1, 2, ... within a query) of the entries from relevance 1."""
-    loops = compiled(query.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        taken: tuple[Ints, Floats, Ints, Ints] = loops.take_positives(query, rank, relevance)
-        return taken
     kept = np.flatnonzero(relevance >= 1)
     query = query[kept]
     return query, rank[kept], relevance[kept], running_count(query)
@@ -107,18 +93,10 @@ def cut_positives(
     query: Ints, rank: Floats, grade: Ints, place: Ints, k: int
 ) -> tuple[Ints, Floats, Ints, Ints]:
     """Return those of the four arrays' entries whose rank is k or better."""
-    loops = compiled(query.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        cut: tuple[Ints, Floats, Ints, Ints] = loops.cut_positives(query, rank, grade, place, float(k))
-        return cut
     kept = np.flatnonzero(rank <= k)
     return query[kept], rank[kept], grade[kept], place[kept]
 
 
 def count_to(query: Ints, rank: Floats, limit: Ints) -> Ints:
     """Return for each query how many of its entries have a rank up to its own limit."""
-    loops = compiled(query.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        counts: Ints = loops.count_to(query, rank, limit)
-        return counts
     return count_by_query(query[rank <= limit[query]], limit.size)

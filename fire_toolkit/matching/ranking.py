@@ -7,7 +7,6 @@ their UTF-8 form. The rank that a file gives is never used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,13 +15,10 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints, rows_of_lists, starts_of_groups, starts_of_lists
 from fire_toolkit.errors import JoinError, TableError
-from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.tables import RUN, Run, check_run
 
 _CHUNK_CELLS = 1 << 20
-_COMPILED_DEPTH = 128
 _SORTED_FROM = 2  # cells a row from which on rows are sorted, which takes the same for any number of them
-_COLD_RANKS = 100_000_000  # NumPy looks at some 150 million scores while the loops are loaded
 LEAST_SHARED = 0.5  # a run with fewer of the queries than this share is a run for something else
 
 
@@ -184,10 +180,15 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     depth = min(depth, n_docs)
     if depth == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    loops = compiled(scores.size)
-    if loops is not None and depth <= _COMPILED_DEPTH and tie_codes.ndim == 1 and scores.itemsize >= 4:
-        return _top_compiled(loops, scores, depth, tie_codes)
-    return _top_of_rows(scores, depth, tie_codes)
+    if depth == n_docs:
+        rows, columns = (index.ravel() for index in np.indices(scores.shape))
+    else:
+        is_candidate = scores >= _lower_bounds(scores, depth)[:, None]
+        rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
+    codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
+    values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
+    order = best_of_rows(rows, values, codes, n_rows=len(scores), depth=depth)
+    return rows[order], columns[order]
 
 
 def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> tuple[Ints, Ints]:
@@ -198,12 +199,6 @@ def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes
         rows, columns: of the cells.
         tie_codes: one different integer a column; among equal scores the higher code comes first.
     """
-    n_looked_at = min(rows.size, _SORTED_FROM * len(scores)) * scores.shape[1]
-    loops = compiled(n_looked_at, cold=_COLD_RANKS)
-    if loops is not None and scores.dtype.kind == "f" and scores.itemsize >= 4:
-        inputs = (as_input(scores, scores.dtype.type), as_input(rows, np.int64), as_input(columns, np.int64))
-        ranked: tuple[Ints, Ints] = loops.ranks_in_rows(*inputs, as_input(tie_codes, np.int64))
-        return ranked
     if rows.size < _SORTED_FROM * len(scores):
         return _ranks_by_comparing(scores, rows, columns, tie_codes)
     rank, n_equal = np.empty(rows.size, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
@@ -259,30 +254,6 @@ def _ranks_by_comparing(
         rank[part] = 1 + (lines > score).sum(axis=1) + (equal & is_above).sum(axis=1)
         n_equal[part] = equal.sum(axis=1)
     return rank, n_equal
-
-
-def _top_compiled(
-    loops: ModuleType, scores: npt.NDArray[Any], depth: int, tie_codes: Ints
-) -> tuple[Ints, Ints]:
-    scores = as_input(scores, scores.dtype.type)
-    columns = np.empty((len(scores), depth), dtype=np.int64)
-    undone = loops.top_of_rows(scores, depth, as_input(tie_codes, np.int64), columns)
-    if len(undone):
-        columns[undone] = _top_of_rows(scores[undone], depth, tie_codes)[1].reshape(-1, depth)
-    return np.repeat(np.arange(len(scores)), depth), columns.ravel()
-
-
-def _top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[Ints, Ints]:
-    n_docs = scores.shape[1]
-    if depth == n_docs:
-        rows, columns = (index.ravel() for index in np.indices(scores.shape))
-    else:
-        is_candidate = scores >= _lower_bounds(scores, depth)[:, None]
-        rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
-    codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
-    values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
-    order = best_of_rows(rows, values, codes, n_rows=len(scores), depth=depth)
-    return rows[order], columns[order]
 
 
 def _lower_bounds(scores: npt.NDArray[Any], depth: int) -> npt.NDArray[Any]:

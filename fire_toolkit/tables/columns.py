@@ -18,7 +18,6 @@ from pyarrow import compute
 
 from fire_toolkit.arrays import Ints, are_among, are_firsts, places_among, starts_of_groups
 from fire_toolkit.errors import TableError
-from fire_toolkit.kernels import LIGHT_STEPS, as_input, compiled
 
 PAIR = ["query_id", "doc_id"]
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"0123456789.e+-", dtype=np.uint8))
@@ -294,9 +293,6 @@ def _has_repeat(values: npt.NDArray[Any]) -> bool:
 
 def has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:
     """Return whether a value from 0 stands twice in a stretch; stretches of one length sort as a matrix."""
-    if loops := compiled(len(values), cold=LIGHT_STEPS):
-        codes, firsts = as_input(values, np.int32), as_input(starts, np.int64)
-        return bool(loops.has_repeat(codes, firsts, int(codes.max()) + 1))
     lengths = np.diff(starts, append=len(values))
     widest = int(lengths.max(initial=0))
     if widest * len(starts) > 4 * len(values):

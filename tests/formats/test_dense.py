@@ -133,3 +133,10 @@ def test_three_axes_are_rows_of_the_last(tmp_path: Path) -> None:
     ranked = rank(scores, n_queries=3, depth=1)
     assert ranked.doc.tolist() == [2, 0, 1]
     assert ranked.anomalies.padding == 1
+
+
+def test_a_zero_without_its_sign_is_the_same_score() -> None:
+    """Scores that underflow are 0.0 or -0.0."""
+    shown = rank([[0.0, -0.0, 0.0]], orientation=QUERIES_COLUMNS, n_queries=3, docs=["d"], depth=1)
+    assert shown.anomalies.duplicates == 2
+    assert not np.signbit(shown.score).any()

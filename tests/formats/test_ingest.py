@@ -11,10 +11,8 @@ import pytest
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.files import sha256_of
-from fire_toolkit.formats.arrays.npy import read_npy
 from fire_toolkit.formats.runs import dense
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
-from fire_toolkit.formats.runs.matrix import FileMatrix
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.scoring import score_runs
@@ -268,19 +266,6 @@ def test_the_hash_holds_what_lies_before_and_behind_the_matrix(tmp_path: Path) -
     arrays = {"a": np.arange(10_000.0), "sims": SQUARE[:3], "z": np.zeros((2, 2))}
     np.savez(tmp_path / "m.npz", **arrays, query_ids=QUERIES[:3], doc_ids=DOCS)
     assert ingest(tmp_path / "m.npz", Request()).hashes == {tmp_path / "m.npz": sha256_of(tmp_path / "m.npz")}
-
-
-def test_single_cells_are_picked_in_the_order_asked_for(tmp_path: Path) -> None:
-    values = np.arange(600, dtype=np.float32).reshape(30, 20)
-    np.save(tmp_path / "m.npy", values)
-    rng = np.random.default_rng(0)
-    rows, columns = rng.integers(0, 30, 200), rng.integers(0, 20, 200)
-    picked = read_npy(tmp_path / "m.npy").matrices[""].pick(rows, columns)
-    assert np.array_equal(values[rows, columns], picked)
-    (tmp_path / "m.npy").write_bytes((tmp_path / "m.npy").read_bytes()[:1000])
-    matrix = FileMatrix("m", tmp_path / "m.npy", 128, (30, 20), np.dtype("f4"))
-    with pytest.raises(FormatError, match="m: truncated while it was read"):
-        matrix.pick(rows, columns)
 
 
 def test_a_vector_of_another_length_is_seen_wherever_it_stands(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.matching.ranking import rank_run, split_runs, top, top_of_rows
+from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, split_runs, top, top_of_rows
 from fire_toolkit.tables import Run
 
 DOCS = ["007", "7", "NA", "a", "é", "日本", "q:1|x", "🙂"]
@@ -85,3 +85,21 @@ def test_the_top_of_a_matrix_is_that_of_a_full_sort(depth: int, seed: int, dtype
         for column in sorted(range(6), key=lambda c: (-scores[row, c], -tie_codes[c]))[:depth]
     ]
     assert expected == list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [7, 32, 90])
+@pytest.mark.parametrize("n_values", [3, 40, 10**6])
+@pytest.mark.parametrize("n_cells", [30, 200])  # of few cells rows are compared, of many sorted
+def test_ranks_in_rows_are_places_in_the_sorted_row(
+    n_cells: int, n_values: int, n_columns: int, dtype: Any
+) -> None:
+    rng = np.random.default_rng(n_values)
+    scores, codes = rng.integers(0, n_values, (40, n_columns)).astype(dtype), rng.permutation(n_columns)
+    scores[scores == 0] = rng.choice([0.0, -0.0, -np.inf], (scores == 0).sum())
+    rows, columns = rng.integers(0, 40, n_cells), rng.integers(0, n_columns, n_cells)
+    cells = list(zip(rows, columns, strict=True))
+    in_order = [np.lexsort([-codes, -scores[row]]).tolist() for row in range(40)]
+    rank, n_equal = ranks_in_rows(scores, rows, columns, codes)
+    assert [in_order[row].index(column) + 1 for row, column in cells] == list(rank)
+    assert [(scores[row] == scores[row, column]).sum() for row, column in cells] == list(n_equal)

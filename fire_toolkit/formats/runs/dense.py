@@ -9,34 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
-from fire_toolkit.arrays import Ints, running_count
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.embeddings import ProductMatrix
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.ranked import (
     Pairs,
     Ranked,
-    all_finite,
     count_shapes,
-    count_ties,
     extremes_of,
     in_order,
-    loops_for,
     ranked_of,
     without_anomalies,
 )
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
-from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
 
 _CHUNK_CELLS = 1 << 20
-_MOST_DEPTH = 1024  # beyond it, the buffers of the best docs are too large
-_SPARE = 64  # docs kept beyond twice the depth, where that is small
 _HELD_BYTES = 512 << 20  # of float32, of a matrix that is turned
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 
@@ -86,15 +78,12 @@ def rank_matrix(
     queries_are_rows = (orientation == QUERIES_ROWS) != matrix.is_flipped
     tie_codes = tie_codes_of(docs)
     rows, columns = n_rows_columns(matrix)
-    loops = loops_for(rows * columns)
     if queries_are_rows:
         blocks = matrix.blocks(rows_per_block(matrix))
-    elif loops is not None and depth <= _MOST_DEPTH:
-        return _ColumnPass(matrix, n_queries, tie_codes, depth, spare, pairs, loops).run()
     else:
         blocks, rows, columns, mask = _turned(matrix), columns, rows, None
     size = (rows, columns, n_queries)
-    return _RowPass(matrix.where, blocks, size, tie_codes, depth, spare, pairs, mask, loops).run()
+    return _RowPass(matrix.where, blocks, size, tie_codes, depth, spare, pairs, mask).run()
 
 
 def _turned(matrix: Matrix) -> Iterator[Array]:
@@ -130,7 +119,6 @@ class _RowPass:
     spare: int
     pairs: Pairs
     mask: Array | None
-    loops: ModuleType | None
     anomalies: ScoreAnomalies = field(default_factory=ScoreAnomalies)
     parts: list[tuple[Array, ...]] = field(default_factory=list)
 
@@ -173,7 +161,7 @@ class _RowPass:
     def _rank(self, chunk: Array, start: int) -> None:
         if not len(chunk):
             return
-        low, high, at_low, is_finite = extremes_of(chunk, self.loops)
+        low, high, at_low, is_finite = extremes_of(chunk)
         if not is_finite.all():
             bad = ~is_finite
             chunk = chunk.copy()
@@ -221,98 +209,3 @@ def _with_pairs(top: tuple[Array, ...], pairs: tuple[Array, ...], n_top: int) ->
     rest = in_order([tuple(column[below] for column in pairs)])
     at = np.searchsorted(top[0], rest[0], side="right")
     return tuple(np.insert(column, at, values) for column, values in zip(top, rest, strict=True))
-
-
-class _Seen:
-    """What is known of each query and pair while blocks of docs are read."""
-
-    def __init__(
-        self,
-        loops: ModuleType,
-        n_queries: int,
-        depth: int,
-        tie_codes: Ints,
-        pairs: Pairs,
-        own: Array,
-        dtype: np.dtype[Any],
-    ):
-        self.loops, self.depth, self.codes = loops, min(depth, len(tie_codes)), as_input(tie_codes, np.int64)
-        self.low, self.high = np.full(n_queries, np.inf, dtype), np.full(n_queries, -np.inf, dtype)
-        self.at_low = np.zeros(n_queries, dtype=np.int32)
-        self.above, self.equal = np.zeros(len(own), dtype=np.int32), np.zeros(len(own), dtype=np.int32)
-        starts = np.searchsorted(pairs.query, np.arange(0, n_queries + loops.TILE, loops.TILE))
-        self.pairs = (pairs.query, own.astype(dtype), tie_codes[pairs.doc], starts)
-        room = min(max(2 * self.depth, self.depth + _SPARE), len(tie_codes) + 1)
-        self.best = (
-            np.full(n_queries, np.finfo(dtype).min, dtype),
-            np.full(n_queries, -1, dtype=np.int64),
-            np.zeros(n_queries, dtype=np.int32),
-            np.empty((n_queries, room), dtype),
-            np.empty((n_queries, room), dtype=np.int32),
-        )
-
-    def take(self, block: Array, start: int) -> None:
-        """Take in docs × queries, finite or minus infinity."""
-        extremes, counts = (self.low, self.at_low, self.high), (self.above, self.equal)
-        block = as_input(block, block.dtype.type)
-        self.loops.take_docs(block, start, self.codes, self.depth, extremes, self.pairs, counts, self.best)
-
-    def top(self) -> tuple[Array, Array, Array]:
-        """Return the best docs of each query with their scores, by query, best first."""
-        self.loops.sort_best(self.codes, self.depth, self.best)
-        _, _, n_kept, scores, docs = self.best
-        is_kept = np.arange(scores.shape[1]) < n_kept[:, None]
-        rows = np.repeat(np.arange(len(n_kept)), n_kept)
-        return rows, docs[is_kept].astype(np.int64), scores[is_kept] + scores.dtype.type(0)
-
-
-@dataclass
-class _ColumnPass:
-    """Ranks a large matrix whose columns are queries in one pass: docs are merged into the best so far."""
-
-    matrix: Matrix
-    n_queries: int
-    tie_codes: Ints
-    depth: int
-    spare: int
-    pairs: Pairs
-    loops: ModuleType
-    anomalies: ScoreAnomalies = field(default_factory=ScoreAnomalies)
-
-    def run(self) -> Ranked:
-        queries, docs = self.pairs.query, self.pairs.doc
-        own = self.matrix.pick(docs, queries) if len(docs) else np.empty(0)
-        seen: _Seen | None = None
-        start = 0
-        for block in self.matrix.blocks(max(rows_per_block(self.matrix), min(4 * self.depth, 4096))):
-            common = (self.loops, self.n_queries, self.depth + 1, self.tie_codes, self.pairs, own)
-            seen = seen or _Seen(*common, block.dtype)
-            seen.take(self._clean(block, start), start)
-            start += len(block)
-        if seen is None:
-            raise FormatError(f"{self.matrix.where}: no row, expected at least one doc")
-        low, high = seen.low.astype(np.float64), seen.high.astype(np.float64)
-        flooded = count_shapes(self.anomalies, low, high, seen.at_low.astype(np.int64), start, 0)
-        cut = np.where(flooded, low, -np.inf)
-        real = np.isfinite(own) & (own > cut[queries])
-        self.anomalies.tied_positives = int(((seen.equal > 1) & real & self.pairs.is_positive).sum())
-        ranks = seen.above[real].astype(np.int64) + 1
-        own_places = (queries[real], docs[real], ranks, own[real])
-        return ranked_of([in_order([self._top(seen, cut), own_places])], self.anomalies, self.depth)
-
-    def _clean(self, block: Array, start: int) -> Array:
-        """Return docs × queries with minus infinity in place of scores that are not finite."""
-        if all_finite(block, self.loops):
-            return block
-        turned = np.ascontiguousarray(block.T)
-        block = without_anomalies(turned, np.arange(self.n_queries), self.anomalies, first_doc=start).T
-        return np.ascontiguousarray(block)
-
-    def _top(self, seen: _Seen, cut: Array) -> tuple[Array, ...]:
-        rows, docs, scores = seen.top()
-        real = scores > cut[rows]
-        rows, docs, scores = rows[real], docs[real], scores[real]
-        ranks = running_count(rows)
-        count_ties(self.anomalies, rows, ranks, scores, self.depth)
-        kept = ranks <= self.depth + self.spare
-        return rows[kept], docs[kept], ranks[kept], scores[kept]

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 
 Array = npt.NDArray[Any]
 
 BLOCK_BYTES = 8 << 20
-_N_PICKERS = 8
 _EXACT_INTEGERS = 2**53
 
 
@@ -51,10 +47,6 @@ class Matrix(Protocol):
 
     def blocks(self, n_rows: int) -> Iterator[Array]:
         """Yield all rows in order, `n_rows` at a time, as float32 or float64 of rows × columns."""
-        ...
-
-    def pick(self, rows: Ints, columns: Ints) -> Array:
-        """Return single cells."""
         ...
 
 
@@ -112,11 +104,6 @@ class HeldMatrix:
         rows = self.values.reshape(-1, self.values.shape[-1])
         for start in range(0, len(rows), n_rows):
             yield as_floats(rows[start : start + n_rows], self.where)
-
-    def pick(self, rows: Ints, columns: Ints) -> Array:
-        """Return single cells."""
-        flat = self.values.reshape(-1, self.values.shape[-1])
-        return as_floats(flat[rows, columns], self.where)
 
 
 def held(where: str, values: Array) -> HeldMatrix:
@@ -203,33 +190,6 @@ class FileMatrix:
         values = np.frombuffer(raw, dtype=self.dtype).reshape(n_rows, self.shape[-1])
         return from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
 
-    def pick(self, rows: Ints, columns: Ints) -> Array:
-        """Return single cells, each read by itself; for a compressed member all blocks are read."""
-        if self.member is not None:
-            return pick_from_blocks(self.watched(None), rows, columns)
-        places = self.offset + rows * self.row_bytes + columns * self.dtype.itemsize
-        order = np.argsort(places, kind="stable")
-        with self.path.open("rb") as stream, ThreadPoolExecutor(_N_PICKERS) as pickers:
-            _expect_single_reads(stream)
-            read = partial(_read_cells, stream.fileno(), self.dtype.itemsize)
-            raw = b"".join(pickers.map(read, np.array_split(places[order], 4 * _N_PICKERS)))
-        if len(raw) != len(places) * self.dtype.itemsize:
-            raise FormatError(f"{self.where}: truncated while it was read; copy it again")
-        in_order = np.frombuffer(raw, dtype=self.dtype)
-        values = np.empty_like(in_order)
-        values[order] = in_order
-        return from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
-
-
-def pick_from_blocks(matrix: Matrix, rows: Ints, columns: Ints) -> Array:
-    """Return single cells of a matrix that can be read in blocks only."""
-    found, start = np.empty(len(rows)), 0
-    for block in matrix.blocks(rows_per_block(matrix)):
-        wanted = (rows >= start) & (rows < start + len(block))
-        found[wanted] = block[rows[wanted] - start, columns[wanted]]
-        start += len(block)
-    return found
-
 
 @dataclass
 class Hasher:
@@ -278,16 +238,6 @@ def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> memoryview:
             raise FormatError(f"{where}: truncated while it was read; copy it again from its source")
         done += got
     return view
-
-
-def _read_cells(handle: int, size: int, places: Ints) -> bytes:
-    return b"".join(os.pread(handle, size, int(place)) for place in places)
-
-
-def _expect_single_reads(stream: BinaryIO) -> None:
-    """Let the system read single pages for single cells, where it can be told."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
 
 
 def open_member(path: Path, member: str, offset: int = 0) -> BinaryIO:

@@ -14,7 +14,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.matrix import Array, Matrix, n_rows_columns, rows_per_block
-from fire_toolkit.formats.runs.ranked import Ranked, count_shapes, extremes_of, loops_for
+from fire_toolkit.formats.runs.ranked import Ranked, count_shapes, extremes_of
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
@@ -95,12 +95,12 @@ class MatrixRun(Shown):
 
     def _blocks(self) -> Iterator[tuple[Array, Array]]:
         """Yield rows, and the score at or below which each row's docs are left out."""
-        rows, columns = n_rows_columns(self.matrix)
-        loops, step = loops_for(rows * columns), max(1, _CHUNK_CELLS // columns)
+        columns = n_rows_columns(self.matrix)[1]
+        step = max(1, _CHUNK_CELLS // columns)
         for block in self.matrix.blocks(rows_per_block(self.matrix)):
             for start in range(0, len(block), step):
                 scores = block[start : start + step]
-                low, high, at_low, is_finite = extremes_of(scores, loops)
+                low, high, at_low, is_finite = extremes_of(scores)
                 if not is_finite.all():
                     self._refuse()
                 is_flooded = count_shapes(ScoreAnomalies(), low, high, at_low, columns, 0)

@@ -26,7 +26,6 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_runs import guarded, is_parquet, open_parquet
 from fire_toolkit.formats.runs.reader import RunReader
-from fire_toolkit.kernels import compiled
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
 from fire_toolkit.results import Shown
@@ -159,14 +158,12 @@ class NativeRunFile(Shown):
 
     def _blocks(self) -> Iterator[RunBlock]:
         file = open_parquet(self.path, read_dictionary=[_DOCS])
-        n_left, n_rows = file.metadata.num_rows, 0
+        n_left = file.metadata.num_rows
         last = ""
         for number, batch in enumerate(_batches(self.path, file)):
             n_left -= len(batch)
             try:
                 block = guarded(self.path, partial(_block, batch, number, is_last=not n_left))
-                n_rows += block.doc.size
-                compiled(n_rows)  # the loops are loaded where the blocks add up to large work
                 _check_lists(block, last)
             except _NoRunError as error:
                 raise FormatError(

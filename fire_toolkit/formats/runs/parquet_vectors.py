@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import Arrays
-from fire_toolkit.formats.runs.matrix import Array, as_floats, pick_from_blocks
+from fire_toolkit.formats.runs.matrix import Array, as_floats
 from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
 from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
 from fire_toolkit.ids import id_texts
@@ -58,10 +57,6 @@ class ParquetMatrix:
             place = int(np.argmax(np.asarray(values.is_null()))) // self.shape[1]
             raise FormatError(f"{self.where}: row {start + place}: a number is missing in the list")
         return as_floats(values.to_numpy(zero_copy_only=False).reshape(-1, self.shape[1]), self.where)
-
-    def pick(self, rows: Ints, columns: Ints) -> Array:
-        """Return single cells."""
-        return pick_from_blocks(self, rows, columns)
 
 
 def read_parquet_vectors(path: Path) -> Arrays:

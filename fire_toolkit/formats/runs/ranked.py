@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,6 @@ import numpy.typing as npt
 from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
 from fire_toolkit.formats.runs.matrix import Array
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
-from fire_toolkit.kernels import as_input, load_loops
-
-_LARGE_CELLS = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -47,41 +43,13 @@ class Pairs:
         return cls(query[order], doc[order], order < len(parts[0][0]))
 
 
-def loops_for(n_cells: int) -> ModuleType | None:
-    """Return the compiled loops over matrices; None where a matrix is too small to pay for loading them.
-
-    Loading takes .7 s, or 10 s if no machine code is cached; NumPy does 32 million cells in about a second.
-    """
-    if n_cells < _LARGE_CELLS or not load_loops():
-        return None
-    from fire_toolkit.kernels import dense_loops
-
-    return dense_loops
-
-
-def all_finite(block: Array, loops: ModuleType | None = None) -> bool:
-    """Whether no score of a block is NaN or infinite."""
-    if loops is None:
-        return bool(np.isfinite(block.min()) and np.isfinite(block.max()))
-    flat = as_input(block, block.dtype.type).reshape(-1)
-    return bool(loops.all_finite(flat, np.finfo(block.dtype).max))
-
-
-def extremes_of(
-    lines: Array, loops: ModuleType | None = None
-) -> tuple[Array, Array, Ints, npt.NDArray[np.bool_]]:
+def extremes_of(lines: Array) -> tuple[Array, Array, Ints, npt.NDArray[np.bool_]]:
     """Return each row's lowest and highest score, how many cells hold the lowest, and whether all are finite.
 
     For a row that is not finite the other three are meaningless.
     """
-    if loops is None:
-        low, high = lines.min(axis=1), lines.max(axis=1)
-        return low, high, (lines == low[:, None]).sum(axis=1), np.isfinite(low) & np.isfinite(high)
-    low, high = np.empty(len(lines), lines.dtype), np.empty(len(lines), lines.dtype)
-    at_low, is_finite = np.empty(len(lines), dtype=np.int64), np.empty(len(lines), dtype=np.bool_)
-    inputs = as_input(lines, lines.dtype.type), np.finfo(lines.dtype).max
-    loops.extremes_of_rows(*inputs, low, high, at_low, is_finite)
-    return low, high, at_low, is_finite
+    low, high = lines.min(axis=1), lines.max(axis=1)
+    return low, high, (lines == low[:, None]).sum(axis=1), np.isfinite(low) & np.isfinite(high)
 
 
 def count_missing(
@@ -96,12 +64,12 @@ def count_missing(
     anomalies.count("n_plus_inf", scores == np.inf, example)
 
 
-def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies, *, first_doc: int = 0) -> Array:
+def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies) -> Array:
     """Return queries × docs with all cells that are not finite set to minus infinity, and count them."""
 
     def example(place: int) -> tuple[int, int]:
         line, doc = divmod(place, lines.shape[1])
-        return int(queries[line]), doc + first_doc
+        return int(queries[line]), doc
 
     count_missing(lines, anomalies, example)
     return np.asarray(np.where(np.isfinite(lines), lines, -np.inf), dtype=lines.dtype)
