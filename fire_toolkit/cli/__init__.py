@@ -47,7 +47,6 @@ SECTIONS = {
         "agree": "Measure agreement between annotators: Krippendorff's alpha, percent agreement and related statistics.",
         "resolve": "Resolve judgments into one label for each pair, and list what stays in dispute.",
         "augment": "Join labels to the original qrels, and count confirmed, new and rejected pairs.",
-        "audit-labels": "Draw labels for experts to judge again, and correct C@k and P@k by what they say.",
         "influence": "Leave out each annotator in turn: agreement, labels and scores as if they had not been asked.",
     },
     "Measure": {

@@ -10,6 +10,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.cli.as_augmented import policy_of
+from fire_toolkit.cli.auditing import audit_if_any, is_audited
+from fire_toolkit.cli.common import n_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.noise import are_settled, errors_given, numbers_of_errors, words_of_alarm
 from fire_toolkit.cli.score_design import design_if_any
@@ -25,6 +27,7 @@ from fire_toolkit.inference.differences import holm
 from fire_toolkit.inference.estimates import chances_of
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.inference.kinds import Judged
 from fire_toolkit.inference.label_quality import LabelErrors
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.paper_tables.methods import words_of_errors
@@ -48,11 +51,12 @@ _GAIN = ("estimate_delta_low", "estimate_delta_high")
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """C@k and P@k corrected for errors of votes.
+    """C@k and P@k corrected for errors of votes, or by experts.
 
     terms, gains: corrected scores, and what they are above the score by the originals, by run and measure;
     clusters: of each query; method: `METHOD` where fourth votes showed no dependence, so that the corrected
-    score comes first, else `IF_INDEPENDENT`; n_second: pairs with a second vote; notes: sentences.
+    score comes first, else `IF_INDEPENDENT`; n_second: pairs with a second vote, or
+    with an expert's answer; notes: sentences.
     """
 
     terms: Mapping[tuple[str, str], Corrected]
@@ -85,15 +89,20 @@ def correction_given(
     measures = [measure for measure in parse_measures(names) if not why_uncorrected(measure)]
     if not measures:
         return Correction({}, {}, None, METHOD, 0, [])
-    errors = errors_given(given)
-    reason = errors.reason if errors is not None else SETTLED if are_settled(given) else NO_DESIGN
+    audit = audit_if_any(given)
+    errors = errors_given(given) if audit is None else None
+    votes: Judged | None = audit.labels if audit is not None else errors.votes if errors is not None else None
+    reason = errors.reason if errors is not None else ""
+    if votes is None:
+        reason = SETTLED if are_settled(given) else NO_DESIGN
     if others := [policy for policy in policies if policy != "union"]:
         reason = reason or NOT_UNION.format(", ".join(others))
-    if errors is None or reason:
+    if votes is None or reason:
         named = ", ".join(measure.name for measure in measures)
         return Correction({}, {}, None, METHOD, 0, [f"{named}: not corrected for errors of votes: {reason}"])
     chances = chances_of(joined, design_if_any(given))
-    terms = corrected_terms(joined, given.original, errors.votes, measures, chances=chances)
+    kinds = None if audit is None else audit.kinds
+    terms = corrected_terms(joined, given.original, votes, measures, kinds=kinds, chances=chances)
     original = joined.label(given.original)
     values = {run_id: joined.values(run_id, original, measures) for run_id in joined.places}
     before: dict[tuple[str, str], Floats] = {
@@ -104,15 +113,23 @@ def correction_given(
     gains = {key: one.above(before[key]) for key, one in terms.items()}
     clusters = code_clusters(joined.queries, given.column(given.values.get("clusters")))
     n_units = len(joined.queries) if clusters is None else int(clusters.max()) + 1
+    if audit is not None:
+        by = f"by {n_of(audit.n, 'answer')} of experts, who are taken as right"
+        notes = [*_notes(terms, measures, by, "", n_units), *audit.in_words]
+        return Correction(terms, gains, clusters, METHOD, audit.n, notes)
+    assert errors is not None
     why = _why_not_first(errors, several_grades=given.labels["relevance"].max() > 1)
+    by = f"for error rates {errors.in_words}"
+    notes = [*_notes(terms, measures, by, why, n_units), *_words_of_votes(errors)]
     method = IF_INDEPENDENT if why else METHOD
-    notes = _notes(terms, measures, errors, why, n_units)
     return Correction(terms, gains, clusters, method, errors.votes.n_second, notes)
 
 
 def augmented_by_design(given: Given) -> bool:
-    """Return whether the augmented qrels come with labels that say by which design pairs got their votes."""
+    """Return whether the augmented qrels come with labels by design, or with labels that experts audited."""
     labels = given.labels_if_any if given.augmented_if_any is not None else None
+    if labels is not None and is_audited(given):
+        return True
     return labels is not None and DESIGN[0] in labels and bool((labels[DESIGN[0]].fillna("") != "").any())
 
 
@@ -126,15 +143,19 @@ def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:
     alarm = errors.alarm
     if several_grades or alarm is None:
         return (
-            "under a guideline of several positive grades only `audit-labels` tells whether votes err alike"
+            "under a guideline of several positive grades only `next-round --ask audit` tells whether votes "
+            "err alike"
         )
     if alarm.n and alarm.is_raised:
-        return "fourth votes say that votes err alike on some pairs; `audit-labels` corrects that too"
+        return (
+            "fourth votes say that votes err alike on some pairs; `next-round --ask audit` corrects that too"
+        )
     if not alarm.is_enough:
         missing = alarm.n_needed - alarm.n
         can_ask = missing <= errors.votes.n_unasked
         asks = f"`next-round --ask fourth_vote --budget {missing}` asks enough"
-        asks = asks if can_ask else "there are too few positives by 2 to 1 to ask; see `audit-labels`"
+        few = "there are too few positives by 2 to 1 to ask; see `next-round --ask audit`"
+        asks = asks if can_ask else few
         found = (
             f"{alarm.n:,} fourth votes are too few to show" if alarm.n else "nobody checked by fourth votes"
         )
@@ -145,20 +166,17 @@ def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:
 def _notes(
     terms: Mapping[tuple[str, str], Corrected],
     measures: Sequence[Measure],
-    errors: LabelErrors,
+    by: str,
     why: str,
     n_units: int,
 ) -> list[str]:
-    """Return the rates, why as labelled comes first, what fourth votes say, and what is not corrected."""
+    """Return by what scores are corrected, why as labelled comes first, and what is not corrected."""
     found = [
         m.name for m in measures if any(not one.reason for (_, name), one in terms.items() if name == m.name)
     ]
     notes = []
     if found:
-        notes.append(
-            f"{', '.join(found)}: corrected for error rates {errors.in_words}; a doc that nobody judged "
-            "counts as not relevant"
-        )
+        notes.append(f"{', '.join(found)}: corrected {by}; a doc that nobody judged counts as not relevant")
         notes += [UNCHECKED.format(why)] if why else []
         if n_units < FEW:
             notes.append(
@@ -175,7 +193,12 @@ def _notes(
     drawn = dict.fromkeys(measure for (_, measure), one in terms.items() if one.is_drawn and not one.reason)
     if drawn:
         notes.append(f"{', '.join(drawn)}: estimated by the sample, and corrected")
-    notes += [words_of_errors(numbers_of_errors(errors)), *words_of_alarm(errors)]
+    return notes
+
+
+def _words_of_votes(errors: LabelErrors) -> list[str]:
+    """Return what votes say of labels, and fourth votes of votes."""
+    notes = [words_of_errors(numbers_of_errors(errors)), *words_of_alarm(errors)]
     if n := errors.votes.n_demoted:
         notes.append(f"{n:,} doubled pairs have one vote and count as single")
     return notes

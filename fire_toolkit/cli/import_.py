@@ -12,6 +12,7 @@ import click
 
 from fire_toolkit.campaign.records import LEDGER_FOLDER
 from fire_toolkit.campaign.votes import judgments_from_export
+from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import (
     current_workspace,
@@ -61,6 +62,9 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
     and --label a table of MTurk, Prolific, Argilla, Prodigy, Potato, doccano or any other. They go into
     the workspace's ledger, people under pseudonyms; --dry-run shows first what is understood.
 
+    The sheet that experts filled in (`next-round --ask audit`) is known by its content: its answers are kept
+    beside the sample, enter neither judgments nor labels, and `score` corrects by them.
+
     FIRE's own release (its JSON) is known by its content and becomes tables of the workspace's captions in
     the folder --out: a text stands for all captions with that text, disagreements are kept as disputes, and
     outside.csv lists what lies outside the collection.
@@ -70,9 +74,13 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     asked = Elsewhere(**elsewhere)
-    if len(paths) == 1 and not asked.is_asked and is_fire_release(paths[0]):
-        import_fire_release(given, paths[0])
-        return
+    if not asked.is_asked:
+        if len(paths) == 1 and is_fire_release(paths[0]):
+            import_fire_release(given, paths[0])
+            return
+        paths = _without_sheets_of_experts(given, paths)
+        if not paths:
+            return
     is_usual = given.values["out"] is None
     with _without_collection():
         if asked.is_asked:
@@ -83,6 +91,14 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
             _at_once(given, paths, file)
     if not asked.dry_run:
         say_next("agree" if is_usual else f"agree {file}")
+
+
+def _without_sheets_of_experts(given: Given, paths: Sequence[Path]) -> list[Path]:
+    """Import the sheets of an audit, and return the other files."""
+    sheets = [path for path in paths if is_expert_sheet(path)]
+    if sheets:
+        import_experts(given, sheets)
+    return [path for path in paths if path not in sheets]
 
 
 def _ledger_here() -> Path | None:

@@ -9,7 +9,6 @@ import click
 from fire_toolkit.cli.common import FireGroup, json_option, n_of, say_next, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_check import check
-from fire_toolkit.cli.machine_doubts import doubts
 from fire_toolkit.cli.machine_run import file_name, run
 from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
@@ -30,7 +29,6 @@ def machine() -> None:
 
 machine.add_command(run)
 machine.add_command(check)
-machine.add_command(doubts)
 
 
 @machine.command("import")

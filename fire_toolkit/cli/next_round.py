@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ import click
 import pandas as pd
 
 from fire_toolkit.campaign.progress import load_of
-from fire_toolkit.campaign.queues import ADJUDICATION
-from fire_toolkit.campaign.records import BY_HAND, Round
-from fire_toolkit.campaign.rounds import assign_next_round, seen_by_all, waiting_pairs
-from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, deliver_files, handed_to
+from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.rounds import seen_by_all, waiting_pairs
+from fire_toolkit.cli.again import ask_by, ask_doubts, ask_marked, asked_of, given_out
+from fire_toolkit.cli.auditing import draw_for_experts
+from fire_toolkit.cli.campaigns import Begun, begin, begun_here, deliver_files
 from fire_toolkit.cli.common import (
     Range,
     drawn,
@@ -32,18 +32,14 @@ from fire_toolkit.cli.designs import open_by_design, policy_option, record_desig
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.new_pairs import pool_by
 from fire_toolkit.cli.options import annotator_option, reads
 from fire_toolkit.cli.progress_line import wipe_progress
-from fire_toolkit.errors import UsageError
-from fire_toolkit.folder.carrier import refuse_file_names
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.resolution.design import split_positives, votes_in_order
 from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, plan_round
-from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
-from fire_toolkit.tables.design import RECHECK
 
+DOUBTS, AUDIT = "doubts", "audit"
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 
 
@@ -62,9 +58,11 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 @click.option(
     "--ask",
     multiple=True,
-    type=click.Choice((*STRATA, FOURTH_VOTE)),
-    help="What to ask. [default: with --budget all but fourth_vote, in this order; else dispute, escalated]",
+    type=click.Choice((*STRATA, FOURTH_VOTE, DOUBTS, AUDIT)),
+    help="What to ask; doubts and audit alone. [default: with --budget dispute to random, in this order; "
+    "else dispute, escalated]",
 )
+@click.option("--judge", metavar="NAME", help="For --ask doubts: the machine judge. [default: the only one]")
 @click.option(
     "--random-share",
     type=Range(0, 1),
@@ -111,6 +109,7 @@ def next_round(
     strategy: str | None,
     policy: str | None,
     marked: Path | None,
+    judge: str | None,
     annotators: tuple[str, ...],
     dry_run: bool,
 ) -> None:
@@ -140,18 +139,43 @@ def next_round(
 
     With --recheck labels are looked at again because somebody doubts them. Such answers are of kind recheck:
     they count for the label and in no rate of errors, and scores of such labels are not corrected for errors
-    (`resolve --without-rechecks` leaves these answers out).
+    (`resolve --without-rechecks` leaves these answers out). --ask doubts does so with labels that a machine
+    judge considers wrong (P(yes) of .9 or more for one that is not relevant, of .1 or less for one that is).
+
+    --ask audit draws labels at random for experts: in each band of best ranks (1, 2 to 3, 4 and more; of
+    policy until-confirmed apart for verified pairs and others) 100 positive and 200 negative ones, or as many
+    as the budget allows. Experts fill in audit/labels/sheet.csv, which shows no label and no rank; `import`
+    reads it back, and `score` corrects C@k and P@k by what they say.
     """
-    if strategy is not None or marked is not None:
-        _refuse_beside(strategy, marked, budget, ask, random_share, low_posterior, policy, dry_run)
-        _ask_marked(given, marked, annotators) if marked else _ask_by(given, str(strategy), annotators)
-        return
+    if judge is not None and DOUBTS not in ask:
+        raise click.UsageError("--judge is for --ask doubts")
+    kinds: dict[str, object] = {"--strategy": strategy, "--recheck": marked}
+    kinds |= {f"--ask {name}": name in ask or None for name in (DOUBTS, AUDIT)}
+    if any(kinds.values()):
+        _refuse_beside(kinds, budget, ask, random_share, low_posterior, policy, dry_run)
+        _ask_alone(given, strategy, marked, ask, budget, judge, annotators)
+    else:
+        _ask_planned(given, budget, ask, random_share, low_posterior, policy, annotators, is_dry=dry_run)
+
+
+def _ask_planned(
+    given: Given,
+    budget: int | None,
+    ask: tuple[str, ...],
+    random_share: float | None,
+    low_posterior: float | None,
+    policy: str | None,
+    annotators: tuple[str, ...],
+    *,
+    is_dry: bool,
+) -> None:
+    """Ask the pairs that the labels choose, in the order of their use."""
     asked = _asked(ask, budget, random_share, low_posterior)
     campaign = begun_here()
     if annotators and campaign is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
     given.needed("judgments"), given.needed("labels")
-    design = _design(campaign, policy, is_kept=not dry_run)
+    design = _design(campaign, policy, is_kept=not is_dry)
     table = given.judgments
     number = next_number(table)
     place = given.out(f"plan/round-{number}")
@@ -170,15 +194,15 @@ def next_round(
         **numbers,
     )
     planned = _planned(plan, campaign, annotators) if campaign else plan()
-    entry = _given_out(campaign, planned.pool, annotators, number, seed) if campaign else None
-    if not dry_run and len(planned.pool):
+    entry = given_out(campaign, planned.pool, annotators, number, seed) if campaign else None
+    if not is_dry and len(planned.pool):
         _write(place, planned, numbers | {"ask": list(asked)}, given)
         if campaign and entry:
             begin(campaign.root, campaign.campaign, [entry])
     _show(planned, number, campaign, entry, as_json=given.as_json)
     if "random" in asked and numbers["random_share"]:
         _warn_of_chosen_pairs(planned)
-    if dry_run:
+    if is_dry:
         say("nothing was written")
         return
     carried = "import" if deliver_files() else "push"
@@ -190,7 +214,7 @@ def _planned(plan: Callable[..., RoundPlan], campaign: Begun, annotators: tuple[
     """Plan a round of pairs that somebody can be asked, and say which others would be in it."""
     waiting = waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired)
     planned = plan(waiting=waiting)
-    spent = seen_by_all(campaign.rounds, campaign.ledger, _asked_of(campaign, annotators))
+    spent = seen_by_all(campaign.rounds, campaign.ledger, asked_of(campaign, annotators))
     is_spent = pair_rows(planned.pool, spent) >= 0
     if not is_spent.any() or is_spent.all():  # of all of them the queues say it
         return planned
@@ -199,12 +223,6 @@ def _planned(plan: Callable[..., RoundPlan], campaign: Begun, annotators: tuple[
         f"(first: {' '.join(planned.pool.loc[is_spent, PAIR].iloc[0])}); name somebody else with --annotator"
     )
     return plan(waiting=pd.concat([waiting, spent]))
-
-
-def _asked_of(campaign: Begun, annotators: tuple[str, ...]) -> list[str]:
-    """Return who can be asked: those named, else those of the campaign, else all who are active."""
-    known = () if annotators else handed_to(campaign)
-    return list(annotators or known or active_annotators(campaign))
 
 
 def _name_next(given: Given, place: Path, carried: str | None) -> None:
@@ -230,61 +248,43 @@ def _numbers(
     }
 
 
-def _refuse_beside(strategy: str | None, marked: Path | None, *others: object) -> None:
+def _ask_alone(
+    given: Given,
+    strategy: str | None,
+    marked: Path | None,
+    ask: tuple[str, ...],
+    budget: int | None,
+    judge: str | None,
+    annotators: tuple[str, ...],
+) -> None:
+    """Ask what chooses its pairs by itself."""
+    if marked is not None:
+        ask_marked(given, marked, annotators)
+    elif strategy is not None:
+        ask_by(given, strategy, annotators)
+    elif DOUBTS in ask:
+        ask_doubts(given, judge, budget, annotators)
+    elif annotators:
+        raise click.UsageError("--annotator is of a round; give experts audit/labels/sheet.csv by hand")
+    else:
+        draw_for_experts(given, budget)
+
+
+def _refuse_beside(
+    kinds: Mapping[str, object], budget: int | None, ask: tuple[str, ...], *others: object
+) -> None:
     """Refuse options of pairs that the labels choose beside what chooses pairs by itself."""
-    if strategy is not None and marked is not None:
-        raise click.UsageError("--recheck asks what its file names, --strategy what [pool] allows")
-    alone = "--recheck" if strategy is None else "--strategy"
-    options = ("--budget", "--ask", "--random-share", "--low-posterior", "--policy", "--dry-run")
-    for option, value in zip(options, others, strict=True):
+    alone, *more = (name for name, value in kinds.items() if value)
+    if more or len(set(ask)) > 1:
+        raise click.UsageError(
+            f"{alone} chooses its pairs alone; give no other --ask, --strategy or --recheck"
+        )
+    is_asked = alone.startswith("--ask")
+    named: dict[str, object] = {"--budget": None if is_asked else budget, "--ask": () if is_asked else ask}
+    named |= zip(("--random-share", "--low-posterior", "--policy", "--dry-run"), others, strict=True)
+    for option, value in named.items():
         if value not in (None, (), False):
             raise click.UsageError(f"{option} is of pairs that the labels choose; {alone} goes by its own")
-
-
-def _ask_by(given: Given, strategy: str, annotators: tuple[str, ...]) -> None:
-    """Pool by a strategy; the judged pairs that it wants another vote on become a round."""
-    again, number = pool_by(given, strategy)
-    if len(again):
-        _ask_again(given, again, number, annotators, {"strategy": strategy})
-
-
-def _ask_marked(given: Given, marked: Path, annotators: tuple[str, ...]) -> None:
-    """Ask another vote on the judged pairs of a file, as a round of class recheck."""
-    table = read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates(ignore_index=True)
-    judgments = given.judgments
-    is_judged = pair_rows(table, judgments) >= 0
-    if lost := int((~is_judged).sum()):
-        first = " ".join(table.loc[~is_judged].iloc[0])
-        say(f"note: {n_of(lost, 'pair')} of {marked} left out, which nobody judged (first: {first})")
-    if not is_judged.any():
-        raise UsageError(f"{marked}: none of its pairs was judged, so there is no label to look at again")
-    number = next_number(judgments)
-    again = check_pool(table[is_judged].assign(round=number, design_class=RECHECK))
-    _ask_again(given, again, number, annotators, {"recheck": marked.name}, kind=RECHECK)
-
-
-def _ask_again(
-    given: Given,
-    again: Pool,
-    number: int,
-    annotators: tuple[str, ...],
-    parameters: dict[str, Any],
-    kind: str = ADJUDICATION,
-) -> None:
-    """Make pairs a round: in a campaign its next one, elsewhere a pool."""
-    campaign = begun_here()
-    seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
-    entry = _given_out(campaign, again, annotators, number, seed, kind) if campaign else None
-    if campaign and entry is None:
-        say("all of them wait for an answer in a round that has begun; nothing was written")
-        return
-    place = given.out(f"plan/round-{number}")
-    given.write(place, {"pool.csv": again}, "next-round", parameters, {"pairs": len(again)})
-    if campaign and entry:
-        begin(campaign.root, campaign.campaign, [entry])
-    say(f"round {number}: {n_of(len(again), 'pair')} to ask again, in {place}")
-    is_by_hand = deliver_files()
-    say_next(("import" if is_by_hand else "push") if campaign else f"tasks {place} --overlap 0")
 
 
 def _design(campaign: Begun | None, policy: str | None, *, is_kept: bool) -> pd.DataFrame | None:
@@ -321,27 +321,6 @@ def _asked(
         if value is not None and name not in asked:
             raise click.UsageError(f"{option} is of stratum {name}, which is not asked; add --ask {name}")
     return tuple(name for name in (FOURTH_VOTE, *STRATA) if name in asked)
-
-
-def _given_out(
-    campaign: Begun,
-    pairs: pd.DataFrame,
-    annotators: tuple[str, ...],
-    number: int,
-    seed: int,
-    kind: str = ADJUDICATION,
-) -> Round | None:
-    """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
-    carrier = campaign.rounds[-1].carrier
-    names = _asked_of(campaign, annotators)
-    if carrier == BY_HAND:
-        refuse_file_names(names)
-    options: dict[str, Any] = {"retired": campaign.retired, "number": number, "kind": kind, "seed": seed}
-    is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
-    options["fourth"] = pairs[is_fourth] if is_fourth.any() else None
-    options["n_captions"] = campaign.rounds[-1].n_captions
-    entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, **options)
-    return replace(entry, carrier=carrier) if entry else None
 
 
 def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], given: Given) -> None:

@@ -108,5 +108,5 @@ def words_of_alarm(errors: LabelErrors) -> list[str]:
         f"of {alarm.n:,} fourth votes on positives by 2 to 1 {alarm.n_positive:,} are positive, "
         f"{alarm.expected * alarm.n:.1f} expected if errors are independent (z {alarm.z:.2f})"
     )
-    raised = ": some pairs are hard for everybody; have labels audited (`audit-labels`)"
+    raised = ": some pairs are hard for everybody; have labels audited (`next-round --ask audit`)"
     return [f"warning: {words}{raised}" if alarm.is_raised else words]

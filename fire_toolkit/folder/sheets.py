@@ -22,8 +22,10 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the
 _TEXT = "'"
 
 
-def sheet_of(tasks: Tasks, guideline: Guideline) -> bytes:
+def sheet_of(tasks: Tasks, guideline: Guideline, marks: Mapping[str, str] | None = None) -> bytes:
     """Return tasks, in their order, as a CSV to fill in: label and comment; of captions alone, flags too.
+
+    marks: further columns, with the same text in each row.
 
     What a spreadsheet would take for a formula stands behind an apostrophe: a key or a file name that begins
     with a hyphen would come back as an error, and a caption may be written to do harm.
@@ -33,7 +35,7 @@ def sheet_of(tasks: Tasks, guideline: Guideline) -> bytes:
     shown |= {} if guideline.is_of_queries else {guideline.media_key: tasks["media_url"]}
     asked = {LABEL: ""} | ({FLAGS: ""} if guideline.is_of_queries else {}) | {COMMENT: ""}
     inert = {name: [_inert(text) for text in column] for name, column in shown.items()}
-    return delimited_bytes(pd.DataFrame({**inert, **asked}, dtype="str"))
+    return delimited_bytes(pd.DataFrame({**inert, **(marks or {}), **asked}, dtype="str"))
 
 
 def _inert(text: str) -> str:
@@ -53,10 +55,30 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
         FormatError: with path and row: no such table, an unknown label, a pair twice, no pair, no time, no
             number of seconds.
     """
+    return [
+        _row(record, key, number, f"{path}: row {number}", path.name, seen_at)
+        for key, (number, record) in _labelled(path, guideline).items()
+    ]
+
+
+def labels_in_sheet(path: Path, guideline: Guideline) -> pd.DataFrame:
+    """Return annotator_id (else the file's name), pair_id and label of each row with a label.
+
+    Args, errors: as of `read_sheet`.
+    """
+    rows = [
+        (name or path.stem, pair, record[LABEL])
+        for (name, pair), (_, record) in _labelled(path, guideline).items()
+    ]
+    return pd.DataFrame(rows, columns=["annotator_id", PAIR, LABEL], dtype="str")
+
+
+def _labelled(path: Path, guideline: Guideline) -> dict[tuple[str, str], tuple[int, dict[str, str]]]:
+    """Return number and fields of each row that has a label, by annotator_id and pair_id."""
     table = read_delimited(path, required=[LABEL])
     names = [label.name for label in guideline.labels]
     known = {name.casefold(): name for name in names} | {name: name for name in names}
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    found: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
     for number, record in _filled(table):
         where = f"{path}: row {number}"
         label = known.get(record[LABEL], known.get(record[LABEL].casefold()))
@@ -66,8 +88,8 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
         key = (record.get("annotator_id", "").strip(), _pair(record, where))
         if key in found:
             raise FormatError(f"{where}: the pair already has a label in a row above; keep one of them")
-        found[key] = _row(record, key, number, where, path.name, seen_at)
-    return list(found.values())
+        found[key] = number, record
+    return found
 
 
 def _filled(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:

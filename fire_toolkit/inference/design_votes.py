@@ -150,7 +150,7 @@ def _why_not(pairs: pd.DataFrame) -> str:
         return (
             f"{rechecked:,} pairs are of class {RECHECK}: asked again because somebody doubted their label, "
             "so that no design tells how often it errs; `resolve --without-rechecks` makes labels without "
-            "these answers, and `audit-labels` corrects any labels"
+            "these answers, and an audit by experts (`next-round --ask audit`) corrects any"
         )
     is_open = pairs["relevance"] == OPEN
     undecided = int((pairs["design_class"] == "").sum())

@@ -1,4 +1,4 @@
-"""What a judge finds odd in people's work: labels to look at again, and queries without a sure answer.
+"""What a judge finds odd in people's work: labels to look at again.
 
 Suggestions, and no more: a judge may be wrong, and its doubts are no sample. Answers to what it doubts are of
 kind `recheck`, which no rate of errors counts.
@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables import Labels, Qrels
+from fire_toolkit.tables import Labels
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.validity import ALONE
 
 DOUBTS = [*PAIR, "label", "relevance", "score", "doubt"]
-QUERIES = ["query_id", "doc_id", "score", "best_score"]
 
 
 def doubtful_labels(labels: Labels, scores: pd.DataFrame, *, least: float = 0.9) -> pd.DataFrame:
@@ -51,33 +49,6 @@ def doubtful_labels(labels: Labels, scores: pd.DataFrame, *, least: float = 0.9)
     pairs["doubt"] = np.where(pairs["relevance"] >= 1, 1 - pairs["score"], pairs["score"])
     found = pairs[pairs["doubt"] >= least].sort_values(["doubt", *PAIR], ascending=[False, True, True])
     return found.reset_index(drop=True)[DOUBTS]
-
-
-def doubtful_queries(original: Qrels | None, scores: pd.DataFrame, *, most: float = 0.1) -> pd.DataFrame:
-    """Return queries whose own positives a judge considers wrong: their caption may not fit, or say nothing.
-
-    Args:
-        original: the benchmark's qrels; None where no pair was judged, but captions alone.
-        scores: as in `doubtful_labels`; or of captions that the judge saw alone (doc `*`).
-        most: a query is returned where no original positive, or the caption alone, has a score above this.
-
-    Returns:
-        Columns query_id, doc_id (its original positive of the highest score, or `*`), score, best_score (of
-        any doc that the judge scored for it); by score, then query_id. Queries without a scored positive
-        are left out.
-
-    Raises:
-        UsageError: scores that are no probabilities.
-    """
-    _check_probabilities(scores)
-    own = scores.loc[scores["doc_id"] == ALONE, [*PAIR, "score"]]
-    if original is not None:
-        pairs = original.loc[original["relevance"] >= 1, PAIR]
-        own = pd.concat([own, pairs.merge(scores[[*PAIR, "score"]], on=PAIR)])
-    best = scores.groupby("query_id")["score"].max().rename("best_score")
-    first = own.sort_values(["score", "doc_id"], ascending=[False, True]).drop_duplicates("query_id")
-    found = first[first["score"] <= most].join(best, on="query_id").sort_values(["score", "query_id"])
-    return found.reset_index(drop=True)[QUERIES]
 
 
 def _check_probabilities(scores: pd.DataFrame) -> None:

@@ -101,7 +101,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(
             "none",
             "nobody checked by fourth votes whether votes err independently (`next-round --ask fourth_vote",
         ),
-        ("no", "fourth votes say that votes err alike on some pairs; `audit-labels`"),
+        ("no", "fourth votes say that votes err alike on some pairs; `next-round --ask audit`"),
     ],
 )
 def test_as_labelled_comes_first_where_nobody_knows_or_votes_err_alike(

@@ -55,7 +55,7 @@ def completed(*words: str) -> list[str]:
 
 
 def test_a_shell_completes_commands_and_their_options() -> None:
-    begun = ["add-collection", "add-run", "audit", "annotators", "agree", "augment", "audit-labels"]
+    begun = ["add-collection", "add-run", "audit", "annotators", "agree", "augment"]
     assert completed("a") == begun
     assert completed("--v") == ["--version"]
     assert completed("media", "ser") == ["serve"]

@@ -263,20 +263,40 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun
         "\n".join(["query_id,doc_id,annotator_id,label", *answers]) + "\n"
     )
     fire("resolve")
-    drawn = fire("audit-labels", "--positives", 1000, "--negatives", 1000)
-    assert "to judge in audit/labels/sheet.csv" in drawn.stderr
+    fire("augment")
+    votes = Path("judgments/judgments.csv").read_bytes()
+    drawn = fire("next-round", "--ask", "audit", "--budget", 9000)
+    assert "for experts in audit/labels/sheet.csv" in drawn.stderr
     sheet = rows(Path("audit/labels/sheet.csv"))
     assert set(sheet[0]) & {"relevance", "label"} == {"label"}
     assert {row["label"] for row in sheet} == {""}
-    refused = fire("audit-labels", code=1).stderr
+    refused = fire("next-round", "--ask", "audit", code=1).stderr
     assert "experts may have its sheet" in refused
     filled = [
-        f"{row['pair_id']},{'relevant' if is_relevant(*split_pair_id(row['pair_id'])) else 'irrelevant'}"
+        f"{row['pair_id']},{row['audit']},"
+        f"{'relevant' if is_relevant(*split_pair_id(row['pair_id'])) else 'irrelevant'}"
         for row in sheet
     ]
-    Path("filled.csv").write_text("\n".join(["pair_id,label", *filled]) + "\n")
-    shown = fire("audit-labels", "--answers", "filled.csv", "-m", "P@5", "--format", "json")
-    found = {row["run_id"]: row["estimate"] for row in json.loads(shown.stdout)}
+    uncorrected = json.loads(fire("score", "-m", "P@5", "--format", "json").stdout)
+    Path("expert.csv").write_text("\n".join(["pair_id,audit,label", *filled[:-1]]) + "\n")
+    fire("import", "expert.csv")
+    Path("expert.csv").write_text("\n".join(["pair_id,audit,label", *filled]) + "\n")
+    read = fire("import", "expert.csv")
+    assert (
+        f"{len(sheet)} answers of experts read; {len(sheet)} pairs in audit/labels/answers.csv" in read.stderr
+    )
+    assert {row["annotator_id"] for row in rows(Path("audit/labels/answers.csv"))} == {"expert"}
+    assert Path("judgments/judgments.csv").read_bytes() == votes
+    other = Path("expert.csv").read_text().replace(sheet[0]["audit"], "00000000")
+    Path("other.csv").write_text(other)
+    assert "a sheet of another draw" in fire("import", "other.csv", code=1).stderr
+    shown = fire("score", "-m", "P@5", "-m", "AP", "--format", "json")
+    assert f"P@5: corrected by {len(sheet)} answers of experts, who are taken as right" in shown.stderr
+    scored = json.loads(shown.stdout)
+    found = {row["run_id"]: row["value"] for row in scored if row["qrels"] == "corrected"}
+    assert [
+        row for row in scored if row["qrels"] in ("original", "augmented") and row["measure"] == "P@5"
+    ] == [row for row in uncorrected if row["qrels"] in ("original", "augmented")]
     # every label was audited, so t and f are those of the labels: by hand, band by band
     rank = {(row["query_id"], row["doc_id"]): int(row["best_rank"]) for row in rows(Path("pool/pool.csv"))}
     label_of = {pair: int(label == "relevant") for pair, label in zip(pairs, labels, strict=True)}
@@ -292,8 +312,10 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun
             t, f = rates[(rank[pair] > 1) + (rank[pair] > 3)]
             values.append(1.0 if pair in originals else (label_of[pair] - f) / (t - f))
     assert found["one"] == pytest.approx(np.mean(values), abs=1e-9)
-    unknown = fire("audit-labels", "--answers", "filled.csv", "-m", "AP", code=1).stderr
-    assert "AP is not corrected: only C@k and P@k" in unknown
+    assert {row["measure"] for row in scored if row["qrels"] == "corrected"} == {"P@5"}
+    honest = json.loads(fire("score", "--honest", "-m", "P@5", "--resamples", 20, "--format", "json").stdout)
+    assert {row["run_id"]: row["estimate"] for row in honest} == pytest.approx(found)
+    assert {row["estimate_method"] for row in honest} == {"corrected for label errors"}
 
 
 @pytest.mark.slow

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
 from fire_toolkit.errors import UsageError
-from fire_toolkit.machines.doubts import doubtful_labels, doubtful_queries
-from fire_toolkit.tables import check_labels, check_qrels
+from fire_toolkit.formats.tables.table_files import read_pool
+from fire_toolkit.machines.doubts import doubtful_labels
+from fire_toolkit.tables import check_labels
 
 LABELS = pd.DataFrame(
     {"query_id": ["q", "q", "q", "r", "r"], "doc_id": list("abcab"), "relevance": [1, 0, 1, 0, 1]}
@@ -26,15 +27,6 @@ def test_a_label_is_doubted_by_the_chance_that_it_is_wrong() -> None:
     assert doubtful_labels(check_labels(LABELS), SCORES, least=0.96).empty
 
 
-def test_a_query_is_doubted_where_no_original_of_it_is_right() -> None:
-    original = check_qrels(
-        pd.DataFrame({"query_id": ["q", "q", "r"], "doc_id": ["a", "c", "a"], "relevance": 1})
-    )
-    # q has c, of which the judge is sure; the best of r is its own original, at .1
-    assert doubtful_queries(original, SCORES).values.tolist() == [["r", "a", 0.1, 0.1]]
-    assert doubtful_queries(original, SCORES, most=0.05).empty
-
-
 def test_scores_that_are_no_probabilities_doubt_nothing() -> None:
     with pytest.raises(UsageError, match=r"scores lie between 0\.05 and 7; doubts need probabilities"):
         doubtful_labels(check_labels(LABELS), SCORES.fillna(7.0))
@@ -42,26 +34,45 @@ def test_scores_that_are_no_probabilities_doubt_nothing() -> None:
         doubtful_labels(check_labels(LABELS), SCORES, least=0.5)
 
 
-def test_the_command_writes_what_next_round_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    LABELS.to_csv("labels.csv", index=False)
-    SCORES.dropna().assign(judge_id="vlm").to_csv("machine.csv", index=False)
-    before = Path("labels.csv").read_bytes()
-    words = [
-        "machine",
-        "doubts",
-        "vlm",
-        "--machine",
-        "machine.csv",
-        "--labels",
-        "labels.csv",
-        "--out",
-        "re.csv",
-    ]
-    found = CliRunner().invoke(main, words)
+    (tmp_path / "fire.toml").write_text("")
+    for folder in ("labels", "judgments", "machine/vlm"):
+        (tmp_path / folder).mkdir(parents=True)
+    LABELS.to_csv("labels/labels.csv", index=False)
+    LABELS.drop(columns="relevance").assign(annotator_id="A").to_csv("judgments/judgments.csv", index=False)
+    SCORES.dropna().assign(judge_id="vlm").to_csv("machine/vlm/machine.csv", index=False)
+    return tmp_path
+
+
+def next_round(*words: str) -> Result:
+    return CliRunner().invoke(main, ["next-round", "--ask", "doubts", *words])
+
+
+def test_next_round_asks_what_the_judge_doubts_as_rechecks(judged: Path) -> None:
+    before = Path("labels/labels.csv").read_bytes()
+    found = next_round()
     assert found.exit_code == 0, found.output
     assert "2 labels doubted by judge vlm at 0.9 or more; suggestions, not errors" in found.stderr
-    assert "next: fire-toolkit next-round --recheck re.csv" in found.stderr
-    assert pd.read_csv("re.csv").iloc[:, :2].values.tolist() == [["q", "a"], ["q", "b"]]
-    assert found.stdout.splitlines()[2].split() == ["q", "a", "x", "1", "0.0500", "0.9500"]
-    assert Path("labels.csv").read_bytes() == before
+    pool = read_pool("plan/round-2")
+    assert pool[["query_id", "doc_id"]].values.tolist() == [["q", "a"], ["q", "b"]]
+    assert set(pool["design_class"]) == {"recheck"}
+    assert Path("labels/labels.csv").read_bytes() == before
+    most = next_round("--judge", "vlm", "--budget", "1", "--out", "one")
+    assert most.exit_code == 0, most.output
+    assert read_pool("one")[["query_id", "doc_id"]].values.tolist() == [["q", "a"]]
+
+
+def test_doubts_go_alone_and_name_their_judge(judged: Path) -> None:
+    for words in (
+        ["--ask", "dispute"],
+        ["--recheck", "x.csv"],
+        ["--random-share", "0.1"],
+        ["--ask", "audit"],
+    ):
+        assert next_round(*words).exit_code == 2
+    other = next_round("--judge", "gpt")
+    assert (other.exit_code, "judge 'gpt': no machine/gpt" in other.stderr) == (1, True)
+    plain = CliRunner().invoke(main, ["next-round", "--judge", "vlm"])
+    assert (plain.exit_code, "--judge is for --ask doubts" in plain.stderr) == (2, True)

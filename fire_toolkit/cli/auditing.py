@@ -1,0 +1,172 @@
+"""Labels audited by experts: `next-round` draws, `import` reads the answers, `score` corrects by them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.campaign.tasks import make_tasks, split_pair_id
+from fire_toolkit.cli.common import (
+    made_file,
+    n_of,
+    needed_workspace,
+    relative_path,
+    say,
+    say_next,
+    setting_or_default,
+)
+from fire_toolkit.cli.given import Given
+from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.files import read_bytes
+from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.table_files import has_columns, read_pool
+from fire_toolkit.inference.audit import (
+    AuditedKinds,
+    AuditedLabels,
+    audited_kinds,
+    draw_audit,
+    labels_by_band,
+)
+from fire_toolkit.tables import check_pool
+from fire_toolkit.tables.columns import PAIR
+
+FOLDER = "audit/labels"
+SHEET, SAMPLE, ANSWERS = "sheet.csv", "sample.csv", "answers.csv"
+MARK = "audit"  # the column of a sheet that says of which draw it is
+POSITIVES, NEGATIVES = 100, 200  # labels for each band of ranks
+
+
+def draw_for_experts(given: Given, budget: int | None) -> None:
+    """Draw labels by label and band of ranks, and write the experts' sheet, without a label, and the sample.
+
+    budget: at most so many labels, a third of them positive; None: 100 and 200 for each band.
+    """
+    folder = relative_path(needed_workspace(": labels are audited in a workspace").root / FOLDER)
+    if given.values["out"]:
+        raise UsageError(f"--ask {MARK} writes into {folder}, where `import` and `score` look for it")
+    if (folder / SAMPLE).exists():
+        raise UsageError(
+            f"{folder / SAMPLE}: there is a sample, and experts may have its sheet; move the folder away to "
+            "draw another"
+        )
+    seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
+    labels = _labels(given)
+    each = None if budget is None else max(1, budget // (3 * labels.n_bands))
+    numbers = {"positives": each or POSITIVES, "negatives": 2 * each if each else NEGATIVES, "seed": seed}
+    sample = draw_audit(labels, **numbers)
+    rules = given.guideline
+    pairs = check_pool(sample[PAIR])
+    shown = make_tasks(pairs, given.queries, items=given.items_if_any, guideline=rules, overlap=0, seed=seed)
+    text = delimited_text(sample.sort_values(PAIR))
+    contents: dict[str, Any] = {SHEET: sheet_of(shown, rules, {MARK: _mark(text.encode())}), SAMPLE: text}
+    counts = {"pairs": len(sample), "positive": int(sample["relevance"].sum())}
+    given.write(folder, contents, "next-round", numbers, counts)
+    words = f"{n_of(len(sample), 'label')} for experts in {folder / SHEET}"
+    given.summarise(counts, f"{words}, {counts['positive']:,} of them positive; {SAMPLE} says which")
+    say_next("import FILLED.csv")
+
+
+def is_expert_sheet(path: Path) -> bool:
+    """Whether a file is a sheet of an audit."""
+    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, "pair_id", "label", MARK)
+
+
+def import_experts(given: Given, sheets: Sequence[Path]) -> None:
+    """Add the answers in sheets to those of the audit; an expert's later answer replaces the one before.
+
+    Raises:
+        FormatError: a sheet is of another draw, or there is none.
+    """
+    sample = made_file(f"{FOLDER}/{SAMPLE}")
+    if sample is None:
+        raise FormatError(f"{sheets[0]}: a sheet of an audit; {FOLDER}/{SAMPLE} is not in this workspace")
+    mark = _mark(read_bytes(given.use(sample)))
+    for path in sheets:
+        if (read_delimited(path)[MARK].str.strip() != mark).any():
+            raise FormatError(f"{path}: a sheet of another draw than {sample}; import it where it was drawn")
+    filled = pd.concat([labels_in_sheet(given.use(path), given.guideline) for path in sheets])
+    filled["relevance"] = filled["label"].map(given.guideline.grades)
+    filled[PAIR] = [split_pair_id(key) for key in filled.pop("pair_id")]
+    voted = filled[filled["relevance"].notna()].astype({"relevance": "int64"})
+    out = sample.with_name(ANSWERS)
+    key = ["annotator_id", *PAIR]
+    before = [_read_answers(given.use(out, goes_on=True))] if out.is_file() else []
+    both = pd.concat([*before, voted[[*key, "label", "relevance"]]]).drop_duplicates(key, keep="last")
+    counts = {"read": len(voted), "answers": len(both), "pairs": len(both.drop_duplicates(PAIR))}
+    given.write(out, {out.name: both.sort_values(key)}, "import", {}, counts)
+    words = f"{n_of(len(voted), 'answer')} of experts read; {counts['pairs']:,} pairs in {out}"
+    given.summarise(counts, words)
+    say_next("score")
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What experts say of the labels; n: how many of the pairs drawn they answered."""
+
+    labels: AuditedLabels
+    kinds: AuditedKinds
+    n: int
+
+    @property
+    def in_words(self) -> list[str]:
+        """What the audit says of the labels in each band."""
+        pairs = self.labels.pairs
+        lines = []
+        for band, name in enumerate(self.labels.names):
+            own = pairs[pairs["band"] == band]
+            if not len(own):
+                continue
+            counts = self.labels.counted * (pairs["band"] == band).to_numpy()[:, None]
+            each = [counts.sum(axis=0) if n == band else [1, 0, 0, 0] for n in range(self.labels.n_bands)]
+            rates = self.kinds.rates(pd.DataFrame(each).to_numpy(dtype=float).reshape(-1))
+            (n_negative, n_positive), (accepted, right) = self.kinds.asked[band], self.kinds.relevant[band]
+            lines.append(
+                f"ranks {name}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of {n_of(len(own), 'label')}; "
+                f"experts reject {n_positive - right:.0f} of {n_positive:.0f} positives, "
+                f"accept {accepted:.0f} of {n_negative:.0f} negatives"
+            )
+        return lines
+
+
+def is_audited(given: Given) -> bool:
+    """Whether experts have answered on the labels of the workspace, and these are the ones given."""
+    return made_file(f"{FOLDER}/{ANSWERS}") is not None and not given.values.get("labels")
+
+
+def audit_if_any(given: Given) -> Audit | None:
+    """Return the audit of the workspace's labels; None where no expert has answered, or too few."""
+    sample, answers = (made_file(f"{FOLDER}/{name}") for name in (SAMPLE, ANSWERS))
+    if sample is None or answers is None or not is_audited(given):
+        return None
+    drawn = read_delimited(given.use(sample), required=[*PAIR, "band", "relevance"])
+    drawn = drawn.astype({"band": "int64", "relevance": "int64"})
+    judged = _read_answers(given.use(answers)).drop_duplicates(PAIR)
+    try:
+        labels = _labels(given)
+        return Audit(labels, audited_kinds(labels, drawn, judged), len(judged.merge(drawn[PAIR])))
+    except FireError as error:
+        say(f"note: not corrected by the audit in {sample.parent}: {error}")
+        return None
+
+
+def _labels(given: Given) -> AuditedLabels:
+    """Return the labels by the band of their best rank in the workspace's pool."""
+    path = made_file("pool/pool.csv")
+    if path is None:
+        raise UsageError("pool/pool.csv: not made yet; the ranks of labelled pairs are in it")
+    return labels_by_band(given.labels, given.original, read_pool(given.use(path)))
+
+
+def _read_answers(path: Path) -> pd.DataFrame:
+    columns = ["annotator_id", *PAIR, "label", "relevance"]
+    return read_delimited(path, required=columns)[columns].astype({"relevance": "int64"})
+
+
+def _mark(sample: bytes) -> str:
+    return hashlib.sha256(sample).hexdigest()[:8]
