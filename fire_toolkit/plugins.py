@@ -2,24 +2,24 @@
 
 Built-in things register when their room is imported. Entry points of the group `fire_toolkit.<group>` are
 read only when a name is unknown or a list is asked for, since looking through the installed packages takes
-time. A built-in name cannot be taken. A plug-in that cannot be used is one line that names its package: an
-error where it was asked for by name, a note where a list leaves it out.
+time. A built-in name cannot be taken. A plug-in that fails is one line that names its package: an error where
+it was asked for by name or at work, a note where a list leaves it out.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from functools import cache, wraps
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from fire_toolkit.errors import FireError, PluginError, PluginNote, UsageError
+from fire_toolkit.errors import PluginError, PluginNote, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+_PACKAGES: dict[str, str] = {}  # the module that a plug-in was loaded from → its package
 
 
 class Registry(Mapping[str, T]):
@@ -29,14 +29,9 @@ class Registry(Mapping[str, T]):
         group: of the entry points `fire_toolkit.<group>`.
         thing: one of them in messages, such as `measure`.
         kind: the class that an entry point must load; None for a function.
-        name_of: the name that a thing gives itself, which must be that of its entry point.
-        returns: what its functions return: the name of a field (empty for a thing that is a function) to
-            the class.
-        taken: names that plug-ins cannot take, beside those of the built-in things.
-        makes_objects: whether they are functions that make objects, whose methods are looked after as well.
 
     Examples:
-        >>> rules = Registry[Callable[[int], int]]("doctest", "rule")
+        >>> rules = Registry[Any]("doctest", "rule")
         >>> rules.add("double", lambda number: 2 * number)
         >>> rules["double"](4), list(rules)
         (8, ['double'])
@@ -45,22 +40,11 @@ class Registry(Mapping[str, T]):
         fire_toolkit.errors.UsageError: rule 'triple' is unknown; expected one of double
     """
 
-    def __init__(
-        self,
-        group: str,
-        thing: str,
-        kind: type[T] | None = None,
-        *,
-        name_of: Callable[[T], str] | None = None,
-        returns: Mapping[str, type | tuple[type, ...]] | None = None,
-        taken: Iterable[str] = (),
-        makes_objects: bool = False,
-    ) -> None:
+    def __init__(self, group: str, thing: str, kind: type[T] | None = None) -> None:
         self.group = f"fire_toolkit.{group}"
         self.thing = thing
         self.built_in: dict[str, T] = {}
-        self._kind, self._name_of, self._returns = kind, name_of, returns or {}
-        self._taken, self._makes_objects = frozenset(taken), makes_objects
+        self._kind = kind
         self._loaded: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> None:
@@ -95,7 +79,7 @@ class Registry(Mapping[str, T]):
         found = {}
         for name, points in _entry_points(self.group).items():
             try:
-                if name in self.built_in or name in self._taken:
+                if name in self.built_in:
                     raise PluginError(f"{self._where(name, points)}: the name is that of a built-in one")
                 found[name] = self._load(name)
             except PluginError as error:
@@ -123,23 +107,15 @@ class Registry(Mapping[str, T]):
             where = self._where(name, points)
             if len(points) > 1:
                 raise PluginError(f"{where}: two plug-ins of one name; uninstall one of them")
-            self._loaded[name] = self._checked(_object_of(points[0], where), name, where)
+            self._loaded[name] = self._checked(_object_of(points[0], where), where)
         return self._loaded[name]
 
-    def _checked(self, found: Any, name: str, where: str) -> T:
-        """Return what an entry point loaded, with its failures told as those of its package."""
+    def _checked(self, found: Any, where: str) -> T:
         is_right = callable(found) if self._kind is None else isinstance(found, self._kind)
         if not is_right:
             expected = "function" if self._kind is None else self._kind.__name__
             raise PluginError(f"{where} is of type {type(found).__name__}, expected a {expected}")
-        if self._name_of is not None and self._name_of(found) != name:
-            raise PluginError(
-                f"{where} calls itself {self._name_of(found)!r}, expected its entry point's name"
-            )
-        guarded: Any = _guarded(found, where, self._returns)
-        if self._makes_objects:
-            return cast(T, lambda *given: _GuardedObject(guarded(*given), where))
-        return cast(T, guarded)
+        return cast(T, found)
 
 
 @cache
@@ -158,51 +134,22 @@ def _package(point: EntryPoint) -> str:
 
 
 def _object_of(point: EntryPoint, where: str) -> Any:
+    _PACKAGES[point.module.partition(".")[0]] = _package(point)
     try:
         return point.load()
     except (Exception, SystemExit) as error:  # whatever somebody's module does when it is imported
         raise PluginError(f"{where} cannot be loaded: {_in_words(error)}") from error
 
 
-def _guarded(thing: Any, where: str, returns: Mapping[str, type | tuple[type, ...]]) -> Any:
-    """Return a function, or an object with functions as fields, that fails in the name of its package."""
-    if not is_dataclass(thing) or isinstance(thing, type):
-        return _guarded_call(thing, where, returns.get("", object))
-    calls = {field.name: getattr(thing, field.name) for field in fields(thing)}
-    guarded = {
-        name: _guarded_call(call, where, returns.get(name, object))
-        for name, call in calls.items()
-        if callable(call)
-    }
-    return replace(thing, **guarded)
-
-
-class _GuardedObject:
-    """An object of a plug-in, whose methods fail in the name of its package."""
-
-    def __init__(self, thing: Any, where: str) -> None:
-        self._thing, self._where = thing, where
-
-    def __getattr__(self, name: str) -> Any:
-        found = _guarded_call(getattr, self._where, object)(self._thing, name)
-        return _guarded_call(found, self._where, object) if callable(found) else found
-
-
-def _guarded_call(call: Callable[..., Any], where: str, kind: type | tuple[type, ...]) -> Callable[..., Any]:
-    @wraps(call)
-    def guarded(*arguments: Any, **options: Any) -> Any:
-        try:
-            found = call(*arguments, **options)
-        except (FireError, MemoryError):
-            raise
-        except Exception as error:
-            raise PluginError(f"{where} failed: {_in_words(error)}") from error
-        if not isinstance(found, kind):
-            expected = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
-            raise PluginError(f"{where} returned a {type(found).__name__}, expected {expected}")
-        return found
-
-    return guarded
+def failed_plugin(error: BaseException) -> str | None:
+    """Return in words which plug-in raised an error, and what; None where no plug-in's code was running."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        package = _PACKAGES.get(str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0])
+        if package is not None:
+            return f"plug-in {package} failed: {_in_words(error)}"
+        traceback = traceback.tb_next
+    return None
 
 
 def _in_words(error: BaseException) -> str:

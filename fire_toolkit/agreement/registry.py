@@ -11,15 +11,13 @@ from fire_toolkit.agreement.percent import PERCENT_AGREEMENT
 from fire_toolkit.agreement.prevalence import PREVALENCE, PREVALENCE_PAIRABLE, RESOLVED, UNANIMOUS
 from fire_toolkit.agreement.scott import SCOTT_PI
 from fire_toolkit.agreement.specific import NEGATIVE_AGREEMENT, POSITIVE_AGREEMENT
-from fire_toolkit.agreement.statistic import Statistic, Sums
+from fire_toolkit.agreement.statistic import Statistic
 from fire_toolkit.agreement.weighted_kappa import COHEN_LINEAR, COHEN_QUADRATIC
 from fire_toolkit.plugins import Registry
 
 DEFAULTS = ("alpha", "percent_agreement", "positive_agreement", "prevalence")
 
-STATISTICS: Registry[Statistic] = Registry(
-    "statistics", "statistic", Statistic, returns={"reason": str, "sums": Sums}
-)
+STATISTICS: Registry[Statistic] = Registry("statistics", "statistic", Statistic)
 for _name, _statistic in {
     "alpha": ALPHA,
     "percent_agreement": PERCENT_AGREEMENT,

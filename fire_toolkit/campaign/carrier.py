@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
-from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Campaign, QueueName, Round
+from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.plugins import Registry
 
@@ -118,6 +118,4 @@ class Carrier(Protocol):
 
 
 # Carriers of plug-ins, each made for the folder of a workspace; the built-in two take more than that.
-CARRIERS: Registry[Callable[[Path], Carrier]] = Registry(
-    "carriers", "carrier", taken=(BY_SERVER, BY_HAND), makes_objects=True
-)
+CARRIERS: Registry[Callable[[Path], Carrier]] = Registry("carriers", "carrier")

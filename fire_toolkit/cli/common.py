@@ -20,6 +20,7 @@ from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError, UsageError
+from fire_toolkit.plugins import failed_plugin
 from fire_toolkit.words import n_of as n_of
 from fire_toolkit.workspace.config import Workspace, find_workspace
 
@@ -75,7 +76,7 @@ class FireGroup(click.Group):
         return name, command, respelled(command, rest) if command else rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a FireError or a failure of the system becomes one line on stderr."""
+        """Run the command; a FireError, a failure of the system or of a plug-in becomes one line."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", FileNote)
@@ -89,12 +90,16 @@ class FireGroup(click.Group):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(1)
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                ctx.exit(1)
-            _end(f"{error.filename or 'file'}: {error.strerror or error}", 1)
         except MemoryError:
             _end("not enough memory for this input; close other programs or split the runs by query", 1)
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                ctx.exit(1)
+            if words := failed_plugin(error):
+                _end(words, 1)
+            if not isinstance(error, OSError):
+                raise
+            _end(f"{error.filename or 'file'}: {error.strerror or error}", 1)
 
 
 def _end(message: str, code: int) -> None:

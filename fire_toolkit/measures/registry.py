@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import numpy as np
-
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.plugins import Registry
 
@@ -24,13 +22,7 @@ FILES = (
 )
 
 # Every definition under its name with its variant (`AP/min`), in the order of `FILES`.
-MEASURES: Registry[Definition] = Registry(
-    "measures",
-    "measure",
-    Definition,
-    name_of=lambda definition: definition.key,
-    returns={"per_query": np.ndarray, "expected": np.ndarray},
-)
+MEASURES: Registry[Definition] = Registry("measures", "measure", Definition)
 for _file in FILES:
     for _definition in import_module(f"fire_toolkit.measures.{_file}").MEASURES:
         MEASURES.add(_definition.key, _definition)

@@ -23,7 +23,7 @@ from fire_toolkit.pooling.rrf import rrf
 from fire_toolkit.pooling.settle import settle
 from fire_toolkit.pooling.strata import draw_strata
 
-STRATEGIES: Registry[Strategy] = Registry("pooling", "pooling strategy", Strategy, returns={"choose": Choice})
+STRATEGIES: Registry[Strategy] = Registry("pooling", "pooling strategy", Strategy)
 for _name, _strategy in {
     "depth": Strategy(depth, by_query=True),
     "rrf": Strategy(rrf, by_query=True),

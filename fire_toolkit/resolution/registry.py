@@ -14,7 +14,7 @@ from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 Rule = Callable[[VoteTable], Verdicts]
 
-RULES: Registry[Rule] = Registry("rules", "rule", returns={"": Verdicts})
+RULES: Registry[Rule] = Registry("rules", "rule")
 for _name, _rule in {
     "fire": fire,
     "majority": majority,

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fire_toolkit.campaign.carrier import CARRIERS
 from fire_toolkit.cli import main
 from fire_toolkit.errors import PluginError, PluginNote, UsageError
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.measures.registry import MEASURES
+from fire_toolkit.plugins import failed_plugin
 from fire_toolkit.resolution.registry import RULES
 
 Install = Callable[..., None]
@@ -50,7 +50,6 @@ def test_a_measure_is_found_by_name_and_listed_last(install: Install) -> None:
         ("FULL = 7", "Full", "is of type int, expected a Definition"),
         ("full = FULL = None", "Full", "is of type NoneType, expected a Definition"),
         ("EMPTY = 1", "Full", "cannot be loaded: AttributeError: module 'extra' has no attribute 'FULL'"),
-        (FULL, "Other", "calls itself 'Full', expected its entry point's name"),
     ],
 )
 def test_a_broken_plug_in_is_one_line(install: Install, module: str, point: str, said: str) -> None:
@@ -105,38 +104,27 @@ def test_two_plug_ins_of_one_name_are_both_left_out(install: Install) -> None:
         assert "Full" not in list(MEASURES)
 
 
-def test_a_plug_in_that_fails_when_used_is_named(install: Install) -> None:
-    install("extra", "def coin(votes): return votes.nothing", rules="coin = extra:coin")
-    with pytest.raises(PluginError, match=r"rule 'coin' of extra 1.0 failed: AttributeError: 'int' object"):
-        RULES["coin"](1)  # type: ignore[arg-type]
-    install("other", "def coin(votes): return [1, 2]", rules="coin2 = other:coin")
-    with pytest.raises(PluginError, match=r"rule 'coin2' of other 1.0 returned a list, expected Verdicts"):
-        RULES["coin2"](1)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("def coin(votes): raise KeyError('vote')", "KeyError: 'vote'"),
+        ("def coin(votes): raise TimeoutError('no route to host')", "TimeoutError: no route to host"),
+    ],
+)
+def test_a_plug_in_that_fails_at_work_is_one_line(
+    install: Install, tmp_path: Path, module: str, said: str
+) -> None:
+    install("extra", module, rules="coin = extra:coin")
+    judgments, out = ROOT / "pools" / "sample" / "judgments.csv", tmp_path / "labels"
+    done = CliRunner().invoke(main, ["resolve", str(judgments), "--rule", "coin", "--out", str(out)])
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"error: plug-in extra 1.0 failed: {said}")
+    assert not out.exists()
 
 
-def test_a_carrier_that_fails_is_named_whatever_it_is_asked(install: Install, tmp_path: Path) -> None:
-    module = """
-        class Mail:
-            def __init__(self, root):
-                self.root = root
-            def retire(self, names):
-                raise TimeoutError("no route to host")
-            def where(self, campaign, rounds):
-                return {}
-    """
-    install("extra", module, carriers="mail = extra:Mail")
-    mail = CARRIERS.named("mail")(tmp_path)
-    assert mail.where(None, []) == {}  # type: ignore[arg-type]
-    with pytest.raises(PluginError, match=r"carrier 'mail' of extra 1.0 failed: TimeoutError: no route"):
-        mail.retire(["ann"])
-    with pytest.raises(PluginError, match=r"carrier 'mail' of extra 1.0 failed: AttributeError: .*fetch"):
-        mail.fetch(None, [], tmp_path)
-
-
-def test_the_names_of_the_built_in_carriers_cannot_be_taken(install: Install) -> None:
-    install("extra", "MAIL = print", carriers="folder = extra:MAIL")
-    with pytest.warns(PluginNote, match="carrier 'folder' of extra 1.0: the name is that of a built-in one"):
-        assert "folder" not in list(CARRIERS)
+def test_an_error_of_our_own_is_no_plug_ins(install: Install) -> None:
+    install("extra", "def coin(votes): return votes", rules="coin = extra:coin")
+    assert RULES["coin"](1) == 1  # type: ignore[arg-type, comparison-overlap]
+    assert failed_plugin(ValueError("ours")) is None
 
 
 def test_an_unknown_name_lists_what_is_there(install: Install) -> None:

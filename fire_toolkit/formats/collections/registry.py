@@ -34,13 +34,7 @@ class Reader:
 
 
 # The first that recognises a file reads it: the particular stand before the general, plug-ins last.
-READERS: Registry[Reader] = Registry(
-    "collections",
-    "collection format",
-    Reader,
-    name_of=lambda reader: reader.name,
-    returns={"recognise": (str, type(None)), "read": Part},
-)
+READERS: Registry[Reader] = Registry("collections", "collection format", Reader)
 for _reader in (
     Reader("msrvtt-jsfusion", by_header(*videos.JSFUSION), videos.read_jsfusion),
     Reader("msrvtt-data", by_keys("videos", "sentences"), videos.read_msrvtt, has_splits=True),

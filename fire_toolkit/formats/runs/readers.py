@@ -15,7 +15,6 @@ from fire_toolkit.formats.arrays import npy, pickle_files, safetensors_files, to
 from fire_toolkit.formats.arrays.arrays import Arrays
 from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
 from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
-from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_vectors import read_parquet_vectors
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.tables import trecvid
@@ -23,13 +22,7 @@ from fire_toolkit.plugins import Registry
 
 HEAD_BYTES = 1 << 16
 
-READERS: Registry[RunReader] = Registry(
-    "run_formats",
-    "run format",
-    RunReader,
-    name_of=lambda reader: reader.name,
-    returns={"read_lists": Listed, "read_arrays": Arrays},
-)
+READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 for _reader in (
     torch_files.READER,
     npy.NPZ,
