@@ -16,7 +16,6 @@ from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 __version__ = "0.2.0"
 
@@ -97,17 +96,10 @@ def _listed() -> dict[str, tuple[str, str]]:
 
 _HOME_OF = _listed()
 __all__ = sorted(_HOME_OF)
-_RENAMED = {  # old public names, which still work
-    "honest_scores": "scores_with_uncertainty",
-    "score_aspects": "score_breakdown",
-}
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home; one that was renamed says what it is called now."""
-    if name in _RENAMED:
-        warn(f"{name} is now called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(__name__), _RENAMED[name])
+    """Load a public name from its home."""
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home, its_name = _HOME_OF[name]

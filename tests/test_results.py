@@ -183,11 +183,6 @@ def test_runs_can_be_rows(command: tuple[str, ...]) -> None:
     assert "--transpose turns drawn tables" in refused.stderr
 
 
-def test_an_old_name_works_and_says_the_new_one() -> None:
-    with pytest.warns(DeprecationWarning, match="honest_scores is now called scores_with_uncertainty"):
-        assert fire.honest_scores is fire.scores_with_uncertainty
-
-
 JUDGMENTS = fire.read_judgments(SAMPLE / "judgments.csv").judgments
 
 

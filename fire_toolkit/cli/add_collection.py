@@ -16,7 +16,6 @@ from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections import Collection
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
-from fire_toolkit.formats.runs.axis_ids import ORDER_KEPT
 from fire_toolkit.matching.own_items import COLUMN, RULES
 from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, has_campaign
@@ -61,7 +60,6 @@ def add_collection(given: Given, files: tuple[str, ...], name: str | None, split
         "split": split or "test",
         "readers": {found.path.name: found.reader for found in recognised},
         "notes": collection.notes,
-        **ORDER_KEPT,
     }
     if COLUMN in collection.queries:
         rule = given.values["own_item"] or own_item_rule_of(found.reader for found in recognised)

@@ -17,7 +17,6 @@ import click
 
 from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.progress_line import wipe_progress
-from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError, UsageError
 from fire_toolkit.plugins import failed_plugin
@@ -70,10 +69,9 @@ class FireGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; older spellings of its options become today's."""
+        """Find the command, and keep the words that it was called by."""
         ctx.meta[WORDS] = tuple(args)
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command, respelled(command, rest) if command else rest
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a FireError, a failure of the system or of a plug-in becomes one line."""

@@ -24,7 +24,7 @@ def begun_campaign() -> Begun:
     campaign = begun_here()
     if campaign is None:
         raise UsageError(
-            "nothing was pushed from this workspace; push first, or hand out files (tasks --annotators A,B)"
+            "nothing was pushed from this workspace; push first, or hand out files (tasks --annotator A,B)"
         )
     return campaign
 

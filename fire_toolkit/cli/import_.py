@@ -51,7 +51,7 @@ from fire_toolkit.workspace.segments import segments_of
 def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
 
-    In a campaign (begun by `tasks --annotators` or `push`) answers go into its ledger, and judgments are
+    In a campaign (begun by `tasks --annotator` or `push`) answers go into its ledger, and judgments are
     made from that: reading a file twice is harmless, and sheets (CSV) filled in by hand are read
     too. The file's name (tasks.A01.json), or the queue the answers come from, says whose they are.
 

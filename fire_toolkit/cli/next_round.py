@@ -122,7 +122,7 @@ def next_round(
     each pair and the probability with which it was drawn, by which `agree --join` weighs it. The table shows
     what each stratum holds, costs and is expected to change.
 
-    Where `push` or `tasks --annotators` has begun a campaign, the pairs become its next round: those that
+    Where `push` or `tasks --annotator` has begun a campaign, the pairs become its next round: those that
     wait for an answer are left out, nobody gets a pair twice, and the answers are marked (columns round and
     kind), so that agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
 

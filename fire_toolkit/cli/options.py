@@ -126,8 +126,9 @@ def annotator_option(metavar: str, text: str) -> Callable[[Command], Command]:
     def split(context: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
         return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
-    names = ("--annotator", "--annotators", "annotators")
-    return click.option(*names, multiple=True, callback=split, metavar=metavar, help=text)
+    return click.option(
+        "--annotator", "annotators", multiple=True, callback=split, metavar=metavar, help=text
+    )
 
 
 exclude_options = together(

@@ -288,7 +288,7 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
 def _known_carrier(name: str, root: Path) -> str:
     """Return the name of a carrier that there is; `UsageError` for any other."""
     if name == BY_HAND:
-        raise UsageError("files are handed out by `fire-toolkit tasks --annotators A,B`")
+        raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if name != BY_SERVER:
         carrier_of(name, root, None, None)
     return name

@@ -72,7 +72,7 @@ def tasks(
     workspace = current_workspace()
     if policy and (workspace is None or not annotators):
         raise click.UsageError(
-            "--policy is for a campaign in a workspace: with --annotators, or `push --policy`"
+            "--policy is for a campaign in a workspace: with --annotator, or `push --policy`"
         )
     if workspace:
         check_policy(workspace.root, policy)
@@ -164,7 +164,7 @@ def _say_next_of_tasks(*, is_handed_out: bool) -> None:
     campaign = begun_here()
     if campaign and campaign.is_by_hand and not is_handed_out:
         say("to hand them out as files too, as the rounds before:")
-        say_next(f"tasks --annotators {','.join(handed_to(campaign))}")
+        say_next(f"tasks --annotator {','.join(handed_to(campaign))}")
     elif not campaign.is_by_hand if campaign else current_workspace() and knows_server():
         say_next("push")
     else:

@@ -56,7 +56,7 @@ def hand(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace whose tasks were handed out as files."""
     root = make_workspace(fire, tmp_path / "hand")
     monkeypatch.chdir(root)
-    fire(*ASKED, "--annotators", ",".join(PEOPLE))
+    fire(*ASKED, "--annotator", ",".join(PEOPLE))
     return root
 
 
@@ -390,7 +390,7 @@ def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(
     queries.write_text(queries.read_text().replace("\ta ", "\t=a "))
     pairs = "".join(f"q{q},d{d}\n" for q in range(N_PAIRS) for d in range(N_PAIRS))
     (root / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
-    fire("tasks", "pool/pool.csv", "--overlap", 0, "--annotators", "A02")
+    fire("tasks", "pool/pool.csv", "--overlap", 0, "--annotator", "A02")
     sheet = rows(root / "tasks/tasks.A02.csv")
     keys = [task["data"]["pair_id"] for task in json.loads(Path("tasks/tasks.A02.json").read_text())]
     assert any(key.startswith("-") for key in keys)
@@ -415,7 +415,7 @@ def test_a_later_round_names_the_people_of_the_campaign(fire: Fire, hand: Path) 
     with (hand / "pool/pool.csv").open("a") as stream:
         stream.write("q0,d1\nq1,d2\n")
     told = fire("tasks", "pool/pool.csv").stderr
-    assert f"next: fire-toolkit tasks --annotators {','.join(PEOPLE)}" in told
+    assert f"next: fire-toolkit tasks --annotator {','.join(PEOPLE)}" in told
     repeated = [word for name in PEOPLE for word in ("--annotator", name)]
     assert "tasks/round-2/tasks.A02.json" in fire(*ASKED, *repeated).stderr
 
@@ -448,9 +448,9 @@ def test_what_was_handed_out_is_no_answer_and_the_page_stays(fire: Fire, hand: P
 def test_killed_before_the_record_the_same_command_begins_the_same_campaign(fire: Fire, hand: Path) -> None:
     given = (hand / "campaign/round-1/assignments.csv").read_bytes()
     shutil.rmtree(hand / "campaign")
-    fire(*ASKED, "--annotators", ",".join(PEOPLE))
+    fire(*ASKED, "--annotator", ",".join(PEOPLE))
     assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
-    told = fire(*ASKED, "--annotators", "A02,A03", code=1).stderr
+    told = fire(*ASKED, "--annotator", "A02,A03", code=1).stderr
     assert "round 1 was assigned differently" in told or "would change" in told
     assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
 
@@ -557,7 +557,7 @@ def test_server_and_files_are_one_campaign(fire: Fire, hand: Path, server: FakeS
     more = "".join(f"q{n},d{n + 1}\n" for n in range(6))
     with (hand / "pool/pool.csv").open("a") as stream:
         stream.write(more)
-    fire(*ASKED, "--annotators", "A02,A03")
+    fire(*ASKED, "--annotator", "A02,A03")
     assert (hand / "tasks/round-2/tasks.A02.json").is_file()
     told = fire("push").stderr
     assert "round 2 was handed out as files and is not sent" in told
@@ -588,7 +588,7 @@ def test_rounds_before_the_campaign_keep_their_answers(fire: Fire, hand: Path) -
     assert {row["annotator_id"] for row in before} == {"7"}
     with (hand / "pool/pool.csv").open("a") as stream:
         stream.write("".join(f"q{n},d{n + 1}\n" for n in range(6)))
-    fire(*ASKED, "--annotators", "A02,A03")
+    fire(*ASKED, "--annotator", "A02,A03")
     fill_in(hand, "A02", number=2)
     bring_in(fire)
     after = judgments(hand)

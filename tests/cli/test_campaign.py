@@ -171,7 +171,7 @@ def test_pairs_given_out_before_are_no_new_round(server: FakeServer, workspace: 
 def test_a_file_for_each_person_holds_the_queue_that_push_would_give(
     server: FakeServer, workspace: Path
 ) -> None:
-    run("tasks", "--overlap", "0.5", "--annotators", "A02,A03=2")
+    run("tasks", "--overlap", "0.5", "--annotator", "A02,A03=2")
     run("push", "--annotator", "A02", "--annotator", "A03=2")
     for name in ("A02", "A03"):
         by_hand = [

@@ -232,7 +232,7 @@ def test_a_policy_verifies_every_positive_that_was_drawn(
     (folder / "w/collection/queries.tsv").write_text((folder / "queries.tsv").read_text())
     monkeypatch.chdir(folder / "w")
     fire("pool", "--depth", 3, "--strategy", "strata(1:1:1,2:3:.9)")
-    fire("tasks", "--annotators", "A,B", "--overlap", 0, "--policy", "until-confirmed")
+    fire("tasks", "--annotator", "A,B", "--overlap", 0, "--policy", "until-confirmed")
     classes = {
         (row["query_id"], row["doc_id"]): row["design_class"] for row in rows(Path("campaign/design.csv"))
     }

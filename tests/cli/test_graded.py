@@ -44,7 +44,7 @@ def graded(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         text = "".join(f"q{q} Q0 d{d} {rank} {9 - rank} {name}\n" for q, d, rank in rows)
         (root / f"runs/{name}.run").write_text(text)
     fire("pool")
-    fire("tasks", "--guideline", "graded-relevance-v1", "--annotators", "A,B", "--overlap", 0.5)
+    fire("tasks", "--guideline", "graded-relevance-v1", "--annotator", "A,B", "--overlap", 0.5)
     for person in "AB":
         lines = ["pair_id,label"]
         for row in table((root / f"tasks/tasks.{person}.csv").read_text()):

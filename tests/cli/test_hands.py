@@ -39,7 +39,7 @@ def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def begin(fire: Fire, carrier: str, people: tuple[str, ...] = ("A02", "A03")) -> None:
     """Begin a campaign of pairs of which half are judged twice."""
     if carrier == "hand":
-        fire("tasks", "pool/pool.csv", "--overlap", "0.5", "--annotators", ",".join(people))
+        fire("tasks", "pool/pool.csv", "--overlap", "0.5", "--annotator", ",".join(people))
         return
     fire("tasks", "pool/pool.csv", "--overlap", "0.5")
     fire("push", *(word for name in people for word in ("--annotator", name)))

@@ -109,7 +109,7 @@ REPORTS = (
     ("score", "--format", "csv"),
     ("score", "--honest", "--resamples", 50, "-m", "C@1", "-m", "C@3", "--format", "csv"),
     ("contributions", "--format", "csv"),
-    ("contributions", "--sets", "--format", "csv"),
+    ("contributions", "--show", "sets", "--format", "csv"),
     ("reusability", "--format", "csv"),
     ("reusability", "--show", "all", "--format", "csv"),
     ("coverage", "--format", "csv"),
@@ -301,7 +301,7 @@ def test_a_changed_run_asks_only_what_it_newly_brings(fire: Fire, judged: Path) 
 def test_each_person_gets_a_file_of_her_own(fire: Fire, judged: Path) -> None:
     put_run(judged, "late")
     fire("pool")
-    told = fire("tasks", "--overlap", 0.5, "--annotators", "A01,A02,A03").stderr
+    told = fire("tasks", "--overlap", 0.5, "--annotator", "A01,A02,A03").stderr
     folder = judged / "tasks/round-2"
     files = {name: keys_in(folder / f"tasks.{name}.json") for name in ("A01", "A02", "A03")}
     sizes = [len(pairs) for pairs in files.values()]
@@ -313,8 +313,8 @@ def test_each_person_gets_a_file_of_her_own(fire: Fire, judged: Path) -> None:
     assert "tasks/round-2/tasks.A01.json" in told
     fire("tasks", "--overlap", 0.5)
     assert (folder / "tasks.A01.json").is_file()
-    assert "would change" in fire("tasks", "--overlap", 0.5, "--annotators", "A01,B", code=1).stderr
-    assert "cannot be part of a file name" in fire("tasks", "--annotators", "a/b", code=1).stderr
+    assert "would change" in fire("tasks", "--overlap", 0.5, "--annotator", "A01,B", code=1).stderr
+    assert "cannot be part of a file name" in fire("tasks", "--annotator", "a/b", code=1).stderr
 
 
 def test_status_names_what_is_new_and_the_right_next_command(fire: Fire, judged: Path) -> None:
@@ -505,7 +505,7 @@ def test_next_round_by_a_strategy_asks_new_pairs_and_judged_ones_again(
     monkeypatch.chdir(root)
     set_in(root, depth=DEPTH, per_query=0)
     fire("pool", "--depth", 1)
-    fire("tasks", "--overlap", 0, "--annotators", "A01,A02")
+    fire("tasks", "--overlap", 0, "--annotator", "A01,A02")
     for name in ("A01", "A02"):
         answer(root, root / f"tasks/tasks.{name}.json", "1", f"tasks.{name}.json")
     fire("import")
@@ -524,7 +524,7 @@ def test_next_round_by_a_strategy_asks_new_pairs_and_judged_ones_again(
     asked_by = {name: keys_in(root / f"tasks/tasks.{name}.json") for name in ("A01", "A02")}
     for name, other in (("A01", "A02"), ("A02", "A01")):  # nobody sees a pair twice
         assert keys_in(root / f"tasks/round-2/round-2.{name}.json") <= asked_by[other]
-    fire("tasks", "--overlap", 0, "--annotators", "A01,A02")
+    fire("tasks", "--overlap", 0, "--annotator", "A01,A02")
     assert keys_in(root / "tasks/round-3/tasks.json") == new
 
 

@@ -93,7 +93,7 @@ def workspace(fire: Fire, folder: Path, composed: Composed) -> Composed:
     """A workspace of the composed queries, with both matrices brought in to a top of 5."""
     (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
     fire("add-collection", "cap.rc2.val.json")
-    fire("add-run", "m0.npy", "m1.npy", *IDS, "--top", 5)
+    fire("add-run", "m0.npy", "m1.npy", *IDS, "--depth", 5)
     return composed
 
 
@@ -183,7 +183,7 @@ def test_scores_follow_the_protocol_and_say_so(
     if place == "matrices":
         runs: tuple[object, ...] = ("m0.npy", "m1.npy", *IDS)
     else:
-        fire("add-run", "m0.npy", "m1.npy", *IDS, "--top", 40)
+        fire("add-run", "m0.npy", "m1.npy", *IDS, "--depth", 40)
         runs = ()
     result = fire("score", *runs, *MEASURES, "--format", "json", "--out", "s.csv")
     assert scores(result) == pytest.approx(true_scores(workspace, drop=True))
@@ -310,7 +310,7 @@ def test_a_run_keeps_own_items_and_groups_at_their_ranks_and_its_depth_without_t
         }
         (folder / file).write_text(json.dumps(scored))
     ids = () if form == "lists" else IDS
-    result = fire("add-run", file, *ids, "--id", "m0", "--top", 5)
+    result = fire("add-run", file, *ids, "--id", "m0", "--depth", 5)
     run = fire_toolkit.read_run(folder / "runs" / "m0.parquet")
     ranking = workspace.ranking("m0", drop=False)
     n_others = 0
@@ -339,12 +339,12 @@ def test_a_run_in_a_workspace_scores_as_the_matrix_does(
     assert {key: value for key, value in scores(result).items() if key in expected} == pytest.approx(expected)
     assert "no known rank" not in result.stderr
     fire("add-collection", "cap.rc2.val.json", "--out", "elsewhere")
-    fire("add-run", "m0.npy", *IDS, "--top", 5, "--qrels", "collection/qrels.txt", "--out", "bare")
+    fire("add-run", "m0.npy", *IDS, "--depth", 5, "--qrels", "collection/qrels.txt", "--out", "bare")
     (folder / "fire.toml").rename(folder / "gone.toml")
     asked = ("bare/m0.parquet", *MEASURES, "--format", "json", "--qrels", "elsewhere/qrels.txt")
     result = fire("score", *asked, "--queries", "elsewhere/queries.tsv")
     assert scores(result) == pytest.approx({key: v for key, v in expected.items() if key[0] == "m0"})
-    fire("add-run", "m0.npy", *IDS, "--top", 1, "--qrels", "collection/qrels.txt", "--out", "bare")
+    fire("add-run", "m0.npy", *IDS, "--depth", 1, "--qrels", "collection/qrels.txt", "--out", "bare")
     assert "has no known rank: m0" in fire("score", *asked, "--queries", "elsewhere/queries.tsv").stderr
 
 
@@ -364,14 +364,14 @@ def test_ranks_left_out_where_a_member_may_stand_are_refused(
     fire: Fire, folder: Path, workspace: Composed
 ) -> None:
     (folder / "collection" / "groups.tsv").rename(folder / "groups.tsv")
-    fire("add-run", "m0.npy", *IDS, "--top", 5)
+    fire("add-run", "m0.npy", *IDS, "--depth", 5)
     result = fire("score", "runs/m0.parquet", "--groups", "groups.tsv", "-m", "C@1", code=1)
     assert "a member of the query's group may stand at one of them" in result.stderr
 
 
 def test_a_logged_score_is_met_by_the_protocol(fire: Fire, workspace: Composed) -> None:
     share = 100 * (workspace.rank_of_target("m0", drop=True) <= 5).mean()
-    result = fire("add-run", "m0.npy", *IDS, "--top", 5, "--expect", f"R@5={share:.1f}")
+    result = fire("add-run", "m0.npy", *IDS, "--depth", 5, "--expect", f"R@5={share:.1f}")
     assert "the logged score is reproduced" in result.stderr
     assert "own items stay in the run; they do not count in its scores (the collection's" in result.stderr
 
@@ -412,7 +412,7 @@ def test_circo_has_both_scores_of_its_own_scorer(fire: Fire, folder: Path) -> No
     means = {key: np.mean(values) for key, values in found.items()}
     (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
     assert "15 targets in qrels.target.txt" in fire("add-collection", "val.json").stderr
-    fire("add-run", "m.npy", *IDS, "--top", 10)
+    fire("add-run", "m.npy", *IDS, "--depth", 10)
     result = fire("score", "-m", "AP@5/min", "-m", "AP@10/min", "--format", "json")
     assert scores(result) == pytest.approx({key: v for key, v in means.items() if key[1].startswith("AP")})
     assert "own items kept in the rankings, as not relevant (the collection's protocol)" in result.stderr
@@ -444,7 +444,7 @@ def test_fashioniq_keeps_the_candidate_in_the_ranking(fire: Fire, folder: Path) 
     (folder / "d.txt").write_text("\n".join(names))
     (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
     fire("add-collection", "cap.dress.val.json", "split.dress.val.json")
-    fire("add-run", "m.npy", "--query-ids", "collection/queries.tsv", "--doc-ids", "d.txt", "--top", 3)
+    fire("add-run", "m.npy", "--query-ids", "collection/queries.tsv", "--doc-ids", "d.txt", "--depth", 3)
     result = fire("score", "-m", "C@1", "-m", "C@2", "-m", "C@10", "-m", "MnR", "--format", "json")
     expected = {("m", f"C@{k}"): (ranks <= k).mean() for k in (1, 2, 10)} | {("m", "MnR"): ranks.mean()}
     assert scores(result) == pytest.approx(expected)

@@ -34,7 +34,7 @@ def root(fire: Fire, server: FakeServer, tmp_path: Path, monkeypatch: pytest.Mon
     items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\n" for n in numbers)
     (tmp_path / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + items)
     fire("tasks", "pool/pool.csv", "--overlap", "0")
-    fire("push", "--annotators", "A02,A03", "--tasks-per-project", "2")
+    fire("push", "--annotator", "A02,A03", "--tasks-per-project", "2")
     return tmp_path
 
 

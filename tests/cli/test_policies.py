@@ -73,7 +73,7 @@ def go_on(fire: Fire, draw: np.random.Generator) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["verify-positives", "until-confirmed"])
 def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path, policy: str) -> None:
-    told = fire("tasks", "--annotators", "A,B,C,D", "--overlap", 0, "--policy", policy)
+    told = fire("tasks", "--annotator", "A,B,C,D", "--overlap", 0, "--policy", policy)
     assert f"policy {policy}: " in told.stderr
     assert go_on(fire, np.random.default_rng(7)) >= 3
     labels = rows(Path("labels/labels.csv"))
@@ -157,10 +157,8 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
 @pytest.mark.slow
 def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun: Path) -> None:
     refused = fire("tasks", "--policy", "verify-positives", code=2)
-    assert (
-        "--policy is for a campaign in a workspace: with --annotators, or `push --policy`" in refused.stderr
-    )
-    fire("tasks", "--annotators", "A,B,C", "--overlap", 0.2)
+    assert "--policy is for a campaign in a workspace: with --annotator, or `push --policy`" in refused.stderr
+    fire("tasks", "--annotator", "A,B,C", "--overlap", 0.2)
     assert not Path("campaign/design.csv").exists()
     list(judge(np.random.default_rng(1)))
     fire("import")
@@ -199,7 +197,7 @@ def test_a_design_that_is_wrong_is_refused_with_its_line(
 
 @pytest.mark.slow
 def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) -> None:
-    fire("tasks", "--annotators", "A,B,C,D", "--overlap", 0.8)
+    fire("tasks", "--annotator", "A,B,C,D", "--overlap", 0.8)
     draw = np.random.default_rng(7)
     list(judge(draw))
     fire("import"), fire("resolve")
@@ -320,7 +318,7 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun
 
 @pytest.mark.slow
 def test_fourth_votes_raise_the_alarm_and_change_no_label_and_no_rate(fire: Fire, begun: Path) -> None:
-    fire("tasks", "--annotators", "A,B,C,D,E", "--overlap", 0, "--policy", "verify-positives")
+    fire("tasks", "--annotator", "A,B,C,D,E", "--overlap", 0, "--policy", "verify-positives")
     go_on(fire, np.random.default_rng(7))
     labels, disputes = (Path(f"labels/{name}.csv").read_text() for name in ("labels", "disputes"))
     fire("augment")
@@ -333,7 +331,7 @@ def test_fourth_votes_raise_the_alarm_and_change_no_label_and_no_rate(fire: Fire
         (r["query_id"], r["doc_id"]) for r in rows(Path("labels/labels.csv")) if r["design_votes"] == "101"
     }
     split -= originals
-    planned = json.loads(fire("next-round", "--ask", "fourth_vote", "--json").stdout)
+    planned = json.loads(fire("next-round", "--ask", "fourth_vote", "--format", "json").stdout)
     asked = {row["stratum"]: (row["n_pairs"], row["n_asked"]) for row in planned["plan"]}
     assert asked.pop("fourth_vote") == (len(split), len(split))
     assert sum(n_asked for _, n_asked in asked.values()) == 0
@@ -354,7 +352,7 @@ def test_fourth_votes_raise_the_alarm_and_change_no_label_and_no_rate(fire: Fire
     told = fire("score", "--honest", "-m", "C@5", "--resamples", 20)
     assert "warning: of " in told.stderr
     assert "some pairs are hard for everybody" in told.stderr
-    again = json.loads(fire("next-round", "--ask", "fourth_vote", "--dry-run", "--json").stdout)
+    again = json.loads(fire("next-round", "--ask", "fourth_vote", "--dry-run", "--format", "json").stdout)
     assert next(row["n_pairs"] for row in again["plan"] if row["stratum"] == "fourth_vote") == 0
 
 

@@ -30,7 +30,7 @@ def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
     items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\t2\t8\n" for n in range(N_PAIRS))
     (tmp_path / "collection/items.tsv").write_text("doc_id\tmedia_url\tstart_s\tend_s\n" + items)
-    fire("tasks", "pool/pool.csv", "--overlap", "1", "--annotators", "A02,A03")
+    fire("tasks", "pool/pool.csv", "--overlap", "1", "--annotator", "A02,A03")
     for name in ("A02", "A03"):
         with (tmp_path / f"tasks/tasks.{name}.csv").open(newline="", encoding="utf-8") as stream:
             tasks = [row["pair_id"] for row in csv.DictReader(stream)]

@@ -63,7 +63,7 @@ def captions(fire: Fire, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def judge_by_hand(fire: Fire, captions: Path) -> None:
-    fire("tasks", "--annotators", "A,B", "--overlap", 1)
+    fire("tasks", "--annotator", "A,B", "--overlap", 1)
     for person in "AB":
         lines = ["pair_id,label,flags"]
         for row in table((captions / f"tasks/tasks.{person}.csv").read_text()):

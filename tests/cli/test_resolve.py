@@ -5,11 +5,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from click.testing import Result
-
-from fire_toolkit import read_labels
 
 Fire = Callable[..., Result]
 
@@ -116,15 +113,6 @@ def test_every_rule_says_how_often_it_is_right_on_controls(fire: Fire, judged: P
     expected = {"n_controls": 4, "n_labelled": 2, "n_right": 1, "majority_labelled": 3, "majority_right": 2}
     assert counts["on_controls"] == expected
     assert counts["pairs_by_votes"] == [1, 1, 2, 1]
-
-
-def test_labels_of_version_0_1_are_read(fire: Fire, judged: Path) -> None:
-    fire("resolve", "j.csv", "--rule", "dawid-skene", "--out", "out")
-    labels = judged / "out/labels.csv"
-    old = judged / "old.csv"
-    old.write_text(labels.read_text().replace("posterior", "confidence", 1))
-    assert list(read_labels(old)) == list(read_labels(labels))
-    pd.testing.assert_frame_equal(read_labels(labels), read_labels(old))
 
 
 def test_a_model_learns_from_the_answers_to_controls(fire: Fire, judged: Path) -> None:

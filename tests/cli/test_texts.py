@@ -65,7 +65,7 @@ def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_by_hand_a_sheet_holds_title_and_text(fire: Fire, root: Path) -> None:
-    told = fire("tasks", "--annotators", "A", "--overlap", 0).stderr
+    told = fire("tasks", "--annotator", "A", "--overlap", 0).stderr
     assert "warning" not in told
     data = [task["data"] for task in json.loads((root / "tasks/tasks.json").read_text())]
     assert all(set(content) == {"caption", "text", "pair_id"} for content in data)

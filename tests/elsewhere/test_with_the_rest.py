@@ -30,7 +30,7 @@ def test_a_pair_that_two_carriers_asked_is_one_pair(
     Path("pool").mkdir()
     Path("pool/pool.csv").write_text("query_id,doc_id\nNA,v1\n007,v1\nq4,007\n")
     Path("collection/qrels.txt").write_text("NA 0 v1 1\n007 0 v3 1\nq4 0 v3 1\n1e5 0 v1 1\n")
-    fire("tasks", "pool/pool.csv", "--annotators", "A01")
+    fire("tasks", "pool/pool.csv", "--annotator", "A01")
     sheet = Path("tasks/tasks.A01.csv")
     with sheet.open(newline="") as stream:
         tasks = list(csv.DictReader(stream))

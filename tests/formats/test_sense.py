@@ -172,13 +172,6 @@ def test_a_files_own_ids_come_before_those_of_the_workspace(add: Add) -> None:
     assert SAID in add("own.npz", "--orientation", "queries-rows").stderr
 
 
-def test_a_collection_that_an_older_version_sorted_is_no_default(add: Add) -> None:
-    manifest = Path("collection/manifest.json")
-    manifest.write_text(manifest.read_text().replace('"order": "source"', '"of": "0.1.0"'))
-    result = add("sim.npy", "--orientation", "queries-rows")
-    assert (result.exit_code, "run add-collection again" in result.stderr) == (1, True)
-
-
 def test_score_reads_a_matrix_with_its_own_ids_and_refuses_others(add: Add) -> None:
     Path("turned.txt").write_text("\n".join(QUERIES[::-1]))
     run = CliRunner()

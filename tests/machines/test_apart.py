@@ -28,7 +28,7 @@ def workspace(folder: Path, *, with_judge: bool) -> dict[str, bytes]:
             (folder / "said.csv").write_text("\n".join(["query_id,doc_id,score,label", *rows]) + "\n")
             fire("machine", "import", "said.csv", "--judge", "contrarian")
             assert (folder / "machine/contrarian/machine.csv").is_file()
-        fire("tasks", "--annotators", "A01,A02")
+        fire("tasks", "--annotator", "A01,A02")
         judged = ("judgments.csv", "--out", "labels")
         fire("resolve", *judged)
         fire("augment", "--labels", "labels", "--out", "augmented/qrels.txt")

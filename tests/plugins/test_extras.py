@@ -274,7 +274,7 @@ def test_the_built_in_carriers_are_not_taken_and_an_unknown_one_is_refused(
     )
     assert (files.code, files.stderr) == (
         1,
-        "error: files are handed out by `fire-toolkit tasks --annotators A,B`\n",
+        "error: files are handed out by `fire-toolkit tasks --annotator A,B`\n",
     )
     assert not (carried / "campaign").exists()
 

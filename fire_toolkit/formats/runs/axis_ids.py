@@ -30,7 +30,6 @@ from fire_toolkit.workspace.manifests import writer_of
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 _PICKLE_BYTES = 256 << 20
-ORDER_KEPT = {"order": "source"}  # in a manifest: rows have the order of the source's file
 
 
 def read_ids(path: str | Path, column: str) -> list[str]:
@@ -49,7 +48,7 @@ def read_ids(path: str | Path, column: str) -> list[str]:
     Raises:
         FormatError: the file is in none of these forms, is damaged or has no id, or its first line looks like
             a header of something else.
-        StaleError: it is a table that an older version sorted.
+        StaleError: it is a table of this toolkit that need not keep its source's order.
     """
     _refuse_sorted(Path(path))
     values = _values(Path(path), column)
@@ -85,15 +84,10 @@ class IdFile:
 
 
 def _refuse_sorted(path: Path) -> None:
-    """Raise StaleError for a table of this toolkit that is not known to keep its source's order."""
+    """Raise StaleError for a table of this toolkit that need not keep its source's order."""
     writer = None if str(path) == STDIN else writer_of(path)
-    if writer is None or ORDER_KEPT.items() <= writer.parameters.items():
+    if writer is None or writer.stage == "add-collection":
         return
-    if writer.stage == "add-collection":
-        raise StaleError(
-            f"{path}: sorted by an older version, so its ids are not in the order of a matrix; "
-            "run add-collection again"
-        )
     raise StaleError(
         f"{path}: written by `fire-toolkit {writer.stage}`, in an order that may differ from a matrix's; "
         "give the tables of add-collection, or the benchmark's own file"

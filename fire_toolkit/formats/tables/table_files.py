@@ -178,7 +178,7 @@ def read_labels(path: str | Path) -> Labels:
         0        q     d1  relevant          1
     """
     file = Path(path) / "labels.csv" if Path(path).is_dir() else path
-    return check_labels(_with_named_support(_read(file, LABELS)), where=str(file))
+    return check_labels(_read(file, LABELS), where=str(file))
 
 
 def read_query_labels(path: str | Path) -> QueryLabels:
@@ -211,13 +211,6 @@ def read_machine_judgments(path: str | Path) -> MachineJudgments:
     """
     file = Path(path) / "machine.csv" if Path(path).is_dir() else path
     return check_machine_judgments(_read(file, MACHINE_JUDGMENTS), where=str(file))
-
-
-def _with_named_support(labels: pd.DataFrame) -> pd.DataFrame:
-    """Return labels with the column that version 0.1 called confidence under the name of what it is."""
-    method = labels["method"].iloc[0] if "method" in labels.columns and len(labels) else ""
-    name = "posterior" if method == "dawid-skene" else "vote_share"
-    return labels.rename(columns={"confidence": name})
 
 
 def read_judged_pairs(path: str | Path) -> pd.DataFrame:
