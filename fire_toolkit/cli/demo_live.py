@@ -107,7 +107,7 @@ def _media() -> Iterator[MediaServer]:
     naming = naming_here(served.names, f"http://127.0.0.1:{port}")
     server = MediaServer(
         Path.cwd(),
-        served.names.values() if naming.by_name else (),
+        (),
         origins=[origin],
         port=port,
         opaque=naming.opaque(served.names),

@@ -321,8 +321,7 @@ def serve(
 
     Only files of the items are served, in parts (Range), and only pages of the given Label Studio may
     read them (CORS). Each refused request is shown. In a workspace addresses do not tell which file they
-    lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them; those of tasks that name files
-    are answered, too.
+    lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them.
     """
     from fire_toolkit.media.server import MediaServer, served_files
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
@@ -338,7 +337,7 @@ def serve(
     naming = naming_here(served.names, base or f"http://{host}:{port}")
     server = MediaServer(
         folder,
-        served.names.values() if naming.by_name else (),
+        served.names.values() if naming.key is None else (),
         origins=[pages_from],
         host=host,
         port=port,

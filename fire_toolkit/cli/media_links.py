@@ -78,18 +78,17 @@ def _is_file(media_url: str, root: Path) -> bool:
 
 @dataclass(frozen=True)
 class Naming:
-    """Under which names files are served: by a key, by their own names, or (for running campaigns) both."""
+    """Under which names files are served: by a key; without one by their own names."""
 
     key: bytes | None
-    by_name: bool
 
     def opaque(self, names: Mapping[str, str]) -> dict[str, str]:
         """Return the file behind each opaque name; names: media_url → file."""
         return {opaque_name(self.key, url): name for url, name in names.items()} if self.key else {}
 
     def addresses(self, names: Mapping[str, str]) -> dict[str, str]:
-        """Return the name for each media_url in new tables: those in use where any are, else opaque ones."""
-        if self.key is None or self.by_name:
+        """Return the name for each media_url in new tables."""
+        if self.key is None:
             return dict(names)
         return {url: opaque_name(self.key, url) for url in names}
 
@@ -97,15 +96,14 @@ class Naming:
 def naming_here(names: Mapping[str, str], base_url: str) -> Naming:
     """Return how the files `names` (media_url → name) are served in the workspace here, or outside of one.
 
-    A workspace gets its key now if it has none, unless tasks that were handed out name files by their names.
+    A workspace gets its key now if it has none.
     """
     workspace = current_workspace()
     if workspace is None:
-        return Naming(None, True)
-    used = _paths_in_use(workspace.root, base_url)
-    is_by_name = not used.isdisjoint(names.values())
+        return Naming(None)
     folder = workspace.root / SERVER_FOLDER
-    naming = Naming(read_media_key(folder) if is_by_name else make_media_key(folder), is_by_name)
+    naming = Naming(make_media_key(folder))
+    used = _paths_in_use(workspace.root, base_url)
     lost = {path for path in used if path.startswith("m/")} - naming.opaque(names).keys()
     if lost:
         say(

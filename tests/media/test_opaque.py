@@ -1,4 +1,4 @@
-"""Addresses that do not tell which item they lead to, and running campaigns that keep theirs."""
+"""Addresses that do not tell which item they lead to."""
 
 from __future__ import annotations
 
@@ -103,28 +103,6 @@ def test_what_is_served_is_what_tasks_ask_for_and_nothing_by_its_name(site: Path
         assert sorted(answer.content for answer in answers) == [b"clip 0", b"clip 1", b"clip 2"]
         assert {answer.headers["Content-Type"] for answer in answers} == {"video/webm"}
         assert client.get(f"{base}/media/video7010.webm").status_code == 404
-
-
-def test_a_running_campaign_keeps_its_addresses_and_both_are_served(site: Path) -> None:
-    SECRET.unlink()
-    table = site / "collection" / "items.tsv"
-    old = table.read_text().replace("\tmedia/video", "\thttp://127.0.0.1:8790/media/video")
-    (site / "old.tsv").write_text(old)
-    fire("tasks", "--overlap", "0", "--items", "old.tsv")
-    before = shown(site)
-    with serving(site) as base, httpx.Client(trust_env=False) as client:
-        assert base == "http://127.0.0.1:8790"
-        answers = [client.get(url) for url in before if url.startswith(base)]
-        assert sorted(answer.content for answer in answers) == [b"clip 0", b"clip 1", b"clip 2"]
-        assert not SECRET.exists()
-    key = "0f" * 32
-    SECRET.write_text(key)
-    SECRET.chmod(0o600)
-    name = opaque_name(bytes.fromhex(key), "media/video7011.webm")
-    with serving(site, "--write-items", "new.tsv") as base, httpx.Client(trust_env=False) as client:
-        assert client.get(f"{base}/{name}").content == b"clip 1"
-        assert client.get(f"{base}/media/video7011.webm").content == b"clip 1"
-        assert f"\t{base}/media/video7011.webm\t" in (site / "new.tsv").read_text()
 
 
 def test_tables_of_a_new_workspace_name_no_file(site: Path) -> None:
