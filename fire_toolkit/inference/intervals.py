@@ -360,14 +360,6 @@ def cluster_sums(values: Floats, clusters: Ints) -> Floats:
     return np.column_stack([*columns, np.bincount(clusters, minlength=n_clusters)])
 
 
-def percentiles(draws: Floats, *, confidence: float) -> tuple[Floats, Floats]:
-    """Return for each column the limits between which the middle `confidence` of the draws lie."""
-    check_confidence(confidence)
-    rest = (1 - confidence) / 2
-    low, high = np.quantile(draws, [rest, 1 - rest], axis=0)
-    return np.asarray(low), np.asarray(high)
-
-
 def code_clusters(queries: Sequence[str] | pd.Index[str], clusters: pd.Series | None) -> Ints | None:
     """Return the cluster of each query as a code from 0; None where no clusters are given.
 

@@ -14,4 +14,3 @@ from fire_toolkit.measures.definition import Parameter as Parameter
 from fire_toolkit.measures.names import list_measures as list_measures
 from fire_toolkit.measures.names import parse_measure as parse_measure
 from fire_toolkit.measures.names import parse_measures as parse_measures
-from fire_toolkit.measures.views import score_coded as score_coded

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from examples import examples
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, product_matrix
+from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, product_matrix
 from fire_toolkit.formats.runs.matrix import Array, Matrix, held
 from fire_toolkit.formats.runs.ranked import Ranked
 
@@ -60,9 +60,11 @@ def by_pairs(
 ) -> Ranked:
     """Every pair scored by itself, then ranked as any matrix is."""
     product = product_matrix(held("q", queries), held("d", docs), similarity=similarity)
-    pairs_of_all = np.divmod(np.arange(len(queries) * len(docs)), len(docs))
-    scores = product.pick(*(pairs_of_all[::-1] if product.is_flipped else pairs_of_all))
-    return ranked(held("s", scores.reshape(len(queries), len(docs))), len(queries), ids, pairs, depth)
+    streamed = np.concatenate(list(product._streamed_vectors()))
+    cells = np.divmod(np.arange(len(queries) * len(docs)), len(product.held))
+    scores = pair_scores(streamed, product.held, *cells, similarity).reshape(product.shape)
+    scores = scores.T if product.is_flipped else scores
+    return ranked(held("s", np.ascontiguousarray(scores)), len(queries), ids, pairs, depth)
 
 
 def by_blocks(

@@ -76,15 +76,6 @@ class ProductMatrix:
         low[rows, columns] = pair_scores(part, self.held, rows, columns, self.similarity)
         return low
 
-    def pick(self, rows: Ints, columns: Ints) -> Array:
-        """Return single scores, in one reading of the streamed vectors."""
-        found, start, order = np.empty(len(rows)), 0, np.argsort(rows, kind="stable")
-        for vectors in self._streamed_vectors():
-            own = order[slice(*np.searchsorted(rows[order], (start, start + len(vectors))))]
-            found[own] = pair_scores(vectors, self.held, rows[own] - start, columns[own], self.similarity)
-            start += len(vectors)
-        return found
-
 
 def pair_scores(left: Array, right: Array, rows: Ints, columns: Ints, similarity: str) -> Array:
     """Return the score of each pair of a row of `left` and a row of `right`, rounded to nine decimal places.
