@@ -58,10 +58,8 @@ def write_fire_release(workspace: Workspace, tables: Path | None, out: Path) -> 
     folder = given.needed("labels").parent
     about = _kept(folder / ABOUT, given)
     own = workspace.settings["release"]
-    licence, dataset = (
-        about.get("license", own["licence"]),
-        next(iter(about.get("datasets", [own["name"]])), ""),
-    )
+    licence = about.get("license", own["licence"])
+    dataset = next(iter(about.get("datasets", [own["name"]])), "")
     if not licence:
         raise UsageError("no licence is known for these judgments; write into fire.toml, [release] licence")
     content = fire_release_json(

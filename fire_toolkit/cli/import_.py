@@ -74,11 +74,15 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     asked = Elsewhere(**elsewhere)
+    sheets: list[Path] = []
     if not asked.is_asked:
         if len(paths) == 1 and is_fire_release(paths[0]):
             import_fire_release(given, paths[0])
             return
-        paths = _without_sheets_of_experts(given, paths)
+        sheets = [path for path in paths if is_expert_sheet(path)]
+        if sheets:
+            import_experts(given, sheets)
+            paths = [path for path in paths if path not in sheets]
         if not paths:
             return
     is_usual = given.values["out"] is None
@@ -86,19 +90,11 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
         if asked.is_asked:
             import_elsewhere(given, paths, asked)
         elif is_usual and (root := _ledger_here()):
-            _into_ledger(given, root, paths)
+            _into_ledger(given, root, paths, sheets)
         else:
             _at_once(given, paths, file)
     if not asked.dry_run:
         say_next("agree" if is_usual else f"agree {file}")
-
-
-def _without_sheets_of_experts(given: Given, paths: Sequence[Path]) -> list[Path]:
-    """Import the sheets of an audit, and return the other files."""
-    sheets = [path for path in paths if is_expert_sheet(path)]
-    if sheets:
-        import_experts(given, sheets)
-    return [path for path in paths if path not in sheets]
 
 
 def _ledger_here() -> Path | None:
@@ -109,11 +105,16 @@ def _ledger_here() -> Path | None:
     return campaign.root if campaign else workspace.root if workspace and has_answers else None
 
 
-def _into_ledger(given: Given, root: Path, paths: Sequence[Path]) -> None:
-    """Add the answers in files to the ledger, and make the judgments from it."""
+def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequence[Path]) -> None:
+    """Add the answers in files to the ledger, and make the judgments from it.
+
+    sheets: of experts, already read; the manifest names them, so that no stage waits for them.
+    """
     if given.values["guideline"]:
         campaign_of(root, given.guideline)  # refuses another page than the campaign's
     files = Inputs()
+    for path in sheets:
+        files.use(path)
     paths = [files.use(_came_back(path, root)) for path in dict.fromkeys(paths)]
     with _hint_at_foreign(paths, guideline_of(root)):
         added = read_files(root, paths)
