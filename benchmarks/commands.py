@@ -101,7 +101,6 @@ COMMANDS = (
     Command("reusability", "reusability", (*TABLES, *SOURCES), (), 10),
     Command("coverage", "coverage", (*TABLES, *JUDGED), (), 10),
     Command("contributions", "contributions", (*SOURCES, *QRELS, *LABELS), (), 10),
-    Command("report summary", "report summary", (*TABLES, *SOURCES, *LABELS), (), 10),
     Command("report table1", "report table1", TABLES, (), 10),
     Command("report table2", "report table2", (*JUDGED, *SOURCES), (), 10),
     Command("report table3", "report table3", RUNS, (), 10),

@@ -88,7 +88,11 @@ def show_honest(
     print_table(table, given.form, partial(drawn_beside, draw=_drawn), basis=basis, notes=under)
     for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)
-    parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
+    parameters = {
+        "measures": list(measures),
+        "policies": list(policies),
+        "clusters": given.values["clusters"],
+    }
     given.keep(table, "score", parameters, place=place)
 
 

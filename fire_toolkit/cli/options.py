@@ -163,6 +163,5 @@ cluster_options = together(
         help="The queries, with own items and the columns that other options name.",
     ),
 )
-resampling_options = together(cluster_options, draw_options)
 # For a command that prints a long table.
 out_option = click.option("--out", metavar="FILE", help="Also write the long table as CSV.")

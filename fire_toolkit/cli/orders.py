@@ -19,9 +19,10 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import (
     accept_unpooled_option,
     choice_option,
+    cluster_options,
+    draw_options,
     measure_option,
     reads,
-    resampling_options,
 )
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.progress_line import Progress
@@ -44,7 +45,8 @@ from fire_toolkit.inference import compare_orders
 @choice_option(
     "--show", ["agreement", "swaps", "scores"], "Tau of the orders, every pair of runs, or every place."
 )
-@resampling_options
+@cluster_options
+@draw_options
 @format_option
 @accept_unpooled_option
 def orders(

@@ -25,7 +25,6 @@ from fire_toolkit.cli.printing import Draw, print_table, shown_as
 from fire_toolkit.cli.progress_line import Progress, wipe_progress
 from fire_toolkit.cli.report_html import html
 from fire_toolkit.cli.report_plot import plot
-from fire_toolkit.cli.score import score
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -48,16 +47,6 @@ def report() -> None:
 
 report.add_command(html)
 report.add_command(plot)
-
-
-@report.command()
-@click.option("--resamples", default=10_000, show_default=True, help="Number of resamples.")
-@format_option
-@click.pass_context
-def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
-    """The workspace's summary: the honest row of every run and measure, see `score --honest`."""
-    needed_workspace("; outside a workspace use `score --honest`")
-    ctx.invoke(score, honest=True, resamples=resamples, output_format=output_format)
 
 
 @report.command()

@@ -30,10 +30,10 @@ from fire_toolkit.cli.noise import join_with_votes, say_errors_of_augmented
 from fire_toolkit.cli.options import (
     accept_unpooled_option,
     choice_option,
+    cluster_options,
     measure_option,
     out_option,
     reads,
-    resampling_options,
 )
 from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.sampled_qrels import check_settled
@@ -82,7 +82,7 @@ from fire_toolkit.tables.columns import PAIR
     multiple=True,
     help="For --honest: what becomes of rejected originals (may be repeated). [default: as in `augment`]",
 )
-@resampling_options
+@cluster_options
 @format_option
 @transpose_option
 @out_option

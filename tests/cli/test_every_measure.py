@@ -33,7 +33,7 @@ def test_score(sample: Fire) -> None:
 
 
 def test_score_honest(sample: Fire) -> None:
-    benchmark = ("--qrels", "qrels.txt", "--labels", "labels", "--pool-sources", ".", "--resamples", 50)
+    benchmark = ("--qrels", "qrels.txt", "--labels", "labels", "--pool-sources", ".")
     found = rows(sample("score", "--honest", *RUNS, *benchmark, *MEASURES, "--format", "csv"))
     assert len(found) == len(RUNS) * len(EXAMPLES)
     for row in found:

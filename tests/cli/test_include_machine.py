@@ -99,7 +99,7 @@ IN_WORKSPACE = (
     "orders",
     "coverage",
     "reusability",
-    "report summary",
+    "score --honest",
     "report methods",
 )
 OF_FILES = (

@@ -107,7 +107,7 @@ def states(fire: Fire) -> dict[str, tuple[str, str]]:
 
 REPORTS = (
     ("score", "--format", "csv"),
-    ("score", "--honest", "--resamples", 50, "-m", "C@1", "-m", "C@3", "--format", "csv"),
+    ("score", "--honest", "-m", "C@1", "-m", "C@3", "--format", "csv"),
     ("contributions", "--format", "csv"),
     ("contributions", "--show", "sets", "--format", "csv"),
     ("reusability", "--format", "csv"),

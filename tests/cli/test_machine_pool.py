@@ -12,7 +12,7 @@ from click.testing import Result
 Fire = Callable[..., Result]
 N = 60
 POOL = ("pool", "--depth", "4", "--strategy", "machine(judge=j, random=170)", "--budget", "210")
-SCORE = ("score", "--honest", "-m", "P@4", "--resamples", "20")
+SCORE = ("score", "--honest", "-m", "P@4")
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     assert {row["design_class"] for row in labels} <= {"single", "verify"}
     assert "of the new positives an expected" in fire("augment").stderr
     counts = json.loads(Path("augmented/qrels.txt.manifest.json").read_text())["counts"]["label_errors"]
-    shown = fire("score", "--honest", "-m", "C@5", "-m", "AP", "--resamples", 200)
+    shown = fire("score", "--honest", "-m", "C@5", "-m", "AP")
     assert "C@5: corrected for error rates" in shown.stderr
     assert (
         "as labelled comes first: nobody checked by fourth votes whether votes err independently"
@@ -95,9 +95,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
         for place, doc in enumerate((f"d{n % 9}", "d90", "d91", "d92", "d93"), start=1)
     )
     Path("late.run").write_text(late)
-    lacking = fire(
-        "score", "late.run", "--honest", "-m", "C@5", "--resamples", 20, "--out", "late.csv"
-    ).stderr
+    lacking = fire("score", "late.run", "--honest", "-m", "C@5", "--out", "late.csv").stderr
     assert "a doc that nobody judged counts as not relevant" in lacking
     honest = {(row["run_id"], row["measure"]): row for row in rows(Path("scores/honest.csv"))}
 
@@ -166,7 +164,7 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun:
     table = rows(Path("labels/labels.csv"))
     assert {row["design_class"] for row in table} == {"single", "doubled"}
     assert {len(row["design_votes"]) for row in table if row["design_class"] == "doubled"} == {2}
-    honest = fire("score", "--honest", "-m", "C@1", "--resamples", 20).stderr
+    honest = fire("score", "--honest", "-m", "C@1").stderr
     assert "have no third vote, and two leave t in [" in honest
     asked = json.loads(fire("next-round", "--policy", "verify-positives", "--format", "json").stdout)
     by_stratum = {row["stratum"]: row["n_asked"] for row in asked["plan"]}
@@ -212,7 +210,7 @@ def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) 
     ]
     marks = "".join(f"{query},{doc}\n" for query, doc in doubted[:5])
     Path("recheck.csv").write_text(f"query_id,doc_id\n{marks}q0,nobody-judged\n")
-    honest = ("score", "--honest", "-m", "C@5", "--resamples", 50)
+    honest = ("score", "--honest", "-m", "C@5")
     corrected = fire(*honest).stderr
     assert "corrected for error rates" in corrected
     told = fire("next-round", "--recheck", "recheck.csv")
@@ -349,7 +347,7 @@ def test_fourth_votes_raise_the_alarm_and_change_no_label_and_no_rate(fire: Fire
     assert Path("labels/disputes.csv").read_text() == disputes
     assert f"of {len(split)} fourth votes on positives by 2 to 1 0 are positive" in fire("augment").stderr
     assert json.loads(Path(errors).read_text())["counts"]["label_errors"] == before
-    told = fire("score", "--honest", "-m", "C@5", "--resamples", 20)
+    told = fire("score", "--honest", "-m", "C@5")
     assert "warning: of " in told.stderr
     assert "some pairs are hard for everybody" in told.stderr
     again = json.loads(fire("next-round", "--ask", "fourth_vote", "--dry-run", "--format", "json").stdout)

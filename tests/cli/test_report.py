@@ -67,14 +67,13 @@ def test_augmented_qrels_are_needed(sample: Fire) -> None:
     assert "--augmented is needed" in sample("report", "table1", *RUNS, "--qrels", "qrels.txt", code=2).output
 
 
-def test_the_summary_of_a_workspace_is_its_honest_rows(sample: Fire) -> None:
-    assert "no fire.toml" in sample("report", "summary", code=1).output
+def test_honest_rows_of_a_workspace_are_of_its_runs_and_measures(sample: Fire) -> None:
     collection = '[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n'
     Path("fire.toml").write_text(collection + '[score]\nmeasures = ["C@1", "AP@10"]\n')
     Path("pool").mkdir()
     for name in ("pool.csv", "pool_sources.csv", "manifest.json"):
         shutil.copy(name, Path("pool") / name)
-    found = rows(sample("report", "summary", "--resamples", 50, "--format", "csv"))
+    found = rows(sample("score", "--honest", "--format", "csv"))
     assert len(found) == 5 * 2
     assert {row["pooled"] for row in found} == {"yes"}
     assert Path("scores/honest.csv").is_file()

@@ -59,12 +59,12 @@ def test_score_honest_shows_and_keeps_the_estimate_beside_the_score(fire: Fire, 
         "-m",
         "R@1",
     )
-    shown = fire(*honest, "--resamples", "20")
+    shown = fire(*honest)
     assert shown.stdout.splitlines()[0].split()[-3:] == ["est.", "never", "judged"]
     assert "note: est.: of the depth-2 union; 40 of 80 queries judged deep" in shown.stderr
-    printed = fire(*honest, "-m", "C@1", "--resamples", "20", "--format", "latex").stdout
+    printed = fire(*honest, "-m", "C@1", "--format", "latex").stdout
     assert "% note: est. of R@1: of the depth-2 union; 40 of 80 queries judged deep" in printed
-    row = json.loads(fire(*honest, "--resamples", "20", "--format", "json").stdout)[0]
+    row = json.loads(fire(*honest, "--format", "json").stdout)[0]
     assert row["estimate_method"] == "two-phase difference"
     assert row["estimate_low"] < row["estimate"] < row["estimate_high"] < row["augmented"]
     assert f"{100 * row['estimate']:.1f} (" in shown.stdout

@@ -35,7 +35,8 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "new",
         "check",
         "measures",
-        "logs",
+        "start",
+        "stop",
         "refresh",
         "serve",
     }

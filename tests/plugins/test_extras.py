@@ -96,9 +96,9 @@ WITH_MEASURES = {
     "score": ("score", *RUNS, *AUGMENTED, *CSV),
     "score, per query": ("score", *RUNS, *AUGMENTED, "--per-query", *CSV),
     "score, ties": ("score", *RUNS, *AUGMENTED, "--ties", "pessimistic", *CSV),
-    "score --honest": ("score", "--honest", *RUNS, *LABELS, "--resamples", "50", *CSV),
+    "score --honest": ("score", "--honest", *RUNS, *LABELS, *CSV),
     "score --honest, clusters": (
-        *("score", "--honest", *RUNS, *LABELS, "--resamples", "50", *CSV),
+        *("score", "--honest", *RUNS, *LABELS, *CSV),
         *("--queries", "queries.tsv", "--cluster", "text"),
     ),
     "score, drawn": ("score", *RUNS, *AUGMENTED, "--format", "latex"),

@@ -140,7 +140,7 @@ def own_contribution(walker: Walker, run: str, k: int) -> float:
 
 def check_reports(walker: Walker) -> None:
     """The paper's fourth table: each model without its own contributions, the late one like the others."""
-    walker.run("report", "summary")
+    walker.run("score", "--honest")
     rows = walker.rows("report", "table4")
     found = {(row["run_id"], row["measure"]): row for row in rows}
     for run in walker.lists:
