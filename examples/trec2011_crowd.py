@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
+from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.judgments import latest_judgments
@@ -64,9 +64,6 @@ def print_annotators(judgments: Judgments) -> None:
     print(f"\nAlpha without one of {len(left)} workers: from {lowest:.4f} to {highest:.4f}")
     for row in left.head(3).itertuples():
         print(f"  without {row.annotator_id} ({row.n_votes} votes) {row.value:.4f} ({row.change:+.4f})")
-    matrix = annotator_matrix(judgments, grades=GRADES)
-    told = matrix["note"] == ""
-    print(f"  {told.sum():,} of {len(matrix):,} pairs of workers share 10 pairs or more")
 
 
 def halves(known: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -21,7 +21,6 @@ __version__ = "0.2.0"
 
 # The one list of public names, which type checkers read as it stands, and `_listed` from this file.
 if TYPE_CHECKING:
-    from fire_toolkit.agreement.annotators import annotator_matrix as annotator_matrix
     from fire_toolkit.agreement.annotators import leave_one_out as leave_one_out
     from fire_toolkit.agreement.profiles import annotator_profiles as annotator_profiles
     from fire_toolkit.agreement.summary import agreement_summary as agreement_summary

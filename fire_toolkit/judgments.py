@@ -98,13 +98,6 @@ def describe_bad_time(text: str) -> str:
     return f"{found}expected a time as in ISO 8601 (2026-03-14T10:00:00Z)"
 
 
-def unreadable_times(judgments: pd.DataFrame) -> list[str]:
-    """Return the texts in created_at that are not times, in the order of the rows."""
-    given = judgments.loc[judgments["created_at"].fillna("") != "", "created_at"]
-    parsed = pd.to_datetime(given, utc=True, format="ISO8601", errors="coerce")
-    return given[parsed.isna()].tolist()
-
-
 def _times(contested: pd.DataFrame, time: str, where: str) -> list[str]:
     """Return comparable times of rows; empty where there is none."""
     found: list[str] = []

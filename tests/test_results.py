@@ -192,7 +192,6 @@ def tables() -> dict[str, pd.DataFrame]:
     labels = fire.resolve(JUDGMENTS, grades=guideline.grades).labels
     return {
         "agreement_table": fire.agreement_table(JUDGMENTS),
-        "annotator_matrix": fire.annotator_matrix(JUDGMENTS),
         "annotator_profiles": fire.annotator_profiles(JUDGMENTS, grades=guideline.grades),
         "leave_one_out": fire.leave_one_out(JUDGMENTS),
         "read_qrels": fire.read_qrels(str(SAMPLE / "qrels.txt")),

@@ -11,7 +11,7 @@ import numpy as np
 from fire_toolkit.agreement.pairwise import influences
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure, weighed_sums
-from fire_toolkit.agreement.statistic import TablesValue, at_level
+from fire_toolkit.agreement.statistic import TablesValue
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
 from fire_toolkit.arrays import Floats
 from fire_toolkit.draws import draw_weights
@@ -134,7 +134,7 @@ def interval_of(
         return _unknown(value, 0, note)
     definition = STATISTICS[statistic]
     if definition.of_two is not None:
-        return _of_two(at_level(votes, definition, level), value, definition.of_two, resampling)
+        return _of_two(votes, value, definition.of_two, resampling)
     if definition.is_share and is_evenly_drawn(votes):
         confidence = resampling.confidence
         return _of_share(votes, value, statistic, level, confidence, by_cluster=by_cluster)

@@ -3,16 +3,57 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.agreement.confusions import shared_votes
 from fire_toolkit.agreement.statistic import TablesValue
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.arrays import Floats, Ints
 
 FEW = 30
 _STEP = 1e-4
+
+
+@dataclass(frozen=True)
+class SharedVotes:
+    """Each two votes on the same pair: the pair's unit code, and a cell of the tables of two annotators.
+
+    cell: (place of the two annotators × labels + label of one) × labels + label of the other; a, b: the
+    codes a < b of the two annotators at each place.
+    """
+
+    unit: Ints
+    cell: Ints
+    a: Ints
+    b: Ints
+    n_labels: int
+
+
+def shared_votes(votes: Votes) -> SharedVotes:
+    """Return every two votes on the same pair, by annotator codes.
+
+    Votes are sorted by pair; votes k places apart on the same pair are compared for k = 1, 2, ..., so
+    memory grows with the votes, not with their products.
+    """
+    rows = np.flatnonzero(votes.value >= 0)
+    rows = rows[np.lexsort([votes.annotator[rows], votes.unit[rows]])]
+    unit, annotator, value = votes.unit[rows], votes.annotator[rows], votes.value[rows]
+    n_labels, n_annotators = len(votes.labels), int(annotator.max(initial=-1)) + 1
+    nothing = np.empty(0, dtype=np.int64)
+    units, cells = [nothing], [nothing]
+    for step in range(1, len(rows)):
+        first = np.flatnonzero(unit[step:] == unit[:-step])
+        if not len(first):
+            break
+        two = annotator[first] * n_annotators + annotator[first + step]
+        units.append(unit[first])
+        cells.append((two * n_labels + value[first]) * n_labels + value[first + step])
+    cell = np.concatenate(cells)
+    n_cells = max(n_labels**2, 1)
+    pairs, place = np.unique(cell // n_cells, return_inverse=True)
+    a, b = np.divmod(pairs, max(n_annotators, 1))
+    return SharedVotes(np.concatenate(units), place * n_cells + cell % n_cells, a, b, n_labels)
 
 
 def pairwise_mean(votes: Votes, coefficients: TablesValue) -> tuple[float, str]:

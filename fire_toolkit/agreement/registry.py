@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fire_toolkit.agreement.alpha import ALPHA
-from fire_toolkit.agreement.brennan_prediger import BRENNAN_PREDIGER
 from fire_toolkit.agreement.cohen import COHEN_KAPPA
 from fire_toolkit.agreement.fleiss import FLEISS_KAPPA
-from fire_toolkit.agreement.gwet import GWET_AC1, GWET_AC2
+from fire_toolkit.agreement.gwet import GWET_AC1
 from fire_toolkit.agreement.percent import PERCENT_AGREEMENT
-from fire_toolkit.agreement.prevalence import PREVALENCE, PREVALENCE_PAIRABLE, RESOLVED, UNANIMOUS
-from fire_toolkit.agreement.scott import SCOTT_PI
+from fire_toolkit.agreement.prevalence import PREVALENCE, UNANIMOUS
 from fire_toolkit.agreement.specific import NEGATIVE_AGREEMENT, POSITIVE_AGREEMENT
 from fire_toolkit.agreement.statistic import Statistic
-from fire_toolkit.agreement.weighted_kappa import COHEN_LINEAR, COHEN_QUADRATIC
 from fire_toolkit.plugins import Registry
 
 DEFAULTS = ("alpha", "percent_agreement", "positive_agreement", "prevalence")
@@ -24,16 +21,9 @@ for _name, _statistic in {
     "positive_agreement": POSITIVE_AGREEMENT,
     "negative_agreement": NEGATIVE_AGREEMENT,
     "cohen_kappa": COHEN_KAPPA,
-    "cohen_kappa_linear": COHEN_LINEAR,
-    "cohen_kappa_quadratic": COHEN_QUADRATIC,
-    "scott_pi": SCOTT_PI,
     "fleiss_kappa": FLEISS_KAPPA,
     "gwet_ac1": GWET_AC1,
-    "gwet_ac2": GWET_AC2,
-    "brennan_prediger": BRENNAN_PREDIGER,
     "prevalence": PREVALENCE,
-    "prevalence_pairable": PREVALENCE_PAIRABLE,
     "unanimous": UNANIMOUS,
-    "resolved": RESOLVED,
 }.items():
     STATISTICS.add(_name, _statistic)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fire_toolkit.agreement.coincidence import count_patterns
 from fire_toolkit.agreement.pairwise import pairwise_mean
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.statistic import Statistic, Sums, at_level
+from fire_toolkit.agreement.statistic import Statistic, Sums
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.arrays import Floats, Ints
 
@@ -26,7 +26,7 @@ def measure(votes: Votes, statistic: str, level: str) -> tuple[float, str]:
     if reason:
         return math.nan, reason
     if definition.of_two is not None:
-        return pairwise_mean(at_level(votes, definition, level), definition.of_two)
+        return pairwise_mean(votes, definition.of_two)
     if definition.plain is not None and is_evenly_drawn(votes):
         return definition.plain(votes, level), ""
     value = Sample.of(votes, statistic, level, by_cluster=False).total_value
@@ -130,7 +130,7 @@ def _weights_of(imagined: Ints, votes: Votes, clusters: Ints | None) -> Floats:
 
 def _weigh_pairs(votes: Votes, definition: Statistic) -> tuple[npt.NDArray[np.bool_], Floats]:
     """Return which of `votes.units` enter a statistic, and the weight of each unit."""
-    if definition.of_all and (is_evenly_drawn(votes) or not definition.is_weighted):
+    if definition.of_all and is_evenly_drawn(votes):
         return np.ones(len(votes.units), dtype=np.bool_), np.ones(len(votes.units))
     return votes.is_pairable, votes.weights
 

@@ -8,7 +8,7 @@ pattern of counts was drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,11 +41,10 @@ class Statistic:
 
     reason: votes and level → why it is undefined, or an empty text. Its definition is one of two: sums,
     of counts (patterns × labels), votes and level; or of_two, the value of two annotators' table of votes
-    (... × labels × labels; of one that has_levels, values ascending), of which the mean over every two is
-    taken. has_levels: whether the level of
+    (... × labels × labels), of which the mean over every two is taken. has_levels: whether the level of
     measurement changes it; otherwise it is nominal. of_all: whether pairs with a single vote enter, too.
     Where second judgments were drawn unevenly they do not, since who has a second vote then depends on what
-    the first one said: pairable pairs stand for all, by their weights, unless it is not is_weighted.
+    the first one said: pairable pairs stand for all, by their weights.
     is_share: whether its sums are two columns, and it grows with the share that the first is of the second,
     the first never being larger: its interval is that of the share.
     title: what a paper's table calls it. plain: what computes the value instead of the sums where pairs
@@ -57,7 +56,6 @@ class Statistic:
     of_two: TablesValue | None = None
     has_levels: bool = False
     of_all: bool = False
-    is_weighted: bool = True
     is_share: bool = False
     title: str = ""
     plain: Callable[[Votes, str], float] | None = None
@@ -84,25 +82,21 @@ def divide(over: Any, under: Any) -> Floats:
     return np.where(defined, over / np.where(defined, under, 1), np.nan)
 
 
-def agreeing_share(counts: Ints, weights: Floats | None = None) -> Sums:
-    """Return the share of agreeing pairs of votes on a pair, averaged over the pairable pairs.
-
-    weights: how far every two values agree (values × values); None: the same value alone agrees.
-    """
+def agreeing_share(counts: Ints) -> Sums:
+    """Return the share of agreeing pairs of votes on a pair, averaged over the pairable pairs."""
     n = counts.sum(axis=1)
-    same = counts if weights is None else counts @ weights
-    share = (counts * (same - 1)).sum(axis=1) / np.maximum(n * (n - 1), 1)
+    share = (counts * (counts - 1)).sum(axis=1) / np.maximum(n * (n - 1), 1)
     return ratio(np.where(n >= 2, share, 0.0), n >= 2)
 
 
-def beyond_chance(counts: Ints, chance: Callable[[Floats], Any], weights: Floats | None = None) -> Sums:
+def beyond_chance(counts: Ints, chance: Callable[[Floats], Any]) -> Sums:
     """Return (observed − chance) / (1 − chance), observed being `agreeing_share`.
 
     chance: label shares (any number × labels) to agreement by chance. A label's share is that of the votes
     on a pair, averaged over all pairs given, single votes included.
     """
     shares = counts / counts.sum(axis=1, keepdims=True)
-    observed = agreeing_share(counts, weights)
+    observed = agreeing_share(counts)
 
     def value(totals: Floats) -> Floats:
         given = totals[:, 2:]
@@ -116,15 +110,6 @@ def grade_counts(counts: Ints, votes: Votes, level: str) -> tuple[Ints, Floats]:
     """Return counts of pairs × the values of `level`, and the values ascending."""
     place, domain = grade_labels(votes, level)
     return counts @ (place[:, None] == np.arange(len(domain))).astype(np.int64), domain
-
-
-def at_level(votes: Votes, statistic: Statistic, level: str) -> Votes:
-    """Return votes for values of `level` in the place of labels, where the statistic takes account of it."""
-    if not statistic.has_levels or level == "nominal":
-        return votes
-    place, domain = grade_labels(votes, level)
-    value = np.where(votes.value >= 0, np.append(place, -1)[votes.value], -1)
-    return replace(votes, value=value, labels=tuple(f"{grade:g}" for grade in domain), grades=domain)
 
 
 def grade_labels(votes: Votes, level: str) -> tuple[Ints, Floats]:

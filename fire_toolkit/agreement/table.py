@@ -12,7 +12,6 @@ import pandas as pd
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.sample import measure
-from fire_toolkit.agreement.times import DERIVED, add_times
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
 from fire_toolkit.errors import UsageError
 from fire_toolkit.results import Shown
@@ -28,8 +27,6 @@ INTERVAL_COLUMNS = {
     "interval_note": "str",
 }
 INCLUSION = "inclusion_probability"
-# Columns that differ within a pair: a group holds all answers on the pairs with a vote of the group.
-OF_ANSWERS = ("annotator_id", *DERIVED)
 TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --cluster query_id draws these whole"
 
 
@@ -112,14 +109,13 @@ def agreement(
         by: a column of `judgments`. `annotator_id`: for each annotator the pairs that this annotator
             voted on, with everyone's judgments on them; any other column: the judgments with that
             value, a missing value being the group of the empty text. None: one group, `all`.
-        statistics: names in `STATISTICS`. All but `alpha` and `gwet_ac2` are nominal at any level.
+        statistics: names in `STATISTICS`. All but `alpha` are nominal at any level.
             `percent_agreement` is the share of agreeing votes, averaged over pairable pairs;
             `positive_agreement` and `negative_agreement` (PA+ and PA−) look at one side of it;
-            `unanimous` is the share of pairable pairs with one label, `resolved` that of all pairs on
-            which a label has more than half of the votes.
+            `unanimous` is the share of pairable pairs with one label.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
             judgment; pairable pairs then weigh its inverse, and where it is not the same for all pairs with
-            a vote, they stand for the single ones too (but in `resolved`, which is of the pairs at hand).
+            a vote, they stand for the single ones too.
             By default the column of that name, where judgments have it. None: all weigh the same.
         all_rounds: whether later answers to a pair count too, and those that were not asked of their
             annotator; see `first_round`.
@@ -249,8 +245,6 @@ def _measured(
     """Yield group and statistic of each row of the table, and the votes behind it."""
     judgments = judgments if all_rounds else first_round(judgments)
     inclusion = usable_inclusion(judgments, inclusion)
-    if by in DERIVED and by not in judgments.columns:
-        judgments = add_times(judgments)
     if by is not None and by not in judgments.columns:
         raise UsageError(f"judgments have no column {by!r}; found {', '.join(judgments.columns)}")
     for name in statistics:
@@ -288,4 +282,4 @@ def _groups(votes: Votes, judgments: Judgments, by: str) -> Iterator[tuple[str, 
         yield "", votes.select(codes < 0)
     for code, value in enumerate(values):
         own = np.asarray(codes == code)
-        yield str(value), votes.on_pairs_of(own) if by in OF_ANSWERS else votes.select(own)
+        yield str(value), votes.on_pairs_of(own) if by == "annotator_id" else votes.select(own)

@@ -11,35 +11,25 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
-from fire_toolkit.agreement.captions import caption_disagreement
-from fire_toolkit.agreement.consistency import self_consistency
 from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.pages import alike, page_effects
-from fire_toolkit.agreement.profiles import annotator_profiles
-from fire_toolkit.agreement.questions import agreement_by_question
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.summary import UNITS, AgreementSummary, agreement_summary
 from fire_toolkit.agreement.table import agreement, agreement_intervals
-from fire_toolkit.agreement.times import DERIVED
 from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.agreement_text import draw_agreement
 from fire_toolkit.cli.common import current_workspace, format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, level_of, pairs_by_votes, with_control_answers
-from fire_toolkit.cli.options import choice_option, exclude_options, reads
+from fire_toolkit.cli.judged_files import grades_of, level_of, pairs_by_votes
+from fire_toolkit.cli.options import exclude_options, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, typed_judgments
+from fire_toolkit.formats.tables.table_files import typed_judgments
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.judgments import SUPERSEDED, describe_bad_time, unreadable_times
-from fire_toolkit.tables import Dropped, Judgments, check_dropped, first_round
+from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs
 
 INCLUSION = "inclusion_probability"
-VIEWS = ("agreement", "leave-one-out", "matrix", "profiles", "consistency", "captions", "questions", "pages")
-ON_TIMES = (*DERIVED, "profiles")
-WEIGHTED = ("agreement", "leave-one-out")
 _EFFECTS = ("mean place of positives", "neighbours both positive")
 
 
@@ -59,7 +49,7 @@ class _Question:
 
 @click.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
-@reads("guideline", controls="For --show profiles: qrels or labels of known pairs.")
+@reads("guideline")
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
@@ -68,8 +58,7 @@ class _Question:
 @click.option(
     "--by",
     metavar="COLUMN",
-    help="Group by annotator_id, or by the values of another column; from created_at also day, batch (each "
-    "annotator's first, second ... hundred answers) and position (in a sitting).",
+    help="Group by annotator_id, or by the values of another column.",
 )
 @click.option(
     "--join",
@@ -97,14 +86,6 @@ class _Question:
 @click.option("--cluster", metavar="COLUMN", help="Draw whole clusters of pairs, such as query_id.")
 @click.option("--all-rounds", is_flag=True, help="Count answers of later rounds too.")
 @exclude_options
-@choice_option(
-    "--show",
-    VIEWS,
-    "Agreement; alpha without each annotator; every two annotators on the pairs they share, with a test "
-    "of bias; each annotator beside peers and on --controls; how often annotators repeat their own answer; "
-    "captions by disagreement; agreement on the label, on escalating and on each flag; whether order or "
-    "neighbours have moved answers on pages of several captions.",
-)
 @format_option
 def agree(
     given: Given,
@@ -115,7 +96,6 @@ def agree(
     intervals: bool | None,
     cluster: str | None,
     all_rounds: bool,
-    show: str,
 ) -> None:
     """Measure agreement between annotators: Krippendorff's alpha, percent agreement and related statistics.
 
@@ -124,33 +104,27 @@ def agree(
     count: later ones were asked because of them. A column inclusion_probability (the chance with which
     a pair was chosen for a second judgment) weighs pairs by its inverse.
     """
-    if given.values["controls"] and show != "profiles":
-        raise click.UsageError("--controls needs --show profiles")
     if cluster and not intervals:
         raise click.UsageError("--cluster needs --intervals")
     grades = grades_of(given.judgments, given.values["guideline"])
     table = _designed(given.judgments, all_rounds=all_rounds)
     for file in joined:
         table = _joined(table, given.use(file), by)
-    _say_bad_times(table, by, show)
     _say_pages(table, grades)
     level = level_of(level, given.judgments, given.values["guideline"])
-    if INCLUSION in table.columns and table[INCLUSION].notna().any() and show in WEIGHTED:
+    if INCLUSION in table.columns and table[INCLUSION].notna().any():
         say(f"note: pairs weigh the inverse of their {INCLUSION}")
     question = _Question(level, by, _named(statistics), intervals, cluster)
     summary = None
-    if show != "agreement":
-        measured = _seen(show, table, grades, question, given)
-    elif question.is_plain and not statistics:
+    if question.is_plain and not statistics:
         summary = agreement_summary(table, grades=grades, level=level, all_rounds=True)
         measured = summary.table
     else:
         measured = _measured(table, grades, question)
-    groups = "question" if show == "questions" else by
-    draw = partial(draw_agreement, by=groups, is_summary=summary is not None)
+    draw = partial(draw_agreement, by=by, is_summary=summary is not None)
     print_table(measured, given.form, draw, basis=_basis(table, question, summary))
     is_usual = given.values["judgments"] is None
-    if is_usual and by is None and show == "agreement":
+    if is_usual and by is None:
         parameters = _parameters(question, summary) | {"all_rounds": all_rounds}
         parameters |= {"excluded": given.excluded} if given.excluded else {}
         given.keep(measured, "agree", parameters, place="agreement/agreement.csv")
@@ -176,8 +150,7 @@ def _say_pages(judgments: Judgments, grades: Grades | None) -> None:
     ]
     say(
         f"note: several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); "
-        f"such answers are not independent, so intervals draw {unit} whole; {'; '.join(words)} "
-        "(--show pages)"
+        f"such answers are not independent, so intervals draw {unit} whole; {'; '.join(words)}"
     )
 
 
@@ -222,52 +195,6 @@ def _measured(judgments: Judgments, grades: Grades | None, question: _Question) 
     if not question.intervals:
         return agreement(judgments, **common)
     return agreement_intervals(judgments, **common, cluster=question.cluster)
-
-
-def _seen(
-    view: str, judgments: Judgments, grades: Grades | None, question: _Question, given: Given
-) -> pd.DataFrame:
-    controls = given.controls(grades)
-    if controls is not None:
-        judgments = with_control_answers(judgments, given, controls, grades)
-    if not question.is_plain or question.statistics != DEFAULTS:
-        raise click.UsageError(f"--show {view} is a table of its own: without --by, --measure, --intervals")
-    if view == "leave-one-out":
-        return leave_one_out(judgments, grades=grades, level=question.level, all_rounds=True)
-    if view == "consistency":
-        return self_consistency(judgments, _repeats(given), grades=grades)
-    if view == "pages":
-        return page_effects(judgments, grades=grades)
-    if view == "captions":
-        return caption_disagreement(judgments, grades=grades, all_rounds=True)
-    if view == "questions":
-        return agreement_by_question(judgments, grades=grades, level=question.level, all_rounds=True)
-    if view == "matrix":
-        return annotator_matrix(judgments, grades=grades, all_rounds=True)
-    return annotator_profiles(judgments, grades=grades, controls=controls, all_rounds=True)
-
-
-def _say_bad_times(judgments: Judgments, by: str | None, view: str) -> None:
-    """Name the times that cannot be read, where something is made of times."""
-    bad = unreadable_times(judgments) if by in ON_TIMES or view in ON_TIMES else []
-    if bad:
-        say(
-            f"warning: created_at of {n_of(len(bad), 'answer')} is not a time and counts as missing: "
-            f"{bad[0]!r}, {describe_bad_time(bad[0])}"
-        )
-
-
-def _repeats(given: Given) -> Dropped:
-    """Return the earlier answers of annotators: those of the file, and of a campaign's dropped.csv."""
-    path = given.needed("judgments")
-    superseded = read_judgments_and_repeats(given.use(path))[1]
-    beside = path.with_name("dropped.csv")
-    if not beside.is_file():
-        return superseded
-    dropped = read_delimited(given.use(beside), required=list(superseded.columns))
-    own = dropped.loc[dropped["reason"] == SUPERSEDED, list(superseded.columns)]
-    say(f"note: {n_of(len(own), 'earlier answer')} read from {beside}")
-    return check_dropped(pd.concat([superseded, own], ignore_index=True))
 
 
 def _basis(judgments: Judgments, question: _Question, summary: AgreementSummary | None) -> str:

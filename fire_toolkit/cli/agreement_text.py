@@ -6,28 +6,23 @@ import click
 import pandas as pd
 
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.cli.common import drawn, say, say_notes
+from fire_toolkit.cli.common import drawn, say_notes
 from fire_toolkit.cli.progress_line import wipe_progress
 
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
-MOST_CAPTIONS = 20
 _MORE = ("below_667", "below_800", "n_resampled")
 
 
 def draw_agreement(measured: pd.DataFrame, output_format: str, *, by: str | None, is_summary: bool) -> str:
-    """Return rows of agreement, or of another view, as a table; their notes are said beside it, each once.
+    """Return rows of agreement as a table; their notes are said beside it, each once.
 
     by: the column that groups; is_summary: leave out the chances of alpha below its customary bounds, and
     what was resampled.
     """
-    if "n_split" in measured.columns and len(measured) > MOST_CAPTIONS:
-        say(f"note: the first {MOST_CAPTIONS} of {len(measured):,} captions; --format csv has all")
-        measured = measured.head(MOST_CAPTIONS)
     measured = _say_notes_of(measured, output_format)
-    if "statistic" in measured.columns:
-        measured = measured.drop(columns=list(_MORE)) if is_summary else measured
-        measured = _in_words(measured, by, is_paper=output_format != "table")
+    measured = measured.drop(columns=list(_MORE)) if is_summary else measured
+    measured = _in_words(measured, by, is_paper=output_format != "table")
     rows = [[_cell(value) for value in row] for row in measured.itertuples(index=False)]
     return drawn(rows, list(measured.columns), output_format)
 
@@ -51,7 +46,7 @@ def _say(notes: list[str], output_format: str) -> None:
 
 def _notes(measured: pd.DataFrame, column: str) -> list[str]:
     """Return each note of the column once, behind the rows that it is of where it is not of all."""
-    keys = [name for name in measured.columns if name in ("group", "statistic") or "annotator_" in name]
+    keys = ["group", "statistic"]
     notes = []
     for note, own in measured[measured[column] != ""].groupby(column, sort=False):
         by = [key for key in keys if len(own) == measured[key].isin(own[key]).sum()][-1:] or keys

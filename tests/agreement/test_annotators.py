@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
-from fire_toolkit.agreement.table import agreement, krippendorff_alpha
-from fire_toolkit.errors import UsageError
+from fire_toolkit.agreement.annotators import leave_one_out
+from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"0": 0, "1": 1, "2": 2, "e": None}
@@ -61,34 +60,6 @@ def test_an_annotator_who_never_voted_changes_nothing() -> None:
     assert (row["annotator_id"], row["n_votes"], row["n_pairable"], row["change"]) == ("z", 0, 2, 0.0)
 
 
-def test_each_two_annotators_agree_as_they_do_alone() -> None:
-    for seed in range(10):
-        judgments = sparse(seed)
-        table = annotator_matrix(judgments, grades=GRADES, min_shared=1)
-        for row in table.itertuples():
-            two = judgments[judgments["annotator_id"].isin([row.annotator_a, row.annotator_b])]
-            alone = agreement(
-                check_judgments(two), grades=GRADES, statistics=["percent_agreement", "cohen_kappa"]
-            )
-            assert list(alone["value"]) == pytest.approx(
-                [row.percent_agreement, row.cohen_kappa], nan_ok=True
-            )
-            assert alone.loc[0, "n_pairable"] == row.n_shared
-            assert math.isnan(row.cohen_kappa) == bool(row.note)
-
-
-def test_too_few_shared_pairs_cannot_be_told() -> None:
-    rows = [(f"d{n}", who, "01"[n % 2]) for n in range(4) for who in "uv"] + [("d0", "w", "0")]
-    table = annotator_matrix(judged(rows), min_shared=4)
-    assert list(zip(table["annotator_a"], table["annotator_b"], table["n_shared"], strict=True)) == [
-        ("u", "v", 4),
-        ("u", "w", 1),
-        ("v", "w", 1),
-    ]
-    assert list(table["note"]) == ["", *["cannot be told: fewer than 4 shared pairs"] * 2]
-    assert table["percent_agreement"].isna().tolist() == [False, True, True]
-
-
 def test_rows_are_by_id_whatever_the_order_of_judgments_and_the_input_stays() -> None:
     judgments = sparse(3)
     before = judgments.copy()
@@ -96,20 +67,11 @@ def test_rows_are_by_id_whatever_the_order_of_judgments_and_the_input_stays() ->
     pd.testing.assert_frame_equal(
         leave_one_out(judgments, grades=GRADES), leave_one_out(shuffled, grades=GRADES)
     )
-    expected = annotator_matrix(judgments, grades=GRADES, min_shared=1)
-    pd.testing.assert_frame_equal(expected, annotator_matrix(shuffled, grades=GRADES, min_shared=1))
-    assert (expected["annotator_a"] < expected["annotator_b"]).all()
     pd.testing.assert_frame_equal(before, judgments)
 
 
 def test_no_judgments_give_no_rows() -> None:
     assert len(leave_one_out(judged([]))) == 0
-    assert len(annotator_matrix(judged([]))) == 0
-
-
-def test_a_bound_below_one_is_an_error() -> None:
-    with pytest.raises(UsageError, match="min_shared is 0; expected 1 or more"):
-        annotator_matrix(sparse(1), grades=GRADES, min_shared=0)
 
 
 def test_alpha_without_somebody_is_that_of_the_others_also_where_pairs_have_weights() -> None:

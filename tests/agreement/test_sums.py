@@ -14,8 +14,7 @@ from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.tables import Judgments, check_judgments
 
 NAMES = list(STATISTICS)
-WEIGHTED = [name for name in NAMES if STATISTICS[name].is_weighted]
-OF_TWO = ["cohen_kappa", "scott_pi"]
+OF_TWO = ["cohen_kappa"]
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 
 
@@ -61,7 +60,7 @@ def pairs(answers: list[str], **columns: list[object]) -> Judgments:
 ANSWERS = ["11", "11", "10", "00", "00", "00", "110", "1", "0", "0"]
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_pair_drawn_with_probability_one_third_counts_three_times(name: str) -> None:
     chance = [1, 1 / 3, 1 / 3, 1, 1 / 3, 1, 1, 1, 1, 1] * 100
     answers = ANSWERS * 100
@@ -80,7 +79,7 @@ def test_one_inclusion_probability_for_all_pairs_changes_nothing(name: str) -> N
     assert plain == found
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weights(name: str) -> None:
     # Among 16,000 pairs 10% of first answers are positive; second answers differ on 20% of these, on 5% of
     # the rest. All first positives are asked twice, and one in eight of the rest.
@@ -92,12 +91,6 @@ def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weigh
     assert expected == pytest.approx(agreement(drawn, statistics=[name], inclusion="p")["value"][0], abs=1e-4)
     unweighted = agreement(drawn, statistics=[name])["value"][0]
     assert abs(unweighted - expected) > 0.005
-
-
-def test_resolved_is_of_the_pairs_at_hand_however_second_judgments_were_drawn() -> None:
-    plain = agreement(pairs(ANSWERS), statistics=["resolved"])["value"][0]
-    chance = [0.5] * 4 + [1.0] * 6
-    assert plain == agreement(pairs(ANSWERS, p=chance), statistics=["resolved"], inclusion="p")["value"][0]
 
 
 @pytest.mark.parametrize("name", NAMES)

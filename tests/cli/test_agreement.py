@@ -214,53 +214,18 @@ def test_a_column_of_a_pool_can_be_the_cluster(fire: Fire, folder: Path) -> None
     assert rows(fire(*AGREE, "many.csv", *words).stdout)[0]["n_resampled"] == "2"
 
 
-def test_views_of_annotators_are_tables_of_their_own(fire: Fire, folder: Path) -> None:
-    write(folder, two_annotators(80))
-    left = rows(fire(*AGREE, "many.csv", "--show", "leave-one-out").stdout)
-    assert [(row["annotator_id"], row["value"]) for row in left] == [("ann", "nan"), ("bob", "nan")]
-    assert all(row["note"] == "no pair has two judgments" for row in left)
-    (two,) = rows(fire(*AGREE, "many.csv", "--show", "matrix").stdout)
-    assert (two["n_shared"], float(two["percent_agreement"])) == ("80", 70 / 80)
-    profiles = rows(fire(*AGREE, "many.csv", "--show", "profiles").stdout)
-    assert [float(row["peer_agreement"]) for row in profiles] == [70 / 80] * 2
-    assert "no controls" in profiles[0]["note"]
-    assert (
-        "a table of its own" in fire(*AGREE, "many.csv", "--show", "matrix", "--by", "round", code=2).stderr
-    )
-
-
-def test_profiles_read_known_pairs_and_the_answers_to_controls_beside(fire: Fire, folder: Path) -> None:
-    write(folder, two_annotators(80))
-    (folder / "known.txt").write_text("q0 0 d0 0\nq1 0 d1 1\nq9 0 extra 1\nq9 0 other -1\n")
-    (folder / "dropped.csv").write_text(
-        "query_id,doc_id,annotator_id,label,reason,detail,created_at\n"
-        "q9,extra,bob,irrelevant,control,,\nq9,extra,ann,,skipped,,\n"
-    )
-    found = fire(*AGREE, "many.csv", "--show", "profiles", "--controls", "known.txt")
-    table = {row["annotator_id"]: row for row in rows(found.stdout)}
-    # bob calls d0 relevant and misses the control; ann has no control of the campaign
-    assert (table["ann"]["n_controls"], float(table["ann"]["control_accuracy"])) == ("2", 1.0)
-    assert (table["bob"]["n_controls"], float(table["bob"]["control_accuracy"])) == ("3", 1 / 3)
-    assert "note: 1 answer to controls read from dropped.csv" in found.stderr
-    assert (
-        "--controls needs --show profiles"
-        in fire(*AGREE, "many.csv", "--controls", "known.txt", code=2).stderr
-    )
-
-
 def test_a_relevance_that_is_no_labels_grade_is_said(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(4))
     (folder / "known.txt").write_text("q0 0 d0 2\n")
-    told = fire(*AGREE, "many.csv", "--show", "profiles", "--controls", "known.txt", code=1)
+    told = fire("resolve", "many.csv", "--controls", "known.txt", "--out", "out", code=1)
     assert "relevance 2 is the grade of 0 labels" in told.stderr
 
 
-def test_every_format_holds_intervals_and_views(fire: Fire, folder: Path) -> None:
+def test_every_format_holds_intervals(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(80))
-    for words in (["--intervals"], ["--show", "profiles"], ["--show", "matrix"]):
-        for name in ("table", "latex", "tsv"):
-            assert fire(*AGREE, "many.csv", *words, "--format", name).stdout.strip()
-        assert json.loads(fire(*AGREE, "many.csv", *words, "--format", "json").stdout)
+    for name in ("table", "latex", "tsv"):
+        assert fire(*AGREE, "many.csv", "--intervals", "--format", name).stdout.strip()
+    assert json.loads(fire(*AGREE, "many.csv", "--intervals", "--format", "json").stdout)
 
 
 HEADER = "query_id,doc_id,annotator_id,label\n"
@@ -325,46 +290,3 @@ def test_another_guideline_than_the_one_judged_by_is_said(fire: Fire, folder: Pa
     write(folder, two_annotators(10), guideline=["rules-v1"] * 20)
     told = fire(*AGREE, "many.csv", "--guideline", "caption-relevance-v1")
     assert "note: judged by guideline rules-v1, graded by caption-relevance-v1" in told.stderr
-
-
-def test_times_that_are_none_are_named_where_something_is_made_of_them(fire: Fire, folder: Path) -> None:
-    answers = two_annotators(4)
-    write(folder, answers, created_at=["2026-03-01T10:00:00Z"] * 6 + ["3/14/2026 10:00"] * 2)
-    for words in (("--by", "day"), ("--show", "profiles")):
-        told = fire(*AGREE, "many.csv", *words).stderr
-        assert (
-            "warning: created_at of 2 answers is not a time and counts as missing: '3/14/2026 10:00', a US"
-            in told
-        )
-    assert "warning" not in fire(*AGREE, "many.csv").stderr
-    groups = {row["group"] for row in rows(fire(*AGREE, "many.csv", "--by", "day").stdout)}
-    assert groups == {"", "2026-03-01"}
-    write(folder, [answers[0]] * 2, created_at=["3/14/2026", "3/15/2026"])
-    assert "row 1: created_at is '3/14/2026', a US date" in fire(*AGREE, "many.csv", code=1).stderr
-
-
-def test_repeats_captions_and_questions_are_views_of_their_own(fire: Fire, folder: Path) -> None:
-    answers = [*two_annotators(40), ("q1", "d1", "ann", "irrelevant")]
-    write(folder, answers, flags=["sensitive" if n % 3 == 0 else "" for n in range(81)])
-    (folder / "dropped.csv").write_text(
-        "query_id,doc_id,annotator_id,label,reason,detail,created_at\n"
-        "q2,d2,bob,irrelevant,superseded,,\nq3,d3,bob,relevant,edited,,\n"
-    )
-    repeats = rows(fire(*AGREE, "many.csv", "--show", "consistency").stdout)
-    # ann changed her mind on d1; bob's d2 was the same; an edit is no repeat
-    assert [(row["annotator_id"], row["n_repeats"], row["n_same"]) for row in repeats] == [
-        ("(all)", "2", "1"), ("ann", "1", "0"), ("bob", "1", "1")
-    ]  # fmt: skip
-    captions = rows(fire(*AGREE, "many.csv", "--show", "captions").stdout)
-    assert sorted(row["query_id"] for row in captions) == [f"q{n}" for n in range(10)]
-    assert captions[0]["n_split"] >= captions[-1]["n_split"]
-    questions = rows(fire(*AGREE, "many.csv", "--show", "questions").stdout)
-    assert list(dict.fromkeys(row["group"] for row in questions)) == ["label", "flag sensitive"]
-    assert fire("agree", "many.csv", "--show", "questions").stdout.split()[0] == "question"
-
-
-def test_only_the_captions_that_disagree_most_are_drawn(fire: Fire, folder: Path) -> None:
-    write(folder, [(f"q{n:02d}", "d", name, "relevant") for n in range(30) for name in ("ann", "bob")])
-    found = fire("agree", "many.csv", "--show", "captions")
-    assert len(found.stdout.splitlines()) == 2 + 20
-    assert "the first 20 of 30 captions; --format csv has all" in found.stderr

@@ -63,16 +63,6 @@ def test_agreement_is_that_of_the_others(fire: Fire, root: Path) -> None:
     assert made == {"intervals": True, "cluster": None, "all_rounds": False}
 
 
-def test_controls_of_the_excluded_teach_nothing(fire: Fire, root: Path) -> None:
-    told = fire("agree", "--show", "profiles", "--controls", "controls.txt", "--format", "json")
-    assert {row["annotator_id"] for row in json.loads(told.stdout)} == {"ann", "bob", "cy"}
-    exclude = ("--exclude", "cy", "--exclude", "bob", "--reason", "a", "--reason", "b")
-    told = fire("agree", "--show", "profiles", "--controls", "controls.txt", *exclude, "--format", "json")
-    (row,) = json.loads(told.stdout)
-    assert (row["annotator_id"], int(row["n_controls"])) == ("ann", 1)
-    assert "1 answer to controls read" in told.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

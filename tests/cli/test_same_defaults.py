@@ -70,15 +70,6 @@ PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
         ("agree", "judgments.csv", "--intervals"),
         lambda: fire.agreement_intervals(judgments()),
     ),
-    "leave one out": (
-        ("agree", "judgments.csv", "--show", "leave-one-out"),
-        lambda: fire.leave_one_out(judgments()),
-    ),
-    "matrix": (("agree", "judgments.csv", "--show", "matrix"), lambda: fire.annotator_matrix(judgments())),
-    "profiles": (
-        ("agree", "judgments.csv", "--show", "profiles"),
-        lambda: fire.annotator_profiles(judgments()),
-    ),
     "score": (
         ("score", *RUNS, *BOTH),
         lambda: fire.score_runs(
