@@ -125,7 +125,7 @@ def add_run(
         own.hashes.update(given.hashes)
         result = _ingested(request, path, other, own)
         for file in filter(None, (path, other)):
-            own.note(file, result.hashes.get(file) or own.forgotten(file))
+            own.note(file)
         reports.append(_write(folder, result, own, request))
         _tell(path, result, as_json=given.as_json)
     if given.as_json:

@@ -146,20 +146,16 @@ class Inputs:
         """Return the hash of a file that was read; empty where it is not known."""
         return self.hashes.get(_name_in_manifest(Path(path)), "")
 
-    def forgotten(self, path: Path) -> str | None:
-        """Return the hash of a file that was read, and leave it out; None where it is not known."""
-        return self.hashes.pop(_name_in_manifest(Path(own_name(path))), None)
-
-    def note(self, path: Path, sha256: str | None = None) -> None:
-        """Note a file that was read (standard input by its copy), with its hash where it is known."""
+    def note(self, path: Path) -> None:
+        """Note a file that was read (standard input by its copy), with its hash."""
         from fire_toolkit.files import sha256_of
 
         name = own_name(path)
-        if name == str(path) and sha256 is None:
+        if name == str(path):
             self.use(path)
         else:
             self._read.append(Path.cwd() / name)
-            self.hashes[_name_in_manifest(Path(name))] = sha256 or sha256_of(path)
+            self.hashes[_name_in_manifest(Path(name))] = sha256_of(path)
 
     def write(
         self,

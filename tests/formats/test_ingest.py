@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.runs import dense
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
@@ -198,13 +197,6 @@ def test_vectors_in_two_files_give_the_same_order_in_any_block(tmp_path: Path) -
         ingest(tmp_path / "v.npy", request, other=tmp_path / "t.npy")
 
 
-def test_the_hash_of_a_matrix_is_known_from_its_only_reading(tmp_path: Path) -> None:
-    from fire_toolkit.files import sha256_of
-
-    result = read(tmp_path, SQUARE[:3])
-    assert {tmp_path / "m.npy": sha256_of(tmp_path / "m.npy")} == result.hashes
-
-
 @pytest.mark.parametrize(
     ("text", "measure", "value", "tolerance"),
     [
@@ -229,15 +221,7 @@ def test_a_logged_score_without_a_value_is_refused() -> None:
         parse_expectation("R@1")
 
 
-@pytest.mark.parametrize("name", ["plain.npy", "stored.npz", "float32.pt", "view.pt"])
-def test_the_hash_of_a_file_read_in_blocks_is_known_from_reading_it(name: str, tmp_path: Path) -> None:
-    ids = {"query_ids": ["007", "q:1|x", "frage-ü"], "doc_ids": ["NA", "d10", "d9", "null"]}
-    path = Path(__file__).parent / "golden" / name
-    hashes = ingest(path, Request(**ids)).hashes
-    assert hashes == ({} if name == "view.pt" else {path: sha256_of(path)})  # a view is gathered in memory
-
-
-def test_a_matrix_that_is_turned_in_parts_is_hashed_and_counted_once(
+def test_a_matrix_that_is_turned_in_parts_is_counted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n_bytes: list[int] = []
@@ -246,7 +230,6 @@ def test_a_matrix_that_is_turned_in_parts_is_hashed_and_counted_once(
     monkeypatch.setattr(dense, "_HELD_BYTES", 4 * 4 * 2)  # two of three queries
     parts = read(tmp_path, SQUARE[:3].T.copy(), **given)
     assert parts.run.equals(whole.run)
-    assert {tmp_path / "m.npy": sha256_of(tmp_path / "m.npy")} == parts.hashes
     assert sum(n_bytes) == 2 * SQUARE[:3].nbytes
 
 
@@ -260,12 +243,6 @@ def test_products_are_the_same_in_parts(n_docs: int, tmp_path: Path, monkeypatch
     whole = ingest(tmp_path / "m.npz", given).run
     monkeypatch.setattr(dense, "_HELD_BYTES", 4 * n_docs * 3)  # three of four queries
     assert ingest(tmp_path / "m.npz", given).run.equals(whole)
-
-
-def test_the_hash_holds_what_lies_before_and_behind_the_matrix(tmp_path: Path) -> None:
-    arrays = {"a": np.arange(10_000.0), "sims": SQUARE[:3], "z": np.zeros((2, 2))}
-    np.savez(tmp_path / "m.npz", **arrays, query_ids=QUERIES[:3], doc_ids=DOCS)
-    assert ingest(tmp_path / "m.npz", Request()).hashes == {tmp_path / "m.npz": sha256_of(tmp_path / "m.npz")}
 
 
 def test_a_vector_of_another_length_is_seen_wherever_it_stands(tmp_path: Path) -> None:

@@ -59,12 +59,10 @@ def by_pairs(
     queries: Array, docs: Array, similarity: str, ids: list[str], pairs: tuple[Array, Array], depth: int
 ) -> Ranked:
     """Every pair scored by itself, then ranked as any matrix is."""
-    product = product_matrix(held("q", queries), held("d", docs), similarity=similarity)
-    streamed = np.concatenate(list(product._streamed_vectors()))
-    cells = np.divmod(np.arange(len(queries) * len(docs)), len(product.held))
-    scores = pair_scores(streamed, product.held, *cells, similarity).reshape(product.shape)
-    scores = scores.T if product.is_flipped else scores
-    return ranked(held("s", np.ascontiguousarray(scores)), len(queries), ids, pairs, depth)
+    sides = [held("s", side) for side in (queries, docs)]
+    wide = [product_matrix(side, side, similarity=similarity).held for side in sides]
+    scores = pair_scores(*wide, *np.divmod(np.arange(len(queries) * len(docs)), len(docs)), similarity)
+    return ranked(held("s", scores.reshape(len(queries), len(docs))), len(queries), ids, pairs, depth)
 
 
 def by_blocks(

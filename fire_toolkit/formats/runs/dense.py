@@ -89,7 +89,7 @@ def rank_matrix(
 def _turned(matrix: Matrix) -> Iterator[Array]:
     """Yield queries × docs of a matrix whose columns are queries, as many queries as can be held.
 
-    The file is read again for each part; its bytes are counted and hashed only the first time.
+    The file is read again for each part; its bytes are counted only the first time.
     """
     n_docs, n_queries = n_rows_columns(matrix)
     step = max(1, _HELD_BYTES // (4 * n_docs))

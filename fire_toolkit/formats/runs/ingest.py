@@ -18,7 +18,7 @@ from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_pl
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix, by_rows
+from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Matrix, by_rows
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
 from fire_toolkit.formats.runs.readers import read_vectors, recognise
@@ -67,12 +67,11 @@ class Request:
 
 @dataclass
 class Ingested:
-    """A run, a report for its manifest, notes, hashes known from reading, and how its positives rank."""
+    """A run, a report for its manifest, notes, and how its positives rank."""
 
     run: Run
     report: dict[str, Any]
     notes: list[str]
-    hashes: dict[Path, str] = field(default_factory=dict)
     sense: Sense | None = None
 
 
@@ -257,10 +256,8 @@ def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str
     lengths = (len(axes[0]), len(axes[1]))
     name = choose_matrix(arrays, str(path), key=request.key, shapes={lengths, lengths[::-1]})
     matrix = arrays.matrices[name]
-    hasher = None
     if isinstance(matrix, FileMatrix):
-        hasher = Hasher() if matrix.member is None else None
-        matrix = matrix.watched(request.on_read, hasher)
+        matrix = matrix.watched(request.on_read)
     if request.mask is None:
         request = replace(request, mask=arrays.mask)
     about |= {"array": name, "shape": list(matrix.shape)}
@@ -275,7 +272,7 @@ def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str
         return _by_expectation(path, matrix, axes, request, about)
     about |= {"orientation": orientation, "orientation_from": why}
     try:
-        result = rank_queries(path, matrix, axes, request, about, orientation)
+        return rank_queries(path, matrix, axes, request, about, orientation)
     except UsageError as error:
         if len(readings) < 2 or not request.expected or request.qrels is None:
             raise
@@ -283,9 +280,6 @@ def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str
         _, found = _scores_read_as(other, path, matrix, axes, request, {})
         words = describe_expectations(request.expected, found)
         raise UsageError(f"{error}; read as {other} it gives {words}") from None
-    if hasher is not None and hasher.sha256 is not None:
-        result.hashes[path] = hasher.sha256
-    return result
 
 
 def _by_expectation(

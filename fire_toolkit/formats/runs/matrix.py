@@ -1,18 +1,16 @@
 """Matrices read in blocks of rows, from an offset in a file, a zip member, or memory.
 
-A file is read once, front to back, by a thread that is one block ahead and hashes what it reads; no
-memory map is used (a mapped matrix fills memory with its own pages and reads slower).
+A file is read front to back; no memory map is used (a mapped matrix fills memory with its own pages and
+reads slower).
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -134,8 +132,7 @@ class FileMatrix:
     """A matrix in row-major order from byte `offset` of a file, or of an unpacked zip member.
 
     dtype: of the numbers, or uint16 with `is_bfloat16`. member: the zip member it is packed in.
-    on_read: called with the number of bytes after each block. hasher: fed with every byte of the file,
-    for a file that holds the matrix alone.
+    on_read: called with the number of bytes after each block.
     """
 
     where: str
@@ -147,11 +144,10 @@ class FileMatrix:
     is_bfloat16: bool = False
     member: str | None = None
     on_read: Callable[[int], None] | None = None
-    hasher: Hasher | None = None
 
-    def watched(self, on_read: Callable[[int], None] | None, hasher: Hasher | None = None) -> FileMatrix:
+    def watched(self, on_read: Callable[[int], None] | None) -> FileMatrix:
         """Return the matrix that reports its reading."""
-        return replace(self, on_read=on_read, hasher=hasher)
+        return replace(self, on_read=on_read)
 
     @property
     def row_bytes(self) -> int:
@@ -159,72 +155,25 @@ class FileMatrix:
         return self.shape[-1] * self.dtype.itemsize
 
     def blocks(self, n_rows: int) -> Iterator[Array]:
-        """Yield blocks of rows, one block read ahead of the one in use."""
+        """Yield blocks of rows."""
         total = n_rows_columns(self)[0]
-        sizes = [min(n_rows, total - start) for start in range(0, total, n_rows)]
-        with self._open() as stream, ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as digester:
-            ahead = [reader.submit(self._read, stream, size, digester) for size in sizes[:1]]
-            for size in [*sizes[1:], 0]:
-                block = ahead.pop().result()
-                if size:
-                    ahead.append(reader.submit(self._read, stream, size, digester))
-                yield block
-            if self.hasher and self.member is None:
-                reader.submit(self.hasher.rest, stream).result()
+        with self._open() as stream:
+            for start in range(0, total, n_rows):
+                yield self._read(stream, min(n_rows, total - start))
 
     def _open(self) -> BinaryIO:
         if self.member is not None:
             return open_member(self.path, self.member, self.offset)
         stream = self.path.open("rb", buffering=0)
-        for start in range(0, self.offset if self.hasher else 0, BLOCK_BYTES):
-            self.hasher.update(stream.read(min(BLOCK_BYTES, self.offset - start)))  # type: ignore[union-attr]
         stream.seek(self.offset)
         return stream
 
-    def _read(self, stream: BinaryIO, n_rows: int, digester: Executor) -> Array:
+    def _read(self, stream: BinaryIO, n_rows: int) -> Array:
         raw = _read_exactly(stream, n_rows * self.row_bytes, self.where)
-        if self.hasher and self.member is None:
-            self.hasher.update_behind(raw, digester)
         if self.on_read:
             self.on_read(len(raw))
         values = np.frombuffer(raw, dtype=self.dtype).reshape(n_rows, self.shape[-1])
         return from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
-
-
-@dataclass
-class Hasher:
-    """The sha256 of a file while it is read front to back."""
-
-    digest: Any = field(default_factory=hashlib.sha256)
-    is_whole: bool = False
-    pending: Future[None] | None = None
-
-    def update(self, raw: bytes | memoryview) -> None:
-        """Take the next bytes."""
-        self.digest.update(raw)
-
-    def update_behind(self, raw: memoryview, digester: Executor) -> None:
-        """Take the next bytes in another thread, one piece at a time."""
-        self.wait()
-        self.pending = digester.submit(self.update, raw)
-
-    def wait(self) -> None:
-        """Wait for the piece that is being taken."""
-        if self.pending is not None:
-            self.pending.result()
-            self.pending = None
-
-    def rest(self, stream: BinaryIO) -> None:
-        """Take what follows, to the end."""
-        self.wait()
-        while raw := stream.read(1 << 20):
-            self.digest.update(raw)
-        self.is_whole = True
-
-    @property
-    def sha256(self) -> str | None:
-        """Return the hash in hex, or None while the file was not read to its end."""
-        return self.digest.hexdigest() if self.is_whole else None
 
 
 def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> memoryview:
