@@ -252,7 +252,7 @@ json_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     callback=lambda ctx, option, value: value == "json",
-    help="json: print the counts as JSON on stdout.",
+    help="json: the counts, on stdout.",
 )
 
 

@@ -16,14 +16,14 @@ from fire_toolkit.matching.own_items import RULES
 Command = Callable[..., Any]
 
 _FILES = {
-    "query_ids": "Ids of a matrix's rows, one a line, or the benchmark's own file.",
-    "doc_ids": "Ids of a matrix's columns, one a line, or the benchmark's own file.",
+    "query_ids": "Ids of a matrix's rows.",
+    "doc_ids": "Ids of a matrix's columns.",
     "qrels": "The original qrels; their queries count.",
     "augmented": "The augmented qrels, as `augment` writes them.",
     "labels": "The labels: labels.csv, or its folder.",
     "validity": "Which queries are usable: query_labels.csv, or its folder.",
     "judgments": "The judgments (judgments.csv).",
-    "queries": "The queries: a table with query_id, text and, where they have own items, reference.",
+    "queries": "The queries: query_id, text and, of composed ones, reference.",
     "items": "The items: a table with doc_id and media_url.",
     "guideline": "The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
 }
@@ -80,8 +80,7 @@ run_arguments = together(
 own_item_option = click.option(
     "--own-item",
     type=click.Choice(RULES),
-    help="Leave each query's own item (column reference of the queries) out of its ranking, or keep it. "
-    "[default: the collection's protocol]",
+    help="Drop or keep each query's own item. [default: the collection's protocol]",
 )
 
 
@@ -102,7 +101,7 @@ def _pool_sources_option(text: str) -> Callable[[Command], Command]:
 
 measure_option = click.option(
     "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
-    help="A measure, such as C@10 (may be repeated).",
+    help="A measure, such as C@10; may be repeated.",
 )  # fmt: skip
 accept_unpooled_option = click.option(
     "--accept-unpooled",

@@ -26,13 +26,12 @@ ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit
 
 
 connection_options = together(
-    click.option("--url", help="The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's server]"),
+    click.option("--url", help="The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's]"),
     click.option(
         "--token-file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="A file with the token, readable by you only. [default: FIRE_LABEL_STUDIO_TOKEN, "
-        "else the workspace's server]",
+        help="A file with the token. [default: FIRE_LABEL_STUDIO_TOKEN, else the workspace's]",
     ),
 )
 # How many tasks a project has before a queue goes on in another.
