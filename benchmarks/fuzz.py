@@ -379,7 +379,7 @@ def collections() -> list[Target]:
 
 
 def exports() -> list[Target]:
-    """Label Studio's exports, which `read_export` takes; `read_text` has what is wrong with their bytes."""
+    """Label Studio's exports; `read_text` has what is wrong with their bytes."""
 
     from fire_toolkit.campaign.votes import judgments_from_export
     from fire_toolkit.files import read_bytes

@@ -7,13 +7,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
 from fire_toolkit.campaign.answers import Answer, read_answers
-from fire_toolkit.campaign.exports import Batch, plain_votes
 from fire_toolkit.campaign.ledger import DELETED, RESTORED, Ledger, latest_answers
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round, queue_named
@@ -23,7 +21,7 @@ from fire_toolkit.campaign.votes import (
     DROPPED_ORDER,
     ImportResult,
     dropped_row,
-    judgments_from_batches,
+    judgments_of_answers,
     notes_of_votes,
 )
 from fire_toolkit.guidelines.model import Guideline
@@ -56,7 +54,7 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     """
     answers = answers_asked(ledger, rounds)
     reason = _reasons(answers)
-    result = judgments_from_batches([votes_of(answers[reason == ""])], guideline=guideline)
+    result = judgments_of_answers(_possible_votes(answers[reason == ""]), guideline=guideline)
     dropped = [
         result.dropped,
         _dropped(_earlier_versions(ledger, answers), EDITED),
@@ -169,26 +167,16 @@ def _answers(rows: pd.DataFrame) -> Iterator[Answer]:
         yield answer._replace(annotator_id=name)
 
 
-def votes_of(rows: pd.DataFrame) -> Batch:
-    """Return the answers with round and kind (`classify_answers`), each in the place of its row.
+def _possible_votes(rows: pd.DataFrame) -> list[Answer]:
+    """Return the answers with round and kind (`classify_answers`), in the order of their rows.
 
     The ledger's key makes them unique across servers.
     """
-    votes = plain_votes(*(rows[name].tolist() for name in ("pair_id", "answer", "annotation")))
-    own = rows.iloc[votes["place"].to_numpy()]
-    for name in ("annotator_id", "round", "kind"):
-        values = pa.array(own[name], votes.schema.field(name).type)
-        votes = votes.set_column(votes.column_names.index(name), name, values)
-    votes = votes.filter(compute.not_equal(votes["annotator_id"], ""))
-    is_odd = np.ones(len(rows), dtype=np.bool_)
-    is_odd[votes["place"].to_numpy()] = False
-    odd = rows[is_odd]
-    columns = (odd[name] for name in ("annotation", "round", "kind"))
-    others = [
+    columns = (rows[name] for name in ("annotation", "round", "kind"))
+    return [
         answer._replace(unique_id=key, round=number, kind=kind)
-        for answer, key, number, kind in zip(_answers(odd), *columns, strict=True)
+        for answer, key, number, kind in zip(_answers(rows), *columns, strict=True)
     ]
-    return Batch(votes, list(zip(np.flatnonzero(is_odd).tolist(), others, strict=True)), len(rows))
 
 
 def _earlier_versions(ledger: Ledger, latest: pd.DataFrame) -> pd.DataFrame:

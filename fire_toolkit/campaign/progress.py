@@ -16,7 +16,6 @@ import pyarrow as pa
 from pyarrow import compute
 
 from fire_toolkit.campaign.answers import read_answers
-from fire_toolkit.campaign.exports import plain_votes
 from fire_toolkit.campaign.ledger import DELETED, Ledger
 from fire_toolkit.campaign.ledger_judgments import answers_asked
 from fire_toolkit.campaign.queues import TRAINING
@@ -197,18 +196,10 @@ def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[Que
     is_asked = (answers["state"] != DELETED) & (answers["pair_id"] != "") & (answers["kind"] != ELSEWHERE)
     answers = answers[is_asked].sort_values("updated_at", kind="stable")
     found: dict[tuple[QueueName, str], _Seen] = {}
-    votes = plain_votes(*(answers[name].tolist() for name in ("pair_id", "answer", "annotation")))
-    plain = {
-        place: _Seen(label, False, math.nan if seconds is None else seconds)
-        for place, label, seconds in zip(
-            *(votes[name].to_pylist() for name in ("place", "label", "duration_s")), strict=True
-        )
-        if label
-    }
     columns = (answers[name].tolist() for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
-    for place, (queue, number, annotator_id, pair, answer) in enumerate(zip(*columns, strict=True)):
+    for queue, number, annotator_id, pair, answer in zip(*columns, strict=True):
         name = queue_named(queue) or QueueName(number, annotator_id)
-        content = plain.get(place) or _seen(json.loads(answer), pair)
+        content = _seen(json.loads(answer), pair)
         if content is None:
             continue  # a page was sent without an answer to this caption: it is still to be judged
         earlier = found.get((name, pair))

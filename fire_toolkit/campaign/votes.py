@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
-from pyarrow import compute
 
-from fire_toolkit.campaign.answers import Answer, one_line, read_answers
-from fire_toolkit.campaign.exports import (
-    EDITED,
-    Batch,
-    plain_unique_id,
-    read_export,
-    split_answers,
-    vote_table,
-)
+from fire_toolkit.campaign.answers import Answer, one_line, parse_export, read_answers
 from fire_toolkit.errors import FormatError
+from fire_toolkit.files import text_of, without_mark
 from fire_toolkit.guidelines.grades import label_grades
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
-from fire_toolkit.tables.checks import are_distinct
 from fire_toolkit.tables.validity import ALONE
 
 DRAFT = "draft"
@@ -39,8 +26,8 @@ SEVERAL_LABELS = "several_labels"
 
 DELETED = "deleted-"
 DROPPED_ORDER = ("query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail")
-
-_PERSON, _COPY = (["query_id", "doc_id", name] for name in ("annotator_id", "unique_id"))
+EDITED = "edited-by-other"
+_MORE = ("round", "guideline", "kind", "updated_at")
 
 
 class _ImportResult(NamedTuple):
@@ -59,10 +46,9 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
     """Return the judgments in Label Studio exports, and every other answer with the reason why it is not one.
 
     Args:
-        exports: for each file its name (for errors) and its parsed JSON, or its bytes, which takes a
-            third of the time: the list of tasks of a JSON export; each is let go before the next is taken.
-            Query and doc are `data.query_id` and `data.doc_id` if both are there, else they come from
-            `data.pair_id`.
+        exports: for each file its name (for errors) and its bytes, or its parsed JSON: the list of tasks
+            of a JSON export; each is let go before the next is taken. Query and doc are `data.query_id` and
+            `data.doc_id` if both are there, else they come from `data.pair_id`.
         guideline: the one whose labeling page was shown.
 
     Returns:
@@ -87,49 +73,35 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    result = _judgments_of(map(_batch_of, exports), guideline)
+    answers = [answer for export in exports for answer in _answers_in(*export)]
+    result = judgments_of_answers(answers, guideline=guideline)
     return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
 
 
-def _batch_of(export: tuple[str, object]) -> Batch:
-    where, content = export
+def _answers_in(where: str, content: object) -> list[Answer]:
     if isinstance(content, bytes):
-        return read_export(content, where=where)
-    return split_answers(read_answers(content, where=where))
+        content = parse_export(text_of(without_mark(content), where), where=where)
+    return read_answers(content, where=where)
 
 
-def judgments_from_batches(batches: Iterable[Batch], *, guideline: Guideline) -> ImportResult:
-    """Return what `judgments_from_export` does of answers in batches.
+def judgments_of_answers(answers: Sequence[Answer], *, guideline: Guideline) -> ImportResult:
+    """Return what `judgments_from_export` does of answers.
 
     The judgments have one more column, kind: that of their answer.
     """
-    return _judgments_of(batches, guideline)
-
-
-def _judgments_of(batches: Iterable[Batch], guideline: Guideline) -> ImportResult:
-    plain, others = _joined(batches)
-    _refuse_other_kind(plain["doc_id"], others, guideline)
-    is_contested = _are_contested(plain, others) | ~plain["label"].isin(list(guideline.grades)).to_numpy()
-    others += [(row["place"], _answer_of(row)) for row in plain[is_contested].to_dict("records")]
-    answers = [answer for _, answer in sorted(others, key=itemgetter(0))]
+    _refuse_other_kind(answers, guideline)
     votes, reasons = _votes_and_reasons(answers)
     label_grades((vote.labels[0] for vote in votes), guideline)
-    contested = vote_table(enumerate(votes)).to_pandas()
-    rows = pd.concat([plain[~is_contested], contested], ignore_index=True).assign(guideline=guideline.name)
-    rows = rows[[*JUDGMENTS.names, "round", "guideline", "kind", "updated_at"]]
-    del plain, contested
-    judgments, superseded = latest_judgments(rows, time="updated_at")
+    judgments, superseded = latest_judgments(_vote_rows(votes, guideline), time="updated_at")
     judgments = Judgments(judgments.drop(columns="updated_at"))
     dropped = pd.DataFrame([dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
     return ImportResult(judgments, _all_dropped(dropped, superseded), notes_of_votes(judgments, guideline))
 
 
-def _refuse_other_kind(
-    doc_ids: pd.Series[str], others: Sequence[tuple[int, Answer]], guideline: Guideline
-) -> None:
+def _refuse_other_kind(answers: Sequence[Answer], guideline: Guideline) -> None:
     """Refuse answers on captions alone under a guideline of pairs, and the other way round."""
-    n_alone = int((doc_ids == ALONE).sum()) + sum(answer.doc_id == ALONE for _, answer in others)
-    n_wrong = len(doc_ids) + len(others) - n_alone if guideline.is_of_queries else n_alone
+    n_alone = sum(answer.doc_id == ALONE for answer in answers)
+    n_wrong = len(answers) - n_alone if guideline.is_of_queries else n_alone
     if n_wrong:
         own, found = ("captions alone", "pairs")[:: 1 if guideline.is_of_queries else -1]
         raise FormatError(
@@ -138,38 +110,23 @@ def _refuse_other_kind(
         )
 
 
-def _joined(batches: Iterable[Batch]) -> tuple[pd.DataFrame, list[tuple[int, Answer]]]:
-    """Return the plain votes of all batches, and the other answers with their places among all."""
-    tables = [vote_table([])]
-    others: list[tuple[int, Answer]] = []
-    n_places = 0
-    for batch in batches:
-        place = compute.add(batch.votes["place"], n_places)
-        tables.append(batch.votes.set_column(batch.votes.column_names.index("place"), "place", place))
-        others += [(n_places + place, answer) for place, answer in batch.others]
-        n_places += batch.n_places
-    return pa.concat_tables(tables).to_pandas(), others
-
-
-def _answer_of(row: Mapping[Any, Any]) -> Answer:
-    """Return the answer behind a plain vote."""
-    own = {name: value for name, value in row.items() if name in Answer._fields}
-    shared = {"controls": (), "is_draft": False, "is_skipped": False, "is_edited": False}
-    return Answer(**{**own, "labels": (row["label"],), "flags": (), **shared})
-
-
-def _are_contested(plain: pd.DataFrame, others: Sequence[tuple[int, Answer]]) -> npt.NDArray[np.bool_]:
-    """Return whether each plain vote has a copy, or its annotator another answer to the pair."""
-    names = [*_PERSON, "unique_id"]
-    rows = [
-        (answer.query_id, answer.doc_id, answer.annotator_id, plain_unique_id(answer.unique_id))
-        for _, answer in others
-    ]
-    keys = pd.concat([plain[names], pd.DataFrame(rows, columns=names, dtype="str")])
-    if all(are_distinct(keys, names) for names in (_PERSON, _COPY)):
-        return np.zeros(len(plain), dtype=np.bool_)
-    is_contested = keys.duplicated(_PERSON, keep=False) | keys.duplicated(_COPY, keep=False)
-    return is_contested.to_numpy()[: len(plain)]
+def _vote_rows(votes: Sequence[Answer], guideline: Guideline) -> pd.DataFrame:
+    """Return votes as judgments, with the columns round, guideline, kind and updated_at."""
+    columns: dict[str, list[Any]] = {name: [] for name in (*JUDGMENTS.names, *_MORE)}
+    for vote in votes:
+        flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
+        own = {
+            "label": vote.labels[0],
+            "flags": ";".join([*flags, EDITED] if vote.is_edited else flags),
+            "guideline": guideline.name,
+            "updated_at": vote.updated_at or vote.created_at,
+        }
+        for name, values in columns.items():
+            values.append(own[name] if name in own else getattr(vote, name))
+    numbers = {"duration_s": "float64", "round": "int64"}
+    return pd.DataFrame(
+        {name: pd.Series(values, dtype=numbers.get(name, "str")) for name, values in columns.items()}
+    )
 
 
 def _votes_and_reasons(answers: Sequence[Answer]) -> tuple[list[Answer], list[tuple[Answer, str]]]:

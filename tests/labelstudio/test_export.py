@@ -4,6 +4,7 @@ import contextlib
 import copy
 import json
 import random
+import re
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,6 @@ from fire_toolkit.campaign.answers import parse_export
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.files import text_of, without_mark
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.judgments import utc_time
 
@@ -60,20 +60,8 @@ def task(*annotations: Json, pair: tuple[str, str] = ("q1", "v1"), drafts: Json 
 
 
 def imported(*exports: list[Json]) -> ImportResult:
-    """Return what parsed exports give, once their bytes are seen to give the same or the same error."""
-    named = [(f"export{number}.json", export) for number, export in enumerate(exports, start=1)]
-    assert outcome([(name, json.dumps(export).encode()) for name, export in named]) == outcome(named)
+    named = [(f"export{n}.json", json.dumps(export).encode()) for n, export in enumerate(exports, start=1)]
     return judgments_from_export(named, guideline=GUIDELINE)
-
-
-def outcome(exports: list[tuple[str, Json]]) -> tuple[str, ...]:
-    """Return all that an import gives as text, or its error."""
-    try:
-        found = judgments_from_export(exports, guideline=GUIDELINE)
-    except (FormatError, TableError) as error:
-        return (str(error),)
-    tables = [table.to_csv() + str(table.dtypes) for table in (found.judgments, found.dropped)]
-    return (*tables, *found.notes)
 
 
 def labels(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -460,7 +448,9 @@ def test_no_answers_give_empty_tables(exports: list[Json]) -> None:
 def test_a_file_that_is_no_json_is_a_format_error(text: str, complaint: str) -> None:
     with pytest.raises(FormatError) as error:
         parse_export(text, where="out.csv")
-    assert outcome([("out.csv", text.encode())]) == (str(error.value),) or not text
+    if text:
+        with pytest.raises(FormatError, match=re.escape(str(error.value))):
+            judgments_from_export([("out.csv", text.encode())], guideline=GUIDELINE)
     assert str(error.value).startswith("out.csv: not JSON")
     assert complaint in str(error.value)
 
@@ -470,48 +460,18 @@ def test_json_is_parsed() -> None:
     assert parse_export(json.dumps(export), where="x") == export
 
 
-MARKS = [*'"\\,:[]{}019-.e \t\n\x00\x7f\ufeff\xa0é', "null", "true", "NaN", "-Infinity", "1e999", "-0", "01"]
-WORDS = ["1.0", "1e3", '"a":', "{}", "[]", '""', "\\ud800", "\\u0041", str(2**64), "9" * 4301, "[" * 900]
-TOKENS = st.sampled_from([*MARKS, *WORDS])
-
-
-@settings(max_examples=examples(100))
-@given(st.data())
-def test_damaged_text_is_read_as_json_reads_it(data: st.DataObject) -> None:
-    """The typed reader takes nothing that the standard library refuses, and no other value for it."""
-    tasks = [task(annotation(1), annotation(2, completed_by=4)), task(annotation(3), pair=("q2", "v1"))]
-    text = json.dumps(tasks)
-    for _ in range(data.draw(st.integers(1, 3))):
-        begin = data.draw(st.integers(0, len(text)))
-        end = begin + data.draw(st.sampled_from([0, 1, 1, 2, 8]))
-        text = text[:begin] + data.draw(TOKENS) + text[end:]
-    content = text.encode()
-    with contextlib.suppress(FormatError):
-        parsed = parse_export(text_of(without_mark(content), "x"), where="x")
-        assert outcome([("x", content)]) == outcome([("x", parsed)])
-        return
-    assert len(outcome([("x", content)])) == 1
-
-
 @pytest.mark.parametrize(
     "moment", ["2026-02-29", "2028-02-29", "2026-13-01", "0000-01-01", "0999-01-01", "2026-1-01"]
 )
 @pytest.mark.parametrize(
     "hour", ["00:00:00.000000Z", "24:00:00.000000Z", "23:60:00.000000Z", "23:59:60.000000Z"]
 )
-def test_what_is_no_time_is_refused_among_plain_votes_too(moment: str, hour: str) -> None:
+def test_what_is_no_time_is_refused(moment: str, hour: str) -> None:
     answer = annotation(2, created_at=f"{moment}T{hour}")
     export = [task(annotation(1)), task(answer, pair=("q2", "v1"))]
     is_time = utc_time(answer["created_at"]) is not None
     with contextlib.nullcontext() if is_time else pytest.raises(FormatError, match="expected a time"):
         imported(export)
-
-
-@settings(max_examples=examples(3))
-@given(st.lists(st.floats(width=64) | st.integers(-(10**25), 10**25), min_size=50, max_size=80))
-def test_lead_times_are_read_to_the_last_digit(lead_times: list[float]) -> None:
-    answers = [annotation(n % 60, completed_by=n, lead_time=time) for n, time in enumerate(lead_times)]
-    imported([task(*answers), *(task(answer, pair=("q2", "v1")) for answer in answers)])
 
 
 PEOPLE = st.sampled_from([None, 1, 2, {"id": 2}])
