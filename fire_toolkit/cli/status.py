@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,16 +12,12 @@ from fire_toolkit.cli.common import drawn, json_option, n_of, needed_workspace, 
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.workspace.answers import kept_answer
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
-
-_NAMED = [("collection", key) for key in ("queries", "items", "qrels")]
-_NAMED += [("runs", key) for key in ("query_ids", "doc_ids")]  # files that may lie outside the workspace
 
 
 @click.command()
@@ -107,24 +102,10 @@ def _with_news(state: StageState, workspace: Workspace) -> StageState:
     runs = changed_runs(state, workspace)
     if not runs:
         return state
-    are_all = len(runs) == state.n_reasons
-
-    def find() -> str | None:
-        from fire_toolkit.cli.pool import news_of_runs  # only here, since it takes half a second
-
-        return news_of_runs(runs, are_all=are_all)
+    from fire_toolkit.cli.pool import news_of_runs  # only here, since it takes half a second
 
     try:
-        news = _kept(workspace, [runs, are_all], find)
+        news = news_of_runs(runs, are_all=len(runs) == state.n_reasons)
     except FireError as error:
         news = str(error)
     return replace(state, reason=f"{news} ({state.reason})") if news else state
-
-
-def _kept(workspace: Workspace, asked: list[Any], find: Callable[[], str | None]) -> str | None:
-    """Return the news of runs, as kept where nothing has changed."""
-    if workspace.setting("pool", "strategy") != "depth":
-        return find()
-    named = [workspace.path(section, key) for section, key in _NAMED]
-    beside = [path for path in named if path]
-    return kept_answer(workspace.root, "late", [asked, workspace.settings], find, beside=beside)

@@ -44,7 +44,7 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
         if name not in asked:
             entry = kept.get(name)
-            asked[name] = entry if entry and entry[0] == facts_of(path) else _hashed(path)
+            asked[name] = entry if entry and entry[0] == _facts_of(path) else _hashed(path)
         return asked[name][1]
 
     yield hash_of
@@ -64,26 +64,26 @@ def keep_hashes(root: Path, sha256s: Mapping[str, str], *, began_ns: int) -> Non
     """
     kept = _read(root)
     found = {
-        name: (facts_of(root / name), sha256) for name, sha256 in sha256s.items() if (root / name).is_file()
+        name: (_facts_of(root / name), sha256) for name, sha256 in sha256s.items() if (root / name).is_file()
     }
-    settled = {name: entry for name, entry in found.items() if is_settled(entry[0], began_ns)}
+    settled = {name: entry for name, entry in found.items() if _is_settled(entry[0], began_ns)}
     if kept | settled != kept:
         _write(root, kept | settled)
 
 
 def _hashed(path: Path) -> tuple[_Facts, str]:
     """Return a file's facts and sha256; no facts where it changed a moment ago, or meanwhile."""
-    began, before = time.time_ns(), facts_of(path)
+    began, before = time.time_ns(), _facts_of(path)
     sha256 = sha256_of(path)
-    return (before if before == facts_of(path) and is_settled(before, began) else []), sha256
+    return (before if before == _facts_of(path) and _is_settled(before, began) else []), sha256
 
 
-def is_settled(facts: _Facts, began_ns: int) -> bool:
+def _is_settled(facts: _Facts, began_ns: int) -> bool:
     """Return whether a file had stood still for a while at a moment."""
     return bool(facts) and max(facts[1:3]) + _CLEARLY_OLDER_NS < began_ns
 
 
-def facts_of(path: Path) -> _Facts:
+def _facts_of(path: Path) -> _Facts:
     """Return a file's size, time of its last change, time of the last change of its entry, and inode."""
     try:
         found = path.stat()
