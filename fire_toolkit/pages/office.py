@@ -235,8 +235,9 @@ class Office:
     def _desk(self, name: str) -> Desk:
         self._refresh()
         if name not in self._desks:
-            options = {"campaign_key": self._campaign.key, "n_captions": self._setting.n_captions}
-            self._desks[name] = make_desk(self._rounds, name, **options)  # type: ignore[arg-type]
+            self._desks[name] = make_desk(
+                self._rounds, name, campaign_key=self._campaign.key, n_captions=self._setting.n_captions
+            )
         return self._desks[name]
 
     def _answers(self, name: str) -> dict[Asked, Record]:
