@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import click
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.cli.common import (
@@ -35,9 +36,10 @@ from fire_toolkit.paper_tables.captions import saturation as saturated
 from fire_toolkit.paper_tables.contributions import all_and_new
 from fire_toolkit.paper_tables.data import describe_data
 from fire_toolkit.paper_tables.methods import blanks_of, drawn_paragraph, methods_paragraphs
+from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import drawn_scores
-from fire_toolkit.tables import first_round
+from fire_toolkit.tables import Qrels, first_round
 
 
 @click.group(cls=FireGroup)
@@ -239,6 +241,9 @@ _SATURATION = shown_as(
 )
 
 
+_COMPARED = 8_000  # captions, whose likeness takes some 10 s beside 50,000 training captions
+
+
 @report.command()
 @reads("runs", "qrels", "augmented", "queries", "own_item")
 @click.option("--train", required=True, metavar="FILE", help="Training captions: a table with a column text.")
@@ -250,16 +255,22 @@ _SATURATION = shown_as(
 def similarity(given: Given, train: str, nearest: int, k: int) -> None:
     """Compare solved and unsolved captions of each run by their similarity to training captions.
 
-    The likeness of a caption is its mean cosine (character n-grams) with its nearest training captions.
+    The likeness of a caption is its mean cosine (character n-grams) with its nearest training captions. Of
+    more than 8,000 captions so many are drawn.
     """
-    captions = given.queries
+    runs, *qrels = given.runs_and_qrels
+    captions, ids = given.queries, pd.Index(qrels[0]["query_id"].unique())
+    drawn = np.argsort(draw_ids(ids.tolist(), seed=0), kind="stable")[:_COMPARED]
+    captions = captions[captions["query_id"].isin(ids[drawn])]
+    original, augmented = (Qrels(each[each["query_id"].isin(ids[drawn])]) for each in qrels)
     known = read_delimited(given.use(train), required=["text"])["text"].tolist()
     with Progress(f"{n_of(len(captions), 'caption')} beside {n_of(len(known), 'training caption')}"):
         likeness = nearest_mean(captions["text"].tolist(), known, n_nearest=nearest)
         by_query = pd.Series(likeness, index=captions["query_id"])
-        tables = (*given.runs_and_qrels, by_query)
-        table = by_similarity(*tables, k=k)
-    _print(table, given, _SIMILARITY, n_of(len(known), "training caption"))
+        table = by_similarity(runs, original, augmented, by_query, k=k)
+    some = f"{len(drawn):,} of {len(ids):,} captions, drawn by their ids"
+    notes = [some] if len(drawn) < len(ids) else []
+    _print(table, given, _SIMILARITY, n_of(len(known), "training caption"), notes=notes)
 
 
 _SIMILARITY = shown_as(
