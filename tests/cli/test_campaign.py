@@ -437,12 +437,14 @@ def test_tasks_that_would_tell_are_refused(server: FakeServer, workspace: Path) 
 def test_words_for_what_was_found_on_the_server(server: FakeServer, workspace: Path) -> None:
     push_all()
     project = next(iter(server.projects))
-    server._import(project, [{"data": server.tasks_of(project)[0]["data"]}, {"data": {"caption": "hand"}}])
+    there, *foreign = server.tasks_of(project)[0]["data"], {"caption": "by hand"}, {"pair_id": 7}
+    server._import(project, [{"data": data} for data in (there, *foreign)])
     server.projects[project]["enable_empty_annotation"] = True
     words = run("push").stderr
     assert "1 pair there more than once" in words
-    assert "1 task not of this queue" in words
+    assert "2 tasks not of this queue" in words
     assert "enable_empty_annotation had been changed by hand and were restored" in words
+    assert server.projects[project]["enable_empty_annotation"] is False
 
 
 def states() -> dict[str, tuple[str, str]]:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
 import pandas as pd
 from fake_api import TOKEN, URL, FakeServer
 
+from fire_toolkit.campaign.carrier import Fetched
+from fire_toolkit.campaign.ledger import Ledger, read_ledger
+from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.queues import Assignments, assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.tasks import make_tasks
+from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.pull import pull_answers
+from fire_toolkit.labelstudio.push import Pushed, carry_out, plan_push
+from fire_toolkit.labelstudio.sent_tasks import make_queues
 from fire_toolkit.tables import Qrels, Tasks, check_items, check_pool, check_qrels, check_queries
 
+NAMES = {"1": "owner", "2": "ann", "3": "bob"}  # accounts' numbers on the server
 GUIDELINE = read_guideline("caption-relevance-v1")
 CAMPAIGN = Campaign(
     key="k1",
@@ -62,3 +74,49 @@ def known(controls: Tasks | None) -> Qrels:
 def pairs_of(assignments: Assignments, annotator_id: str) -> list[str]:
     rows = assignments[assignments["annotator_id"] == annotator_id]
     return list(rows.sort_values("position")["pair_id"])
+
+
+def push_round(
+    server: FakeServer, entry: Round, done: set[tuple[str, str]] | None = None, *, most_tasks: int = 50_000
+) -> list[Pushed]:
+    """Push a round as the command does; done: queue and pair of each answer that is there."""
+    api = make_api(server)
+    queues = make_queues(entry, GUIDELINE, done=done or set(), campaign_key=CAMPAIGN.key)
+    plans = plan_push(api, CAMPAIGN, queues)
+    return list(carry_out(api, CAMPAIGN, plans, guideline=GUIDELINE, most_tasks=most_tasks))
+
+
+class Site:
+    """A workspace's side: the ledger and the marks, kept between pulls."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "ledger"
+        self.marks: dict[str, str] = {}
+        clock = count(1)
+        self.now: Callable[[], str] = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
+
+    def pull(self, server: FakeServer, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
+        def keep(marks: object) -> None:
+            self.marks = dict(marks)  # type: ignore[call-overload]
+
+        return pull_answers(
+            make_api(server),
+            CAMPAIGN,
+            self.folder,
+            names=NAMES,
+            marks=self.marks,
+            now=self.now,
+            is_full=is_full,
+            accepts_loss=accepts_loss,
+            keep=keep,
+        )
+
+    def ledger(self) -> Ledger:
+        return read_ledger(self.folder)
+
+    def derived(self, entry: Round) -> ImportResult:
+        return ledger_to_judgments(self.ledger(), [entry], guideline=GUIDELINE)
+
+
+def counts(pulled: Fetched) -> tuple[int, int, int, int]:
+    return pulled.n_new, pulled.n_edited, pulled.n_deleted, pulled.n_restored

@@ -41,21 +41,6 @@ def test_all_is_well() -> None:
     )
 
 
-def test_no_connection_is_ours_to_mend() -> None:
-    findings = found(server(), environ={})
-    assert findings["connection"].fix == "fire-toolkit labelstudio start"
-    assert "server" not in findings
-
-
-def test_a_silent_server_is_the_servers_fault() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("refused", request=request)
-
-    findings = found(answer)
-    assert findings["server"].words == "GET http://127.0.0.1:1/api/version: ConnectError refused"
-    assert findings["server"].is_servers
-
-
 @pytest.mark.parametrize(
     "response",
     [
@@ -108,7 +93,7 @@ PAGE = '<View><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
     ],
 )
 def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, state: str, words: str) -> None:
-    campaign = Campaign("key", "g-v1", "0" * 64, config_sha256(PAGE), PAGE, False)
+    campaign = Campaign("key", "g-v1", "0" * 64, config_sha256(PAGE), PAGE)
     write_campaign(tmp_path, campaign)
     project = {
         "id": 7,
@@ -139,7 +124,7 @@ def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, stat
 def test_a_project_that_was_pulled_and_is_gone_is_said(
     tmp_path: Path, born: str, words: str, fix: str
 ) -> None:
-    campaign = Campaign("key", "g-v1", "0" * 64, config_sha256(PAGE), PAGE, False)
+    campaign = Campaign("key", "g-v1", "0" * 64, config_sha256(PAGE), PAGE)
     write_campaign(tmp_path, campaign)
     source = "org-1-2020"
     key = f"{source}#7#2026"

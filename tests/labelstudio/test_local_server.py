@@ -21,7 +21,7 @@ import pytest
 
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio import local_server
-from fire_toolkit.labelstudio.connection import Connection, read_connection
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.local_server import (
     is_running,
     server_environment,
@@ -76,17 +76,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 # --- starting and finding again
-
-
-def test_a_started_server_runs_with_a_connection_that_works(folder: Path) -> None:
-    server = start(folder)
-    assert is_running(folder)
-    assert read_connection(folder.parent, environ={}) == server
-
-
-def test_a_second_start_finds_the_first(folder: Path) -> None:
-    first, pid = start(folder), pid_of(folder)
-    assert (start(folder, port=None), pid_of(folder)) == (first, pid)
 
 
 def test_starts_at_once_make_one_server(folder: Path) -> None:
@@ -233,12 +222,6 @@ def test_a_running_server_is_not_given_other_settings(folder: Path) -> None:
 
 
 # --- failures while starting
-
-
-def test_a_server_that_ends_at_once_names_its_log(folder: Path) -> None:
-    with pytest.raises(ServerError, match=r"ended while starting; see .*server\.log"):
-        start(folder, "fails")
-    assert "disk I/O error" in (folder / "server.log").read_text()
 
 
 def test_a_server_that_is_slow_is_waited_for_by_the_next_start(

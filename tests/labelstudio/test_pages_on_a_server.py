@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 import pandas as pd
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from campaigns import CAMPAIGN, GUIDELINE, known, make_api, tasks_of
+from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, push_round, tasks_of
 from fake_api import FakeServer, choice
 
 from fire_toolkit.campaign.ledger import read_ledger
@@ -24,18 +19,14 @@ from fire_toolkit.campaign.progress import answered_pairs, measure_progress
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Round, read_rounds, write_round
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
-from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
+from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.several import several_config
 from fire_toolkit.labelstudio.projects import check_config
-from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Pushed, carry_out, plan_push
-from fire_toolkit.labelstudio.sent_tasks import make_queues
 from fire_toolkit.labelstudio.withdraw import close_withdrawn
 
-NAMES = {"1": "owner", "2": "ann", "3": "bob"}
 LABELS = ("relevant", "irrelevant", "ambiguous")
 
 
@@ -49,42 +40,11 @@ def pages_round(n_pairs: int = 9, *, n_captions: int = 4, overlap: float = 0.0) 
 ROUND = pages_round()
 
 
-def push(server: FakeServer, entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> list[Pushed]:
-    api = make_api(server)
-    queues = make_queues(entry, GUIDELINE, done=done or set(), campaign_key=CAMPAIGN.key)
-    return list(carry_out(api, CAMPAIGN, plan_push(api, CAMPAIGN, queues), guideline=GUIDELINE))
-
-
-class Site:
-    """A workspace's side: the ledger and the marks, kept between pulls."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.marks = folder / "ledger", dict[str, str]()
-        clock = count(1)
-        self._now = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
-
-    def pull(self, server: FakeServer, *, is_full: bool = False) -> tuple[int, int, int, int]:
-        def keep(marks: object) -> None:
-            self.marks = dict(marks)  # type: ignore[call-overload]
-
-        options = {"names": NAMES, "marks": self.marks, "now": self._now, "is_full": is_full, "keep": keep}
-        found = pull_answers(make_api(server), CAMPAIGN, self.folder, **options)  # type: ignore[arg-type]
-        return found.n_new, found.n_edited, found.n_deleted, found.n_restored
-
-    def derived(self, entry: Round = ROUND) -> ImportResult:
-        return ledger_to_judgments(read_ledger(self.folder), [entry], guideline=GUIDELINE)
-
-
 @pytest.fixture
 def server() -> FakeServer:
     made = FakeServer()
-    push(made)
+    push_round(made, ROUND)
     return made
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 def pages_of(server: FakeServer, name: str) -> list[dict[str, object]]:
@@ -131,16 +91,16 @@ def test_a_page_is_one_task_that_says_captions_keys_and_nothing_else(server: Fak
 
 
 def test_another_push_adds_nothing_and_changes_what_nobody_has_answered(server: FakeServer) -> None:
-    assert [(p.n_there, p.n_added, p.n_updated, p.n_foreign) for p in push(server)] == [
+    assert [(p.n_there, p.n_added, p.n_updated, p.n_foreign) for p in push_round(server, ROUND)] == [
         (len(pages_of(server, name)), 0, 0, 0) for name in ("ann", "bob")
     ]
     other = replace(ROUND, tasks=type(ROUND.tasks)(ROUND.tasks.assign(text="a cat sleeps")))
-    assert sum(p.n_updated for p in push(server, other)) == 3
+    assert sum(p.n_updated for p in push_round(server, other)) == 3
     shown = pages_of(server, "ann")[0]["data"]["captions"]  # type: ignore[index, call-overload]
     assert {caption["text"] for caption in shown} == {"a cat sleeps"}
     answer(server, int(pages_of(server, "ann")[0]["id"]), 2, ["relevant"] * 3)  # type: ignore[call-overload]
     with pytest.raises(FireError, match=r"answered already.*page:"):
-        push(server)
+        push_round(server, ROUND)
 
 
 def test_a_project_that_is_gone_is_made_again_without_pages_that_are_answered(server: FakeServer) -> None:
@@ -148,7 +108,7 @@ def test_a_project_that_is_gone_is_made_again_without_pages_that_are_answered(se
     done = {("1/ann", pair) for pair in captions_of(first)}
     for task in [first, *others]:
         server.delete_task(int(task["id"]))  # type: ignore[call-overload]
-    push(server, done=done)
+    push_round(server, ROUND, done)
     assert [captions_of(task) for task in pages_of(server, "ann")] == [captions_of(task) for task in others]
 
 
@@ -160,8 +120,8 @@ def test_answers_are_judgments_with_page_place_and_share_of_the_time(server: Fak
             answer(server, int(task["id"]), user, labels, lead_time=12.0, flag=1)  # type: ignore[call-overload, arg-type]
             pairs = captions_of(task)
             given |= {(name, *split_pair_id(p)): v for p, v in zip(pairs, labels, strict=True)}
-    assert site.pull(server) == (9, 0, 0, 0)
-    found = site.derived()
+    assert counts(site.pull(server)) == (9, 0, 0, 0)
+    found = site.derived(ROUND)
     rows = found.judgments
     columns = (rows[name] for name in ("annotator_id", "query_id", "doc_id", "label"))
     assert {(a, q, d): v for a, q, d, v in zip(*columns, strict=True)} == given
@@ -175,9 +135,9 @@ def test_answers_are_judgments_with_page_place_and_share_of_the_time(server: Fak
     assert set(rows["page"]) == keys
     assert set(rows["kind"]) == {"task"}
     n_before = len(server.requests)
-    assert site.pull(server) == (0, 0, 0, 0)
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
     n_requests = len(server.requests) - n_before
-    assert site.pull(server, is_full=True) == (0, 0, 0, 0)
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
     assert n_requests == 1 + len(server.projects)  # nothing was miscounted and read anew
 
 
@@ -185,7 +145,7 @@ def test_unanswered_captions_are_named_and_stay_to_be_judged(server: FakeServer,
     (task, *_) = pages_of(server, "ann")
     answer(server, int(task["id"]), 2, ["relevant", None, "irrelevant"])  # type: ignore[call-overload]
     site.pull(server)
-    found = site.derived()
+    found = site.derived(ROUND)
     missing = split_pair_id(captions_of(task)[1])
     assert len(found.judgments) == 2
     (row,) = found.dropped.to_dict("records")
@@ -200,32 +160,32 @@ def test_a_page_skipped_edited_sent_twice_and_emptied_is_as_a_pair(server: FakeS
     (task, *_) = pages_of(server, "ann")
     number, pairs = int(task["id"]), captions_of(task)  # type: ignore[call-overload]
     server.answer(number, 2, None)
-    assert site.pull(server) == (3, 0, 0, 0)
-    assert set(site.derived().dropped["reason"]) == {"skipped"}
+    assert counts(site.pull(server)) == (3, 0, 0, 0)
+    assert set(site.derived(ROUND).dropped["reason"]) == {"skipped"}
     first = answer(server, number, 2, ["relevant"] * 3, lead_time=9.0)
     site.pull(server)
-    assert list(site.derived().judgments["label"]) == ["relevant"] * 3
+    assert list(site.derived(ROUND).judgments["label"]) == ["relevant"] * 3
     server.annotations[first] |= {
         "result": results(["irrelevant", "relevant", None]),
         "updated_at": server._now(),
         "lead_time": 30.0,
     }
     server.tasks[number]["updated_at"] = server.annotations[first]["updated_at"]
-    assert site.pull(server) == (0, 3, 0, 0)
-    found = site.derived()
+    assert counts(site.pull(server)) == (0, 3, 0, 0)
+    found = site.derived(ROUND)
     by_pair = {(r.query_id, r.doc_id): r.label for r in found.judgments.itertuples()}
     expected = dict(zip(map(split_pair_id, pairs[:2]), ("irrelevant", "relevant"), strict=True))
     assert by_pair == expected  # what was taken back counts no more
     assert set(found.judgments["page_s"]) == {30.0}
     again = answer(server, number, 2, ["ambiguous"] * 3, lead_time=3.0)
     site.pull(server)
-    found = site.derived()
+    found = site.derived(ROUND)
     assert list(found.judgments["label"]) == ["ambiguous"] * 3
     assert set(found.judgments["page_s"]) == {3.0}
     assert (found.dropped["reason"] == "superseded").sum() == 2
     server.delete_annotation(again)
-    assert site.pull(server) == (0, 0, 3, 0)
-    assert len(site.derived().judgments) == 2
+    assert counts(site.pull(server)) == (0, 0, 3, 0)
+    assert len(site.derived(ROUND).judgments) == 2
 
 
 def test_an_export_of_such_a_project_gives_the_same_judgments(
@@ -239,7 +199,7 @@ def test_an_export_of_such_a_project_gives_the_same_judgments(
     export = [task | {"annotations": [own[task["id"]]], "drafts": [5]} for task in pages_of(server, "ann")]
     result = judgments_from_export([("e.json", json.dumps(export).encode())], guideline=GUIDELINE)
     names = ["query_id", "doc_id", "label", "duration_s"]
-    pulled = site.derived().judgments[names]
+    pulled = site.derived(ROUND).judgments[names]
     pd.testing.assert_frame_equal(result.judgments[names], pulled)
     assert set(result.dropped["reason"]) == {"draft"}
     path = tmp_path / "export.ann.json"
@@ -248,7 +208,7 @@ def test_an_export_of_such_a_project_gives_the_same_judgments(
     folder.fetch(None, [ROUND], tmp_path / "other")
     again = ledger_to_judgments(read_ledger(tmp_path / "other"), [ROUND], guideline=GUIDELINE).judgments
     shared = [*names, "page", "page_position", "page_s", "annotator_id"]
-    pd.testing.assert_frame_equal(again[shared], site.derived().judgments[shared])
+    pd.testing.assert_frame_equal(again[shared], site.derived(ROUND).judgments[shared])
 
 
 def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(server: FakeServer) -> None:
@@ -262,7 +222,7 @@ def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(ser
     assert close_withdrawn(make_api(server), CAMPAIGN, [later]) == 1
     assert [task["is_labeled"] for task in given] == [True, *[False] * len(others)]
     before = len(pages_of(server, "bob"))
-    (_, bobs) = push(server, later)
+    (_, bobs) = push_round(server, later)
     assert (bobs.n_there, bobs.n_added, bobs.n_foreign) == (before, 1, 0)
     assert captions_of(pages_of(server, "bob")[-1]) == moved
 
@@ -271,7 +231,7 @@ def test_a_page_changed_on_the_server_is_refused_and_says_how_to_restore_it(serv
     project = next(iter(server.projects.values()))
     project["label_config"] = project["label_config"].replace('required="true"', 'required="false"')
     with pytest.raises(ServerError, match=r"changed on the server.*--part pages"):
-        push(server)
+        push_round(server, ROUND)
 
 
 def test_a_round_keeps_how_many_captions_its_pages_have(tmp_path: Path) -> None:

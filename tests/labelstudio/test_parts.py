@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, round_of, tasks_of
+from campaigns import CAMPAIGN, GUIDELINE, Site, counts, make_api, pairs_of, push_round, round_of, tasks_of
 from fake_api import FAULTS, FakeServer, Killed
 
-from fire_toolkit.campaign.ledger import latest_answers, read_ledger
+from fire_toolkit.campaign.ledger import latest_answers
 from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.projects import (
@@ -23,9 +18,7 @@ from fire_toolkit.labelstudio.projects import (
     project_mark,
     project_settings,
 )
-from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Pushed, carry_out, plan_push
-from fire_toolkit.labelstudio.sent_tasks import make_queues
+from fire_toolkit.labelstudio.push import Pushed
 from fire_toolkit.labelstudio.twins import find_doubled, retire_twins
 
 ENTRY = round_of(tasks_of(12, overlap=0.5))  # 9 tasks for each of two
@@ -33,9 +26,15 @@ MOST = 4
 
 
 def push(server: FakeServer, *, most_tasks: int = MOST) -> list[Pushed]:
-    api = make_api(server)
-    plans = plan_push(api, CAMPAIGN, make_queues(ENTRY, GUIDELINE, done=set()))
-    return list(carry_out(api, CAMPAIGN, plans, guideline=GUIDELINE, most_tasks=most_tasks))
+    return push_round(server, ENTRY, most_tasks=most_tasks)
+
+
+@pytest.fixture
+def pushed() -> FakeServer:
+    """A server on which the queues are, in three projects each."""
+    server = FakeServer()
+    push(server)
+    return server
 
 
 def parts_on(server: FakeServer, name: str) -> list[list[str]]:
@@ -63,12 +62,10 @@ def test_a_queue_goes_on_in_further_projects_in_its_order() -> None:
     assert [title.split(" · ")[2] for title in titles[1:]] == ["part 2", "part 3"]
 
 
-def test_another_number_moves_and_doubles_nothing() -> None:
-    server = FakeServer()
-    push(server)
+def test_another_number_moves_and_doubles_nothing(pushed: FakeServer) -> None:
     for most_tasks in (50_000, 2, MOST):
-        assert sum(p.n_added for p in push(server, most_tasks=most_tasks)) == 0
-    assert_all_there_once(server)
+        assert sum(p.n_added for p in push(pushed, most_tasks=most_tasks)) == 0
+    assert_all_there_once(pushed)
 
 
 def test_a_push_killed_anywhere_is_taken_up_again() -> None:
@@ -105,32 +102,28 @@ def test_a_push_over_parts_survives_each_fault_at_each_request(fault: str, step:
         assert_all_there_once(server)
 
 
-def test_a_part_that_was_deleted_is_made_again() -> None:
-    server = FakeServer()
-    push(server)
-    (number,) = (n for n, p in server.projects.items() if p["description"].endswith("queue ann part 2"))
-    for task in server.tasks_of(number):
-        server.delete_task(task["id"])
-    del server.projects[number]
-    push(server)
-    assert_all_there_once(server)
-    assert len(parts_on(server, "ann")) == 3
+def test_a_part_that_was_deleted_is_made_again(pushed: FakeServer) -> None:
+    (number,) = (n for n, p in pushed.projects.items() if p["description"].endswith("queue ann part 2"))
+    for task in pushed.tasks_of(number):
+        pushed.delete_task(task["id"])
+    del pushed.projects[number]
+    push(pushed)
+    assert_all_there_once(pushed)
+    assert len(parts_on(pushed, "ann")) == 3
 
 
-def test_parts_are_no_copies_and_a_copy_of_a_part_is_retired_alone() -> None:
-    server = FakeServer()
-    push(server)
-    api = make_api(server)
+def test_parts_are_no_copies_and_a_copy_of_a_part_is_retired_alone(pushed: FakeServer) -> None:
+    api = make_api(pushed)
     listed = api.projects(with_counts=True)
     assert find_doubled(listed, CAMPAIGN, [ENTRY]) == []
     copy = api.create_project(project_settings(CAMPAIGN, QueueName(1, "ann"), GUIDELINE, 2))
     (found,) = find_doubled(api.projects(with_counts=True), CAMPAIGN, [ENTRY])
     assert found.words.startswith("part 2 of queue 1/ann has 2 projects")
-    assert push(server)[0].twins == (copy,)
+    assert push(pushed)[0].twins == (copy,)
     assert retire_twins(api, CAMPAIGN).projects == (copy,)
-    assert server.projects[copy]["description"].endswith("part 2 retired")
+    assert pushed.projects[copy]["description"].endswith("part 2 retired")
     assert find_doubled(api.projects(with_counts=True), CAMPAIGN, [ENTRY]) == []
-    assert_task_counts(server)
+    assert_task_counts(pushed)
 
 
 def assert_task_counts(server: FakeServer) -> None:
@@ -141,37 +134,20 @@ def assert_task_counts(server: FakeServer) -> None:
     assert "together (queue 1/bob) have 1 tasks more than its queue" in found.words
 
 
-def test_answers_of_all_parts_are_one_queues(tmp_path: Path) -> None:
-    server = FakeServer()
-    push(server)
-    for task in server.tasks:
-        server.answer(task, 2)
-    fetched = pull_answers(
-        make_api(server), CAMPAIGN, tmp_path, names={}, marks={}, now=lambda: "2026-12-01T00:00:00.000000Z"
-    )
-    assert fetched.n_new == 18
-    rows = latest_answers(read_ledger(tmp_path))
+def test_answers_of_all_parts_are_one_queues(pushed: FakeServer, site: Site) -> None:
+    for task in pushed.tasks:
+        pushed.answer(task, 2)
+    assert counts(site.pull(pushed)) == (18, 0, 0, 0)
+    rows = latest_answers(site.ledger())
     assert rows["queue"].value_counts().to_dict() == {"1/ann": 9, "1/bob": 9}
-    server.answer(1, 3)
-    n_before = len(server.requests)
-    again = pull_answers(
-        make_api(server),
-        CAMPAIGN,
-        tmp_path,
-        names={},
-        marks=fetched.marks,
-        now=lambda: "2026-12-02T00:00:00.000000Z",
-    )
-    assert again.n_new == 1
-    assert len(server.requests) - n_before <= 2 + len(server.projects)
+    pushed.answer(1, 3)
+    n_before = len(pushed.requests)
+    assert counts(site.pull(pushed)) == (1, 0, 0, 0)
+    assert len(pushed.requests) - n_before <= 2 + len(pushed.projects)
 
 
-def test_a_part_that_lost_its_mark_is_named_with_its_part(tmp_path: Path) -> None:
-    server = FakeServer()
-    push(server)
-    marks = pull_answers(
-        make_api(server), CAMPAIGN, tmp_path, names={}, marks={}, now=lambda: "2026-12-01T00:00:00.000000Z"
-    ).marks
+def test_the_marks_of_a_pull_tell_the_parts(pushed: FakeServer, site: Site) -> None:
+    marks = site.pull(pushed).marks
     assert [marks[key] for key in sorted(marks) if key.endswith(" part")] == ["2", "3", "2", "3"]
 
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from campaigns import GUIDELINE, pairs_of, round_of, tasks_of
 
 from fire_toolkit.campaign.ledger import Ledger, check_ledger, empty_ledger

@@ -3,145 +3,89 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 import httpx
 import pandas as pd
 import pytest
+from campaigns import GUIDELINE, NAMES, Site, counts, push_round, round_of, tasks_of
+from fake_api import FAULTS, FakeServer, Killed, choice, comment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from campaigns import CAMPAIGN, GUIDELINE, make_api, round_of, tasks_of
-from fake_api import FAULTS, FakeServer, Killed, choice, comment
-
-from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.ledger import DELETED, EDITED, latest_answers, read_ledger
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
+from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio import api as api_module
-from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import carry_out, plan_push
-from fire_toolkit.labelstudio.sent_tasks import make_queues
 
-NAMES = {"1": "owner", "2": "ann", "3": "bob"}
+FIRST = 1  # the number of the server's first answer
 ROUND = round_of(tasks_of(10, overlap=0.4))
 
 
-def pushed_server(entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> FakeServer:
+def pushed_server(entry: Round = ROUND) -> FakeServer:
     server = FakeServer()
-    push(server, entry, done or set())
+    push_round(server, entry)
     server.requests.clear()
     return server
-
-
-def push(server: FakeServer, entry: Round, done: set[tuple[str, str]]) -> None:
-    queues = make_queues(entry, GUIDELINE, done=done)
-    api = make_api(server)
-    list(carry_out(api, CAMPAIGN, plan_push(api, CAMPAIGN, queues), guideline=GUIDELINE))
 
 
 def task_for(server: FakeServer, name: str, place: int = 0) -> int:
     return int(server.tasks_of(server.project_of(name))[place]["id"])
 
 
-class Site:
-    """A workspace's side: the ledger and the marks, kept between pulls."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "ledger"
-        self.marks: dict[str, str] = {}
-        clock = count(1)
-        self._now: Callable[[], str] = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
-
-    def pull(self, server: FakeServer, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
-        def keep(marks: object) -> None:
-            self.marks = dict(marks)  # type: ignore[call-overload]
-
-        return pull_answers(
-            make_api(server),
-            CAMPAIGN,
-            self.folder,
-            names=NAMES,
-            marks=self.marks,
-            now=self._now,
-            is_full=is_full,
-            accepts_loss=accepts_loss,
-            keep=keep,
-        )
-
-    def states(self) -> dict[str, int]:
-        return dict(latest_answers(read_ledger(self.folder))["state"].value_counts())
-
-    def derived(self, entry: Round = ROUND) -> ImportResult:
-        return ledger_to_judgments(read_ledger(self.folder), [entry], guideline=GUIDELINE)
+def states(site: Site) -> dict[str, int]:
+    return dict(latest_answers(site.ledger())["state"].value_counts())
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def server() -> FakeServer:
+    return pushed_server()
 
 
-def counts(pulled: Fetched) -> tuple[int, int, int, int]:
-    return pulled.n_new, pulled.n_edited, pulled.n_deleted, pulled.n_restored
+@pytest.fixture
+def begun(server: FakeServer, site: Site) -> FakeServer:
+    """The server after ann's answer to her first task was pulled."""
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    return server
 
 
-def test_answers_are_pulled_once(site: Site) -> None:
-    server = pushed_server()
+def test_answers_are_pulled_once(server: FakeServer, site: Site) -> None:
     server.answer(task_for(server, "ann"), 2)
     server.answer(task_for(server, "bob"), 3, "irrelevant")
     assert counts(site.pull(server)) == (2, 0, 0, 0)
     assert counts(site.pull(server)) == (0, 0, 0, 0)
     assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
-    judgments = site.derived().judgments
+    judgments = site.derived(ROUND).judgments
     assert sorted(zip(judgments["annotator_id"], judgments["label"], strict=True)) == [
         ("ann", "relevant"),
         ("bob", "irrelevant"),
     ]
 
 
-def test_an_incremental_pull_asks_for_changes_only(site: Site) -> None:
-    server = pushed_server()
-    for place in range(5):
-        server.answer(task_for(server, "ann", place), 2)
-    site.pull(server)
-    server._ticks += 600  # ten minutes later, past the look-back
-    server.answer(task_for(server, "ann", 5), 2)
-    server.requests.clear()
-    assert counts(site.pull(server)) == (1, 0, 0, 0)
-    pages = [json.loads(r.url.params["query"]) for r in server.requests if r.url.path == "/api/tasks/"]
-    fields = [[item["filter"] for item in page["filters"]["items"]] for page in pages]
-    assert fields.count(["filter:tasks:updated_at", "filter:tasks:id"]) == 2
-
-
 def paths_of(server: FakeServer) -> list[str]:
     return [request.url.path for request in server.requests]
 
 
-def test_an_incremental_pull_asks_for_the_projects_once_and_for_each_one_s_changes_once(site: Site) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.answer(task_for(server, "bob"), 3)
-    server.requests.clear()
-    assert counts(site.pull(server)) == (1, 0, 0, 0)
-    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+def test_an_incremental_pull_asks_for_the_projects_once_and_for_each_one_s_changes_once(
+    begun: FakeServer, site: Site
+) -> None:
+    begun.answer(task_for(begun, "bob"), 3)
+    begun.requests.clear()
+    assert counts(site.pull(begun)) == (1, 0, 0, 0)
+    assert paths_of(begun) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+    pages = [json.loads(request.url.params["query"]) for request in begun.requests[1:]]
+    filters = [[item["filter"] for item in page["filters"]["items"]] for page in pages]
+    assert filters == [["filter:tasks:updated_at", "filter:tasks:id"]] * 2
 
 
 def test_what_changes_while_pages_are_read_is_read_by_the_next_pull(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_module.Api, "page_size", 2)
-    server = pushed_server()
     site.pull(server)
     server._ticks += 600
     for place in range(5):
@@ -160,13 +104,12 @@ def test_what_changes_while_pages_are_read_is_read_by_the_next_pull(
     site.pull(server)
     monkeypatch.setattr(FakeServer, "_page", shown)
     site.pull(server)
-    assert len(read_ledger(site.folder)) == len(server.annotations) == 7
+    assert len(site.ledger()) == len(server.annotations) == 7
 
 
-def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(site: Site) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
+def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(
+    begun: FakeServer, site: Site
+) -> None:
     long_ago = "2026-11-19T00:00:00.000000Z"
     other = pushed_server()
     for project in other.projects.values():
@@ -179,13 +122,13 @@ def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(s
     assert paths_of(other)[:2] == ["/api/projects/", "/api/organizations/"]
 
 
-def test_an_edit_is_a_version_of_its_own_and_the_earlier_one_is_dropped_as_edited(site: Site) -> None:
-    server = pushed_server()
-    answer = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.edit(answer, 3, "irrelevant")
-    assert counts(site.pull(server)) == (0, 1, 0, 0)
-    derived = site.derived()
+def test_an_edit_is_a_version_of_its_own_and_the_earlier_one_is_dropped_as_edited(
+    begun: FakeServer, site: Site
+) -> None:
+    begun.edit(FIRST, 3, "irrelevant")
+    assert counts(site.pull(begun)) == (0, 1, 0, 0)
+    assert states(site) == {EDITED: 1}
+    derived = site.derived(ROUND)
     assert derived.judgments["label"].tolist() == ["irrelevant"]
     assert derived.judgments["flags"].tolist() == ["edited-by-other"]
     assert derived.dropped[["reason", "label", "annotator_id"]].values.tolist() == [
@@ -194,9 +137,10 @@ def test_an_edit_is_a_version_of_its_own_and_the_earlier_one_is_dropped_as_edite
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-def test_an_edit_after_the_servers_clock_was_set_back_counts(site: Site, is_full: bool) -> None:
-    server = pushed_server()
-    site._now = lambda: "2026-11-20T12:01:00.000000Z"
+def test_an_edit_after_the_servers_clock_was_set_back_counts(
+    server: FakeServer, site: Site, is_full: bool
+) -> None:
+    site.now = lambda: "2026-11-20T12:01:00.000000Z"
     server._ticks += 20 * 24 * 3600
     answer = server.answer(task_for(server, "ann"), 2)
     site.pull(server)
@@ -205,56 +149,42 @@ def test_an_edit_after_the_servers_clock_was_set_back_counts(site: Site, is_full
     found = site.pull(server, is_full=is_full)
     assert counts(found) == (0, 1, 0, 0)
     assert any("1 answer changed at a time before the version in the ledger" in note for note in found.notes)
-    assert site.derived().judgments["label"].tolist() == ["irrelevant"]
+    assert site.derived(ROUND).judgments["label"].tolist() == ["irrelevant"]
     assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)  # known again
     server.edit(answer, 2, "ambiguous")
     site.pull(server, is_full=True)
-    assert site.derived().judgments["label"].tolist() == ["ambiguous"]
+    assert site.derived(ROUND).judgments["label"].tolist() == ["ambiguous"]
     server.delete_annotation(answer)
     assert counts(site.pull(server, is_full=True)) == (0, 0, 1, 0)
-    assert site.derived().judgments.empty
+    assert site.derived(ROUND).judgments.empty
 
 
-def test_an_answer_that_is_back_counts_whatever_this_clock_says(site: Site) -> None:
-    server = pushed_server()
-    answer = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    kept = dict(server.annotations[answer])
-    server.delete_annotation(answer)
-    site._now = lambda: "2027-01-01T00:00:00.000000Z"
-    site.pull(server)
-    server.annotations[answer] = kept
-    site._now = lambda: "2026-12-01T00:00:00.000000Z"
-    found = site.pull(server, is_full=True)
+def test_an_answer_that_is_back_counts_whatever_this_clock_says(begun: FakeServer, site: Site) -> None:
+    kept = dict(begun.annotations[FIRST])
+    begun.delete_annotation(FIRST)
+    site.now = lambda: "2027-01-01T00:00:00.000000Z"
+    site.pull(begun)
+    begun.annotations[FIRST] = kept
+    site.now = lambda: "2026-12-01T00:00:00.000000Z"
+    found = site.pull(begun, is_full=True)
     assert counts(found) == (0, 0, 0, 1)
     assert "this clock says 2026-12-01T00:00:00.000000Z" in found.notes[0]
-    assert len(site.derived().judgments) == 1
+    assert counts(site.pull(begun, is_full=True)) == (0, 0, 0, 0)
+    assert len(site.derived(ROUND).judgments) == 1
 
 
-def test_a_deleted_answer_is_recorded_by_the_next_pull(site: Site) -> None:
-    server = pushed_server()
-    answer = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.delete_annotation(answer)
-    assert counts(site.pull(server)) == (0, 0, 1, 0)
-    assert counts(site.pull(server)) == (0, 0, 0, 0)
-    derived = site.derived()
+def test_a_deleted_answer_is_recorded_by_the_next_pull(begun: FakeServer, site: Site) -> None:
+    begun.delete_annotation(FIRST)
+    assert counts(site.pull(begun)) == (0, 0, 1, 0)
+    assert counts(site.pull(begun)) == (0, 0, 0, 0)
+    derived = site.derived(ROUND)
     assert len(derived.judgments) == 0
     assert derived.dropped[["reason", "label"]].values.tolist() == [["deleted", "relevant"]]
 
 
-def test_a_deleted_task_is_noticed_by_the_server_s_counts(site: Site) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    server.answer(task_for(server, "bob"), 3)
-    site.pull(server)
-    server.delete_task(task_for(server, "ann"))
-    assert counts(site.pull(server)) == (0, 0, 1, 0)
-    assert site.states() == {DELETED: 1, "answered": 1}
-
-
-def test_an_answer_whose_task_kept_its_time_is_found_by_the_server_s_counts(site: Site) -> None:
-    server = pushed_server()
+def test_an_answer_whose_task_kept_its_time_is_found_by_the_server_s_counts(
+    server: FakeServer, site: Site
+) -> None:
     server._ticks += 600  # the look-back does not reach the import
     server.answer(task_for(server, "ann"), 2)
     site.pull(server)
@@ -268,8 +198,9 @@ def test_an_answer_whose_task_kept_its_time_is_found_by_the_server_s_counts(site
     assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
 
 
-def test_an_answer_without_a_date_beside_a_deleted_task_leaves_the_count_and_is_found(site: Site) -> None:
-    server = pushed_server()
+def test_an_answer_without_a_date_beside_a_deleted_task_leaves_the_count_and_is_found(
+    server: FakeServer, site: Site
+) -> None:
     server._ticks += 600
     server.answer(task_for(server, "ann"), 2)
     site.pull(server)
@@ -283,8 +214,9 @@ def test_an_answer_without_a_date_beside_a_deleted_task_leaves_the_count_and_is_
     assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
 
 
-def test_an_edit_that_the_server_does_not_date_is_found_by_a_full_pull_only(site: Site) -> None:
-    server = pushed_server()
+def test_an_edit_that_the_server_does_not_date_is_found_by_a_full_pull_only(
+    server: FakeServer, site: Site
+) -> None:
     server._ticks += 600  # the look-back does not reach the import
     answer = server.answer(task_for(server, "ann"), 2)
     site.pull(server)
@@ -295,72 +227,46 @@ def test_an_edit_that_the_server_does_not_date_is_found_by_a_full_pull_only(site
 
 
 def test_people_who_go_on_answering_are_no_reason_to_read_all_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    begun: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
     shown = FakeServer._page
 
     def page(self: FakeServer, params: dict[str, str]) -> httpx.Response:
-        if int(params["project"]) == server.project_of("ann") and len(server.annotations) < 3:
-            server.answer(task_for(server, "ann", len(server.annotations)), 2)
+        if int(params["project"]) == begun.project_of("ann") and len(begun.annotations) < 3:
+            begun.answer(task_for(begun, "ann", len(begun.annotations)), 2)
         return shown(self, params)
 
     monkeypatch.setattr(FakeServer, "_page", page)
-    server.requests.clear()
-    assert counts(site.pull(server)) == (1, 0, 0, 0)
-    assert paths_of(server).count("/api/tasks/") == 2  # the changes of each project, and nothing whole
-    assert paths_of(server).count("/api/projects/") == 2
+    begun.requests.clear()
+    assert counts(site.pull(begun)) == (1, 0, 0, 0)
+    assert paths_of(begun).count("/api/tasks/") == 2  # the changes of each project, and nothing whole
+    assert paths_of(begun).count("/api/projects/") == 2
 
 
-def test_what_the_server_counts_and_does_not_show_is_looked_for_once(site: Site) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.annotations[99] = {**server.annotations[1], "id": 99, "task": 999, "unique_id": "lost"}
-    site.pull(server)
-    server.requests.clear()
-    assert counts(site.pull(server)) == (0, 0, 0, 0)
-    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+def test_what_the_server_counts_and_does_not_show_is_looked_for_once(begun: FakeServer, site: Site) -> None:
+    begun.annotations[99] = {**begun.annotations[1], "id": 99, "task": 999, "unique_id": "lost"}
+    site.pull(begun)
+    begun.requests.clear()
+    assert counts(site.pull(begun)) == (0, 0, 0, 0)
+    assert paths_of(begun) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
 
 
-@pytest.mark.parametrize("is_full", [False, True], ids=["incremental", "full"])
-def test_the_answers_of_a_deleted_project_count_until_the_loss_is_accepted(site: Site, is_full: bool) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    server.answer(task_for(server, "bob"), 3)
-    site.pull(server)
-    number = server.project_of("bob")
-    del server.projects[number]
-    pulled = site.pull(server, is_full=is_full)
-    assert counts(pulled) == (0, 0, 0, 0)
-    assert f"project {number} (1/bob) was deleted, with 1 answer;" in pulled.notes[0]
-    assert pulled.marks["vanished"] == pulled.notes[0]
-    assert len(site.derived().judgments) == 2
-    dropped = site.pull(server, is_full=True, accepts_loss=True)
-    assert (counts(dropped), dropped.notes) == ((0, 0, 1, 0), ())
-    assert site.derived().judgments["annotator_id"].tolist() == ["ann"]
-    assert len(read_ledger(site.folder)) == 3  # both answers, and that one is gone
-    assert site.pull(server).notes == ()
-
-
-def test_a_project_that_lost_its_mark_is_named_and_counts_again_with_it(site: Site) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    project = server.projects[server.project_of("ann")]
+def test_a_project_that_lost_its_mark_is_named_and_counts_again_with_it(
+    begun: FakeServer, site: Site
+) -> None:
+    project = begun.projects[begun.project_of("ann")]
     mark, project["description"] = project["description"], "mine"
-    (note,) = site.pull(server).notes
+    (note,) = site.pull(begun).notes
     assert f"project {project['id']} (1/ann) has lost its mark" in note
     project["description"] = mark
-    server.answer(task_for(server, "ann", 1), 2)
-    pulled = site.pull(server)
+    begun.answer(task_for(begun, "ann", 1), 2)
+    pulled = site.pull(begun)
     assert (counts(pulled), pulled.notes, pulled.marks["vanished"]) == ((1, 0, 0, 0), (), "")
 
 
-def test_a_deleted_project_without_answers_is_missed_unless_its_queue_has_another(site: Site) -> None:
-    server = pushed_server()
+def test_a_deleted_project_without_answers_is_missed_unless_its_queue_has_another(
+    server: FakeServer, site: Site
+) -> None:
     site.pull(server)
     number = server.project_of("bob")
     lost = server.projects.pop(number)
@@ -370,59 +276,41 @@ def test_a_deleted_project_without_answers_is_missed_unless_its_queue_has_anothe
     assert site.pull(server).notes == ()
 
 
-def test_numbers_that_are_used_again_are_other_answers(site: Site) -> None:
-    server = pushed_server()
-    first = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.delete_annotation(first)
-    second = server.answer(task_for(server, "ann", 1), 2, "irrelevant")
-    assert first == second
-    assert counts(site.pull(server)) == (1, 0, 1, 0)
-    assert site.derived().judgments["label"].tolist() == ["irrelevant"]
+def test_numbers_that_are_used_again_are_other_answers(begun: FakeServer, site: Site) -> None:
+    begun.delete_annotation(FIRST)
+    assert begun.answer(task_for(begun, "ann", 1), 2, "irrelevant") == FIRST
+    assert counts(site.pull(begun)) == (1, 0, 1, 0)
+    assert site.derived(ROUND).judgments["label"].tolist() == ["irrelevant"]
 
 
-def test_an_answer_that_is_back_counts_again(site: Site) -> None:
-    server = pushed_server()
-    answer = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    kept = dict(server.annotations[answer])
-    server.delete_annotation(answer)
-    site.pull(server)
-    server.annotations[answer] = kept
-    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 1)
-    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
-    assert len(site.derived().judgments) == 1
+def test_a_deleted_account_keeps_its_pseudonym(begun: FakeServer, site: Site) -> None:
+    begun.delete_user(2)
+    assert counts(site.pull(begun, is_full=True)) == (0, 0, 0, 0)
+    begun.edit(FIRST, 3, "irrelevant")
+    site.pull(begun)
+    assert site.derived(ROUND).judgments[["annotator_id", "label"]].values.tolist() == [["ann", "irrelevant"]]
 
 
-def test_a_deleted_account_keeps_its_pseudonym(site: Site) -> None:
-    server = pushed_server()
-    answer = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.delete_user(2)
-    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
-    server.edit(answer, 3, "irrelevant")
-    site.pull(server)
-    assert site.derived().judgments[["annotator_id", "label"]].values.tolist() == [["ann", "irrelevant"]]
-
-
-def test_an_answer_first_seen_after_its_account_was_deleted_is_kept_under_its_number(site: Site) -> None:
-    server = pushed_server()
+def test_an_answer_first_seen_after_its_account_was_deleted_is_kept_under_its_number(
+    server: FakeServer, site: Site
+) -> None:
     answer = server.answer(task_for(server, "ann"), 2)
     server.delete_user(2)
     site.pull(server)
-    judgments = site.derived().judgments
+    judgments = site.derived(ROUND).judgments
     assert judgments["annotator_id"].tolist() == [f"deleted-{answer}"]
     assert judgments["kind"].isin(["task", "overlap"]).all()
 
 
-def test_skips_escalations_comments_times_and_preselected_answers_are_told_apart(site: Site) -> None:
-    server = pushed_server()
+def test_skips_escalations_comments_times_and_preselected_answers_are_told_apart(
+    server: FakeServer, site: Site
+) -> None:
     server.answer(task_for(server, "ann", 0), 2, None)
     server.answer(task_for(server, "ann", 1), 2, "ambiguous", more=[comment("two\nreadings")])
     server.answer(task_for(server, "ann", 2), 2, origin="prediction", lead_time=1.5)
     server.answer(task_for(server, "ann", 3), 2, more=[choice("flags", "sensitive")])
     site.pull(server)
-    derived = site.derived()
+    derived = site.derived(ROUND)
     told = derived.judgments.set_index("label")
     assert told.loc["ambiguous", "comment"] == "two / readings"
     assert set(derived.judgments["origin"]) == {"manual", "prediction"}
@@ -431,14 +319,13 @@ def test_skips_escalations_comments_times_and_preselected_answers_are_told_apart
     assert derived.dropped["reason"].tolist() == ["skipped"]
 
 
-def test_answers_over_the_overlap_are_kept_and_told_apart(site: Site) -> None:
-    server = pushed_server()
+def test_answers_over_the_overlap_are_kept_and_told_apart(server: FakeServer, site: Site) -> None:
     task = task_for(server, "ann")
     server.answer(task, 2)
     server.answer(task, 3, "irrelevant")
     server.answer(task, 2, "irrelevant")
     site.pull(server)
-    derived = site.derived()
+    derived = site.derived(ROUND)
     by_name = derived.judgments.set_index("annotator_id")
     assert by_name.loc["bob", "kind"] == "unassigned"
     assert by_name.loc["ann", "kind"] in ("task", "overlap")
@@ -454,7 +341,7 @@ def test_training_and_controls_are_no_votes(site: Site) -> None:
     server = pushed_server(entry)
     (training,) = server.tasks_of(1)
     server.answer(training["id"], 2)
-    push(server, entry, {("1/ann", training["data"]["pair_id"])})
+    push_round(server, entry, {("1/ann", training["data"]["pair_id"])})
     for task in server.tasks_of(1)[1:]:
         server.answer(task["id"], 2)
     site.pull(server)
@@ -463,24 +350,22 @@ def test_training_and_controls_are_no_votes(site: Site) -> None:
     assert sorted(derived.dropped["reason"]) == ["control", "training"]
 
 
-def test_tasks_without_pair_id_are_kept_in_the_ledger_and_named(site: Site) -> None:
-    server = pushed_server()
+def test_tasks_without_pair_id_are_kept_in_the_ledger_and_named(server: FakeServer, site: Site) -> None:
     project = server.project_of("ann")
     server._import(project, [{"data": {"caption": "by hand"}}, {"data": {"pair_id": "damaged"}}])
     for task in server.tasks_of(project)[-2:]:
         server.answer(task["id"], 2)
     server.answer(task_for(server, "ann"), 2)
     assert counts(site.pull(server)) == (3, 0, 0, 0)
-    derived = site.derived()
+    derived = site.derived(ROUND)
     assert len(derived.judgments) == 1
     assert derived.dropped["reason"].tolist() == ["no_pair", "no_pair"]
     assert any("2 answers belong to tasks without pair_id" in note for note in derived.notes)
-    answers = [json.loads(text) for text in read_ledger(site.folder)["answer"]]
+    answers = [json.loads(text) for text in site.ledger()["answer"]]
     assert {"caption": "by hand"} in [answer.get("task_data") for answer in answers]
 
 
-def test_a_changed_page_stops_the_pull_before_anything_is_read(site: Site) -> None:
-    server = pushed_server()
+def test_a_changed_page_stops_the_pull_before_anything_is_read(server: FakeServer, site: Site) -> None:
     server.answer(task_for(server, "ann"), 2)
     project = server.projects[server.project_of("bob")]
     project["label_config"] = project["label_config"].replace("$video", "$clip")
@@ -488,30 +373,28 @@ def test_a_changed_page_stops_the_pull_before_anything_is_read(site: Site) -> No
         ServerError, match=r'gone: <HyperText .*value="\$video">; new: <HyperText .*value="\$clip">'
     ):
         site.pull(server)
-    assert len(read_ledger(site.folder)) == 0
+    assert len(site.ledger()) == 0
 
 
-def test_tasks_without_their_answers_are_no_deletion(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = pushed_server()
-    server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
+def test_tasks_without_their_answers_are_no_deletion(
+    begun: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown = FakeServer._shown
     monkeypatch.setattr(
         FakeServer, "_shown", lambda self, task, params: shown(self, task, {**params, "fields": ""})
     )
     with pytest.raises(ServerError, match="tasks without their answers"):
-        site.pull(server, is_full=True)
-    assert site.states() == {"answered": 1}
+        site.pull(begun, is_full=True)
+    assert states(site) == {"answered": 1}
 
 
-def test_the_ledger_holds_no_email_and_nothing_that_was_not_asked_for(site: Site) -> None:
-    server = pushed_server()
+def test_the_ledger_holds_no_email_and_nothing_that_was_not_asked_for(server: FakeServer, site: Site) -> None:
     server.answer(task_for(server, "ann"), 2, completed_by={"id": 2, "email": "jo@example.org"})
     site.pull(server)
-    text = read_ledger(site.folder).to_csv()
+    text = site.ledger().to_csv()
     assert "jo@example.org" not in text
     assert "never shown" not in text
-    assert read_ledger(site.folder)["annotator_id"].tolist() == ["ann"]
+    assert site.ledger()["annotator_id"].tolist() == ["ann"]
 
 
 def export_of(server: FakeServer) -> list[dict[str, object]]:
@@ -519,8 +402,9 @@ def export_of(server: FakeServer) -> list[dict[str, object]]:
     return [server._shown(server.tasks[task], {"fields": "all"}) for task in sorted(answered)]
 
 
-def test_an_export_goes_into_the_ledger_by_the_same_code(site: Site, tmp_path: Path) -> None:
-    server = pushed_server()
+def test_an_export_goes_into_the_ledger_by_the_same_code(
+    server: FakeServer, site: Site, tmp_path: Path
+) -> None:
     server.answer(task_for(server, "ann"), 2)
     server.answer(task_for(server, "bob"), 3, None)
     export = export_of(server)
@@ -529,7 +413,7 @@ def test_an_export_goes_into_the_ledger_by_the_same_code(site: Site, tmp_path: P
     files = Folder(tmp_path, GUIDELINE, exports=[path], names=NAMES)
     first, again = (files.fetch(None, [ROUND], site.folder) for _ in range(2))
     assert (counts(first), counts(again)) == ((2, 0, 0, 0), (0, 0, 0, 0))
-    derived = site.derived()
+    derived = site.derived(ROUND)
     direct = judgments_from_export([("x", export)], guideline=GUIDELINE)
     columns = ["query_id", "doc_id", "label", "duration_s", "origin", "created_at"]
     pd.testing.assert_frame_equal(direct.judgments[columns], derived.judgments[columns])
@@ -628,7 +512,7 @@ def test_whatever_happens_every_version_that_was_seen_is_in_the_ledger_once(
             act(server, what, which)
     server.faults = []
     site.pull(server, is_full=True)
-    latest = latest_answers(read_ledger(site.folder))
+    latest = latest_answers(site.ledger())
     there = latest[latest["state"] != DELETED]
     expected = {
         (found["unique_id"], found["updated_at"], found["completed_by"])
@@ -641,40 +525,31 @@ def test_whatever_happens_every_version_that_was_seen_is_in_the_ledger_once(
     assert not latest["annotation"].duplicated().any()
 
 
-def test_states_of_edited_answers(site: Site) -> None:
-    server = pushed_server()
-    answer = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.edit(answer, 2, "irrelevant")
-    site.pull(server)
-    assert site.states() == {EDITED: 1}
-
-
-def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(site: Site) -> None:
-    server = pushed_server()
+def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(
+    server: FakeServer, site: Site
+) -> None:
     server.answer(task_for(server, "bob"), 3)
     site.pull(server)
     number = server.project_of("bob")
     for task in server.tasks_of(number):
         server.delete_task(task["id"])
     del server.projects[number]
-    push(server, ROUND, set())
+    push_round(server, ROUND)
     assert server.project_of("bob") == number
     server.answer(task_for(server, "bob", 3), 3, "irrelevant")
     for is_full in (False, True):
         pulled = site.pull(server, is_full=is_full)
         assert pulled.n_deleted == 0
         assert f"project {number} (1/bob) was deleted, with 1 answer" in pulled.notes[0]
-    assert len(site.derived().judgments) == 2
+    assert len(site.derived(ROUND).judgments) == 2
     assert counts(site.pull(server, is_full=True, accepts_loss=True)) == (0, 0, 1, 0)
-    assert site.derived().judgments["label"].tolist() == ["irrelevant"]
+    assert site.derived(ROUND).judgments["label"].tolist() == ["irrelevant"]
     assert site.pull(server, is_full=True).notes == ()
 
 
 def test_a_project_that_is_deleted_while_it_is_read_takes_no_answers_along(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = pushed_server()
     server.answer(task_for(server, "bob"), 3)
     site.pull(server)
     number = server.project_of("bob")
@@ -690,4 +565,4 @@ def test_a_project_that_is_deleted_while_it_is_read_takes_no_answers_along(
     monkeypatch.setattr(FakeServer, "_page", page)
     assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
     assert "was deleted, with 1 answer" in site.pull(server).notes[0]
-    assert len(site.derived().judgments) == 1
+    assert len(site.derived(ROUND).judgments) == 1

@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import httpx
-import pandas as pd
 import pytest
+from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, push_round, round_of, tasks_of
+from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from campaigns import CAMPAIGN, GUIDELINE, each_once, make_api, pairs_of, round_of, tasks_of
-from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
-
 from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import push as pushing
 from fire_toolkit.labelstudio.api import Api, Uncertain
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.projects import project_settings
-from fire_toolkit.labelstudio.push import Pushed, carry_out, plan_push
-from fire_toolkit.labelstudio.sent_tasks import make_queues
+from fire_toolkit.labelstudio.push import Pushed
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
 ROUND = round_of(tasks_of(12, overlap=0.5))
 
 
 def push(server: FakeServer, entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> list[Pushed]:
-    queues = make_queues(entry, GUIDELINE, done=done or set())
-    api = make_api(server)
-    return list(carry_out(api, CAMPAIGN, plan_push(api, CAMPAIGN, queues), guideline=GUIDELINE))
+    return push_round(server, entry, done)
+
+
+@pytest.fixture
+def pushed() -> FakeServer:
+    """A server on which the round is."""
+    server = FakeServer()
+    push(server)
+    return server
 
 
 def push_until_done(server: FakeServer, limit: int = 60) -> None:
@@ -66,10 +64,8 @@ def test_each_annotator_gets_a_project_with_the_queue_in_its_order() -> None:
         assert keys == pairs_of(ROUND.assignments, name)
 
 
-def test_projects_are_blind_and_refuse_empty_answers() -> None:
-    server = FakeServer()
-    push(server)
-    for project in server.projects.values():
+def test_projects_are_blind_and_refuse_empty_answers(pushed: FakeServer) -> None:
+    for project in pushed.projects.values():
         assert project["show_collab_predictions"] is False
         assert project["enable_empty_annotation"] is False
         assert project["maximum_annotations"] == 1
@@ -79,70 +75,26 @@ def test_projects_are_blind_and_refuse_empty_answers() -> None:
         assert len(project["title"]) <= 50
 
 
-def test_pushing_again_adds_nothing() -> None:
-    server = FakeServer()
-    push(server)
-    assert [(p.n_added, p.n_there) for p in push(server)] == [(0, 9), (0, 9)]
-    assert_all_there_once(server)
+def test_only_what_is_missing_is_added(pushed: FakeServer) -> None:
+    for task in pushed.tasks_of(pushed.project_of("ann"))[2:5]:
+        pushed.delete_task(task["id"])
+    assert [(p.n_added, p.n_there) for p in push(pushed)] == [(3, 6), (0, 9)]
+    assert_all_there_once(pushed)
 
 
-def test_only_what_is_missing_is_added() -> None:
-    server = FakeServer()
-    push(server)
-    for task in server.tasks_of(server.project_of("ann"))[2:5]:
-        server.delete_task(task["id"])
-    assert [(p.n_added, p.n_there) for p in push(server)] == [(3, 6), (0, 9)]
-    assert_all_there_once(server)
-
-
-def test_duplicates_foreign_tasks_and_twins_are_reported_and_left() -> None:
-    server = FakeServer()
-    push(server)
-    project = server.project_of("ann")
-    double = server.tasks_of(project)[0]["data"]
-    server._import(project, [{"data": double}, {"data": {"caption": "no key"}}, {"data": {"pair_id": 7}}])
-    server._create(dict(server.projects[project]))
-    first, _ = push(server)
-    assert first.duplicates == {double["pair_id"]: 2}
-    assert first.n_foreign == 2
-    assert first.twins == (3,)
-    assert first.n_added == 0
-
-
-def test_settings_that_somebody_changed_are_restored() -> None:
-    server = FakeServer()
-    push(server)
-    server.projects[server.project_of("bob")]["show_collab_predictions"] = True
-    assert [p.restored for p in push(server)] == [(), ("show_collab_predictions",)]
-    assert server.projects[server.project_of("bob")]["show_collab_predictions"] is False
-
-
-def test_a_changed_page_stops_the_push_with_the_difference() -> None:
-    server = FakeServer()
-    push(server)
-    project = server.projects[server.project_of("ann")]
+def test_a_changed_page_stops_the_push_with_the_difference(pushed: FakeServer) -> None:
+    project = pushed.projects[pushed.project_of("ann")]
     project["label_config"] = project["label_config"].replace('value="ambiguous"', 'value="maybe"')
     expected = r'gone: <Choice hotkey="3" value="ambiguous">; new: <Choice hotkey="3" value="maybe">'
     with pytest.raises(ServerError, match=expected) as caught:
-        push(server)
+        push(pushed)
     assert caught.value.exit_code == 3
 
 
-def test_a_rewritten_page_that_says_the_same_is_no_change() -> None:
-    server = FakeServer()
-    push(server)
-    project = server.projects[server.project_of("ann")]
+def test_a_rewritten_page_that_says_the_same_is_no_change(pushed: FakeServer) -> None:
+    project = pushed.projects[pushed.project_of("ann")]
     project["label_config"] = project["label_config"].replace("\n", "\n\n  ").replace("\n\n  ", " ", 1)
-    assert len(push(server)) == 2
-
-
-def test_a_wrong_token_ends_in_words_without_it() -> None:
-    server = FakeServer()
-    push(server)
-    api = make_api(server)
-    api._client._client_wrapper._tokens_client._api_key = "f" * 40
-    with pytest.raises(ServerError, match=r"GET .*/api/projects/: 401: the server does not accept the token"):
-        api.projects()
+    assert len(push(pushed)) == 2
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "ok"])
@@ -164,11 +116,9 @@ def test_whatever_the_faults_every_task_is_there_once(faults: list[str]) -> None
     assert_all_there_once(server)
 
 
-def test_a_first_push_asks_for_the_projects_once_and_then_only_sends() -> None:
-    server = FakeServer()
-    push(server)
-    asked = [f"{request.method} {request.url.path}" for request in server.requests]
-    sent = [["POST /api/projects/", f"POST /api/projects/{number}/import"] for number in server.projects]
+def test_a_first_push_asks_for_the_projects_once_and_then_only_sends(pushed: FakeServer) -> None:
+    asked = [f"{request.method} {request.url.path}" for request in pushed.requests]
+    sent = [["POST /api/projects/", f"POST /api/projects/{number}/import"] for number in pushed.projects]
     assert asked == ["GET /api/projects/", *sent[0], *sent[1]]
 
 
@@ -236,16 +186,6 @@ def test_a_server_that_fails_for_good_is_named_and_nothing_is_doubled() -> None:
     server.faults = []
     push(server)
     assert_all_there_once(server)
-
-
-def test_training_is_pushed_alone_until_it_is_done() -> None:
-    entry = round_of(tasks_of(6), training=tasks_of(2, prefix="t"), controls=tasks_of(1, prefix="c"))
-    server = FakeServer()
-    assert [(p.n_added, p.n_held) for p in push(server, entry)] == [(2, 4), (2, 4)]
-    trained = {("1/ann", pair) for pair in pairs_of(entry.assignments, "ann")[:2]}
-    assert [(p.n_added, p.n_held) for p in push(server, entry, trained)] == [(4, 0), (0, 4)]
-    keys = [task["data"]["pair_id"] for task in server.tasks_of(server.project_of("ann"))]
-    assert keys == pairs_of(entry.assignments, "ann")
 
 
 def test_what_was_answered_is_not_asked_again_when_its_project_is_gone() -> None:
@@ -329,11 +269,3 @@ def test_pages_that_never_add_up_are_an_error() -> None:
 
     with pytest.raises(ServerError, match="reports 99 such tasks, but its pages have 10"):
         list(sweep_tasks(make_api(Lying()), 1, include=("id",)))
-
-
-def test_each_pair_stands_once_in_a_round() -> None:
-    tasks = tasks_of(4, overlap=1.0)
-    assert len(each_once(tasks)) == 4
-    pd.testing.assert_series_equal(
-        each_once(tasks)["position"].reset_index(drop=True), pd.Series(range(1, 5), name="position")
-    )

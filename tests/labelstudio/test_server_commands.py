@@ -87,20 +87,23 @@ def test_a_server_that_fails_is_exit_code_3(root: Path, tmp_path: Path) -> None:
     result = run("labelstudio", "start", "--program", str(program))
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("error: Label Studio ended while starting; see ")
+    assert "disk I/O error" in (root / ".labelstudio" / "server.log").read_text()
 
 
 def test_the_doctor_names_what_mends_a_missing_server(root: Path) -> None:
     result = run("doctor")
     assert result.exit_code == 1
     assert "-> fire-toolkit labelstudio start" in result.stdout
-    found = json.loads(run("doctor", "--format", "json").stdout)
-    assert [each["state"] for each in found if each["name"] == "connection"] == ["bad"]
+    found = {each["name"]: each["state"] for each in json.loads(run("doctor", "--format", "json").stdout)}
+    assert found["connection"] == "bad"
+    assert "server" not in found
 
 
 def test_the_doctor_ends_with_3_where_the_server_is_silent(root: Path) -> None:
     environ = {"FIRE_LABEL_STUDIO_URL": "http://127.0.0.1:9", "FIRE_LABEL_STUDIO_TOKEN": "t" * 40}
     result = run("doctor", **environ)
     assert (result.exit_code, "t" * 40 in result.output) == (3, False)
+    assert "GET http://127.0.0.1:9/api/version: ConnectError" in result.stdout
 
 
 def test_add_needs_names(root: Path) -> None:
