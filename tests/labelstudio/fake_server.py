@@ -22,10 +22,8 @@ print("environment", json.dumps(dict(os.environ)), flush=True)
 print("arguments", json.dumps(sys.argv), flush=True)
 if BEHAVIOUR == "fails":
     sys.exit("django.db.utils.OperationalError: disk I/O error")
-if BEHAVIOUR == "slow":
-    time.sleep(1.5)
-if BEHAVIOUR == "never up":
-    time.sleep(120)
+while BEHAVIOUR == "slow" and not os.path.exists(sys.argv[0] + ".go"):
+    time.sleep(0.02)
 with socket.socket() as probe:  # as the real one does, unasked
     if probe.connect_ex(("127.0.0.1", port)) == 0:
         port += 1
@@ -71,8 +69,8 @@ Server(("127.0.0.1", port), Handler).serve_forever()
 
 
 def write_program(folder: Path, behaviour: str = "good") -> Path:
-    """Write the program; `behaviour` names what is wrong with it."""
-    path = folder / f"label-studio-{behaviour.replace(' ', '-')}"
+    """Write the program; `behaviour` names what is wrong with it. A slow one waits for a file PROGRAM.go."""
+    path = folder / f"label-studio-{behaviour}"
     path.write_text(textwrap.dedent(PROGRAM).format(python=sys.executable, behaviour=behaviour))
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path

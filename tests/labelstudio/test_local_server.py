@@ -81,7 +81,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_starts_at_once_make_one_server(folder: Path) -> None:
     found: list[Connection] = []
     # Written once: a program that another thread still writes cannot be run ("text file busy").
-    program, port = fake_server.write_program(folder.parent.parent, "slow"), any_free_port()
+    program, port = fake_server.write_program(folder.parent.parent), any_free_port()
     threads = [
         threading.Thread(target=lambda: found.append(start_server(folder, program, port=port)))
         for _ in range(3)
@@ -232,6 +232,7 @@ def test_a_server_that_is_slow_is_waited_for_by_the_next_start(
         with pytest.raises(ServerError, match="not up yet"):
             start(folder, "slow")
     pid = pid_of(folder)
+    (folder.parent.parent / "label-studio-slow.go").touch()
     start(folder, "slow", port=None)
     assert pid_of(folder) == pid
 
@@ -239,7 +240,7 @@ def test_a_server_that_is_slow_is_waited_for_by_the_next_start(
 def test_a_server_that_never_comes_up_can_be_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_server, "START_LIMIT_S", 0.0)
     with pytest.raises(ServerError, match="not up yet"):
-        start(folder, "never up")
+        start(folder, "slow")
     assert stop_server(folder)
     assert not is_running(folder)
 

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from live_browser import programs  # noqa: E402
-from live_server import LiveServer, installed  # noqa: E402
+from live_server import LiveServer, clips, installed  # noqa: E402
 
 from fire_toolkit.labelstudio.local_server import LOG, stop_server  # noqa: E402
 
@@ -109,15 +109,10 @@ def chromium() -> None:
 @pytest.fixture
 def page_root(chromium: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace that is judged on our own page, with clips that play; the current folder."""
-    import numpy as np
     from page_site import make_workspace
-
-    from fire_toolkit.demo.clips import make_clips
-    from fire_toolkit.demo.encode import encode_clip
-    from fire_toolkit.demo.render import render_clip
 
     place = tmp_path / "workspace"
     place.mkdir()
     monkeypatch.chdir(place)
-    make_workspace(place, clip=encode_clip(render_clip(make_clips(1, rng=np.random.default_rng(0))[0])))
+    make_workspace(place, clip=clips(1)[0])
     return place

@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,13 @@ class Browser:
     def screenshot(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self._call("GET", "/screenshot")))
+
+    def fits(self, script: str, sizes: Iterable[tuple[int, int]], picture: Path) -> None:
+        """Hold that a script comes to say true at each size; keep a picture of each, named by its width."""
+        for width, height in sizes:
+            self.resize(width, height)
+            self.wait_for(f"all within {width} × {height}", lambda: self.run(script))
+            self.screenshot(picture.with_name(f"{picture.name}-{width}.png"))
 
     def wait_for(self, what: str, condition: Callable[[], Any], *, seconds: float = 30.0) -> Any:
         """Return the first true value of `condition`; fail with the page's text after `seconds`."""

@@ -7,13 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import Annotator
@@ -22,6 +23,7 @@ from fire_toolkit.labelstudio.local_server import VERSION, start_server
 from fire_toolkit.labelstudio.private_files import prepare_folder
 
 DATABASE = "label_studio.sqlite3"
+BLIND = {"enable_empty_annotation": False, "show_collab_predictions": False}
 _CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
@@ -53,6 +55,16 @@ def put_empty_database(folder: Path, program: Path) -> None:
         database.parent.mkdir(mode=0o700, exist_ok=True)
         shutil.copyfile(program.parents[1] / f"empty-{DATABASE}", database)
         database.chmod(0o600)
+
+
+def clips(number: int) -> list[bytes]:
+    """Return clips of the demo, which browsers play."""
+    from fire_toolkit.demo.clips import make_clips
+    from fire_toolkit.demo.encode import encode_clip
+    from fire_toolkit.demo.render import render_clip
+
+    made = make_clips(number, rng=np.random.default_rng(0))
+    return [encode_clip(render_clip(clip)) for clip in made]
 
 
 @dataclass(frozen=True)
@@ -110,14 +122,35 @@ class LiveServer:
             raise PermissionError(email)
         return browser
 
-    def project(self, title: str, config: str, tasks: Sequence[dict[str, Any]], **settings: Any) -> int:
-        """Make a project with tasks (the `data` of each) and return its number."""
+    def project(
+        self,
+        title: str,
+        config: str,
+        tasks: Sequence[dict[str, Any]],
+        files: Mapping[str, bytes] | None = None,
+    ) -> int:
+        """Make a blind project with tasks (the `data` of each) and return its number.
+
+        files: of one folder, which the server serves to the project as `/data/local-files/?d=FOLDER/NAME`.
+        """
         with self.as_admin() as http:
-            content = {"title": title, "label_config": config, **settings}
+            content = {"title": title, "label_config": config, **BLIND}
             number = http.post("/api/projects/", json=content).raise_for_status().json()["id"]
             content_of_tasks = [{"data": data} for data in tasks]
             http.post(f"/api/projects/{number}/import", json=content_of_tasks).raise_for_status()
+        for name, file in (files or {}).items():
+            path = self.root / "media" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file)
+        if files:
+            self.add_storage(number, path.parent)
         return int(number)
+
+    def add_storage(self, project: int, folder: Path) -> None:
+        """Let a project show the files of a folder below `media`."""
+        storage = {"project": project, "path": str(folder), "use_blob_urls": True, "title": folder.name}
+        with self.as_admin() as http:
+            http.post("/api/storages/localfiles/", json=storage).raise_for_status()
 
     def answers(self, project: int) -> dict[str, list[dict[str, Any]]]:
         """Return the annotations of each pair_id that has one."""

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from live_accessible import check_accessible, headings, nameless, nodes_of, tab_stops
-from live_browser import Browser, open_browser
-from page_site import run, serving
-from test_live_page import begin, is_ready, shown
+from live_browser import open_browser
 from test_live_site import SITE
 
 FIRE = [sys.executable, "-m", "fire_toolkit"]
@@ -100,34 +98,6 @@ def test_a_page_of_another_gallery_takes_no_shard(demo: Path, tmp_path: Path) ->
             assert browser.run("return document.querySelectorAll('.pair').length") == 0
     finally:
         index.write_text(text)
-
-
-def begun(browser: Browser) -> None:
-    is_ready(browser)
-    check_accessible(browser)
-    assert headings(browser)[0] == 1
-
-
-def test_our_own_page_has_names_and_an_order(page_root: Path, tmp_path: Path) -> None:
-    with serving(page_root) as served, open_browser(tmp_path) as browser:
-        browser.resize(1366, 625)
-        browser.open(served.links["A01"])
-        browser.wait_for_element("#agree:not([hidden])")
-        check_accessible(browser)
-        begin(browser, served.links["A01"])
-        begun(browser)
-        assert shown(browser)["ready"]
-        buttons = [node.name for node in nodes_of(browser) if node.role in ("button", "radio")]
-        assert any("1" in name for name in buttons)  # an answer's name says its key
-
-
-def test_the_written_page_has_names_and_an_order(page_root: Path, tmp_path: Path) -> None:
-    run("page", "write")
-    with open_browser(tmp_path) as browser:
-        browser.resize(390, 844)
-        browser.open((page_root / "pages/A01/judge.html").as_uri())
-        browser.click("#agree:not([hidden])")
-        begun(browser)
 
 
 @pytest.mark.usefixtures("chromium")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from live_browser import ALT, CONTROL, ENTER, SPACE, Browser, open_browser
-from live_server import LiveServer
+from live_server import LiveServer, clips
 from page_site import HOSTILE
 
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -32,14 +33,6 @@ return document.documentElement.scrollWidth <= innerWidth
 @pytest.fixture
 def project(live_server: LiveServer) -> int:
     """Three tasks on two clips of the demo, which the server itself serves."""
-    from fire_toolkit.demo.clips import make_clips
-    from fire_toolkit.demo.encode import encode_clip
-    from fire_toolkit.demo.render import render_clip
-
-    folder = live_server.root / "media" / "clips"
-    folder.mkdir(parents=True)
-    for number, clip in enumerate(make_clips(2, rng=np.random.default_rng(0))):
-        (folder / f"v{number}.webm").write_bytes(encode_clip(render_clip(clip)))
     tasks = [
         {
             "caption": f"caption {number}" + (HOSTILE + " word" * 2000 if number == 0 else ""),
@@ -48,29 +41,19 @@ def project(live_server: LiveServer) -> int:
         }
         for number in range(3)
     ]
-    settings = {"enable_empty_annotation": False, "show_collab_predictions": False}
     config = read_guideline("caption-relevance-v1").label_config
-    made = live_server.project("ABC-1234 · round 1 · caption-relevance-v1", config, tasks, **settings)
-    with live_server.as_admin() as http:
-        storage = {"project": made, "path": str(folder), "use_blob_urls": True, "title": "clips"}
-        http.post("/api/storages/localfiles/", json=storage).raise_for_status()
-    return made
+    files = {f"clips/v{number}.webm": clip for number, clip in enumerate(clips(2))}
+    return live_server.project("ABC-1234 · round 1 · caption-relevance-v1", config, tasks, files)
 
 
 def test_an_annotator_sees_the_video_play_and_answers_by_keys(
     chromium: None, live_server: LiveServer, project: int, artefacts: Path, tmp_path: Path
 ) -> None:
     person = live_server.annotator("W01")
-    with open_browser(tmp_path) as browser:
-        browser.resize(1366, 625)
-        log_in(browser, live_server.connection.url, person.email, person.password)
-        browser.open(f"{live_server.connection.url}/projects/{project}/data?labeling=1")
+    with labeling(live_server, "W01", project, tmp_path) as browser:
         shows_task(browser, 0)
         plays(browser)
-        for width, height in ((800, 600), (1024, 768), (390, 844), (1366, 625)):
-            browser.resize(width, height)
-            browser.wait_for(f"all within {width} × {height}", lambda: browser.run(ALL_SEEN))
-            browser.screenshot(artefacts / f"labeling-{width}.png")
+        browser.fits(ALL_SEEN, ((800, 600), (1024, 768), (390, 844), (1366, 625)), artefacts / "labeling")
         assert HOSTILE.split("\u202e")[0] in text(browser)
         assert is_disabled(browser, SUBMIT)
         browser.press(SPACE)  # nothing is chosen, so nothing is sent
@@ -103,6 +86,17 @@ def test_an_annotator_sees_the_video_play_and_answers_by_keys(
     assert all(0 < each["lead_time"] < 120 for each in annotations)
     origins = [result["origin"] for each in annotations for result in each["result"]]
     assert origins == ["manual", "manual"]
+
+
+@contextmanager
+def labeling(server: LiveServer, pseudonym: str, project: int, folder: Path) -> Iterator[Browser]:
+    """Open the page on which somebody judges a project; the browser's profile lies in `folder`."""
+    person = server.annotator(pseudonym)
+    with open_browser(folder) as browser:
+        browser.resize(1366, 625)
+        log_in(browser, server.connection.url, person.email, person.password)
+        browser.open(f"{server.connection.url}/projects/{project}/data?labeling=1")
+        yield browser
 
 
 def log_in(browser: Browser, url: str, email: str, password: str) -> None:

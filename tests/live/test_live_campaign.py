@@ -1,4 +1,4 @@
-"""A whole campaign on the real server: push, answer as several people, pull, another round, resolve."""
+"""Campaigns on the real server: push, answer as several people, pull, kills, what goes and changes hands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fire_toolkit.labelstudio.local_server import is_running, server_process
 from fire_toolkit.media.server import MediaServer
 
 RUN = uuid.uuid4().hex[:4]  # names of their own, so that the tests can run again on the same server
-ANN, BOB, CY, DI, KAY = (f"{name}-{RUN}" for name in ("ANN", "BOB", "CY", "DI", "KAY"))
+ANN, BOB, CY, KAY = (f"{name}-{RUN}" for name in ("ANN", "BOB", "CY", "KAY"))
 
 
 class Site:
@@ -134,9 +134,9 @@ def comment(text: str) -> dict[str, Any]:
     return {"from_name": "comment", "to_name": "video", "type": "textarea", "value": {"text": [text]}}
 
 
-def test_a_campaign_from_push_to_labels(site: Site) -> None:
+def test_what_people_answer_change_and_delete_is_pulled(site: Site) -> None:
     server = site.server
-    people = {name: server.annotator(name) for name in (ANN, BOB, CY, DI)}
+    people = {name: server.annotator(name) for name in (ANN, BOB, CY)}
     http = {name: server.as_annotator(name) for name in people}
     site.make_tasks(10, overlap=0.5)
     names = ("--annotator", ANN, "--annotator", BOB)
@@ -174,9 +174,6 @@ def test_a_campaign_from_push_to_labels(site: Site) -> None:
     assert judgments["kind"].value_counts()["unassigned"] == 1
     assert set(judgments["annotator_id"]) == {ANN, BOB, CY}
     assert "two readings" in set(judgments["comment"])
-    rows = {row["annotator_id"]: row for row in json.loads(site.run("progress", "--format", "json").stdout)}
-    assert (rows[ANN]["n_left"], rows[ANN]["n_skipped"], rows[ANN]["n_escalated"]) == (0, 1, 1)
-    assert rows[BOB]["seconds"] == 4.0
 
     # Edit by another, delete an answer, delete an account.
     with server.as_admin() as admin:
@@ -191,22 +188,6 @@ def test_a_campaign_from_push_to_labels(site: Site) -> None:
     assert (full["new"], full["deleted"]) == (0, 0)
     judgments = site.table("judgments/judgments.csv")
     assert (judgments["annotator_id"] == BOB).sum() == len(queues[BOB])
-
-    site.run("resolve")
-    disputes = site.table("labels/disputes.csv")
-    planned = site.counts("next-round", "--annotator", DI)
-    assert planned["pairs"] == len(disputes) > 0
-    assert site.counts("push")["added"] == planned["pairs"]
-    second = site.projects()[f"2/{DI}"]
-    for task in _tasks(http[DI], second):
-        answer(http[DI], task["id"], second, "relevant")
-    assert site.counts("pull")["new"] == planned["pairs"]
-    judgments = site.table("judgments/judgments.csv")
-    assert (judgments["round"] == "2").sum() == planned["pairs"]
-    site.run("agree")
-    site.run("resolve")
-    left = site.table("labels/disputes.csv")
-    assert len(left) < len(disputes)
 
     # A deleted task is noticed by a full pull.
     with server.as_admin() as admin:
@@ -258,8 +239,7 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
     _wait_for_tasks(site, project, 1_000)
     _kill(server)
     server.start()
-    worker.join(timeout=300)
-    assert not worker.is_alive()
+    worker.join()
     site.run("push")
     assert site.keys(project) == Counter(site.assigned()[KAY])
 

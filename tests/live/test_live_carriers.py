@@ -7,7 +7,7 @@ from pathlib import Path
 
 from live_browser import SPACE, Browser, open_browser
 from page_site import serving
-from test_live_browser import log_in
+from test_live_browser import labeling
 from test_live_campaign import RUN, Site, _kill, site  # noqa: F401
 from test_live_page import COUNTED, DONE, begin, is_ready, kill_browser, press
 from test_live_several import LABELS, clips, pages_of, press_answer, shows_page, stored  # noqa: F401
@@ -24,7 +24,7 @@ def test_kills_lose_and_double_nothing_and_a_pair_of_both_carriers_is_one(
 ) -> None:
     """On each page of captions the browser or the server is killed, before or after what it was sent."""
     server, name, other = clips.server, f"KIL-{RUN}", f"OWN-{RUN}"
-    person = server.annotator(name)
+    server.annotator(name)
     clips.run("push", "--annotator", name)
     project = clips.projects()[f"1/{name}"]
     pages = [task["data"]["captions"] for task in pages_of(server, project)]
@@ -39,10 +39,7 @@ def test_kills_lose_and_double_nothing_and_a_pair_of_both_carriers_is_one(
         folder = tmp_path / f"browser-{n_starts}"
         folder.mkdir()
         killed, moment = moments.pop(0) if moments else ("nothing", "")
-        with open_browser(folder) as browser:
-            browser.resize(1366, 625)
-            log_in(browser, server.connection.url, person.email, person.password)
-            browser.open(f"{server.connection.url}/projects/{project}/data?labeling=1")
+        with labeling(server, name, project, folder) as browser:
             shows_page(browser, left[0])
             if moment == "before":
                 kill(clips, killed, folder)

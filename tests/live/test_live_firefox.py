@@ -33,10 +33,7 @@ def test_the_served_page_takes_each_key_once(root: Path, artefacts: Path, tmp_pa
     with serving(root) as served, open_firefox(tmp_path) as browser:
         begin(browser, served.links["A01"])
         assert "#" not in browser.url
-        for size in SIZES:
-            browser.resize(*size)
-            browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
-            browser.screenshot(artefacts / f"firefox-{size[0]}.png")
+        browser.fits(ALL_SEEN, SIZES, artefacts / "firefox")
         task = is_ready(browser)
         press(browser, "2", task)
         press(browser, BACKSPACE, is_ready(browser))

@@ -8,13 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import numpy as np
 import pytest
 from live_browser import Browser, open_browser
-
-from fire_toolkit.demo.clips import make_clips
-from fire_toolkit.demo.encode import encode_clip
-from fire_toolkit.demo.render import render_clip
+from live_server import clips
 
 TAKEN = "document.title='taken'"
 HOSTILE = f"</script><script>{TAKEN}</script><img src=http://evil.example onerror={TAKEN}>"
@@ -39,8 +35,8 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gallery") / "study"
     for folder in ("collection", "runs", "judgments", "media"):
         (root / folder).mkdir(parents=True)
-    for n, clip in enumerate(make_clips(3, rng=np.random.default_rng(0))):
-        (root / f"media/{n}.webm").write_bytes(encode_clip(render_clip(clip)))
+    for n, clip in enumerate(clips(3)):
+        (root / f"media/{n}.webm").write_bytes(clip)
     write(root / "collection/queries.tsv", ("query_id", "text"), CAPTIONS.items(), "\t")
     items = [("d0", "media/0.webm"), ("d1", "media/1.webm"), (HOSTILE.replace(" ", "-"), "media/2.webm")]
     write(root / "collection/items.tsv", ("doc_id", "media_url"), items, "\t")

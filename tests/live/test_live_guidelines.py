@@ -1,25 +1,46 @@
-"""The pages of the graded guideline and of captions alone, in the real Label Studio and a real browser."""
+"""The pages of further guidelines in the real Label Studio and a browser: all is seen, and keys answer."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from live_browser import SPACE, Browser, open_browser
-from live_server import LiveServer
+from live_browser import SPACE, Browser
+from live_server import LiveServer, clips
 from page_site import HOSTILE
-from test_live_browser import ALL_SEEN, SUBMIT, choices, is_disabled, log_in, plays
+from test_live_browser import ALL_SEEN, SUBMIT, choices, is_disabled, labeling, plays
+from test_live_images import IMAGES
 
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.several import caption_entry, several_config
 
 SIZES = ((800, 600), (1366, 625))
-SETTINGS = {"enable_empty_annotation": False, "show_collab_predictions": False}
-CAPTION_SEEN = """
+ONE_LINE = HOSTILE.replace("\r\n", " ")
+AS_IT_IS = "<img src=x onerror=alert(1)> {{7*7}} $caption"
+TEXT = "return document.querySelector(arguments[0]).innerText"
+ANSWERS = """
 let bar = document.querySelector("[data-testid='bottombar-submit-button']").getBoundingClientRect().top;
 let inputs = [...document.querySelectorAll('.judge label, .judge input')];
-let ends = inputs.map(e => e.getBoundingClientRect().bottom);
-let caption = document.querySelector('.judge .caption').getBoundingClientRect();
-return caption.top >= 0 && caption.height >= 100 && Math.max(...ends) <= bar;
+let box = selector => document.querySelector(selector).getBoundingClientRect();
+let isWhole = document.documentElement.scrollWidth <= innerWidth
+    && Math.max(...inputs.map(e => e.getBoundingClientRect().bottom)) <= bar;
+"""
+CAPTION_SEEN = f"""{ANSWERS}
+let caption = box('.judge .caption');
+return isWhole && caption.top >= 0 && caption.height >= 100;
+"""
+ITEM_SEEN = f"{ANSWERS} return isWhole && box('.judge .item').height >= 100"
+# Both images are there, side by side and of one size, between the text and the answers above the bar.
+IMAGES_SEEN = f"""{ANSWERS}
+let images = [...document.querySelectorAll('.judge img')];
+let [one, two] = images.map(e => e.getBoundingClientRect());
+return isWhole && images.length == 2 && images.every(e => e.complete && e.naturalWidth > 0)
+    && one.right <= two.left && Math.abs(one.width - two.width) < 2
+    && Math.abs(one.height - two.height) < 2
+    && one.height >= 100 && two.height >= 100
+    && box('.judge .caption').bottom <= one.top
+    && Math.max(one.bottom, two.bottom) <= box('.judge label').top;
 """
 
 
@@ -34,57 +55,95 @@ def answer(browser: Browser, *keys: str) -> None:
     )
 
 
+def given(server: LiveServer, project: int, pair: str) -> dict[str, list[str]]:
+    """Return what was chosen at each control of the only answer to a pair."""
+    (found,) = server.answers(project)[pair]
+    return {each["from_name"]: each["value"]["choices"] for each in found["result"]}
+
+
+def config_of(guideline: str) -> str:
+    return read_guideline(guideline).label_config
+
+
 def test_four_grades_fit_on_the_page_and_are_answered_by_keys(
     chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
 ) -> None:
-    from fire_toolkit.demo.clips import make_clips
-    from fire_toolkit.demo.encode import encode_clip
-    from fire_toolkit.demo.render import render_clip
-
-    folder = live_server.root / "media" / "graded"
-    folder.mkdir(parents=True)
-    (clip,) = make_clips(1, rng=np.random.default_rng(0))
-    (folder / "v.webm").write_bytes(encode_clip(render_clip(clip)))
     task = {"caption": "caption 0", "video": "/data/local-files/?d=graded/v.webm", "pair_id": "q|v"}
-    config = read_guideline("graded-relevance-v1").label_config
-    made = live_server.project("graded", config, [task], **SETTINGS)
-    with live_server.as_admin() as http:
-        storage = {"project": made, "path": str(folder), "use_blob_urls": True, "title": "graded"}
-        http.post("/api/storages/localfiles/", json=storage).raise_for_status()
-    person = live_server.annotator("W31")
-    with open_browser(tmp_path) as browser:
-        log_in(browser, live_server.connection.url, person.email, person.password)
-        browser.open(f"{live_server.connection.url}/projects/{made}/data?labeling=1")
+    made = live_server.project(
+        "graded", config_of("graded-relevance-v1"), [task], {"graded/v.webm": clips(1)[0]}
+    )
+    with labeling(live_server, "W31", made, tmp_path) as browser:
         browser.wait_for_element(SUBMIT)
         plays(browser)
-        for width, height in SIZES:
-            browser.resize(width, height)
-            browser.wait_for(f"all within {width} × {height}", lambda: browser.run(ALL_SEEN))
-            browser.screenshot(artefacts / f"graded-{width}.png")
+        browser.fits(ALL_SEEN, SIZES, artefacts / "graded")
         answer(browser, "3")
-    assert [choices(each) for each in live_server.answers(made)["q|v"]] == [["loose"]]
+    assert given(live_server, made, "q|v") == {"relevance": ["loose"]}
 
 
 def test_a_caption_alone_is_text_and_is_answered_with_a_flag(
     chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
 ) -> None:
-    hostile = HOSTILE.replace("\r\n", " ") + " word" * 2000
-    config = read_guideline("query-validity-v1").label_config
-    made = live_server.project("captions", config, [{"caption": hostile, "pair_id": "q|*"}], **SETTINGS)
-    person = live_server.annotator("W32")
-    with open_browser(tmp_path) as browser:
-        log_in(browser, live_server.connection.url, person.email, person.password)
-        browser.open(f"{live_server.connection.url}/projects/{made}/data?labeling=1")
+    task = {"caption": ONE_LINE + " word" * 2000, "pair_id": "q|*"}
+    made = live_server.project("captions", config_of("query-validity-v1"), [task])
+    with labeling(live_server, "W32", made, tmp_path) as browser:
         browser.wait_for_element(SUBMIT)
-        for width, height in SIZES:
-            browser.resize(width, height)
-            browser.wait_for(f"all within {width} × {height}", lambda: browser.run(CAPTION_SEEN))
-            browser.screenshot(artefacts / f"caption-alone-{width}.png")
-        shown = browser.run("return document.querySelector('.judge .caption').innerText")
-        assert "<img src=x onerror=alert(1)> {{7*7}} $caption" in shown
+        browser.fits(CAPTION_SEEN, SIZES, artefacts / "caption-alone")
+        assert AS_IT_IS in browser.run(TEXT, ".judge .caption")
         answer(browser, "2", "6")
-    (given,) = live_server.answers(made)["q|*"]
-    assert {each["from_name"]: each["value"]["choices"] for each in given["result"]} == {
-        "relevance": ["unusable"],
-        "flags": ["unspecific"],
-    }
+    assert given(live_server, made, "q|*") == {"relevance": ["unusable"], "flags": ["unspecific"]}
+
+
+def test_reference_text_and_candidate_are_seen_side_by_side_and_answered(
+    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
+) -> None:
+    address = "/data/local-files/?d=composed/{}.png"
+    task = {"caption": ONE_LINE + " is blue" * 300, "pair_id": "q|one"}
+    task |= {"reference": address.format("start"), "image": address.format("one")}
+    files = {f"composed/{name}.png": content for name, content in IMAGES.items()}
+    made = live_server.project(
+        "ABC-1234 · round 1 · composed-image-relevance-v1",
+        config_of("composed-image-relevance-v1"),
+        [task],
+        files,
+    )
+    with labeling(live_server, "W35", made, tmp_path) as browser:
+        browser.wait_for_element(SUBMIT)
+        browser.fits(IMAGES_SEEN, ((390, 844), *SIZES), artefacts / "labeling-composed")
+        assert AS_IT_IS in browser.run(TEXT, ".judge .caption")
+        answer(browser, "2")
+    assert given(live_server, made, "q|one") == {"relevance": ["irrelevant"]}
+
+
+def test_a_text_is_shown_as_it_is(
+    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
+) -> None:
+    text = f"A title\n{ONE_LINE}\n" + "word " * 4000
+    task = {"caption": "what <b>is</b> it?", "text": text, "pair_id": "q|d"}
+    made = live_server.project("texts", config_of("passage-relevance-v1"), [task])
+    with labeling(live_server, "W33", made, tmp_path) as browser:
+        browser.wait_for_element(SUBMIT)
+        browser.fits(ITEM_SEEN, SIZES, artefacts / "text-server")
+        shown = browser.run(TEXT, ".judge .item")
+        assert shown.startswith("A title\n")
+        assert AS_IT_IS in shown
+        assert shown.count("word") == 4000
+        answer(browser, "2", "4")
+    assert given(live_server, made, "q|d") == {"relevance": ["irrelevant"], "flags": ["sensitive"]}
+
+
+def test_several_queries_of_a_text_are_asked_on_one_page(
+    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
+) -> None:
+    config = config_of("passage-relevance-v1")
+    entries = [caption_entry(parse_label_config(config), n) for n in range(3)]
+    captions = [{"text": f"query {n}?", "pair_id": f"q{n}|d", **entry} for n, entry in enumerate(entries)]
+    task: dict[str, Any] = {"text": "A title\n" + "word " * 4000, "captions": captions, "pair_id": "page:0"}
+    made = live_server.project("several-texts", several_config(config), [task])
+    with labeling(live_server, "W34", made, tmp_path) as browser:
+        browser.wait_for_element(SUBMIT)
+        browser.wait_for_element(".judge .row label")
+        browser.screenshot(artefacts / "texts-several.png")
+        assert browser.run(ITEM_SEEN)
+        answer(browser, "1", "w", "3")
+    (found,) = live_server.answers(made)["page:0"]
+    assert choices(found) == ["relevant", "irrelevant", "relevant"]

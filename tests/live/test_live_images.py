@@ -57,10 +57,7 @@ def place(chromium: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def look(browser: Browser, artefacts: Path, name: str) -> None:
-    for size in SIZES:
-        browser.resize(*size)
-        browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
-        browser.screenshot(artefacts / f"{name}-{size[0]}.png")
+    browser.fits(ALL_SEEN, SIZES, artefacts / name)
     browser.resize(*SIZES[0])
 
 

@@ -92,10 +92,8 @@ def test_one_key_answers_and_all_is_seen_at_every_size(
         while not browser.run(DONE):
             task = is_ready(browser)
             is_long = caption(browser).startswith("long")
-            for size in SIZES if is_long or not seen else ():
-                browser.resize(*size)
-                browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
-                browser.screenshot(artefacts / f"own-page-{'long-' if is_long else ''}{size[0]}.png")
+            if is_long or not seen:
+                browser.fits(ALL_SEEN, SIZES, artefacts / f"own-page{'-long' if is_long else ''}")
             seen.add(caption(browser))
             press(browser, "1", task)
         assert browser.run("return document.querySelectorAll('#caption *').length") == 0
@@ -109,31 +107,11 @@ def test_one_key_answers_and_all_is_seen_at_every_size(
     assert f"{len(others)} new, 1 edited, 1 deleted" in run("pull").stderr
 
 
-def test_what_does_not_play_cannot_be_answered_and_a_key_reports_it(page_root: Path, tmp_path: Path) -> None:
-    for number in range(2):
-        (page_root / "media" / f"v{number}.webm").write_bytes(b"no video")
-    with serving(page_root) as served, open_browser(tmp_path) as browser:
-        browser.open(served.links["A01"])
-        browser.click("#agree:not([hidden])")
-        browser.wait_for(
-            "a word on it", lambda: "does not show" in browser.run("return document.body.innerText")
-        )
-        task = shown(browser)["page"]
-        browser.press("1")
-        time.sleep(0.5)
-        assert (shown(browser)["page"], answers(page_root)) == (task, [])
-        press(browser, "0", task)
-    assert [record["label"] for record in answers(page_root)] == [""]
-
-
 def test_ten_captions_are_answered_by_a_key_each(page_root: Path, artefacts: Path, tmp_path: Path) -> None:
     with serving(page_root, "--captions", "10") as served, open_browser(tmp_path) as browser:
         browser.resize(*SIZES[0])
         begin(browser, served.links["A01"])
-        for size in SIZES:
-            browser.resize(*size)
-            browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
-            browser.screenshot(artefacts / f"own-page-ten-{size[0]}.png")
+        browser.fits(ALL_SEEN, SIZES, artefacts / "own-page-ten")
         n_pages = 1
         while not browser.run(DONE):
             n_rows = browser.run("return document.querySelectorAll('#rows li').length")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from live_accessible import TAB, Node, check_accessible, nodes_of
+from live_accessible import TAB, Node, check_accessible, headings, nodes_of
 from live_browser import ENTER, SPACE, Browser, open_browser
 from page_site import HOSTILE, N_PAIRS, run, serving
-from test_live_page import DONE, answers, is_ready, shown
+from test_live_page import COUNTED, DONE, answers, is_ready, shown
 
 SHIFT, DOWN = "\ue008", "\ue015"
 ANSWERS = ["relevant 1", "irrelevant 2", "ambiguous 3"]
@@ -79,10 +80,12 @@ def next_task(browser: Browser, task: str) -> None:
 def test_each_control_has_a_name_and_says_its_state(opened: Opened) -> None:
     with opened() as browser:
         browser.wait_for_element("#agree:not([hidden])")
+        check_accessible(browser)
         text = browser.run("return document.getElementById('text').textContent")
         assert heard(browser) == text != ""
         task = agree(browser)
         check_accessible(browser)
+        assert headings(browser)[0] == 1
         names = [node.name for node in by_role(browser, "button")]
         assert names[:3] == ANSWERS
         assert {"sensitive 4", "pause space", "does not show 0", "undo ⌫", "instructions i"} <= set(names)
@@ -151,7 +154,7 @@ def test_the_next_caption_is_announced_with_what_was_done(opened: Opened, captio
             assert browser.run(current) == ["now"]
 
 
-def test_what_does_not_play_is_an_alert(opened: Opened, page_root: Path) -> None:
+def test_what_does_not_play_is_an_alert_and_can_only_be_reported(opened: Opened, page_root: Path) -> None:
     for number in range(2):
         (page_root / "media" / f"v{number}.webm").write_bytes(b"no video")
     with opened() as browser:
@@ -162,10 +165,15 @@ def test_what_does_not_play_is_an_alert(opened: Opened, page_root: Path) -> None
         assert states(browser, "relevant 1")["disabled"]
         assert not states(browser, "does not show 0").get("disabled")
         task = shown(browser)["page"]
+        browser.press("1")
+        time.sleep(0.5)
+        assert (shown(browser)["page"], browser.run(COUNTED)) == (task, 0)
         focus_on(browser, "does not show 0")
         browser.press(ENTER)
         next_task(browser, task)
         assert heard(browser).startswith("reported. 1 of ")
+    if (page_root / "campaign/page/answers.journal").exists():
+        assert [record["label"] for record in answers(page_root)] == [""]
 
 
 @pytest.mark.parametrize("captions", [1, 10])

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
-from live_browser import CONTROL, ENTER, open_browser
-from live_server import LiveServer
+from live_browser import CONTROL, ENTER, free_port, open_browser
+from live_server import LiveServer, clips
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays, text
 from test_live_campaign import Site
 
@@ -28,12 +27,6 @@ NAME = "labels.example.org"
 ESCAPE = "\ue00c"
 DIALOG = "return !!document.querySelector('.lsf-modal, .ls-modal, .ant-modal-wrap, [role=dialog]')"
 FEATURES = f"--host-resolver-rules=MAP {NAME} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def needed(program: str) -> str:
@@ -136,13 +129,9 @@ def site(
 
 
 def make_items(root: Path) -> None:
-    from fire_toolkit.demo.clips import make_clips
-    from fire_toolkit.demo.encode import encode_clip
-    from fire_toolkit.demo.render import render_clip
-
     (root / "clips").mkdir()
-    for number, clip in enumerate(make_clips(2, rng=np.random.default_rng(0))):
-        (root / "clips" / f"v{number}.webm").write_bytes(encode_clip(render_clip(clip)))
+    for number, clip in enumerate(clips(2)):
+        (root / "clips" / f"v{number}.webm").write_bytes(clip)
     rows = "".join(f"v{number}\tclips/v{number}.webm\n" for number in range(2))
     (root / "collection" / "items.tsv").write_text(f"doc_id\tmedia_url\n{rows}")
 

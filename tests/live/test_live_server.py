@@ -9,11 +9,9 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from live_server import LiveServer
 
-from fire_toolkit.errors import UsageError
-from fire_toolkit.labelstudio.local_server import is_running, server_process, start_server, stop_server
+from fire_toolkit.labelstudio.local_server import is_running, server_process
 
 CONFIG = '<View><Text name="t" value="$t"/><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
 
@@ -52,20 +50,6 @@ def test_what_the_server_writes_only_its_owner_can_read(live_server: LiveServer)
 def test_the_database_keeps_a_write_ahead_log(live_server: LiveServer) -> None:
     header = (live_server.folder / "data" / "label_studio.sqlite3").read_bytes()[:20]
     assert header[18:20] == b"\x02\x02"  # read and write version 2: sqlite.org/fileformat.html, section 1.3.3
-
-
-def test_another_terminal_finds_the_server(live_server: LiveServer) -> None:
-    before = pid_of(live_server)
-    assert live_server.connection.url in toolkit(live_server, "start", "--program", str(live_server.program))
-    assert pid_of(live_server) == before
-
-
-def test_another_workspace_is_refused_the_port(live_server: LiveServer, tmp_path: Path) -> None:
-    port = urlsplit(live_server.connection.url).port
-    with pytest.raises(UsageError, match="is in use by another program"):
-        start_server(tmp_path / ".labelstudio", live_server.program, port=port)
-    assert not stop_server(tmp_path / ".labelstudio")
-    assert is_running(live_server.folder)
 
 
 def test_the_log_names_no_token(live_server: LiveServer) -> None:

@@ -12,18 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser
+from live_browser import CONTROL, ENTER, SPACE, Browser
 from live_server import LiveServer
+from live_server import clips as made_clips
 from page_site import HOSTILE
-from test_live_browser import SUBMIT, is_disabled, log_in, text
+from test_live_browser import SUBMIT, is_disabled, labeling, text
 from test_live_campaign import RUN, Site, _next, _tasks, choice, site  # noqa: F401
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.media.server import MediaServer
 
-BAR = f'let bar = document.querySelector("{SUBMIT}").getBoundingClientRect();'
 SIZES = ((1366, 625), (1024, 768), (800, 600), (390, 844))
 LABELS = ("relevant", "irrelevant", "ambiguous")
 N_EACH = 12  # captions of each of two clips: pages of six
@@ -32,13 +31,15 @@ SHAPES = itertools.product(
 )
 TEXTS = [f"a {colour} {shape} moves across the screen" for shape, colour in SHAPES]
 ROWS = "return [...document.querySelectorAll('.judge .row .text')].map(e => e.innerText)"
-# The item and, without scrolling where all=true, every answer lie above the bar at the bottom.
+# The item and, without scrolling where the window is wide, every answer lie above the bar at the bottom.
 SEEN = """
-let bar = document.querySelector("[data-testid='bottombar-submit-button']").getBoundingClientRect().top;
+let button = document.querySelector("[data-testid='bottombar-submit-button']").getBoundingClientRect();
+let bar = button.top;
 let item = document.querySelector('.judge video, .judge .item img').getBoundingClientRect();
 let ends = [...document.querySelectorAll('.judge .row label')].map(e => e.getBoundingClientRect());
-let first = ends.slice(0, 3), whole = arguments[0] ? ends : first;
-return item.height >= 120 && item.top >= 0 && item.bottom <= bar && whole.length > 0
+let whole = innerWidth > 1000 ? ends : ends.slice(0, 3);
+return button.left >= 0 && button.right <= innerWidth
+    && item.height >= 120 && item.top >= 0 && item.bottom <= bar && whole.length > 0
     && whole.every(box => box.top >= 0 && box.bottom <= bar && box.left >= 0 && box.right <= innerWidth);
 """
 
@@ -46,14 +47,9 @@ return item.height >= 120 && item.top >= 0 && item.bottom <= bar && whole.length
 @pytest.fixture
 def clips(site: Site, tmp_path: Path) -> Iterator[Site]:  # noqa: F811
     """A workspace of 24 pairs on two clips that play, with hostile captions, and pages of up to ten."""
-    from fire_toolkit.demo.clips import make_clips
-    from fire_toolkit.demo.encode import encode_clip
-    from fire_toolkit.demo.render import render_clip
-
-    names = []
-    for number, clip in enumerate(make_clips(2, rng=np.random.default_rng(0))):
-        names.append(f"v{number}.webm")
-        (tmp_path / names[-1]).write_bytes(encode_clip(render_clip(clip)))
+    names = [f"v{number}.webm" for number in range(2)]
+    for name, content in zip(names, made_clips(2), strict=True):
+        (tmp_path / name).write_bytes(content)
     media = MediaServer(tmp_path, tuple(names), origins=[site.server.connection.url], port=0)
     (tmp_path / "pool").mkdir()
     pairs = "".join(f"q{n},v{n % 2}\n" for n in range(2 * N_EACH))
@@ -138,17 +134,14 @@ def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
     tmp_path: Path,
 ) -> None:
     server, name = clips.server, f"SEV-{RUN}"
-    person = server.annotator(name)
+    server.annotator(name)
     clips.run("push", "--annotator", name, "--controls", "controls.txt")
     assert clips.counts("push")["added"] == 0
     project = clips.projects()[f"1/{name}"]
     tasks = pages_of(server, project)
     assert sum(len(task["data"]["captions"]) for task in tasks) == 2 * N_EACH + 1
     given: dict[str, str] = {}
-    with open_browser(tmp_path) as browser:
-        browser.resize(1366, 625)
-        log_in(browser, server.connection.url, person.email, person.password)
-        browser.open(f"{server.connection.url}/projects/{project}/data?labeling=1")
+    with labeling(server, name, project, tmp_path) as browser:
         for number, task in enumerate(tasks):
             captions = task["data"]["captions"]
             shows_page(browser, captions)
@@ -157,19 +150,14 @@ def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
                 browser.press(ESCAPE)
                 browser.wait_for("no instructions", lambda: "Labeling Instructions" not in text(browser))
                 browser.press(SPACE)  # nothing is chosen, so nothing is sent
-                for width, height in SIZES:
-                    browser.resize(width, height)
-                    all_seen = width > 1000
-                    browser.wait_for(f"seen in {width} × {height}", lambda a=all_seen: browser.run(SEEN, a))
-                    assert browser.run(f"{BAR} return bar.left >= 0 && bar.right <= innerWidth"), width
-                    browser.screenshot(artefacts / f"several-{width}.png")
+                browser.fits(SEEN, SIZES, artefacts / "several")
                 browser.resize(1366, 625)
             for place, caption in enumerate(captions):
                 if number == 1 and place == len(captions) - 1:  # one is missing: nothing is sent
                     browser.press(SPACE)
                     browser.wait_for("the warning", lambda: is_warned(browser))
                     assert framed(browser) == ["".join(caption["text"].split())]
-                    assert browser.run(SEEN, True)
+                    assert browser.run(SEEN)
                     browser.wait_for("the warning whole", lambda: browser.run(f"return {OPACITY}") == "1")
                     browser.screenshot(pictures / "label-studio-ten.png")
                     browser.press(ESCAPE)
@@ -201,20 +189,16 @@ def test_a_page_left_skipped_edited_and_answered_in_part_is_told_apart(
     chromium: None, clips: Site, tmp_path: Path
 ) -> None:
     server, name = clips.server, f"SKI-{RUN}"
-    person = server.annotator(name)
+    server.annotator(name)
     clips.run("push", "--annotator", name)
     project = clips.projects()[f"1/{name}"]
     tasks = pages_of(server, project)
     first, second = (task["data"]["captions"] for task in tasks[:2])
-    with open_browser(tmp_path) as browser:
-        browser.resize(1366, 625)
-        log_in(browser, server.connection.url, person.email, person.password)
-        labeling = f"{server.connection.url}/projects/{project}/data?labeling=1"
-        browser.open(labeling)
+    with labeling(server, name, project, tmp_path) as browser:
         shows_page(browser, first)
         press_answer(browser, first[0], "relevant")
         time.sleep(3)  # Label Studio keeps a draft after a moment
-        browser.open(labeling)
+        browser.open(f"{server.connection.url}/projects/{project}/data?labeling=1")
         browser.wait_for("the page again", lambda: len(browser.run(ROWS)) == len(first), seconds=60)
         assert clips.counts("pull")["new"] == 0  # a draft is no answer
         browser.wait_for("a page that can be skipped", lambda: "Skip" in text(browser))

@@ -45,12 +45,14 @@ def with_probability(text: str, p_yes: float) -> dict[str, Any]:
 class ChatServer:
     """What the server says, and what it was asked.
 
-    says: caption and pictures → text, body or response; delay_s: before each answer; first: responses of the
-    first requests. asked: captions; bodies: of all requests; keys: the Authorization of each.
+    says: caption and pictures → text, body or response; delay_s: before each answer; together: how many
+    requests must once have been there at a time before any is answered; first: responses of the first
+    requests. asked: captions; bodies: of all requests; keys: the Authorization of each.
     """
 
     says: Says = lambda caption, pictures: "yes" if "dog" in caption else "no"
     delay_s: float = 0.0
+    together: int = 1
     first: list[Response] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -88,6 +90,8 @@ class ChatServer:
             self.most_at_once = max(self.most_at_once, self._at_once)
             response = self.first.pop(0) if self.first else None
         try:
+            while self.most_at_once < self.together:
+                await asyncio.sleep(0.001)
             await asyncio.sleep(self.delay_s)
             found = self.says(caption, pictures) if response is None else response
         finally:

@@ -194,7 +194,7 @@ def test_a_budget_ends_the_run_before_it_is_exceeded(folder: Path, ask: Ask) -> 
 
 @pytest.mark.slow
 def test_requests_go_out_together_and_no_more_than_asked_for(ask: Ask) -> None:
-    server = ChatServer(delay_s=0.1)
+    server = ChatServer(delay_s=0.1, together=3)
     ask(server, "--at-once", "3")
     assert server.most_at_once == 3
 

@@ -97,7 +97,7 @@ def test_part_of_a_video_keeps_its_times(site: Path) -> None:
 
 def test_what_is_served_is_what_tasks_ask_for_and_nothing_by_its_name(site: Path) -> None:
     fire("tasks", "--overlap", "0")
-    with serving(site, "--port", "0") as base, httpx.Client(trust_env=False) as client:
+    with serving(site, "--port", "0") as base, httpx.Client(trust_env=False, timeout=None) as client:
         own = [url for url in shown(site) if ADDRESS.fullmatch(url)]
         answers = [client.get(base + url.removeprefix("http://127.0.0.1:8790")) for url in own]
         assert sorted(answer.content for answer in answers) == [b"clip 0", b"clip 1", b"clip 2"]
@@ -138,7 +138,7 @@ def test_a_server_answers_an_opaque_name_with_its_file_alone(tmp_path: Path) -> 
     (tmp_path / "v.mp4").write_bytes(b"abc")
     with (
         MediaServer(tmp_path, (), origins=[PAGE], port=0, opaque={"m/12.mp4": "v.mp4"}) as server,
-        httpx.Client(base_url=server.base_url, trust_env=False) as client,
+        httpx.Client(base_url=server.base_url, trust_env=False, timeout=None) as client,
     ):
         part = client.get("/m/12.mp4", headers={"Range": "bytes=1-", "Origin": PAGE})
         assert (part.status_code, part.content) == (206, b"bc")

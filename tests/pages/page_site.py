@@ -105,7 +105,7 @@ class Person:
     """An annotator's session, over plain HTTP as the page does it."""
 
     def __init__(self, address: str, token: str) -> None:
-        self.http = httpx.Client(base_url=address, headers={"Origin": address}, trust_env=False)
+        self.http = httpx.Client(base_url=address, headers={"Origin": address}, trust_env=False, timeout=None)
         OPENED.append(self.http)
         self.opened = self.http.post("/session", json={"token": token})
 

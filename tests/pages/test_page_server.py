@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pandas as pd
@@ -25,6 +26,10 @@ from fire_toolkit.pages.links import make_links
 from fire_toolkit.pages.office import Office, Setting
 from fire_toolkit.pages.server import PageServer, page_address
 from fire_toolkit.workspace.journal import Journal, read_journal
+
+
+def ask(url: str, **options: Any) -> httpx.Response:
+    return httpx.get(url, trust_env=False, timeout=None, **options)
 
 
 class Open:
@@ -92,7 +97,7 @@ def test_a_new_link_ends_the_old_one_and_what_was_answered_stays(root: Path) -> 
 def state_with(address: str, person: Person) -> int:
     """Return the status of a page that is asked with the cookie of an earlier session."""
     cookies = dict(person.http.cookies)
-    return httpx.get(f"{address}/state", cookies=cookies, trust_env=False).status_code
+    return ask(f"{address}/state", cookies=cookies).status_code
 
 
 def test_a_new_link_is_for_an_annotator_of_the_page(root: Path) -> None:
@@ -108,9 +113,9 @@ def test_other_pages_and_other_names_of_this_machine_are_refused(page: Open, per
         assert person.answer(task, "relevant").status_code == 403
     del person.http.headers["Origin"]
     assert person.answer(task, "relevant").status_code == 403
-    foreign = httpx.get(page.server.address, headers={"Host": "evil.example"}, trust_env=False)
+    foreign = ask(page.server.address, headers={"Host": "evil.example"})
     assert foreign.status_code == 400
-    answer = httpx.get(page.server.address, trust_env=False)
+    answer = ask(page.server.address)
     assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
 
@@ -162,7 +167,7 @@ def test_nobody_gets_the_tasks_and_media_of_others(page: Open, person: Person) -
     assert person.http.get(media, headers={"Range": "bytes=2-3"}).content == b"cl"
     assert other.http.get(media).status_code == 404
     assert other.answer(person.current(), "relevant").status_code == 404
-    assert httpx.get(f"{page.server.address}/{media}", trust_env=False).status_code == 401
+    assert ask(f"{page.server.address}/{media}").status_code == 401
     for path in ("media/..%2f..%2ffire.toml", "campaign/round-1/controls.csv", "media/v0.webm"):
         assert person.http.get(path).status_code == 404
 

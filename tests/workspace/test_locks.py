@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -18,18 +16,19 @@ from fire_toolkit.workspace import locks
 from fire_toolkit.workspace.locks import LOCK, Busy, hold_workspace
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from fire_toolkit.workspace.locks import hold_workspace
 with hold_workspace(Path(sys.argv[1]), "push"):
     print("held", flush=True)
-    time.sleep(float(sys.argv[2]))
+    sys.stdin.read()
 """
 
 
-def start_holder(root: Path, seconds: float = 60) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", HOLD, str(root), str(seconds)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def start_holder(root: Path) -> subprocess.Popen[str]:
+    """Start a process that holds the workspace until its stdin is closed."""
+    command = [sys.executable, "-c", HOLD, str(root)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
@@ -37,13 +36,16 @@ def start_holder(root: Path, seconds: float = 60) -> subprocess.Popen[str]:
 
 def end(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.communicate()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        assert stream is not None
+        stream.close()
 
 
 def test_a_second_one_is_refused_with_who_holds_it_and_a_kill_frees_it(tmp_path: Path) -> None:
     holder = start_holder(tmp_path)
     try:
-        with pytest.raises(Busy) as caught, hold_workspace(tmp_path, "pull", wait_s=0.2):
+        with pytest.raises(Busy) as caught, hold_workspace(tmp_path, "pull", wait_s=0):
             pytest.fail("both are in")
         words = rf"push` \(pid {holder.pid} on \S+, since \d{{4}}-\d\d-\d\d [\d:]{{8}} UTC\) is writing here"
         assert re.search(words, str(caught.value))
@@ -58,9 +60,15 @@ def test_a_second_one_is_refused_with_who_holds_it_and_a_kill_frees_it(tmp_path:
 
 
 def test_a_second_one_waits_and_says_once_for_whom(tmp_path: Path) -> None:
-    holder, said = start_holder(tmp_path, 1.0), list[str]()
+    holder, said = start_holder(tmp_path), list[str]()
+
+    def report(words: str) -> None:
+        said.append(words)
+        assert holder.stdin is not None
+        holder.stdin.close()
+
     try:
-        with hold_workspace(tmp_path, "pull", wait_s=1e6, report=said.append):
+        with hold_workspace(tmp_path, "pull", wait_s=1e6, report=report):
             assert holder.wait() == 0
     finally:
         end(holder)
@@ -113,8 +121,6 @@ def test_a_damaged_lock_still_refuses(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_killed_again_and_again_it_never_stays_locked(tmp_path: Path) -> None:
     for _ in range(10):
-        holder = start_holder(tmp_path)
-        os.kill(holder.pid, signal.SIGKILL)
-        holder.communicate()
+        end(start_holder(tmp_path))
         with hold_workspace(tmp_path, "pull", wait_s=0):
             pass
