@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from fire_toolkit.inference import score_differences as score_differences
     from fire_toolkit.inference import scores_with_uncertainty as scores_with_uncertainty
     from fire_toolkit.inference.compare import compare_runs as compare_runs
-    from fire_toolkit.machines.callables import judge_pairs as judge_pairs
     from fire_toolkit.machines.check import check_judge as check_judge
     from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
     from fire_toolkit.matching.ranking import rank_run as rank_run

@@ -21,7 +21,6 @@ from fire_toolkit.cli.new_pairs import pool_by
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.machines.doubts import doubtful_labels
 from fire_toolkit.resolution.plan import FOURTH_VOTE
 from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -45,10 +44,21 @@ def ask_marked(given: Given, marked: Path, annotators: tuple[str, ...]) -> None:
 def ask_doubts(given: Given, judge: str | None, budget: int | None, annotators: tuple[str, ...]) -> None:
     """Ask another vote on labels that a machine judge considers wrong, as a round of class recheck.
 
+    Suggestions, and no more: a judge may be wrong, and its doubts are no sample. The doubt in a positive
+    label is 1 − P(yes), in another one P(yes); pairs without a score are not doubted.
+
     budget: so many, the most doubtful first; None: all.
     """
     judge = judge or judge_file(None).parent.name
-    found = doubtful_labels(given.labels, scores_of_judge(given, judge), least=LEAST_DOUBT)
+    labels, scores = given.labels, scores_of_judge(given, judge)
+    known = scores["score"].dropna()
+    if not known.between(0, 1).all():
+        raise UsageError(
+            f"scores lie between {known.min():g} and {known.max():g}; doubts need probabilities, from 0 to 1"
+        )
+    pairs = labels[[*PAIR, "relevance"]].merge(scores, on=PAIR)
+    pairs["doubt"] = pairs["score"].mask(pairs["relevance"] >= 1, 1 - pairs["score"])
+    found = pairs[pairs["doubt"] >= LEAST_DOUBT].sort_values(["doubt", *PAIR], ascending=[False, True, True])
     n = n_of(len(found), "label")
     say(f"{n} doubted by judge {judge} at {LEAST_DOUBT:g} or more; suggestions, not errors")
     if len(found):

@@ -13,7 +13,7 @@ from fire_toolkit.cli.common import json_option, n_of, numbers_of, say_next, set
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.machine_labels import with_machine
+from fire_toolkit.cli.machine_scores import with_machine
 from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import designed

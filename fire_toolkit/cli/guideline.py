@@ -17,7 +17,7 @@ from fire_toolkit.formats.tables.guideline_files import (
 )
 from fire_toolkit.guidelines.grades import DEFAULT_NAME
 from fire_toolkit.guidelines.several import several_config, shows_several
-from fire_toolkit.machines.prompt_files import prompt_problems
+from fire_toolkit.machines.prompts import prompt_problems
 from fire_toolkit.workspace.manifests import write_files
 
 

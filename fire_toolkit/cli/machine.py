@@ -34,15 +34,11 @@ machine.add_command(check)
 @machine.command("import")
 @click.argument("scores", metavar="SCORES.csv")
 @click.option("--judge", "judge_id", metavar="NAME", help="The judge's name. [default: the file's name]")
-@click.option("--model", default="", metavar="NAME", help="The model's name, as its makers call it.")
-@click.option("--revision", default="", metavar="TEXT", help="The model's version.")
 @click.option("--backbone", default="", metavar="NAME", help="The model's backbone, such as clip-vit-b32.")
 @reads(pool="The pairs that were to be judged, to count those without an answer.")
 @click.option("--out", metavar="FILE", help="A CSV, or a folder for machine.csv. [default: machine/NAME]")
 @json_option
-def import_(
-    given: Given, scores: str, judge_id: str | None, model: str, revision: str, backbone: str
-) -> None:
+def import_(given: Given, scores: str, judge_id: str | None, backbone: str) -> None:
     """Read scores or labels that a machine gave elsewhere: CLIPScore, TIFA (`tifa --per pair`), any model.
 
     SCORES.csv has a column for the query, one for the doc, and a score, a label or both, by their usual
@@ -50,7 +46,7 @@ def import_(
     """
     name = judge_id or file_name(Path(scores).name.removesuffix(".gz").rpartition(".")[0])
     path = given.use(scores)
-    table = read_machine_scores(path, name, model=model, revision=revision, backbone=backbone)
+    table = read_machine_scores(path, name, backbone=backbone)
     out = given.out(f"machine/{name}/machine.csv")
     out = out if out.suffix in (".csv", ".tsv") and not out.is_dir() else out / "machine.csv"
     if (out.parent / "judge.json").exists():
@@ -63,7 +59,7 @@ def import_(
     if (pool is not None and given.values["pool"]) or (workspace_path("pool/pool.csv") and pool is not None):
         pairs = read_pool(given.use(pool))
         counts["pool_pairs_without_answer"] = int((pair_rows(pairs, table[table["status"] == OK]) < 0).sum())
-    parameters = {"judge": name, "model": model, "revision": revision, "backbone": backbone}
+    parameters = {"judge": name, "backbone": backbone}
     given.write(out, {out.name: table}, "machine import", parameters, counts)
     words = f"{n_of(counts['answers'], 'answer')} of {name} in {out}"
     if n_failed:

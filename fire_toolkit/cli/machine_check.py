@@ -17,8 +17,9 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments, read_pool, read_pool_sources
 from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.machines.check import LEAST_LABELS, MachineCheck, check_judge
+from fire_toolkit.machines.check import check_judge
 from fire_toolkit.tables import Judgments, MachineJudgments
+from fire_toolkit.tables.machine import OK
 
 Table = TypeVar("Table")
 
@@ -64,18 +65,18 @@ def judge_file(name: str | None) -> Path:
         UsageError: several judges, and none named.
         FormatError: there is none.
     """
-    if name and (Path(name).is_file() or (Path(name) / "machine.csv").is_file()):
-        return Path(name) if Path(name).is_file() else Path(name) / "machine.csv"
-    found = judges_here()
+    for path in (Path(name), Path(name) / "machine.csv") if name else ():
+        if path.is_file():
+            return path
+    workspace = current_workspace()
+    paths = sorted(workspace.root.glob("machine/*/machine.csv")) if workspace else []
+    found = {path.parent.name: path for path in paths}
     if name in found:
         return found[str(name)]
     if name is None and len(found) == 1:
-        return next(iter(found.values()))
-    known = (
-        f"known are {', '.join(found)}"
-        if found
-        else "there are none; `machine run` or `machine import` first"
-    )
+        return paths[0]
+    none = "there are none; `machine run` or `machine import` first"
+    known = f"known are {', '.join(found)}" if found else none
     if name is None and found:
         raise UsageError(f"JUDGE is needed: {known}")
     raise FormatError(f"{name or 'machine/*/machine.csv'}: no such judge; {known}")
@@ -98,13 +99,6 @@ def judge_file(name: str | None) -> Path:
     help="Relevant from this score on, for answers without a label. "
     "[default: 0.5 where all scores lie in 0..1]",
 )
-@click.option(
-    "--least",
-    type=click.IntRange(min=20),
-    default=LEAST_LABELS,
-    show_default=True,
-    help="Print nothing for fewer labelled pairs than this.",
-)
 @click.option("--resamples", default=2000, show_default=True, help="Number of resamples of queries.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers.")
 @choice_option(
@@ -114,9 +108,7 @@ def judge_file(name: str | None) -> Path:
 )
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the table as CSV.")
-def check(
-    given: Given, judge: str | None, by: str | None, threshold: float | None, least: int, show: str
-) -> None:
+def check(given: Given, judge: str | None, by: str | None, threshold: float | None, show: str) -> None:
     """Check a judge against people's labels: agreement, AUC, calibration, what it overrates, with intervals.
 
     JUDGE is a name in machine/, or a machine.csv. Alpha of the judge with people's votes stands beside alpha
@@ -134,24 +126,19 @@ def check(
         pool=_read_if_any(given, "pool", read_pool),
         groups=given.column(by),
         threshold=threshold,
-        least=least,
         n_resamples=given.values["resamples"],
         seed=given.values["seed"],
     )
     table = {"statistics": found.statistics, "calibration": found.calibration, "groups": found.groups}[show]
-    notes = [*found.notes, *_failed(machine)]
+    failed = machine.loc[machine["status"] != OK, "reason"].str.slice(0, 60).value_counts()
+    words = f"{failed.sum():,} of {len(machine):,} answers failed, most often: {next(iter(failed.index), '')}"
+    notes = [*found.notes, *([words] if len(failed) else [])]
     print_table(table, given.form, shown_as(_COLUMNS[show]), notes=notes)
     if given.values["out"]:
-        parameters = {"show": show, "by": by, "threshold": threshold, "least": least}
+        parameters = {"show": show, "by": by, "threshold": threshold}
         given.write_table(given.values["out"], table, "machine check", parameters)
-    _say_more(show, found)
-
-
-def judges_here() -> dict[str, Path]:
-    """Return machine.csv of each judge in the workspace, by its name; none without a workspace."""
-    workspace = current_workspace()
-    found = sorted(workspace.root.glob("machine/*/machine.csv")) if workspace else []
-    return {path.parent.name: path for path in found}
+    if show == "statistics" and len(found.groups) > 1:
+        say_next("machine check --show groups")
 
 
 def _grades(given: Given, machine: MachineJudgments, judgments: Judgments | None) -> dict[str, float | None]:
@@ -172,16 +159,3 @@ def _grades(given: Given, machine: MachineJudgments, judgments: Judgments | None
 def _read_if_any(given: Given, name: str, read: Callable[[Path], Table]) -> Table | None:
     path = given.found(name)
     return read(given.use(path)) if path else None
-
-
-def _failed(machine: MachineJudgments) -> list[str]:
-    failed = machine[machine["status"] != "ok"]
-    if failed.empty:
-        return []
-    often = failed["reason"].str.slice(0, 60).value_counts().index[0]
-    return [f"{len(failed):,} of {len(machine):,} answers failed, most often: {often}"]
-
-
-def _say_more(show: str, found: MachineCheck) -> None:
-    if show == "statistics" and len(found.groups) > 1:
-        say_next("machine check --show groups")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,11 @@ from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.machines.cache import Cache
-from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, Endpoint, checked_endpoint
-from fire_toolkit.machines.judge import Judge, Request
-from fire_toolkit.machines.pictures import Album, Pictures
-from fire_toolkit.machines.prompt_files import read_prompt
-from fire_toolkit.machines.prompts import Prompt, messages
-from fire_toolkit.machines.run import Budget, Price, Spent, Tally, ask_all, asking
-from fire_toolkit.machines.table import machine_table, media_of, requests_of
+from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
+from fire_toolkit.machines.judge import Judge
+from fire_toolkit.machines.prompts import read_prompt
+from fire_toolkit.machines.run import Spending, ask_all, asking
+from fire_toolkit.machines.table import machine_table, requests_of
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.machine import OK
 
@@ -36,14 +34,12 @@ def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
 
 
-def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Price | None:
-    if text is None:
-        return None
+def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[float, float] | None:
     try:
-        tokens_in, tokens_out = (float(part) for part in text.split(","))
+        tokens_in, tokens_out = (float(part) for part in text.split(",")) if text else (0.0, 0.0)
     except ValueError:
         raise click.BadParameter(f"{text!r}, expected two numbers such as 0.15,0.60") from None
-    return Price(tokens_in, tokens_out)
+    return (tokens_in, tokens_out) if text else None
 
 
 @click.command()
@@ -57,9 +53,6 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
 )
 @click.option("--backbone", default="", metavar="NAME", help="The model's backbone, such as siglip-so400m.")
 @reads("queries", "items", "guideline", pool="The pairs to ask about: a pool, or any table of pairs.")
-@click.option(
-    "--prompt", metavar="FILE", help="How the question is asked. [default: machine.toml of the guideline]"
-)
 @root_option
 @click.option(
     "--frames", type=click.IntRange(1, 64), default=8, show_default=True, help="Frames shown of a clip."
@@ -109,15 +102,9 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
 @click.option(
     "--budget", type=Range(min=0), metavar="MONEY", help="Stop at this cost, earlier runs included."
 )
-@click.option(
-    "--budget-tokens",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Stop at this many tokens, earlier runs included.",
-)
 @click.option("--out", metavar="DIR", help="[default: machine/NAME]")
 @json_option
-def run(given: Given, **options: Any) -> None:
+def run(given: Given, judge_id: str | None, **options: Any) -> None:
     """Ask a model behind an OpenAI-compatible server (vLLM, llama.cpp, Ollama, a vendor) about each pair.
 
     It gets the caption as data and the image, or frames of the clip, and must answer one word; anything else
@@ -125,147 +112,83 @@ def run(given: Given, **options: Any) -> None:
     same command goes on, and asks only what is not stored. A key comes from the environment
     (FIRE_MACHINE_KEY).
     """
-    _ask(given, _prepare(given, options), options)
-
-
-@dataclass(frozen=True)
-class _Work:
-    """Everything that is decided before the first request is sent."""
-
-    endpoint: Endpoint
-    prompt: Prompt
-    judge: Judge
-    judge_id: str
-    backbone: str
-    folder: Path
-    root: Path
-    requests: list[Request]
-    faults: dict[tuple[str, str], str]
-    budget: Budget
-    at_once: int
-    timeout_s: float
-
-    def parameters(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return what the manifest keeps."""
-        kept = ("samples", "send_media_to", "budget", "budget_tokens")
-        price = self.budget.price
-        record = {**self.judge.record, "guideline": self.prompt.guideline, "judge": self.judge_id}
-        record |= {name: options[name] for name in kept}
-        return record | {"price": [price.tokens_in, price.tokens_out] if price else None}
-
-
-def _prepare(given: Given, options: dict[str, Any]) -> _Work:
-    if options["samples"] > 1 and not options["temperature"]:
-        raise UsageError("--samples above 1 needs a --temperature above 0: at 0 all samples are one answer")
+    _refuse_odd(options)
     key = os.environ.get(KEY_VARIABLE, "").strip()
     endpoint = checked_endpoint(options["endpoint"], key=key, send_media_to=options["send_media_to"])
-    name = setting_or_default(given.values["guideline"], "tasks", "guideline")
-    prompt, rules = read_prompt(name, file=options["prompt"])
+    prompt, rules = read_prompt(setting_or_default(given.values["guideline"], "tasks", "guideline"))
+    of_judge = ("model", "revision", "temperature", "longest_answer", "frame_px")
     judge = Judge(
-        endpoint.url,
-        options["model"],
-        options["revision"],
-        prompt.sha256,
-        options["temperature"],
-        options["longest_answer"],
-        options["logprobs"],
-        options["frames"],
-        options["frame_px"],
+        endpoint=endpoint.url,
+        prompt_sha256=prompt.sha256,
+        wants_logprobs=options["logprobs"],
+        n_frames=options["frames"],
+        **{name: options[name] for name in of_judge},
     )
-    judge_id = options["judge_id"] or file_name(options["model"])
+    judge_id = judge_id or file_name(options["model"])
     pool = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
     tasks = make_tasks(pool, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
-    root = media_root(options["root"])
-    hashes, faults = media_of(tasks, root, rules)
-    return _Work(
-        endpoint,
-        prompt,
-        judge,
-        judge_id,
-        options["backbone"],
-        given.out(f"machine/{judge_id}"),
-        root,
-        requests_of(tasks, hashes, n_samples=options["samples"], are_texts=rules.shows_texts),
-        faults,
-        Budget(options["price"], options["budget"], options["budget_tokens"]),
-        options["at_once"],
-        options["timeout"],
-    )
-
-
-def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
-    with Cache(work.folder, work.judge) as cache:
-        if cache.n_lost:
+    root, folder = media_root(options["root"]), given.out(f"machine/{judge_id}")
+    requests, faults = requests_of(tasks, root, rules, n_samples=options["samples"])
+    spending = Spending(options["price"], options["budget"])
+    kept = ("samples", "send_media_to", "budget", "price")
+    parameters = asdict(judge) | {"guideline": rules.name, "judge": judge_id}
+    parameters |= {name: options[name] for name in kept}
+    with Cache(folder, judge) as cache:
+        n_lost = cache.n_lost
+        if n_lost:
             say(
-                f"note: {n_of(cache.n_lost, 'request')} in flight when earlier runs were killed: the server "
+                f"note: {n_of(n_lost, 'request')} in flight when earlier runs were killed: the server "
                 "may have answered, and charged for, answers that are not here; they are asked again"
             )
         try:
-            tally, spent = _asked(work, cache)
+            with (
+                Chat(endpoint, prompt, timeout_s=options["timeout"]) as chat,
+                Meter("answers", len(requests)) as meter,
+            ):
+                ask = asking(judge, prompt, chat, root, spending)
+                of_run = {"spending": spending, "at_once": options["at_once"], "report": meter}
+                n_stored, n_left = ask_all(requests, judge, cache, ask, **of_run)
         finally:
-            table = machine_table(
-                cache.rows,
-                work.requests,
-                work.judge,
-                judge_id=work.judge_id,
-                backbone=work.backbone,
-                faults=work.faults,
-            )
-            given.write(
-                work.folder / "machine.csv",
-                {"machine.csv": table},
-                "machine run",
-                work.parameters(options),
-                _counts(table, cache.n_lost),
-            )
-    counts = _counts(table, cache.n_lost) | {"stored_before": tally.n_stored, "not_asked": tally.n_left}
-    counts |= {"cost": round(spent.money, 6), "tokens": spent.tokens}
-    given.summarise(counts, _words(work, counts, tally, spent))
-    _say_failures(table)
-    if (table["status"] == OK).any() and table["score"].isna().all() and work.judge.wants_logprobs:
+            named = {"judge_id": judge_id, "backbone": options["backbone"], "faults": faults}
+            table = machine_table(cache.rows(), requests, judge, **named)
+            n_ok = int((table["status"] == OK).sum())
+            counts = {"answers": n_ok, "failed": len(table) - n_ok, "in_flight_when_killed": n_lost}
+            contents = {"machine.csv": table}
+            given.write(folder / "machine.csv", contents, "machine run", parameters, counts)
+    counts |= {"stored_before": n_stored, "not_asked": n_left}
+    _summarise(given, table, spending, counts, folder, judge_id)
+    if n_ok and table["score"].isna().all() and judge.wants_logprobs:
         say("note: the server gives no probabilities of tokens: there are labels, and no P(yes)")
     if (versions := table["revision"].nunique()) > 1:
         say(f"note: the server named {versions} versions of itself (column revision): answers may differ")
-    say_next(f"machine check {work.judge_id}", "--labels LABELS")
+    say_next(f"machine check {judge_id}", "--labels LABELS")
 
 
-def _asked(work: _Work, cache: Cache) -> tuple[Tally, Spent]:
-    album = Album(work.root, n_frames=work.judge.n_frames, frame_px=work.judge.frame_px)
-
-    def content(request: Request) -> tuple[list[dict[str, Any]], str, str]:
-        pictures, reference = (album.pictures(url) for url in (request.media_url, request.reference_url))
-        sent = messages(
-            work.prompt, request.caption, pictures.shown, reference.shown, item_text=request.item_text
-        )
-        return sent, pictures.frames, Pictures(reference.shown + pictures.shown).sha256
-
-    with (
-        Chat(work.endpoint, work.prompt, timeout_s=work.timeout_s) as chat,
-        Meter("answers", len(work.requests)) as meter,
-    ):
-        ask = asking(work.judge, chat.ask, content, work.budget.price)
-        return ask_all(
-            work.requests, work.judge, cache, ask, budget=work.budget, at_once=work.at_once, report=meter
-        )
+def _refuse_odd(options: dict[str, Any]) -> None:
+    """Raise a UsageError for options that need another one."""
+    if options["samples"] > 1 and not options["temperature"]:
+        raise UsageError("--samples above 1 needs a --temperature above 0: at 0 all samples are one answer")
+    if options["budget"] is not None and options["price"] is None:
+        raise UsageError("--budget needs --price IN,OUT, what a million tokens of each kind cost")
 
 
-def _counts(table: MachineJudgments, n_lost: int) -> dict[str, Any]:
-    is_ok = table["status"] == OK
-    return {"answers": int(is_ok.sum()), "failed": int((~is_ok).sum()), "in_flight_when_killed": n_lost}
-
-
-def _words(work: _Work, counts: dict[str, Any], tally: Tally, spent: Spent) -> str:
-    words = f"{n_of(counts['answers'], 'answer')} of {work.judge_id} in {work.folder}"
-    words += f" ({tally.n_stored:,} were there before); {counts['failed']:,} failed"
-    if spent.tokens:
-        money = f", cost {spent.money:,.4f}" if work.budget.price else ""
-        words += f"; {spent.tokens:,} tokens{money} so far"
-    if tally.n_left:
-        words += f"; {tally.stopped or 'stopped'}: {tally.n_left:,} not asked"
-    return words
-
-
-def _say_failures(table: MachineJudgments) -> None:
+def _summarise(
+    given: Given,
+    table: MachineJudgments,
+    spending: Spending,
+    counts: dict[str, Any],
+    folder: Path,
+    judge_id: str,
+) -> None:
+    counts = counts | {"cost": round(spending.money, 6), "tokens": spending.tokens}
+    words = f"{n_of(counts['answers'], 'answer')} of {judge_id} in {folder}"
+    words += f" ({counts['stored_before']:,} were there before); {counts['failed']:,} failed"
+    if spending.tokens:
+        money = f", cost {spending.money:,.4f}" if spending.price else ""
+        words += f"; {spending.tokens:,} tokens{money} so far"
+    if counts["not_asked"]:
+        words += f"; the budget is spent: {counts['not_asked']:,} not asked"
+    given.summarise(counts, words)
     reasons = table.loc[table["status"] != OK, "reason"].value_counts()
     for reason, number in reasons.head(5).items():
         say(f"failed {number:,} times: {reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -12,10 +13,10 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
+from fire_toolkit.qrels import MACHINE, Augmented, include_machine
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.machine import one_answer_per_pair
-from fire_toolkit.workspace.backbones import shared_backbones
 
 MACHINE_SAMPLE = "machine_sample.csv"
 
@@ -82,11 +83,38 @@ def _grades(labels: pd.Series, judge: str) -> pd.Series:
     return labels.map(grades).astype("float64")
 
 
+def with_machine(given: Given, found: Augmented, judge: str) -> tuple[Augmented, dict[str, Any]]:
+    """Return augmented qrels with a judge's labels where there are no people's, and how many these are."""
+    beside = given.needed("labels").with_name("disputes.csv")
+    left_out = given.disputes if beside.is_file() else None
+    both = include_machine(found, labels_of_judge(given, judge), judge=judge, left_out=left_out)
+    own = both[0]["source"] == f"{MACHINE}:{judge}"
+    n_positive = int((both[0].loc[own, "relevance"] >= 1).sum())
+    return both, {"machine_positive": n_positive, "machine_irrelevant": int(own.sum()) - n_positive}
+
+
 def shared_runs(given: Given, judge: str, run_ids: Iterable[str]) -> dict[str, str]:
-    """Return the runs that share a backbone with a judge, by fire.toml and the judge's own table, and why."""
+    """Return the runs that may share a backbone with a judge, and why: such a judge judges its own errors.
+
+    The judge's own table names its backbone, [runs.NAME] of fire.toml that of a run; several are joined by
+    commas, case does not matter, and one that is not named counts as shared.
+    """
     try:
-        named = answers_of_judge(given, judge)["backbone"]
+        named = answers_of_judge(given, judge)["backbone"].unique().tolist()
     except UsageError:  # the sample is here and the judge's table is not
-        named = pd.Series([], dtype="str")
-    known = named.iloc[0] if len(named) and named.nunique() == 1 else ""
-    return shared_backbones(current_workspace(), judge, run_ids, known=str(known))
+        named = []
+    own = _backbones(named[0]) if len(named) == 1 else set()
+    workspace = current_workspace()
+    found = {}
+    for run_id in run_ids:
+        of_run = _backbones(workspace.runs.get(run_id, {}).get("backbone", "")) if workspace else set()
+        unknown = f"judge {judge}" if not own else "" if of_run else f"run {run_id}"
+        if unknown:
+            found[run_id] = f"the backbone of {unknown} is not named"
+        elif both := ", ".join(sorted(own & of_run)):
+            found[run_id] = f"judge {judge} and run {run_id} share the backbone {both}"
+    return found
+
+
+def _backbones(named: str) -> set[str]:
+    return {name.strip().casefold() for name in named.split(",") if name.strip()}

@@ -26,37 +26,36 @@ def read_answer(body: Any, prompt: Prompt) -> Answer:
     server gives no probabilities, or where less than half of the probability lies on these words.
 
     Examples:
-        >>> prompt = Prompt("g-v1", "", 1, "", {"yes": "relevant", "no": "irrelevant"},
-        ...                 {"relevant": 1, "irrelevant": 0})
+        >>> prompt = Prompt("", {"yes": "relevant", "no": "irrelevant"}, {"relevant": 1, "irrelevant": 0})
         >>> body_of = lambda text: {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
         >>> read_answer(body_of("Yes."), prompt).label, read_answer(body_of("Yes, it does"), prompt).reason
         ('relevant', "answered 'Yes, it does', expected yes or no")
     """
     usage = _mapping(body, "usage")
+    fingerprint = body.get("system_fingerprint") if isinstance(body, dict) else None
     known = Answer(
         is_final=True,
         n_tokens_in=_count(usage.get("prompt_tokens")),
         n_tokens_out=_count(usage.get("completion_tokens")),
-        model=_text(body, "model"),
-        fingerprint=_text(body, "system_fingerprint"),
+        fingerprint=fingerprint[:200] if isinstance(fingerprint, str) else "",
     )
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         return replace(known, reason="no answer of the chat-completions protocol (choices)", is_final=False)
-    message, content = _mapping(choices[0], "message"), _mapping(choices[0], "message").get("content")
-    text = content if isinstance(content, str) else ""
-    if reason := _unreadable(choices[0], message, content):
-        return replace(known, text=text, reason=reason)
-    word = text.strip().removesuffix(".").casefold()
+    text = _mapping(choices[0], "message").get("content")
+    known = replace(known, text=text if isinstance(text, str) else "")
+    if reason := _unreadable(choices[0]):
+        return replace(known, reason=reason)
+    word = known.text.strip().removesuffix(".").casefold()
     if word not in prompt.answers:
         expected = " or ".join(prompt.answers)
-        return replace(known, text=text, reason=f"answered {_cut(text)!r}, expected {expected}")
-    score = _probability(choices[0], word, prompt)
-    return replace(known, text=text, label=prompt.answers[word], score=score)
+        return replace(known, reason=f"answered {_cut(known.text)!r}, expected {expected}")
+    return replace(known, label=prompt.answers[word], score=_probability(choices[0], word, prompt))
 
 
-def _unreadable(choice: Mapping[str, Any], message: Mapping[str, Any], content: object) -> str:
-    finished = choice.get("finish_reason")
+def _unreadable(choice: Mapping[str, Any]) -> str:
+    message, finished = _mapping(choice, "message"), choice.get("finish_reason")
+    content = message.get("content")
     if message.get("refusal"):
         return f"refused: {_cut(str(message['refusal']))!r}"
     if message.get("tool_calls"):
@@ -82,20 +81,17 @@ def _probability(choice: Mapping[str, Any], word: str, prompt: Prompt) -> float 
     for each in [spoken[0], *(top if isinstance(top, list) else [])]:
         token = each.get("token") if isinstance(each, dict) else None
         value = each.get("logprob") if isinstance(each, dict) else None
-        if not isinstance(token, str) or token in seen or not _is_logprob(value):
+        if not isinstance(token, str) or token in seen or isinstance(value, bool):
+            continue
+        if not isinstance(value, int | float) or not value <= 1e-3:  # no logarithm of a probability, or nan
             continue
         seen.add(token)
         if _word(each) in mass:
-            mass[_word(each)] += math.exp(value or 0.0)
+            mass[_word(each)] += math.exp(value)
     total = sum(mass.values())
     if not _LEAST_MASS <= total <= 1.001 or len(seen) < 2:
         return None
     return sum(mass[each] for each in prompt.positive_words) / total
-
-
-def _is_logprob(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and not math.isnan(value) and value <= 1e-3  # type: ignore[operator, arg-type]
 
 
 def _word(token: Mapping[str, Any]) -> str:
@@ -107,11 +103,6 @@ def _word(token: Mapping[str, Any]) -> str:
 def _mapping(found: Any, key: str) -> Mapping[str, Any]:
     value = found.get(key) if isinstance(found, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def _text(found: Any, key: str) -> str:
-    value = found.get(key) if isinstance(found, dict) else None
-    return value[:200] if isinstance(value, str) else ""
 
 
 def _count(value: object) -> int | None:

@@ -1,134 +1,133 @@
-"""What a judge has said, kept so that nothing that was stored is asked again, wherever a run was killed.
+"""What a judge was asked and has said, so that nothing that was answered is asked again after any kill.
 
-While a run goes on, each request is noted in a journal before it is sent, and its answer is on disk before
-it counts. At its end, or when the next run begins, the journal becomes an append-only segment
-(`workspace.segments`); a request that was noted and has no answer was in flight when the run was killed: it
-may have been answered and paid for, and is counted as lost.
+A row of `answers.sqlite` is a request. It is on disk before the request is sent, and its answer before it
+counts; a row without an answer was in flight when a run ended: it may have been answered and paid for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, fields
-from datetime import UTC, datetime
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from threading import Lock
-from typing import Any, Self
+from typing import NamedTuple, Self
 
-import pandas as pd
-
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.files import read_text
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.workspace.journal import Journal
 from fire_toolkit.workspace.locks import hold_lock
 from fire_toolkit.workspace.manifests import write_files
-from fire_toolkit.workspace.segments import SegmentKind, append_segment, sound_segments
 
-STORED, FAILED, LOST = "stored", "failed", "lost"
-_ROWS = ("row_id", "key", "state", "seen_at", "query_id", "doc_id", "sample_number", "answer")
-SEGMENTS = SegmentKind(_ROWS, b"fire_toolkit.machine")
-JOURNAL = "answers.journal"
-JUDGE = "judge.json"
-_FIELDS = {field.name for field in fields(Answer)}
+STORE, JUDGE = "answers.sqlite", "judge.json"
+_TABLE = """create table if not exists requests (
+    id integer primary key, key text, query_id text, doc_id text, sample_number integer,
+    asked_at text default (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), answer text, sha256 text
+)"""
+
+
+class Asked(NamedTuple):
+    """A request that was sent, and what became of it; None: it was in flight when a run ended."""
+
+    key: str
+    place: tuple[str, str, int]
+    answer: Answer | None
 
 
 class Cache:
-    """The folder of one judge, held by this process alone while its block runs.
+    """The folder of one judge, held by this process alone while its block runs, and used by one thread.
 
-    rows: all that is known, each with the columns of a segment. n_lost: requests that were in flight when
-    earlier runs were killed.
+    stored: each answer that need not be asked for again, by its request's key; n_lost: requests that were in
+    flight when earlier runs ended.
 
     Raises:
         FireError: another run of this judge goes on; the folder cannot be written.
-        FormatError: a damaged segment or journal.
+        FormatError: the file is damaged.
         UsageError: the folder is another judge's.
     """
 
     def __init__(self, folder: Path, judge: Judge) -> None:
-        self._folder = folder
-        self._judge = judge
-        self._guard = Lock()
+        self._folder, self._judge = folder, judge
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._stack.enter_context(hold_lock(self._folder / ".lock", wait_s=0, what="a run of this judge"))
-        try:
+        with ExitStack() as stack:
+            stack.enter_context(hold_lock(self._folder / ".lock", wait_s=0, what="a run of this judge"))
             _keep_judge(self._folder, self._judge)
-            self.rows = _read(self._folder)
-            self._stored = {row["key"]: row["answer"] for row in self.rows if row["state"] == STORED}
-            self.n_lost = sum(row["state"] == LOST for row in self.rows)
-            self._journal = Journal(self._folder / JOURNAL)
-        except BaseException:
-            self._stack.close()
-            raise
+            with self._named():
+                self._store = sqlite3.connect(self._folder / STORE, isolation_level=None)
+                stack.callback(self._store.close)
+                self._store.execute("pragma synchronous = extra")
+                self._store.execute(_TABLE)
+            rows = self.rows()
+            self.stored = {row.key: row.answer for row in rows if row.answer and row.answer.is_final}
+            self.n_lost = sum(row.answer is None for row in rows)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Move what has come into a segment."""
-        self._journal.close()
-        try:
-            _fold_journal(self._folder)
-        finally:
-            self._stack.close()
+        """Close the file and let others in."""
+        self._stack.close()
 
-    def find(self, key: str) -> Answer | None:
-        """Return the answer that is stored under a key, None where it has to be asked."""
-        found = self._stored.get(key)
-        return None if found is None else answer_of(found)
+    def rows(self) -> list[Asked]:
+        """Return all that was asked, the earliest first."""
+        columns = "key, query_id, doc_id, sample_number, answer, sha256"
+        with self._named():
+            found = self._store.execute(f"select {columns} from requests order by id").fetchall()
+        rows = []
+        for key, query_id, doc_id, number, answer, sha256 in found:
+            if answer is not None and sha256 != _sha256(key, answer):
+                raise self._damaged(f"the answer on {query_id} {doc_id} is not the one that was kept")
+            rows.append(
+                Asked(key, (query_id, doc_id, number), Answer(**json.loads(answer)) if answer else None)
+            )
+        return rows
 
-    def stored(self) -> list[Answer]:
-        """Return all answers that are stored."""
-        return [answer_of(text) for text in self._stored.values()]
+    def note(self, key: str, request: Request) -> int:
+        """Note that a request is about to be sent and return its row; it is on disk when this returns."""
+        with self._named():
+            done = self._store.execute(
+                "insert into requests (key, query_id, doc_id, sample_number) values (?, ?, ?, ?)",
+                (key, *request.place),
+            )
+        return int(done.lastrowid or 0)
 
-    def note_request(self, key: str, request: Request) -> None:
-        """Note that a request is about to be sent; it is on disk when this returns."""
-        self._append(key, LOST, request, "")
-
-    def keep(self, key: str, request: Request, answer: Answer) -> None:
+    def keep(self, row: int, key: str, answer: Answer) -> None:
         """Keep what became of a request; it is on disk when this returns."""
         text = json.dumps(asdict(answer), sort_keys=True)
-        self._append(key, STORED if answer.is_final else FAILED, request, text)
-        if answer.is_final:
-            self._stored[key] = text
+        with self._named():
+            self._store.execute(
+                "update requests set answer = ?, sha256 = ? where id = ?", (text, _sha256(key, text), row)
+            )
 
-    def _append(self, key: str, state: str, request: Request, answer: str) -> None:
-        row = {
-            "key": key,
-            "state": state,
-            "seen_at": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z",
-            "query_id": request.query_id,
-            "doc_id": request.doc_id,
-            "sample_number": str(request.sample_number),
-            "answer": answer,
-        }
-        with self._guard:
-            self._journal.append(row)
-            self.rows.append(_with_id(row))
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Raise what SQLite says as our own errors."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise FireError(f"{self._folder / STORE}: cannot be read or written: {error}") from None
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(str(error)) from None
 
-
-def answer_of(text: str) -> Answer:
-    """Return an answer as a row of the cache holds it."""
-    found = json.loads(text)
-    return Answer(**{name: value for name, value in found.items() if name in _FIELDS})
+    def _damaged(self, what: str) -> FormatError:
+        return FormatError(f"{self._folder / STORE}: damaged: {what}; restore it from a copy")
 
 
 def read_judge(folder: Path) -> Judge:
     """Return the judge that a folder was made for.
 
     Raises:
-        FormatError: it holds none, or a damaged one.
+        FormatError: it holds a damaged one.
     """
     path = folder / JUDGE
-    if not path.is_file():
-        raise FormatError(f"{path}: no such file; `fire-toolkit machine run` makes it")
     try:
-        return Judge(**parse_json(path.read_text(encoding="utf-8"), str(path)))
-    except (TypeError, UnicodeDecodeError):
+        return Judge(**parse_json(read_text(path), str(path)))
+    except TypeError:
         raise FormatError(f"{path}: damaged; restore it from a copy") from None
 
 
@@ -136,51 +135,18 @@ def _keep_judge(folder: Path, judge: Judge) -> None:
     """Write down whose folder this is, or refuse it as another judge's."""
     path = folder / JUDGE
     if not path.is_file():
-        write_files({path: (json.dumps(judge.record, indent=1) + "\n").encode()})
+        write_files({path: (json.dumps(asdict(judge), indent=1) + "\n").encode()})
         return
-    if changed := judge.differences(read_judge(folder).record):
+    before = asdict(read_judge(folder))
+    changed = [
+        f"{name} {v!r}, was {before[name]!r}" for name, v in asdict(judge).items() if v != before[name]
+    ]
+    if changed:
         raise UsageError(
             f"{folder}: belongs to another judge ({'; '.join(changed)}); whoever changes a judge has another "
             "one: give it a name of its own with --judge"
         )
 
 
-def _read(folder: Path) -> list[dict[str, str]]:
-    """Return the rows of all segments, after what a run left in its journal has become one."""
-    _fold_journal(folder)
-    tables, problems = sound_segments(folder, SEGMENTS)
-    if problems:
-        raise FormatError(f"{'; '.join(problems)}; move it out of the folder, or restore it from a copy")
-    rows = {row["row_id"]: row for table in tables for row in table.to_pylist()}
-    return sorted(rows.values(), key=lambda row: (row["seen_at"], row["row_id"]))
-
-
-def _fold_journal(folder: Path) -> None:
-    """Move the journal of a run that is over into a segment.
-
-    A kill between the two leaves rows in both, which have the same ids, and so stand once.
-    """
-    path = folder / JOURNAL
-    journal = Journal(path)
-    journal.close()
-    rows = _settled([_with_id(record) for record in journal.records])
-    append_segment(folder, pd.DataFrame(rows, columns=list(_ROWS), dtype="str"), SEGMENTS)
-    path.unlink()
-
-
-def _settled(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """Return rows without the requests that were answered, or failed, later in the same journal."""
-    waiting: dict[str, list[int]] = {}
-    over: set[int] = set()
-    for place, row in enumerate(rows):
-        if row["state"] == LOST:
-            waiting.setdefault(row["key"], []).append(place)
-        elif sent := waiting.get(row["key"]):
-            over.add(sent.pop())
-    return [row for place, row in enumerate(rows) if place not in over]
-
-
-def _with_id(row: Mapping[str, Any]) -> dict[str, str]:
-    texts = {name: str(row[name]) for name in _ROWS if name != "row_id"}
-    joined = "\x1f".join(texts.values()).encode("utf-8", "surrogatepass")
-    return {"row_id": hashlib.sha256(joined).hexdigest()[:32], **texts}
+def _sha256(key: str, answer: str) -> str:
+    return hashlib.sha256(f"{key} {answer}".encode()).hexdigest()

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from fire_toolkit.errors import ServerError, UsageError
@@ -109,32 +109,18 @@ class _Again(Exception):
         self.after_s, self.no_answer = after_s, no_answer
 
 
-class _Refused(Exception):
-    """The server refuses this one request; its text says why."""
-
-
 class Chat:
     """A connection to a judge's server, used by several threads at once.
-
-    pause: waits between attempts; tests give one that does not.
 
     Raises, in all calls:
         ServerError: what no other request would fare better with: the key is refused, there is no such model,
             a redirect, nobody answers, or we are to wait longer than five minutes.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        prompt: Prompt,
-        *,
-        timeout_s: float = 120.0,
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, prompt: Prompt, *, timeout_s: float) -> None:
         import httpx
 
-        self._endpoint, self._prompt = endpoint, prompt
-        self._timeout_s, self._pause = timeout_s, pause
+        self._endpoint, self._prompt, self._timeout_s = endpoint, prompt, timeout_s
         self._gate = Lock()
         self._closed_until = 0.0
         headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
@@ -155,79 +141,62 @@ class Chat:
         An answer that is not final has failed, with its reason, and may be asked again another day.
         """
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        last = _Again("not asked")
+        trouble = _Again("not asked")
         for attempt in range(1, ATTEMPTS + 1):
-            self._wait_at_gate()
+            if (left := self._closed_until - time.monotonic()) > 0:
+                time.sleep(left)
             began = time.monotonic()
             try:
-                found = read_answer(self._sent(content), self._prompt)
-                return replace(found, latency_seconds=time.monotonic() - began, n_attempts=attempt)
-            except _Refused as refusal:
-                return Answer(reason=str(refusal), n_attempts=attempt)
-            except _Again as trouble:
-                self._close_gate(trouble, attempt)
-                last = trouble
-        if last.no_answer:
-            raise ServerError(f"{self._endpoint.url}: {last}; is the server running?")
-        return Answer(reason=f"{last} ({ATTEMPTS} attempts)", n_attempts=ATTEMPTS)
+                found = self._answered(content)
+                return replace(found, latency_seconds=time.monotonic() - began)
+            except _Again as again:
+                trouble = again
+            if trouble.after_s is None:
+                if attempt < ATTEMPTS:
+                    time.sleep(min(2.0 ** (attempt - 1), 30.0))
+            elif trouble.after_s > _LONGEST_PAUSE_S:
+                raise ServerError(
+                    f"{self._endpoint.url}: {trouble}, and asks to wait {trouble.after_s:,.0f} s; run the "
+                    "command again later"
+                )
+            else:  # none of us asks until then
+                with self._gate:
+                    self._closed_until = max(self._closed_until, time.monotonic() + trouble.after_s)
+        if trouble.no_answer:
+            raise ServerError(f"{self._endpoint.url}: {trouble}; is the server running?")
+        return Answer(reason=f"{trouble} ({ATTEMPTS} attempts)")
 
-    def _wait_at_gate(self) -> None:
-        """Wait as long as the server asked any of us to."""
-        with self._gate:
-            left = self._closed_until - time.monotonic()
-        if left > 0:
-            self._pause(left)
-
-    def _close_gate(self, trouble: _Again, attempt: int) -> None:
-        wait_s = min(2.0 ** (attempt - 1), 30.0) if trouble.after_s is None else trouble.after_s
-        if wait_s > _LONGEST_PAUSE_S:
-            raise ServerError(
-                f"{self._endpoint.url}: {trouble}, and asks to wait {wait_s:,.0f} s; run the command again "
-                "later"
-            )
-        if trouble.after_s is None:
-            if attempt < ATTEMPTS:
-                self._pause(wait_s)
-            return
-        with self._gate:
-            self._closed_until = max(self._closed_until, time.monotonic() + wait_s)
-
-    def _sent(self, content: bytes) -> Any:
-        """Return the JSON that one request brings."""
+    def _answered(self, content: bytes) -> Answer:
+        """Return what one request brings; an answer that is not final where the server refuses this one."""
         import httpx
 
-        headers = {"Content-Type": "application/json"}
+        url, headers = self._endpoint.url + _PATH, {"Content-Type": "application/json"}
+        raw, deadline = b"", time.monotonic() + self._timeout_s
         try:
-            with self._client.stream(
-                "POST", self._endpoint.url + _PATH, content=content, headers=headers
-            ) as response:
-                raw = self._whole(response)
+            with self._client.stream("POST", url, content=content, headers=headers) as response:
+                for piece in response.iter_bytes():
+                    raw += piece
+                    if len(raw) > _MOST_BYTES:
+                        raise _Again(f"an answer of more than {_MOST_BYTES:,} bytes")
+                    if time.monotonic() > deadline:
+                        raise _Again(f"an answer still incomplete after {self._timeout_s:g} s")
         except httpx.ConnectError as error:
-            raise _Again(f"no connection ({_words(error)})", no_answer=True) from None
+            words = " ".join(str(error).split())[:100] or type(error).__name__
+            raise _Again(f"no connection ({words})", no_answer=True) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _Again(f"no answer ({type(error).__name__})") from None
         if response.status_code in _BUSY:
             raise _Again(f"HTTP {response.status_code}{self._detail(raw)}", after_s=_retry_after(response))
         if response.status_code != 200:
-            self._refused(response, raw)
+            self._refuse_all(response, raw)
+            return Answer(reason=f"HTTP {response.status_code}{self._detail(raw)}")
         try:
-            return json.loads(raw)
+            return read_answer(json.loads(raw), self._prompt)
         except (ValueError, RecursionError):
-            return {}
+            return read_answer({}, self._prompt)
 
-    def _whole(self, response: httpx.Response) -> bytes:
-        """Return the body of a response that ends in time and is no longer than an answer can be."""
-        raw, deadline = b"", time.monotonic() + self._timeout_s
-        for piece in response.iter_bytes():
-            raw += piece
-            if len(raw) > _MOST_BYTES:
-                raise _Again(f"an answer of more than {_MOST_BYTES:,} bytes")
-            if time.monotonic() > deadline:
-                raise _Again(f"an answer still incomplete after {self._timeout_s:g} s")
-        return raw
-
-    def _refused(self, response: httpx.Response, raw: bytes) -> NoReturn:
-        """Raise `ServerError` where all requests would be refused alike, `_Refused` where this one was."""
+    def _refuse_all(self, response: httpx.Response, raw: bytes) -> None:
+        """Raise `ServerError` where all requests would be refused like this one."""
         status, where = response.status_code, self._endpoint.url
         if 300 <= status < 400:
             location = self._clean(response.headers.get("Location", "nowhere"))
@@ -242,7 +211,6 @@ class Chat:
             )
         if status in (402, 404, 405):
             raise ServerError(f"{where}: {status}{self._detail(raw)}; look at --endpoint and --model")
-        raise _Refused(f"HTTP {status}{self._detail(raw)}")
 
     def _detail(self, raw: bytes) -> str:
         """Return what a body says, for a message: cut, and without the key."""
@@ -271,7 +239,3 @@ def _retry_after(response: httpx.Response) -> float | None:
         except (ValueError, TypeError, OverflowError):
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split())[:100] or type(error).__name__

@@ -1,4 +1,4 @@
-"""A judge: the model, where it answers, and all settings that could change an answer."""
+"""A judge, what it is asked, and what became of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Judge:
-    """What a machine judge is; whatever differs here is another judge.
+    """The model, where it answers, and all settings that could change an answer: whatever differs is another.
 
     endpoint: the address of the server's API without `/chat/completions`; revision: as the user names it;
     prompt_sha256: of the `Prompt`; temperature: 0 for the likeliest answer; longest_answer: tokens;
@@ -27,19 +27,6 @@ class Judge:
     wants_logprobs: bool
     n_frames: int
     frame_px: int
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The judge as its folder keeps it."""
-        return asdict(self)
-
-    def differences(self, record: dict[str, Any]) -> list[str]:
-        """Return in words what differs from a judge that was kept."""
-        return [
-            f"{name} {value!r}, was {record.get(name)!r}"
-            for name, value in self.record.items()
-            if record.get(name) != value
-        ]
 
     def body(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Return a request of the chat-completions protocol."""
@@ -70,21 +57,17 @@ class Request:
     reference_sha256: str = ""
     item_text: str = ""
 
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """The pair, and which of its samples."""
+        return self.query_id, self.doc_id, self.sample_number
+
     def key(self, judge: Judge) -> str:
         """Return what tells this request from every other: an answer under this key is never asked again."""
         caption = hashlib.sha256(self.caption.encode("utf-8", "surrogatepass")).hexdigest()
-        part = self.media_url.partition("#")[2]
-        own: list[str | int] = [
-            self.query_id,
-            self.doc_id,
-            self.sample_number,
-            caption,
-            self.media_sha256,
-            part,
-        ]
-        if self.reference_url:
-            own += [self.reference_sha256, self.reference_url.partition("#")[2]]
-        text = json.dumps([judge.record, own], sort_keys=True, ensure_ascii=True)
+        shown = [self.media_sha256, self.media_url.partition("#")[2]]
+        shown += [self.reference_sha256, self.reference_url.partition("#")[2]]
+        text = json.dumps([asdict(judge), self.place, caption, shown], sort_keys=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
@@ -95,8 +78,8 @@ class Answer:
     text: what the server answered, as it stands; label: empty where it could not be read; score: P(yes), None
     where the server gave no probabilities; reason: why there is no label; is_final: whether the server
     answered at all, so that asking again would pay for the same answer; n_tokens_in, n_tokens_out: None where
-    the server did not say; model, fingerprint: as the server names itself; frames: seconds, joined by `;`;
-    frames_sha256: of the pictures sent; n_attempts: requests that were sent for it.
+    the server did not say; fingerprint: as the server names its version; frames: seconds, joined by `;`;
+    frames_sha256: of the pictures sent.
     """
 
     text: str = ""
@@ -108,8 +91,6 @@ class Answer:
     n_tokens_out: int | None = None
     cost: float | None = None
     latency_seconds: float | None = None
-    model: str = ""
     fingerprint: str = ""
     frames: str = ""
     frames_sha256: str = ""
-    n_attempts: int = 0

@@ -2,87 +2,47 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
-from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import read_bytes, sha256_of
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_bytes
 from fire_toolkit.media.frames import sample_frames
 from fire_toolkit.media.places import place_of
 from fire_toolkit.media.probe import image_format
 
 _TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp"}
 _HEAD_BYTES = 64
-_KEPT = 16  # items whose pictures are held
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """The pictures of an item, each with its media type; seconds: when each frame is shown, no image."""
+    """The pictures of an item, each with its media type; frames: their seconds joined by `;`, no image's."""
 
-    shown: tuple[tuple[str, bytes], ...]
-    seconds: tuple[float, ...] = ()
-
-    @property
-    def frames(self) -> str:
-        """The times of the frames, joined by `;`."""
-        return ";".join(f"{each:g}" for each in self.seconds)
-
-    @property
-    def sha256(self) -> str:
-        """The hash of the pictures, one after the other."""
-        return hashlib.sha256(b"".join(content for _, content in self.shown)).hexdigest()
+    shown: tuple[tuple[str, bytes], ...] = ()
+    frames: str = ""
 
 
-class Album:
-    """The pictures of items, made when they are first asked for; those of a few items are held.
+def pictures_of(media_url: str, root: Path, *, n_frames: int, frame_px: int) -> Pictures:
+    """Return what is shown of an item: nothing where there is none, since captions are shown alone.
 
     root: where relative paths start.
+
+    Raises:
+        FireError: no such file, or nothing in it that can be shown.
     """
-
-    def __init__(self, root: Path, *, n_frames: int, frame_px: int) -> None:
-        self._root, self._n_frames, self._frame_px = root, n_frames, frame_px
-        self._held: OrderedDict[str, Pictures] = OrderedDict()
-        self._guard = Lock()
-
-    def pictures(self, media_url: str) -> Pictures:
-        """Return what is shown of an item: nothing where there is none, since captions are shown alone.
-
-        Raises:
-            FireError: no such file, or nothing in it that can be shown.
-        """
-        if not media_url:
-            return Pictures(())
-        with self._guard:
-            if (found := self._held.get(media_url)) is not None:
-                self._held.move_to_end(media_url)
-                return found
-        made = self._made(media_url)
-        with self._guard:
-            self._held[media_url] = made
-            while len(self._held) > _KEPT:
-                self._held.popitem(last=False)
-        return made
-
-    def _made(self, media_url: str) -> Pictures:
-        path, start_s, end_s = local_part(media_url, self._root)
-        with path.open("rb") as stream:
-            kind = image_format(stream.read(_HEAD_BYTES))
-        if kind in _TYPES:
-            return Pictures(((_TYPES[kind], read_bytes(path)),))
-        if kind:
-            raise FormatError(
-                f"{path}: a picture as {kind.upper()}, expected {', '.join(_TYPES)}; convert it"
-            )
-        frames = sample_frames(
-            path, n_frames=self._n_frames, longest_px=self._frame_px, start_s=start_s, end_s=end_s
-        )
-        return Pictures(
-            tuple(("image/jpeg", frame.jpeg) for frame in frames), tuple(f.seconds for f in frames)
-        )
+    if not media_url:
+        return Pictures()
+    path, start_s, end_s = local_part(media_url, root)
+    with path.open("rb") as stream:
+        kind = image_format(stream.read(_HEAD_BYTES))
+    if kind in _TYPES:
+        return Pictures(((_TYPES[kind], read_bytes(path)),))
+    if kind:
+        raise FormatError(f"{path}: a picture as {kind.upper()}, expected {', '.join(_TYPES)}; convert it")
+    frames = sample_frames(path, n_frames=n_frames, longest_px=frame_px, start_s=start_s, end_s=end_s)
+    shown = tuple(("image/jpeg", frame.jpeg) for frame in frames)
+    return Pictures(shown, ";".join(f"{frame.seconds:g}" for frame in frames))
 
 
 def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
@@ -102,18 +62,3 @@ def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
         return place.path, float(start or 0), float(end) if end else None
     except ValueError:
         raise FormatError(f"{media_url}: {fragment!r} is not a part in seconds") from None
-
-
-def media_hashes(urls: list[str], root: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the sha256 of each item's file, and for each other item why there is none."""
-    hashes: dict[str, str] = {}
-    faults: dict[str, str] = {}
-    of_files: dict[Path, str] = {}
-    for url in urls:
-        try:
-            path = local_part(url, root)[0]
-            hashes[url] = of_files.setdefault(path, "") or sha256_of(path)
-            of_files[path] = hashes[url]
-        except FireError as error:
-            faults[url] = str(error)
-    return hashes, faults

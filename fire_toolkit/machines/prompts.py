@@ -1,4 +1,4 @@
-"""How a machine judge is asked: instructions in the system message, the caption as data in the user's."""
+"""How a machine judge is asked: `machine.toml` beside a guideline holds instructions, the caption is data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from fire_toolkit.errors import TableError
+from fire_toolkit.errors import FireError, FormatError, TableError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.tables.guideline_files import guideline_folder, read_guideline
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.syntax import parse_toml
 
+FILE = "machine.toml"
+_KEYS = {"version": int, "guideline_sha256": str, "system": str, "answers": dict}
+_EXPECTED = {int: "a whole number", str: "text", dict: "a section [answers]"}
 _FORM = 1  # of the messages; another form is another judge
 
 
@@ -19,22 +26,15 @@ _FORM = 1  # of the messages; another form is another judge
 class Prompt:
     """The question as a machine is asked it.
 
-    guideline, guideline_sha256: what it interprets; system: the instructions; answers: each word that the
-    machine may answer → the label that it stands for; grades: label → relevance, None for no vote.
+    system: the instructions; answers: each word that the machine may answer → the label that it stands for;
+    grades: label → relevance, None for no vote; sha256: of all that decides what is asked and how answers are
+    read.
     """
 
-    guideline: str
-    guideline_sha256: str
-    version: int
     system: str
     answers: Mapping[str, str]
-    grades: Mapping[str, int | None]
-
-    @property
-    def sha256(self) -> str:
-        """The hash of all that decides what is asked and how answers are read."""
-        parts = [_FORM, self.guideline_sha256, self.version, self.system, sorted(self.answers.items())]
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).hexdigest()
+    grades: Mapping[str, float | None]
+    sha256: str = ""
 
     @property
     def positive_words(self) -> frozenset[str]:
@@ -47,26 +47,59 @@ class Prompt:
         return frozenset(word for word, label in self.answers.items() if self.grades[label] is not None)
 
 
-def check_prompt(prompt: Prompt, guideline: Guideline, *, where: str) -> Prompt:
-    """Return a prompt as it is, or raise `TableError` where it does not fit the guideline.
+def prompt_problems(guideline: str | Path) -> list[str]:
+    """Return what is wrong with the machine.toml of a guideline; nothing where there is none."""
+    try:
+        if (guideline_folder(guideline) / FILE).is_file():
+            read_prompt(guideline)
+    except FireError as error:
+        return [str(error)]
+    return []
 
-    Each answer is one word in lower case; each label is the guideline's; one positive and one other grade
-    can be answered; the guideline is the one that the prompt was written for.
+
+def read_prompt(guideline: str | Path) -> tuple[Prompt, Guideline]:
+    """Return how a machine is asked a guideline's question, and the guideline, by its name or folder.
+
+    Each answer is one word in lower case; each label is the guideline's; one positive and one other grade can
+    be answered; the guideline is the one that the prompt was written for.
+
+    Raises:
+        FormatError: there is no such file, or a key is missing, unknown or of another type.
+        TableError: it does not fit the guideline.
+
+    Examples:
+        >>> read_prompt("caption-relevance-v1")[0].answers
+        {'yes': 'relevant', 'no': 'irrelevant'}
     """
-    unknown = sorted(set(prompt.answers.values()) - set(guideline.grades))
+    rules = read_guideline(guideline)
+    path = guideline_folder(guideline) / FILE
+    if not path.is_file():
+        raise FormatError(f"{path}: no such file; write how a machine is asked there")
+    entries = parse_toml(read_text(path).replace("\r\n", "\n"), str(path))
+    unknown = sorted(set(entries) - set(_KEYS))
     if unknown:
-        raise TableError(f"{where}: answers lead to {', '.join(unknown)}; {guideline.name} has no such label")
-    odd = [word for word in prompt.answers if not word.isalnum() or word != word.casefold()]
-    if odd:
-        raise TableError(f"{where}: answer {odd[0]!r}, expected one word of letters or digits in lower case")
+        raise FormatError(f"{path}: unknown key {', '.join(unknown)}; expected {', '.join(_KEYS)}")
+    for key, kind in _KEYS.items():
+        if type(entries.get(key)) is not kind or not entries[key]:
+            raise FormatError(f"{path}: {key} is {entries.get(key)!r}, expected {_EXPECTED[kind]}")
+    if not all(isinstance(label, str) for label in entries["answers"].values()):
+        raise FormatError(f'{path}: [answers] holds other values than labels, expected yes = "relevant"')
+    answers, system = entries["answers"], entries["system"].strip()
+    parts = [_FORM, entries["guideline_sha256"], entries["version"], system, sorted(answers.items())]
+    sha256 = hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+    prompt = Prompt(system, answers, rules.grades, sha256)
+    if unknown := sorted(set(answers.values()) - set(rules.grades)):
+        raise TableError(f"{path}: answers lead to {', '.join(unknown)}; {rules.name} has no such label")
+    if odd := [word for word in answers if not word.isalnum() or word != word.casefold()]:
+        raise TableError(f"{path}: answer {odd[0]!r}, expected one word of letters or digits in lower case")
     if not prompt.positive_words or prompt.positive_words >= prompt.graded_words:
-        raise TableError(f"{where}: answers need one for a positive label and one for a label of grade 0")
-    if prompt.guideline_sha256 != guideline.sha256:
+        raise TableError(f"{path}: answers need one for a positive label and one for a label of grade 0")
+    if entries["guideline_sha256"] != rules.sha256:
         raise TableError(
-            f"{where}: written for another version of {guideline.name}; read it against guideline.md, then "
-            f'set guideline_sha256 = "{guideline.sha256}"'
+            f"{path}: written for another version of {rules.name}; read it against guideline.md, then "
+            f'set guideline_sha256 = "{rules.sha256}"'
         )
-    return prompt
+    return prompt, rules
 
 
 def messages(

@@ -2,67 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from threading import Event, Lock
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
 
-from fire_toolkit.errors import FireError, ServerError, UsageError
+from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.machines.cache import Cache
+from fire_toolkit.machines.chat import Chat
 from fire_toolkit.machines.judge import Answer, Judge, Request
+from fire_toolkit.machines.pictures import pictures_of
+from fire_toolkit.machines.prompts import Prompt, messages
 
-Asks = Callable[[Request], Answer]
 ALIKE = 20  # failures in a row that end a run
 _MILLION = 1_000_000
+_KEPT = 16  # items whose pictures are held
 
 
-@dataclass(frozen=True)
-class Price:
-    """What a million tokens cost, of the question and of the answer."""
-
-    tokens_in: float
-    tokens_out: float
-
-    def of(self, answer: Answer) -> float | None:
-        """Return what an answer cost; None where the server does not say its tokens."""
-        if answer.n_tokens_in is None or answer.n_tokens_out is None:
-            return None
-        return (answer.n_tokens_in * self.tokens_in + answer.n_tokens_out * self.tokens_out) / _MILLION
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much a judge may cost, all of its runs together; None: as much as it takes.
-
-    Raises:
-        UsageError: money without a price.
-    """
-
-    price: Price | None = None
-    money: float | None = None
-    tokens: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.money is not None and self.price is None:
-            raise UsageError("--budget needs --price IN,OUT, what a million tokens of each kind cost")
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is a limit."""
-        return self.money is not None or self.tokens is not None
-
-
-class Spent:
+@dataclass
+class Spending:
     """What a judge has cost so far, of the answers in its cache and of those that come, at today's price.
 
-    n_lost: requests that may have been answered and paid for; they count at the mean of the answers.
+    price: of a million tokens, of question and answer; budget: how much all runs may cost, None: as much as
+    it takes; n_lost: requests that may have been answered and paid for, which count at the mean of the
+    answers.
     """
 
-    def __init__(self, budget: Budget, n_lost: int = 0) -> None:
-        self._budget, self._n_lost = budget, n_lost
-        self.money = 0.0
-        self.tokens = 0
-        self._n_answers = 0
+    price: tuple[float, float] | None = None
+    budget: float | None = None
+    n_lost: int = 0
+    money: float = 0.0
+    tokens: int = 0
+    n_answers: int = 0
+
+    def cost(self, answer: Answer) -> float | None:
+        """Return what an answer cost; None where there is no price, or the server did not say its tokens."""
+        if self.price is None or answer.n_tokens_in is None or answer.n_tokens_out is None:
+            return None
+        return (answer.n_tokens_in * self.price[0] + answer.n_tokens_out * self.price[1]) / _MILLION
 
     def add(self, answer: Answer) -> None:
         """Count an answer.
@@ -73,166 +52,105 @@ class Spent:
         if not answer.is_final:
             return
         if answer.n_tokens_in is None or answer.n_tokens_out is None:
-            if self._budget.is_limited:
+            if self.budget is not None:
                 raise ServerError(
                     "the server does not say how many tokens an answer took (usage), so that no budget can "
-                    "be kept; leave --budget and --budget-tokens out"
+                    "be kept; leave --budget out"
                 )
             return
-        self._n_answers += 1
+        self.n_answers += 1
         self.tokens += answer.n_tokens_in + answer.n_tokens_out
-        price = self._budget.price
-        self.money += (price.of(answer) if price else answer.cost) or 0.0
+        self.money += (self.cost(answer) if self.price else answer.cost) or 0.0
 
     def allows(self, n_more: int) -> bool:
         """Whether `n_more` further answers of the mean cost so far stay within the budget."""
-        per_answer = (n_more + self._n_lost) / max(self._n_answers, 1)
-        for spent, limit in ((self.money, self._budget.money), (float(self.tokens), self._budget.tokens)):
-            if limit is not None and spent * (1 + per_answer) > limit:
-                return False
-        return True
+        per_answer = (n_more + self.n_lost) / max(self.n_answers, 1)
+        return self.budget is None or self.money * (1 + per_answer) <= self.budget
 
 
-@dataclass
-class Tally:
-    """How a run went: how many answers were stored before, read, unreadable, failed, and not asked."""
+def asking(
+    judge: Judge, prompt: Prompt, chat: Chat, root: Path, spending: Spending
+) -> Callable[[Request], Answer]:
+    """Return what sends one request, from several threads at once, and says what it cost.
 
-    n_stored: int = 0
-    n_read: int = 0
-    n_unread: int = 0
-    n_failed: int = 0
-    n_left: int = 0
-    stopped: str = ""
+    An item that cannot be shown is the request's failure. root: where relative paths of items start.
+    """
+    shown = lru_cache(_KEPT)(
+        partial(pictures_of, root=root, n_frames=judge.n_frames, frame_px=judge.frame_px)
+    )
 
-    def count(self, answer: Answer) -> None:
-        """Count an answer that has come."""
-        if not answer.is_final:
-            self.n_failed += 1
-        elif answer.label:
-            self.n_read += 1
-        else:
-            self.n_unread += 1
-
-
-@dataclass
-class _Run:
-    """The requests that several threads work on, the last first; the first error of any ends it for all."""
-
-    waiting: list[tuple[str, Request]]
-    cache: Cache
-    ask: Asks
-    spent: Spent
-    tally: Tally
-    report: Callable[[int], None]
-    guard: Lock = field(default_factory=Lock)
-    n_in_flight: int = 0
-    alike: list[str] = field(default_factory=list)
-    stop: Event = field(default_factory=Event)
-    error: BaseException | None = None
-
-    def work(self) -> None:
-        """Ask until nothing is left, the budget is spent, or the run is stopped."""
+    def ask(request: Request) -> Answer:
         try:
-            while (following := self._take()) is not None:
-                self.cache.note_request(*following)
-                answer = self.ask(following[1])
-                self.cache.keep(*following, answer)
-                self._count(answer)
-        except BaseException as error:
-            self.stop.set()
-            with self.guard:
-                self.error = self.error or error
+            item, reference = shown(request.media_url), shown(request.reference_url)
+        except FireError as error:
+            return Answer(reason=str(error))
+        sent = messages(prompt, request.caption, item.shown, reference.shown, item_text=request.item_text)
+        answer = chat.ask(judge.body(sent))
+        pictures = b"".join(content for _, content in reference.shown + item.shown)
+        sha256 = hashlib.sha256(pictures).hexdigest()
+        return replace(answer, cost=spending.cost(answer), frames=item.frames, frames_sha256=sha256)
 
-    def _take(self) -> tuple[str, Request] | None:
-        with self.guard:
-            if self.stop.is_set() or not self.waiting:
-                return None
-            if not self.spent.allows(self.n_in_flight + 1):
-                self.tally.stopped = "the budget is spent"
-                self.stop.set()
-                return None
-            self.n_in_flight += 1
-            return self.waiting.pop()
-
-    def _count(self, answer: Answer) -> None:
-        with self.guard:
-            self.n_in_flight -= 1
-            self.tally.count(answer)
-            self.report(1)
-            self.alike = [] if answer.label else [*self.alike, answer.reason]
-            self.spent.add(answer)
-            if len(self.alike) >= ALIKE:
-                raise ServerError(
-                    f"{ALIKE} answers in a row failed, the last one: {self.alike[-1]}; look at the server "
-                    "and the model, then run the command again"
-                )
+    return ask
 
 
 def ask_all(
     requests: Sequence[Request],
     judge: Judge,
     cache: Cache,
-    ask: Asks,
+    ask: Callable[[Request], Answer],
     *,
-    budget: Budget = Budget(),
+    spending: Spending,
     at_once: int = 4,
     report: Callable[[int], None] = lambda n: None,
-) -> tuple[Tally, Spent]:
-    """Ask a judge what its cache does not hold, and return how that went and what all of its answers cost.
+) -> tuple[int, int]:
+    """Ask a judge what its cache does not hold, and count what all of its answers cost.
+
+    Returns how many answers were stored before, and how many requests the budget left over.
 
     Args:
         requests: each pair and sample once.
         judge: whose settings are part of each key.
         cache: open; every answer is kept there as soon as it comes.
         ask: sends one request, from several threads at once; what it raises ends the run.
-        budget: of the judge; it is never known before what a request costs, so the mean of those so far is
-            set aside for each request in flight.
+        spending: counts; what a request costs is never known before, so the mean of those so far is set
+            aside for each one in flight.
         at_once: how many requests are in flight.
         report: called with 1 for each answer that has come.
 
     Raises:
         FireError: as `ask`; 20 failures in a row; a budget that cannot be kept. What had come is kept.
     """
-    tally, spent = Tally(), Spent(budget, cache.n_lost)
-    for answer in cache.stored():
-        spent.add(answer)
-    keyed = [(request.key(judge), request) for request in requests]
-    wanted = [each for each in keyed if cache.find(each[0]) is None]
-    tally.n_stored = len(keyed) - len(wanted)
-    run = _Run(wanted[::-1], cache, ask, spent, tally, report)
+    spending.n_lost = cache.n_lost
+    for answer in cache.stored.values():
+        spending.add(answer)
+    waiting = [(key, each) for each in requests if (key := each.key(judge)) not in cache.stored][::-1]
+    n_asked, n_left = len(waiting), 0
+    flying: dict[Future[Answer], tuple[int, str]] = {}
+    n_alike, is_over, error = 0, False, None
     with ThreadPoolExecutor(at_once) as pool:
-        try:
-            for done in [pool.submit(run.work) for _ in range(min(at_once, max(1, len(wanted))))]:
-                done.result()
-        finally:
-            run.stop.set()
-    tally.n_left = len(run.waiting)
-    if run.error is not None:
-        raise run.error
-    return tally, spent
-
-
-def asking(
-    judge: Judge,
-    chat: Callable[[dict[str, object]], Answer],
-    content: Callable[[Request], tuple[list[dict[str, object]], str, str]],
-    price: Price | None = None,
-) -> Asks:
-    """Return what sends one request and says what it cost.
-
-    content: the messages of a request, the times of its frames, and the hash of its pictures; a FireError
-    that it raises is the request's failure.
-    """
-
-    def ask(request: Request) -> Answer:
-        try:
-            messages, frames, sha256 = content(request)
-        except ServerError:
-            raise
-        except FireError as error:
-            return Answer(reason=str(error))
-        answer = chat(judge.body(messages))
-        cost = price.of(answer) if price else None
-        return replace(answer, cost=cost, frames=frames, frames_sha256=sha256)
-
-    return ask
+        while flying or (waiting and not is_over):
+            try:
+                while waiting and not is_over and len(flying) < at_once:
+                    if not spending.allows(len(flying) + 1):
+                        is_over, n_left = True, len(waiting)
+                        break
+                    key, request = waiting.pop()
+                    row = cache.note(key, request)
+                    flying[pool.submit(ask, request)] = row, key
+                for done in wait(flying, return_when=FIRST_COMPLETED).done:
+                    row, key = flying.pop(done)
+                    answer = done.result()
+                    cache.keep(row, key, answer)
+                    report(1)
+                    n_alike = 0 if answer.label else n_alike + 1
+                    spending.add(answer)
+                    if n_alike >= ALIKE:
+                        raise ServerError(
+                            f"{ALIKE} answers in a row failed, the last one: {answer.reason}; look at the "
+                            "server and the model, then run the command again"
+                        )
+            except BaseException as trouble:  # what is in flight is still waited for, and kept
+                is_over, error = True, error or trouble
+    if error is not None:
+        raise error
+    return len(requests) - n_asked, n_left

@@ -5,95 +5,85 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError
+from fire_toolkit.files import sha256_of
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.machines.cache import FAILED, STORED, answer_of
+from fire_toolkit.machines.cache import Asked
 from fire_toolkit.machines.judge import Answer, Judge, Request
-from fire_toolkit.machines.pictures import media_hashes
+from fire_toolkit.machines.pictures import local_part
 from fire_toolkit.tables import MACHINE_JUDGMENTS, MachineJudgments, Tasks, check_machine_judgments
 from fire_toolkit.tables.columns import listed
-from fire_toolkit.tables.machine import FAILED as FAILED_STATUS
-from fire_toolkit.tables.machine import OK
+from fire_toolkit.tables.machine import FAILED, OK
 
-Place = tuple[str, str, int]
+Faults = dict[tuple[str, str], str]
 
 
 def requests_of(
-    tasks: Tasks, media_sha256: Mapping[str, str], *, n_samples: int = 1, are_texts: bool = False
-) -> list[Request]:
-    """Return what a judge is asked: each sample of each task whose media are there, or whose items are texts.
+    tasks: Tasks, root: Path, guideline: Guideline, *, n_samples: int = 1
+) -> tuple[list[Request], Faults]:
+    """Return what a judge is asked, each sample of each pair, and why a pair cannot be shown.
 
     Pairs of one item stand together, for its pictures are then made once; items come in the order of their
-    hashes, so that what a budget leaves out is not the end of a file.
-    """
-    columns = (tasks[name] for name in ("query_id", "doc_id", "text", "media_url"))
-    rows = [
-        (*row, reference)
-        for *row, reference in zip(*columns, references_of(tasks), strict=True)
-        if row[3] in media_sha256 and (not reference or reference in media_sha256)
-    ]
-    rows.sort(key=lambda row: (hashlib.sha256(row[3].encode("utf-8", "replace")).digest(), row[0], row[1]))
-    return [
-        Request(
-            query_id,
-            doc_id,
-            number,
-            text,
-            "" if are_texts else media_url,
-            media_sha256[media_url],
-            reference,
-            media_sha256.get(reference, ""),
-            media_url if are_texts else "",
-        )
-        for query_id, doc_id, text, media_url, reference in rows
-        for number in range(1, n_samples + 1)
-    ]
-
-
-def media_of(
-    tasks: Tasks, root: Path, guideline: Guideline
-) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
-    """Return the sha256 of each file (or text) that tasks show, and for each pair that lacks one why.
+    hashes, so that what a budget leaves out is not the end of a file. root: where relative paths start.
 
     Raises:
-        FireError: there is a fault in every pair.
+        FireError: no pair can be shown.
     """
-    if guideline.is_of_queries:
-        return {"": ""}, {}
+    references = listed(tasks[REFERENCE_URL]) if REFERENCE_URL in tasks.columns else [""] * len(tasks)
+    columns = (listed(tasks[name]) for name in ("query_id", "doc_id", "text", "media_url"))
+    rows = list(zip(*columns, references, strict=True))
+    hashes: dict[str, str] = {}
+    broken: dict[str, str] = {}
     if guideline.shows_texts:
-        texts = tasks["media_url"].unique()
-        return {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts}, {}
-    shown = [listed(tasks["media_url"]), references_of(tasks)]
-    hashes, broken = media_hashes(sorted({*shown[0], *filter(None, shown[1])}), root)
-    faults = {
-        (query, doc): next(broken[url] for url in urls if url in broken)
-        for query, doc, *urls in zip(tasks["query_id"], tasks["doc_id"], *shown, strict=True)
-        if not broken.keys().isdisjoint(urls)
-    }
-    if faults and len(faults) == len(tasks):
+        hashes = {row[3]: _sha256(row[3]) for row in rows}
+    elif not guideline.is_of_queries:
+        hashes, broken = _hashes(
+            dict.fromkeys([row[3] for row in rows] + list(filter(None, references))), root
+        )
+    faults = {row[:2]: broken[url] for row in rows for url in row[:2:-1] if url in broken}
+    if faults and len(faults) == len(rows):
         raise FireError(next(iter(faults.values())))
-    return hashes, faults
+    rows.sort(key=lambda row: (hashlib.sha256(row[3].encode("utf-8", "replace")).digest(), row[0], row[1]))
+    found = []
+    for query_id, doc_id, text, item, reference in rows:
+        for number in range(1, n_samples + 1) if (query_id, doc_id) not in faults else ():
+            url, item_text = ("", item) if guideline.shows_texts else (item, "")
+            seen = (url, hashes.get(item, ""), reference, hashes.get(reference, ""), item_text)
+            found.append(Request(query_id, doc_id, number, text, *seen))
+    return found, faults
 
 
-def references_of(tasks: Tasks) -> Sequence[str]:
-    """Return where the item is that each task's composed query starts from; empty for other queries."""
-    return listed(tasks[REFERENCE_URL]) if REFERENCE_URL in tasks.columns else [""] * len(tasks)
+def _hashes(urls: Iterable[str], root: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the sha256 of each item's file, which is read once, and for each other item why it has none."""
+    hashes: dict[str, str] = {}
+    broken: dict[str, str] = {}
+    of_files: dict[Path, str] = {}
+    for url in urls:
+        try:
+            path = local_part(url, root)[0]
+            hashes[url] = of_files[path] = of_files.get(path) or sha256_of(path)
+        except FireError as error:
+            broken[url] = str(error)
+    return hashes, broken
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def machine_table(
-    rows: Iterable[Mapping[str, str]],
+    rows: Iterable[Asked],
     requests: Sequence[Request],
     judge: Judge,
     *,
     judge_id: str,
-    backbone: str = "",
-    faults: Mapping[tuple[str, str], str] | None = None,
+    backbone: str,
+    faults: Mapping[tuple[str, str], str],
 ) -> MachineJudgments:
     """Return what a judge has said so far of every pair that it was asked.
 
@@ -104,43 +94,33 @@ def machine_table(
         judge_id, backbone: as the user names them.
         faults: pairs that could not be asked, with the reason; they failed.
     """
-    current = {_place(request): request.key(judge) for request in requests}
-    found: dict[Place, tuple[str, Answer]] = {}
-    for row in rows:
-        place = (row["query_id"], row["doc_id"], int(row["sample_number"]))
-        is_of_now = current.get(place, row["key"]) == row["key"]
-        is_over = row["state"] == STORED or found.get(place, (FAILED,))[0] == FAILED
-        if row["state"] in (STORED, FAILED) and is_of_now and is_over:
-            found[place] = (row["state"], answer_of(row["answer"]))
-    made = [_row(place, answer, judge) for place, (_, answer) in found.items()]
-    answered = {place[:2] for place in found}
-    made += [
-        _row((*pair, 1), Answer(reason=reason), judge)
-        for pair, reason in (faults or {}).items()
-        if pair not in answered
+    current = {request.place: request.key(judge) for request in requests}
+    found: dict[tuple[str, str, int], Answer] = {}
+    for key, place, answer in rows:
+        if answer is None or current.get(place, key) != key:
+            continue
+        if answer.is_final or place not in found or not found[place].is_final:
+            found[place] = answer
+    pairs = {place[:2] for place in found}
+    found |= {(*pair, 1): Answer(reason=why) for pair, why in faults.items() if pair not in pairs}
+    made = [
+        {
+            "query_id": query_id,
+            "doc_id": doc_id,
+            "sample_number": number,
+            "score": answer.score if answer.label else None,
+            "label": answer.label,
+            "model": judge.model,
+            "revision": judge.revision or answer.fingerprint,
+            "prompt_hash": judge.prompt_sha256,
+            "frames": answer.frames,
+            "cost": answer.cost,
+            "latency_seconds": answer.latency_seconds,
+            "status": OK if answer.label else FAILED,
+            "reason": "" if answer.label else answer.reason,
+        }
+        for (query_id, doc_id, number), answer in found.items()
     ]
     table = pd.DataFrame(made, columns=list(MACHINE_JUDGMENTS.names))
-    return check_machine_judgments(table.assign(judge_id=judge_id, backbone=backbone))
-
-
-def _place(request: Request) -> Place:
-    return request.query_id, request.doc_id, request.sample_number
-
-
-def _row(place: Place, answer: Answer, judge: Judge) -> dict[str, Any]:
-    is_ok = bool(answer.label)
-    return {
-        "query_id": place[0],
-        "doc_id": place[1],
-        "sample_number": place[2],
-        "score": answer.score if is_ok and answer.score is not None else np.nan,
-        "label": answer.label,
-        "model": judge.model,
-        "revision": judge.revision or answer.fingerprint,
-        "prompt_hash": judge.prompt_sha256,
-        "frames": answer.frames,
-        "cost": np.nan if answer.cost is None else answer.cost,
-        "latency_seconds": np.nan if answer.latency_seconds is None else answer.latency_seconds,
-        "status": OK if is_ok else FAILED_STATUS,
-        "reason": "" if is_ok else answer.reason,
-    }
+    numbers = dict.fromkeys(("score", "cost", "latency_seconds"), np.float64)
+    return check_machine_judgments(table.astype(numbers).assign(judge_id=judge_id, backbone=backbone))

@@ -59,8 +59,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "licences": dict.fromkeys(("qrels", "captions", "media"), ""),
 }
 
-# Sections of one run or machine judge each, [runs.NAME] and [machines.NAME], with their keys.
-NAMED: dict[str, dict[str, Any]] = {"runs": {"backbone": ""}, "machines": {"backbone": ""}}
+RUN: dict[str, Any] = {"backbone": ""}  # the keys of a section [runs.NAME]
 
 MAY_LACK = {("collection", "items")}
 
@@ -69,12 +68,12 @@ MAY_LACK = {("collection", "items")}
 class Workspace:
     """A folder, and the settings of its `fire.toml` over the defaults.
 
-    named: of `NAMED` sections, section → name → key → value.
+    runs: of the sections [runs.NAME], name → key → value.
     """
 
     root: Path
     settings: Mapping[str, Mapping[str, Any]]
-    named: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    runs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def setting(self, section: str, key: str) -> Any:
         """Return one setting."""
@@ -139,28 +138,25 @@ def _workspace_of(root: Path, text: str) -> Workspace:
     path = root / CONFIG
     written = parse_toml(text, str(path))
     settings = {section: dict(defaults) for section, defaults in SETTINGS.items()}
-    named: dict[str, dict[str, dict[str, Any]]] = {section: {} for section in NAMED}
+    runs: dict[str, dict[str, Any]] = {}
     for section, values in written.items():
-        _known(path, "section", section, {**settings, **NAMED})
+        _known(path, "section", section, settings)
         if not isinstance(values, dict):
             raise FormatError(f"{path}: {section} = …, expected a section [{section}]")
         for key, value in values.items():
-            if section in NAMED and isinstance(value, dict):
-                named[section][key] = _own_settings(path, section, key, value)
-            elif section not in settings:
-                raise FormatError(f"{path}: [{section}] {key} = …, expected a section [{section}.NAME]")
+            if section == "runs" and isinstance(value, dict):
+                runs[key] = _of_run(path, key, value)
             else:
                 _known(path, f"key in [{section}]", key, settings[section])
                 settings[section][key] = _typed(path, f"[{section}] {key}", SETTINGS[section][key], value)
-    return Workspace(root, settings, named)
+    return Workspace(root, settings, runs)
 
 
-def _own_settings(path: Path, section: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of one run or machine judge."""
-    own = dict(NAMED[section])
+def _of_run(path: Path, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    own = dict(RUN)
     for key, value in values.items():
-        _known(path, f"key in [{section}.{name}]", key, own)
-        own[key] = _typed(path, f"[{section}.{name}] {key}", own[key], value)
+        _known(path, f"key in [runs.{name}]", key, own)
+        own[key] = _typed(path, f"[runs.{name}] {key}", own[key], value)
     return own
 
 

@@ -51,6 +51,11 @@ def test_the_sample_stands_beside_the_qrels_and_a_shared_backbone_is_said(fire: 
     assert {len(line.split()) for line in (judged / "augmented/qrels.txt").read_text().splitlines()} == {4}
     shown = fire(*SCORE)
     assert "judge j may share errors with b (judge j and run b share the backbone clip)" in shown.stderr
+    (judged / "fire.toml").write_text('[runs.b]\nbackbone = "Vicuna, CLIP"\n')
+    assert "with a, b (the backbone of run a is not named)" in fire(*SCORE).stderr
+    answers = pd.read_csv(judged / "machine/j/machine.csv").drop(columns="backbone")
+    answers.to_csv(judged / "machine/j/machine.csv", index=False)
+    assert "with a, b (the backbone of judge j is not named)" in fire(*SCORE).stderr
     rows = {row["run_id"]: row for row in json.loads(fire(*SCORE, "--format", "json").stdout)}
     assert {row["estimate_method"] for row in rows.values()} == {"prediction-powered, judge j"}
 

@@ -9,29 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
-from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_pool
-from fire_toolkit.machines.doubts import doubtful_labels
-from fire_toolkit.tables import check_labels
 
 LABELS = pd.DataFrame(
     {"query_id": ["q", "q", "q", "r", "r"], "doc_id": list("abcab"), "relevance": [1, 0, 1, 0, 1]}
 ).assign(label="x")
 SCORES = LABELS[["query_id", "doc_id"]].assign(score=[0.05, 0.95, 0.9, 0.1, None])
-
-
-def test_a_label_is_doubted_by_the_chance_that_it_is_wrong() -> None:
-    found = doubtful_labels(check_labels(LABELS), SCORES, least=0.9)
-    assert found[["query_id", "doc_id", "relevance"]].values.tolist() == [["q", "a", 1], ["q", "b", 0]]
-    assert found["doubt"].tolist() == [0.95, 0.95]
-    assert doubtful_labels(check_labels(LABELS), SCORES, least=0.96).empty
-
-
-def test_scores_that_are_no_probabilities_doubt_nothing() -> None:
-    with pytest.raises(UsageError, match=r"scores lie between 0\.05 and 7; doubts need probabilities"):
-        doubtful_labels(check_labels(LABELS), SCORES.fillna(7.0))
-    with pytest.raises(UsageError, match=r"least doubt 0.5, expected a number above 0\.5"):
-        doubtful_labels(check_labels(LABELS), SCORES, least=0.5)
 
 
 @pytest.fixture
@@ -62,6 +45,13 @@ def test_next_round_asks_what_the_judge_doubts_as_rechecks(judged: Path) -> None
     most = next_round("--judge", "vlm", "--budget", "1", "--out", "one")
     assert most.exit_code == 0, most.output
     assert read_pool("one")[["query_id", "doc_id"]].values.tolist() == [["q", "a"]]
+
+
+def test_scores_that_are_no_probabilities_doubt_nothing(judged: Path) -> None:
+    SCORES.fillna(7.0).assign(judge_id="vlm").to_csv("machine/vlm/machine.csv", index=False)
+    found = next_round()
+    assert found.exit_code == 1
+    assert "scores lie between 0.05 and 7; doubts need probabilities, from 0 to 1" in found.stderr
 
 
 def test_doubts_go_alone_and_name_their_judge(judged: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import struct
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from PIL import Image
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.machines.pictures import Album, local_part
+from fire_toolkit.machines.pictures import local_part, pictures_of
 from fire_toolkit.media.frames import sample_frames
 
 av = pytest.importorskip("av")
@@ -93,10 +94,10 @@ def test_images_are_shown_as_they_are_and_clips_as_frames(tmp_path: Path, clip: 
     Image.new("RGB", (9, 9)).save(image, "PNG")
     (tmp_path / "picture").write_bytes(image.getvalue())
     Image.new("RGB", (9, 9)).save(tmp_path / "old.bmp")
-    album = Album(tmp_path, n_frames=2, frame_px=64)
-    assert album.pictures("picture").shown == (("image/png", image.getvalue()),)
-    part = album.pictures(f"{clip}#t=1,2")
+    shown = partial(pictures_of, root=tmp_path, n_frames=2, frame_px=64)
+    assert shown("picture").shown == (("image/png", image.getvalue()),)
+    part = shown(f"{clip}#t=1,2")
     assert part.frames == "1.24;1.72"
     assert [kind for kind, _ in part.shown] == ["image/jpeg"] * 2
     with pytest.raises(FormatError, match="a picture as BMP, expected jpeg, png, gif, webp; convert it"):
-        album.pictures("old.bmp")
+        shown("old.bmp")

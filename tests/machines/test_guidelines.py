@@ -11,7 +11,7 @@ from click.testing import Result
 from conftest import fire
 
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
-from fire_toolkit.machines.prompt_files import read_prompt
+from fire_toolkit.machines.prompts import read_prompt
 
 Run = Callable[..., Result]
 
@@ -111,7 +111,7 @@ def test_a_check_names_a_prompt_that_was_written_for_another_version(folder: Pat
     found = fire("guideline", "check", "mine-v1", code=1)
     assert "mine-v1/machine.toml: written for another version of mine-v1" in found.stderr
     sha256 = found.stderr.rpartition('= "')[2].partition('"')[0]
-    stale, _ = read_prompt("query-validity-v1")
-    text = prompt.read_text().replace(stale.guideline_sha256, sha256)
+    _, rules = read_prompt("query-validity-v1")
+    text = prompt.read_text().replace(rules.sha256, sha256)
     (folder / "mine-v1/machine.toml").write_text(text)
     fire("guideline", "check", "mine-v1")

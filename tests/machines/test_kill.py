@@ -1,12 +1,13 @@
 """A run that is killed anywhere: what was stored is never asked again, and what was in flight is counted."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from conftest import arguments, fire
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
-from fire_toolkit.machines.cache import JOURNAL, LOST, STORED, Cache, read_judge
+from fire_toolkit.machines.cache import STORE, Cache, read_judge
 from fire_toolkit.machines.judge import Answer, Judge, Request
 
 HERE = Path(__file__).parent
@@ -62,7 +63,7 @@ def test_killed_again_and_again_nothing_that_was_stored_is_asked_again(
     for n_answers in (1, 9, 14, 3):
         killed(endpoint, log, n_answers)
         with Cache(place, read_judge(place)) as cache:
-            stored = {row["query_id"] for row in cache.rows if row["state"] == STORED}
+            stored = {row.place[0] for row in cache.rows() if row.key in cache.stored}
             n_lost = cache.n_lost
         before = lines(log)
         assert stored <= {f"q{caption.rpartition(' ')[2]}" for caption in before}
@@ -84,43 +85,27 @@ def request(n: int) -> Request:
     return Request(f"q{n}", "d", 1, f"caption {n}", "v.mp4", "sha")
 
 
-def test_a_journal_cut_anywhere_loses_at_most_the_request_being_written(tmp_path: Path) -> None:
-    """The journal of two answers and a third request, cut around each end: nothing that is whole is lost."""
-    place = tmp_path / "whole"
-    cache = Cache(place, JUDGE)
-    cache.__enter__()
-    for n in (1, 2, 3):
-        cache.note_request(request(n).key(JUDGE), request(n))
-        if n < 3:
-            cache.keep(request(n).key(JUDGE), request(n), Answer(label="relevant", is_final=True))
-    content = (place / JOURNAL).read_bytes()
-    cache.__exit__()
-    ends = [place for place, byte in enumerate(content, start=1) if byte == ord("\n")]
-    for length in sorted(
-        {0, 1, *(end + step for end in ends for step in (-40, -1, 0, 1))} - {len(content) + 1}
-    ):
-        folder = tmp_path / str(length)
-        folder.mkdir()
-        (folder / JOURNAL).write_bytes(content[:length])
-        n_whole = sum(end <= length for end in ends)
+def test_each_request_and_answer_is_on_disk_when_it_was_noted(tmp_path: Path) -> None:
+    """The folder as it stands after each step, as a kill would leave it: nothing that was kept is lost."""
+    seen = []
+    with Cache(tmp_path / "toy", JUDGE) as cache:
+        for n in (1, 2, 3):
+            row = cache.note(request(n).key(JUDGE), request(n))
+            shutil.copytree(tmp_path / "toy", tmp_path / f"{n} asked")
+            if n < 3:
+                cache.keep(row, request(n).key(JUDGE), Answer(label="relevant", is_final=True))
+                shutil.copytree(tmp_path / "toy", tmp_path / f"{n} answered")
+    for folder in sorted(tmp_path.glob("? *")):
         with Cache(folder, JUDGE) as found:
-            states = [row["state"] for row in found.rows]
-            assert states.count(STORED) == n_whole // 2
-            assert states.count(LOST) == found.n_lost == n_whole % 2
-            assert (found.find(request(1).key(JUDGE)) is not None) == (n_whole >= 2)
-            assert found.find(request(3).key(JUDGE)) is None
-
-
-def test_a_kill_between_segment_and_journal_leaves_each_row_once(tmp_path: Path) -> None:
-    place = tmp_path / "toy"
-    with Cache(place, JUDGE) as cache:
-        cache.note_request("k", request(1))
-        cache.keep("k", request(1), Answer(label="relevant", is_final=True))
-        content = (place / JOURNAL).read_bytes()
-    (place / JOURNAL).write_bytes(content)  # as if it had not been removed
-    with Cache(place, JUDGE) as cache:
-        assert [row["state"] for row in cache.rows] == [STORED]
-    assert len(list(place.glob("*.parquet"))) == 1
+            seen.append((folder.name, len(found.stored), found.n_lost))
+            assert set(found.stored) == {request(n + 1).key(JUDGE) for n in range(len(found.stored))}
+    assert seen == [
+        ("1 answered", 1, 0),
+        ("1 asked", 0, 1),
+        ("2 answered", 2, 0),
+        ("2 asked", 1, 1),
+        ("3 asked", 2, 1),
+    ]
 
 
 def test_one_run_of_a_judge_at_a_time(tmp_path: Path) -> None:
@@ -133,13 +118,22 @@ def test_one_run_of_a_judge_at_a_time(tmp_path: Path) -> None:
         Cache(tmp_path / "toy", JUDGE).__enter__()
 
 
-def test_a_damaged_segment_is_named_and_nothing_is_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda content: content[:-1], "damaged: "),
+        (lambda content: b"x" + content[1:], "damaged: file is not a database"),
+        (lambda content: content.replace(b'"relevant"', b'"relevent"'), "the answer on q1 d is not the one"),
+    ],
+)
+def test_a_damaged_file_is_named_and_nothing_is_asked(
+    tmp_path: Path, damage: Callable[[bytes], bytes], message: str
+) -> None:
     place = tmp_path / "toy"
     with Cache(place, JUDGE) as cache:
-        cache.keep("k", request(1), Answer(label="relevant", is_final=True))
-    (segment,) = place.glob("*.parquet")
-    segment.write_bytes(segment.read_bytes()[:-1])
-    with pytest.raises(FormatError, match="its name is not the hash of its bytes"):
+        cache.keep(cache.note("k", request(1)), "k", Answer(label="relevant", is_final=True))
+    (place / STORE).write_bytes(damage((place / STORE).read_bytes()))
+    with pytest.raises(FormatError, match=message):
         Cache(place, JUDGE).__enter__()
 
 

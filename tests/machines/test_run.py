@@ -1,6 +1,7 @@
 """`machine run` against a real server: what is asked, what it costs, what happens when the server is bad."""
 
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -180,14 +181,14 @@ def test_a_server_that_is_not_there_is_named(folder: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_a_budget_ends_the_run_before_it_is_exceeded(folder: Path, ask: Ask) -> None:
     server = ChatServer()
-    done = ask(server, "--budget-tokens", "250", "--at-once", "1")  # 101 tokens an answer
+    done = ask(server, "--budget", "0.000250", "--price", "1,1", "--at-once", "1")  # 101 tokens an answer
     assert len(server.asked) == 2
     assert "the budget is spent: 2 not asked" in done.stderr
-    ask(server, "--budget", "0.000304", "--price", "1,1", "--at-once", "1")
+    ask(server, "--budget", "0.000608", "--price", "2,2", "--at-once", "1")
     assert len(server.asked) == 3  # earlier answers count, at the price that is named now
     server.says = lambda *_: said("yes") | {"usage": None}
     (folder / "queries.tsv").write_text("query_id\ttext\nq1\ta bird\nq2\ta fish\n")
-    refused = ask(server, "--budget-tokens", "9999", "--at-once", "1", code=3)
+    refused = ask(server, "--budget", "9", "--price", "1,1", "--at-once", "1", code=3)
     assert "does not say how many tokens an answer took" in refused.stderr
     assert len(server.asked) == 4
 
@@ -225,13 +226,14 @@ def test_a_changed_prompt_is_another_judge(folder: Path) -> None:
     from fire_toolkit.formats.tables.guideline_files import guideline_folder
 
     server = ChatServer()
-    own = folder / "own.toml"
-    text = (guideline_folder("caption-image-relevance-v1") / "machine.toml").read_text()
-    own.write_text(text.replace("Answer with one word", "Reply with one word"))
+    own = folder / "own"
+    shutil.copytree(guideline_folder("caption-image-relevance-v1"), own)
+    prompt = own / "machine.toml"
+    prompt.write_text(prompt.read_text().replace("Answer with one word", "Reply with one word"))
     with server.serve() as local:
         endpoint = f"http://127.0.0.1:{local.server_port}/v1"
         fire(*arguments(endpoint))
-        done = fire(*arguments(endpoint, "--prompt", own), code=1)
+        done = fire(*arguments(endpoint, "--guideline", own), code=1)
     assert "prompt_sha256" in done.stderr
     assert len(server.asked) == 4
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.workspace.backbones import shared_backbones
 from fire_toolkit.workspace.config import SETTINGS, config_text, find_workspace, read_workspace
 
 
@@ -52,8 +51,7 @@ def test_patterns_give_runs_and_not_what_lies_beside_them(tmp_path: Path) -> Non
         ("[pool]\ninclude_originals = 1\n", "expected a value like False"),
         ("[runs]\nfiles = [1]\n", "expected a value like"),
         ("[pool\n", "not TOML"),
-        ("[machines]\nvlm = 'x'\n", r"\[machines\] vlm = …, expected a section \[machines.NAME\]"),
-        ("[machines.vlm]\nbackbon = 'x'\n", r"no key in \[machines.vlm\] is called 'backbon'; did you mean"),
+        ("[runs.clip]\nbackbon = 'x'\n", r"no key in \[runs.clip\] is called 'backbon'; did you mean"),
         ("[runs.clip]\nbackbone = 3\n", r"\[runs.clip\] backbone = 3, expected a value like ''"),
     ],
 )
@@ -83,19 +81,3 @@ def test_what_is_no_pattern_is_told(pattern: str, tmp_path: Path) -> None:
         FormatError, match=r"fire\.toml: \[runs\] files = .* expected a pattern such as runs/\*"
     ):
         read_workspace(tmp_path).paths("runs", "files")
-
-
-def test_a_backbone_that_is_not_named_counts_as_shared(tmp_path: Path) -> None:
-    text = """[machines.vlm]
-backbone = "CLIP-B32, Vicuna"
-[runs.clip]
-backbone = "clip-b32"
-[runs.words]
-backbone = "bm25"
-"""
-    found = shared_backbones(read_workspace(workspace(tmp_path, text)), "vlm", ["clip", "words", "new"])
-    assert found == {
-        "clip": "judge vlm and run clip share the backbone clip-b32",
-        "new": "the backbone of run new is not named",
-    }
-    assert shared_backbones(None, "vlm", ["clip"]) == {"clip": "the backbone of judge vlm is not named"}

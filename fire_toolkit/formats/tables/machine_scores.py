@@ -19,7 +19,7 @@ _LABELS = ("label", "relevance", "rel", "judgment", "judgement", "verdict", "ans
 _MISSING = ("", "nan", "na", "n/a", "none", "null")
 
 
-def read_machine_scores(path: str | Path, judge_id: str, **given: str) -> MachineJudgments:
+def read_machine_scores(path: str | Path, judge_id: str, *, backbone: str = "") -> MachineJudgments:
     """Return a file of scores, labels or both as MachineJudgments.
 
     Args:
@@ -27,7 +27,7 @@ def read_machine_scores(path: str | Path, judge_id: str, **given: str) -> Machin
             of their usual names (query_id, qid, topic; doc_id, docid, video_id; score, p_yes, similarity,
             tifa; label, relevance). Columns of `machine.csv` by their own names are kept.
         judge_id: what the judge is called.
-        given: model, revision, backbone: in the place of what the file says.
+        backbone: of the judge, in the place of what the file says.
 
     A row with neither score nor label is a failure.
 
@@ -58,7 +58,7 @@ def read_machine_scores(path: str | Path, judge_id: str, **given: str) -> Machin
         found["label"] = table[label].where(~table[label].str.strip().str.lower().isin(_MISSING), "")
     own = [name for name in MACHINE_JUDGMENTS.names if name in names and name not in found.columns]
     found = found.assign(**{name: table[name] for name in own if name != "judge_id"}, judge_id=judge_id)
-    found = found.assign(**{name: value for name, value in given.items() if value})
+    found = found.assign(backbone=backbone) if backbone else found
     return check_machine_judgments(_with_failures(found), where=str(path))
 
 
