@@ -23,7 +23,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.media.places import place_of
+from fire_toolkit.media.places import file_at
 from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import Items, Pool, Tasks, check_pool
@@ -187,7 +187,7 @@ def refuse_texts_unseen(made: Tasks, items: Items | None, rules: Guideline) -> N
 def warn_of_unshown(made: Tasks) -> None:
     """Say which media_url of the tasks are ids or paths on this machine."""
     urls = made["media_url"].unique()
-    bad = [url for url in urls if not url or place_of(url, Path()).kind == "file"]
+    bad = [url for url in urls if not url or file_at(url, Path())]
     if bad:
         shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
         say(

@@ -14,7 +14,7 @@ import click
 from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
-from fire_toolkit.cli.media_links import naming_here
+from fire_toolkit.cli.media_links import addresses_here
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -23,7 +23,7 @@ from fire_toolkit.labelstudio.annotators import read_register
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
 from fire_toolkit.labelstudio.local_server import is_running, stop_server
-from fire_toolkit.media.pyav import load_pyav
+from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.serving import is_free_port, stoppable, wait_to_be_stopped
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import write_files
@@ -97,27 +97,20 @@ def _label_studio(ctx: click.Context) -> Iterator[None]:
 def _media() -> Iterator[MediaServer]:
     """Serve the clips in the background, at the address that the tasks hold if there are tasks."""
     from fire_toolkit.media.places import PORT
-    from fire_toolkit.media.server import MediaServer, served_files
+    from fire_toolkit.media.server import MediaServer, items_at, served_files
 
     items = read_items(ITEMS)
     known = urlsplit(read_items(SERVED)["media_url"][0]).port if SERVED.is_file() else None
     port = known or (PORT if is_free_port(PORT) else 0)
     served = served_files(items, root=Path.cwd())
     origin = read_connection(Path.cwd(), environ={}).url
-    naming = naming_here(served.names, f"http://127.0.0.1:{port}")
-    server = MediaServer(
-        Path.cwd(),
-        (),
-        origins=[origin],
-        port=port,
-        opaque=naming.opaque(served.names),
-        report=say,
-    )
+    addresses = addresses_here(served.names, f"http://127.0.0.1:{port}")
+    files = {addresses[url]: name for url, name in served.names.items()}
+    server = MediaServer(Path.cwd(), files, origins=[origin], port=port, report=say)
     say(f"\n$ fire-toolkit media serve {ITEMS} --port {server.server_port} --write-items {SERVED}")
     with server:
         if not SERVED.is_file():
-            moved = served.items_at(items, server.base_url, naming.addresses(served.names))
-            text = delimited_text(moved, delimiter="\t")
+            text = delimited_text(items_at(items, server.base_url, addresses), delimiter="\t")
             write_files({SERVED: text.encode()})
         say(f"{n_of(len(served.names), 'clip')} at {server.base_url}, for pages of {origin}")
         yield server

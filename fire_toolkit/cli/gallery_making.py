@@ -24,7 +24,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.tables.table_files import read_query_labels
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
-from fire_toolkit.media.places import is_public_address, place_of
+from fire_toolkit.media.places import files_of, is_address, is_public_address
 from fire_toolkit.media.server import content_type
 from fire_toolkit.tables import Items, Judgments, Queries
 from fire_toolkit.workspace.config import Workspace
@@ -152,9 +152,10 @@ class _Gallery:
         """The file of each item that is shown and has one here."""
         if self._items is None or not self._may_show("media"):
             return {}
-        places = {doc: place_of(url, self.root) for doc, url in self._shown_urls() if url}
-        found = {doc: place.path for doc, place in places.items() if place.kind == "file"}
-        there = {doc: path.resolve() for doc, path in found.items() if path.is_file()}
+        shown = dict(self._shown_urls())
+        paths = files_of(shown.values(), self.root)
+        found = {doc: paths[url] for doc, url in shown.items() if url in paths}
+        there = {doc: path for doc, path in found.items() if path.is_file()}
         if len(there) < len(found):
             n_lost = len(found) - len(there)
             say(f"note: {n_of(n_lost, 'file')} of items not there (see `fire-toolkit media check`)")
@@ -195,8 +196,7 @@ class _Gallery:
         return {doc: Path(os.path.relpath(path, base)).as_posix() for doc, path in self.media_files.items()}
 
     def _is_linked(self, url: str) -> bool:
-        is_web = place_of(url, self.root).kind == "url" if url else False
-        return is_web and (not self.wanted.is_public or is_public_address(url))
+        return is_address(url) and (not self.wanted.is_public or is_public_address(url))
 
     @property
     def _origins(self) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
-import pandas as pd
 
 from fire_toolkit.cli.common import (
     DRAWN,
@@ -30,20 +30,26 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.media_links import base_and_port, naming_here
+from fire_toolkit.cli.media_links import addresses_here, base_and_port
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, checked_url
-from fire_toolkit.media.check import check_media
-from fire_toolkit.media.encode import TARGETS, check_target
-from fire_toolkit.media.places import place_of
-from fire_toolkit.media.playable import NO
+from fire_toolkit.media.check import TRANSCODE, check_media
+from fire_toolkit.media.encode import TARGETS
+from fire_toolkit.media.places import file_at, is_address
+from fire_toolkit.media.probe import NO
 from fire_toolkit.media.transcode import FAILED, transcode_media
 from fire_toolkit.tables import Items, check_items
 
+_WORDS = {
+    "plays": "play",
+    "some browsers": "play in some browsers only",
+    "no": "do not play",
+    "not looked at": "were not checked",
+}
 root_option = click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -65,61 +71,42 @@ def media_root(given: Path | None) -> Path:
     return (given or (workspace.root if workspace else Path.cwd())).resolve()
 
 
-@dataclass(frozen=True)
-class ShownMedia:
+class ShownMedia(NamedTuple):
     """What annotators are shown: the items; or the queries, as items, where the items are captions.
 
-    columns: those of the file, all of which are written again.
+    key: the column that names each medium in the file; columns: those of the file, all written again.
     """
 
     items: Items
-    name: str
-    columns: tuple[str, ...]
+    key: str
+    columns: list[str]
 
     @property
-    def key(self) -> str:
-        """The column that names each medium in the file."""
-        return "query_id" if self.name == "queries" else "doc_id"
+    def name(self) -> str:
+        """What the media are in fire.toml: `items` or `queries`."""
+        return "queries" if self.key == "query_id" else "items"
 
     def as_text(self, items: Items) -> str:
         """Return these items as a file of the same kind."""
-        table = items.rename(columns={"doc_id": self.key})
-        if self.name == "queries":
-            table = table[list(self.columns)]
-        return delimited_text(table, delimiter="\t")
+        return delimited_text(items.rename(columns={"doc_id": self.key})[self.columns], delimiter="\t")
 
 
 def used_media(given: str | None, inputs: Inputs) -> ShownMedia:
     """Return the media of the file given, else of the workspace's."""
-    workspace = current_workspace()
-    path = _shown_table() if workspace else None
-    if not given and workspace and path is None:
-        raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
-    file = chosen_path(given, path, "ITEMS")
-    return _read_media(inputs.use(file))
-
-
-def _shown_table() -> Path | None:
-    """Return the workspace's items, or its queries where the items are captions and the queries are seen."""
-    items, queries = named_file("items"), named_file("queries")
-    if items is None or queries is None or not (items.is_file() and queries.is_file()):
-        return items
-    are_captions = "text" in read_delimited(items).columns and "media_url" in read_delimited(queries).columns
-    return queries if are_captions else items
-
-
-def _read_media(file: Path) -> ShownMedia:
-    columns = tuple(read_delimited(file).columns)
+    file = Path(given) if given else named_file("items")
+    if not given and current_workspace():
+        if file is None:
+            raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
+        queries = named_file("queries")
+        if queries and queries.is_file() and file.is_file() and "text" in read_delimited(file).columns:
+            file = queries if "media_url" in read_delimited(queries).columns else file
+    path = inputs.use(chosen_path(file, None, "ITEMS"))
+    columns = list(read_delimited(path).columns)
     if "doc_id" in columns or not {"query_id", "media_url"} <= set(columns):
-        return ShownMedia(read_items(file), "items", columns)
-    table = read_queries(file).rename(columns={"query_id": "doc_id"})
-    return ShownMedia(check_items(table, where=str(file)), "queries", columns)
-
-
-def known_origin(given: str | None) -> str:
-    """Return scheme, host and port of Label Studio as given, else as known here; empty if it is not."""
-    found = known_server(given)
-    return found.page_origin if found else ""
+        items = read_items(path)
+        return ShownMedia(items, "doc_id", list(items.columns))
+    table = read_queries(path).rename(columns={"query_id": "doc_id"})
+    return ShownMedia(check_items(table, where=str(path)), "query_id", columns)
 
 
 def known_server(given: str | None = None) -> Connection | None:
@@ -163,61 +150,36 @@ def check(
     each item that will not play, why, and how to fix it; exit code 1 if there is one.
     """
     seen = used_media(items, Inputs())
-    table = seen.items
-    folder = media_root(root)
-    pages_from = known_origin(origin)
-    kinds = [place_of(url, folder).kind for url in table["media_url"]]
-    if "url" in kinds and not pages_from:
+    urls, folder, server = seen.items["media_url"], media_root(root), known_server(origin)
+    if any(map(is_address, urls)) and not server:
         raise click.UsageError("--origin is needed: some items are addresses, which must allow its pages")
+    kind = ""
+    if guideline is not None or current_workspace():
+        kind = read_guideline(setting_or_default(guideline, "tasks", "guideline")).item_kind
     with Progress() as progress:
         found = check_media(
-            table,
+            seen.items,
             root=folder,
-            origin=pages_from,
-            kind=_page_kind(guideline),
-            report=lambda n: progress(f"{n:,} of {table['media_url'].nunique():,} looked at"),
+            origin=server.page_origin if server else "",
+            kind=kind,
+            report=lambda n: progress(f"{n:,} of {urls.nunique():,} looked at"),
         )
-    named = found.rename(columns={"doc_id": seen.key})
-    _print(named if show_all else named[named["fix"] != ""], output_format)
-    _say_result(found, items, n_files=kinds.count("file"))
-    if (found["state"] == NO).any():
-        ctx.exit(1)
-
-
-def _page_kind(guideline: str | None) -> str:
-    """Return the kind of item that the guideline's page shows; empty where none is named."""
-    if guideline is None and current_workspace() is None:
-        return ""
-    return read_guideline(setting_or_default(guideline, "tasks", "guideline")).item_kind
-
-
-def _print(found: pd.DataFrame, output_format: str) -> None:
+    shown = (found if show_all else found[found["fix"] != ""]).rename(columns={"doc_id": seen.key})
     if output_format not in DRAWN:
-        click.echo(formatted(found, output_format), nl=False)
-        return
-    columns = [found.columns[0], "media_url", "state", "reason", "fix"]
-    rows = [list(map(str, row)) for row in found[columns].itertuples(index=False)]
-    if rows:
-        click.echo(drawn(rows, columns, output_format, align="left"), nl=False)
-
-
-def _say_result(found: pd.DataFrame, items: str | None, *, n_files: int) -> None:
+        click.echo(formatted(shown, output_format), nl=False)
+    elif len(shown):
+        columns = [seen.key, "media_url", "state", "reason", "fix"]
+        click.echo(drawn(shown[columns].to_numpy().tolist(), columns, output_format, align="left"), nl=False)
     counts = found["state"].value_counts()
     parts = [f"{counts[state]:,} {words}" for state, words in _WORDS.items() if counts.get(state)]
     say(f"{n_of(len(found), 'item')}: {', '.join(parts) or 'none'}")
-    if (found["fix"] == "fire-toolkit media transcode").any():
+    if (found["fix"] == TRANSCODE).any():
         say_next(f"media transcode {items} --out transcoded" if items else "media transcode")
-    elif n_files:
+    elif any(file_at(url, folder) for url in urls):
         say("note: browsers cannot open local paths; `media serve` gives them URLs")
         say_next("media serve", f"{items} --write-items items.served.tsv")
-
-
-_WORDS = {
-    "plays": "play",
-    "some browsers": "play in some browsers only",
-    "no": "do not play",
-    "not looked at": "were not checked",
-}
+    if NO in counts:
+        ctx.exit(1)
 
 
 @media.command()
@@ -245,21 +207,18 @@ def transcode(
     folder = chosen_path(out, workspace_path("media/transcoded"), "--out")
     inputs = Inputs()
     seen = used_media(items, inputs)
-    table, file = seen.items, folder / f"{seen.name}.tsv"
-    target = check_target(codec)
-    n_media = table["media_url"].nunique()
+    file, target = folder / f"{seen.name}.tsv", TARGETS[codec]
+    n_media = seen.items["media_url"].nunique()
     with Progress() as progress:
         done = transcode_media(
-            table,
+            seen.items,
             root=media_root(root),
             out=folder,
             target=target,
             report=lambda n, name: progress(f"{n:,} of {n_media:,}: {name}"),
         )
-    counts = done.counts
-    texts = {file.name: seen.as_text(done.items)}
-    parameters = {"to": str(target)}
-    inputs.write(file, texts, "media transcode", parameters)
+    counts = Counter(done.files["state"])
+    inputs.write(file, {file.name: seen.as_text(done.items)}, "media transcode", {"to": str(target)})
     for url, reason in zip(done.files["media_url"], done.files["reason"], strict=True):
         if reason:
             say(f"{url}: {reason}")
@@ -267,7 +226,7 @@ def transcode(
     summarise(counts, f"{words}; {relative_path(file)} names what is to be shown", as_json=as_json)
     say_items(file, seen.name)
     say_next(f"media check {file}")
-    if counts.get(FAILED):
+    if counts[FAILED]:
         ctx.exit(1)
 
 
@@ -323,46 +282,40 @@ def serve(
     read them (CORS). Each refused request is shown. In a workspace addresses do not tell which file they
     lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them.
     """
-    from fire_toolkit.media.server import MediaServer, served_files
+    from fire_toolkit.media.server import MediaServer, items_at, served_files
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
 
     inputs = Inputs()
     seen = used_media(items, inputs)
-    pages_from = known_origin(origin)
-    if not pages_from:
+    label_studio = known_server(origin)
+    if not label_studio:
         raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
-    folder = media_root(root)
+    pages_from, folder = label_studio.page_origin, media_root(root)
     served = served_files(seen.items, root=folder)
     base, port = base_and_port(base_url, host, port)
-    naming = naming_here(served.names, base or f"http://{host}:{port}")
+    addresses = addresses_here(served.names, base or f"http://{host}:{port}")
     server = MediaServer(
         folder,
-        served.names.values() if naming.key is None else (),
+        {addresses[url]: name for url, name in served.names.items()},
         origins=[pages_from],
         host=host,
         port=port,
         base_url=base,
-        opaque=naming.opaque(served.names),
         report=say,
     )
     with stoppable() as stopped, server:
         if write_items:
-            moved = served.items_at(seen.items, server.base_url, naming.addresses(served.names))
-            texts = {write_items.name: seen.as_text(moved)}
-            parameters = {"base_url": server.base_url}
-            inputs.write(write_items, texts, "media serve", parameters)
+            texts = {write_items.name: seen.as_text(items_at(seen.items, server.base_url, addresses))}
+            inputs.write(write_items, texts, "media serve", {"base_url": server.base_url})
             say_items(write_items, seen.name)
         if urlsplit(base).hostname not in (None, host, "localhost"):
             say(f"note: your proxy must pass {base} on to http://{host}:{server.server_port}")
-        _say_served(server.base_url, len(served.names), served.n_missing, pages_from, host)
+        if served.n_missing:
+            missing = n_of(served.n_missing, "file")
+            say(f"note: {missing} of the items not there (see `fire-toolkit media check`)")
+        if not host.startswith("127."):
+            say(f"note: anyone who can reach {host} can fetch these files")
+        say(f"{n_of(len(served.names), 'file')} for pages of {pages_from}; Ctrl-C stops")
+        click.echo(server.base_url)
         wait_to_be_stopped(stopped)
     say("stopped")
-
-
-def _say_served(base_url: str, n_files: int, n_missing: int, pages_from: str, host: str) -> None:
-    if n_missing:
-        say(f"note: {n_of(n_missing, 'file')} of the items not there (see `fire-toolkit media check`)")
-    if not host.startswith("127."):
-        say(f"note: anyone who can reach {host} can fetch these files")
-    say(f"{n_of(n_files, 'file')} for pages of {pages_from}; Ctrl-C stops")
-    click.echo(base_url)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, checked_url
 from fire_toolkit.labelstudio.media_key import MEDIA_KEY, make_media_key, read_media_key
-from fire_toolkit.media.opaque import opaque_name
-from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, place_of
+from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, files_of, opaque_name
 from fire_toolkit.workspace.rounds import handed_out
 
 if TYPE_CHECKING:
@@ -63,68 +61,41 @@ def with_addresses(table: Table, ids: Collection[str]) -> Table:
     if workspace is None or key is None or "media_url" not in table.columns:
         return table
     asked = table.loc[table[table.columns[0]].isin(ids), "media_url"].unique()
-    files = [url for url in asked if url and _is_file(url, workspace.root)]
-    base = media_base()
-    links = {url: f"{base}/{opaque_name(key, url)}" for url in files}
+    base, paths = media_base(), files_of(asked, workspace.root)
+    links = {url: f"{base}/{opaque_name(key, url)}" for url, path in paths.items() if path.is_file()}
     if links:
         say(f"note: {n_of(len(links), 'file')} shown at {base}: `fire-toolkit media serve` must run there")
     return table.assign(media_url=[links.get(url, url) for url in table["media_url"]])
 
 
-def _is_file(media_url: str, root: Path) -> bool:
-    place = place_of(media_url, root)
-    return place.kind == "file" and place.path.is_file()
+def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
+    """Return under which name each file is served below `base_url`; names: media_url → file.
 
-
-@dataclass(frozen=True)
-class Naming:
-    """Under which names files are served: by a key; without one by their own names."""
-
-    key: bytes | None
-
-    def opaque(self, names: Mapping[str, str]) -> dict[str, str]:
-        """Return the file behind each opaque name; names: media_url → file."""
-        return {opaque_name(self.key, url): name for url, name in names.items()} if self.key else {}
-
-    def addresses(self, names: Mapping[str, str]) -> dict[str, str]:
-        """Return the name for each media_url in new tables."""
-        if self.key is None:
-            return dict(names)
-        return {url: opaque_name(self.key, url) for url in names}
-
-
-def naming_here(names: Mapping[str, str], base_url: str) -> Naming:
-    """Return how the files `names` (media_url → name) are served in the workspace here, or outside of one.
-
-    A workspace gets its key now if it has none.
+    In a workspace by its key, which it gets now if it has none; outside of one by the file's own name.
     """
     workspace = current_workspace()
     if workspace is None:
-        return Naming(None)
+        return dict(names)
     folder = workspace.root / SERVER_FOLDER
-    naming = Naming(make_media_key(folder))
-    used = _paths_in_use(workspace.root, base_url)
-    lost = {path for path in used if path.startswith("m/")} - naming.opaque(names).keys()
-    if lost:
+    key = make_media_key(folder)
+    addresses = {url: opaque_name(key, url) for url in names}
+    start = f"{base_url.rstrip('/')}/"
+    urls = _urls_of_tasks(workspace.root)
+    used = {unquote(url.partition("#")[0].removeprefix(start)) for url in urls if url.startswith(start)}
+    if lost := {name for name in used if name.startswith("m/")} - set(addresses.values()):
         say(
             f"warning: tasks ask for {n_of(len(lost), 'file')} that are none of these: items are gone, or "
             f"another {folder / MEDIA_KEY} was in use"
         )
-    return naming
+    return addresses
 
 
-def _paths_in_use(root: Path, base_url: str) -> set[str]:
-    """Return what tasks of this workspace ask for below `base_url`."""
-    start = f"{base_url.rstrip('/')}/"
-    urls = (url.partition("#")[0] for url in _urls_in_use(root))
-    return {unquote(url.removeprefix(start)) for url in urls if url.startswith(start)}
-
-
-def _urls_in_use(root: Path) -> Iterable[str]:
+def _urls_of_tasks(root: Path) -> Iterator[str]:
+    """Yield what the tasks of this workspace show."""
     from fire_toolkit.formats.tables.delimited import read_delimited
 
     for path in sorted((root / "campaign").glob("round-*/tasks.csv")):
         yield from read_delimited(path, required=["media_url"])["media_url"].unique()
     for path in handed_out(root).values():
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-        yield from (str(value) for task in content for value in task["data"].values())
+        tasks = json.loads(path.read_text(encoding="utf-8"))
+        yield from (str(value) for task in tasks for value in task["data"].values())

@@ -14,7 +14,7 @@ from fire_toolkit.cli.common import FireGroup, n_of, named_file, say, say_next
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media import used_media
-from fire_toolkit.cli.media_links import local_base, media_base, naming_here
+from fire_toolkit.cli.media_links import addresses_here, local_base, media_base
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.pages.carrier import journal_file
@@ -209,22 +209,19 @@ def _print_links(root: Path, address: str, names: Sequence[str]) -> None:
 
 def media_files(root: Path) -> dict[str, Path]:
     """Return the file behind each media_url that tasks of the workspace may have."""
-    from fire_toolkit.media.places import place_of
+    from fire_toolkit.media.places import files_of
     from fire_toolkit.media.server import url_path
 
     if named_file("items") is None:
         return {}
-    base = media_base()
-    names: dict[str, str] = {}
-    found: dict[str, Path] = {}
-    for media_url in dict.fromkeys(used_media(None, Inputs()).items["media_url"]):
-        place = place_of(media_url, root)
-        path = place.path.resolve()
-        if media_url and place.kind == "file" and path.is_file():
-            found[media_url] = path
-            if path.is_relative_to(root.resolve()):
-                names[media_url] = path.relative_to(root.resolve()).as_posix()
-    naming = naming_here(names, base)
-    for name, file in {**{name: name for name in names.values()}, **naming.opaque(names)}.items():
-        found[base + url_path(name)] = root.resolve() / file
+    base, root = media_base(), root.resolve()
+    paths = files_of(used_media(None, Inputs()).items["media_url"], root)
+    found = {url: path for url, path in paths.items() if path.is_file()}
+    names = {
+        url: path.relative_to(root).as_posix() for url, path in found.items() if path.is_relative_to(root)
+    }
+    addresses = addresses_here(names, base)
+    for media_url, name in names.items():
+        for shown in (name, addresses[media_url]):
+            found[base + url_path(shown)] = root / name
     return found

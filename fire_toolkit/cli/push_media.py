@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,41 +24,34 @@ from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out
 
-_SHOWN = 3
-
 
 def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs: Inputs) -> list[Round]:
     """Return the server's rounds whose tasks were made again with other captions or addresses, with these."""
     at = manifest_path(root / FOLDER, is_folder=True)
     pushed = read_manifest(at).inputs if at.is_file() else {}
     on_server = {entry.number: entry for entry in rounds if entry.carrier == BY_SERVER}
-    contents: dict[str, tuple[str, str]] = {}
+    made: dict[str, tuple[str, str]] = {}
     for number, path in handed_out(root).items():
         name = path.relative_to(root).as_posix()
-        if number in on_server and pushed.get(name) != sha256_of(path):
-            made = read_task_files(relative_path(path), rules)
-            if set(made["pair_id"]) != _asked(on_server[number]):
-                say(f"note: {name} has other pairs than round {number}, which has begun; it is not sent")
-                continue
-            inputs.use(relative_path(path))
-            contents |= zip(made["pair_id"], zip(made["text"], made["media_url"], strict=True), strict=True)
-    found = ((entry, _renewed(entry, contents)) for entry in on_server.values())
-    return [new for entry, new in found if new is not entry]
-
-
-def _asked(entry: Round) -> set[str]:
-    """Return the pairs that a round asks for a vote."""
-    rows = entry.assignments if entry.drawn is None else entry.drawn
-    return set(rows.loc[~rows["kind"].isin([TRAINING, CONTROL]), "pair_id"])
-
-
-def _renewed(entry: Round, contents: Mapping[str, tuple[str, str]]) -> Round:
-    old = list(zip(entry.tasks["text"], entry.tasks["media_url"], strict=True))
-    new = [contents.get(key, shown) for key, shown in zip(entry.tasks["pair_id"], old, strict=True)]
-    if new == old:
-        return entry
-    text, media_url = zip(*new, strict=True)
-    return replace(entry, tasks=Tasks(entry.tasks.assign(text=list(text), media_url=list(media_url))))
+        if number not in on_server or pushed.get(name) == sha256_of(path):
+            continue
+        tasks = read_task_files(relative_path(path), rules)
+        entry = on_server[number]
+        asked = entry.assignments if entry.drawn is None else entry.drawn
+        if set(tasks["pair_id"]) != set(asked.loc[~asked["kind"].isin([TRAINING, CONTROL]), "pair_id"]):
+            say(f"note: {name} has other pairs than round {number}, which has begun; it is not sent")
+            continue
+        inputs.use(relative_path(path))
+        made |= zip(tasks["pair_id"], zip(tasks["text"], tasks["media_url"], strict=True), strict=True)
+    renewed = []
+    for entry in on_server.values():
+        old = list(zip(entry.tasks["text"], entry.tasks["media_url"], strict=True))
+        new = [made.get(pair, shown) for pair, shown in zip(entry.tasks["pair_id"], old, strict=True)]
+        if new != old:
+            text, media_url = (list(column) for column in zip(*new, strict=True))
+            tasks = Tasks(entry.tasks.assign(text=text, media_url=media_url))
+            renewed.append(replace(entry, tasks=tasks))
+    return renewed
 
 
 def look_before(plans: Sequence[Plan], rules: Guideline, connection: Connection, sample: int | None) -> None:
@@ -70,24 +63,18 @@ def look_before(plans: Sequence[Plan], rules: Guideline, connection: Connection,
     media = media_to_send(plans, rules)
     if not media:
         return
+    items = n_of(len(media), "item")
     if sample == 0:
-        words = f"whether annotators can see the {n_of(len(media), 'item')} (--check-media 0)"
-        say(f"note: nobody has looked {words}")
+        say(f"note: nobody has looked whether annotators can see the {items} (--check-media 0)")
         return
     with Meter("media asked", None) as meter:
-        reached = refuse_unreachable(
-            media,
-            rules,
-            connection=connection,
-            sample=sample,
-            report=meter,
-        )
+        reached = refuse_unreachable(media, rules, connection=connection, sample=sample, report=meter)
     n_asked = len(reached.faults)
     if sample is not None and n_asked < len(media):
-        say(f"note: {n_asked:,} of {n_of(len(media), 'item')} asked, drawn at random; all of them answer")
-    if reached.n_without_parts:
-        words = "do not answer parts (Range): nobody can seek in them"
-        say(f"note: {reached.n_without_parts:,} of {n_of(n_asked, 'item')} {words}")
+        say(f"note: {n_asked:,} of {items} asked, drawn at random; all of them answer")
+    if n := reached.n_without_parts:
+        asked = n_of(n_asked, "item")
+        say(f"note: {n:,} of {asked} do not answer parts (Range): nobody can seek in them")
 
 
 def refuse_missing(root: Path, rounds: Sequence[Round], rules: Guideline, sample: int | None) -> None:
@@ -98,12 +85,11 @@ def refuse_missing(root: Path, rounds: Sequence[Round], rules: Guideline, sample
     from fire_toolkit.cli.page import media_files
     from fire_toolkit.pages.office import missing_media
 
-    missing = missing_media(shown, rules, media_files(root), local_base())
-    if missing:
+    if missing := missing_media(shown, rules, media_files(root), local_base()):
         n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
         raise FireError(
             f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there "
-            f"({', '.join(missing[:_SHOWN])}), so annotators would see nothing; put the files where "
+            f"({', '.join(missing[:3])}), so annotators would see nothing; put the files where "
             "media_url says (a path from the workspace's folder, or an address) and make the tasks again, "
             "or push with --check-media 0"
         )
@@ -117,12 +103,11 @@ def look_after(pushed: Sequence[Pushed], rules: Guideline, connection: Connectio
     """
     queues = {number: entry.queue for entry in pushed for number in entry.projects}
     with Api(connection) as api:
-        faults = {number: fault for number, fault in open_items(api, queues, rules).items() if fault}
-    if faults:
-        named = [f"project {number} ({queues[number]}): {fault}" for number, fault in faults.items()]
-        shown = "; ".join(named[:_SHOWN]) + ("; …" if len(named) > _SHOWN else "")
+        opened = open_items(api, queues, rules)
+    named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]
+    if named:
         raise FireError(
             f"the tasks are there, but the first item cannot be seen in {len(named):,} of "
-            f"{n_of(len(queues), 'project')} ({shown}); for /data/local-files/ "
-            "or a bucket add its storage in the project's settings; then push again"
+            f"{n_of(len(queues), 'project')} ({'; '.join(named[:3] + ['…'] * (len(named) > 3))}); "
+            "for /data/local-files/ or a bucket add its storage in the project's settings; then push again"
         )

@@ -17,9 +17,8 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection, authorization
 from fire_toolkit.labelstudio.push import Plan
-from fire_toolkit.media.links import answered, ask_link, open_links
-from fire_toolkit.media.places import is_showable
-from fire_toolkit.media.reach import Reached, reach_media
+from fire_toolkit.media.links import Reached, answered, ask_link, open_links, reach_media
+from fire_toolkit.media.places import is_address, is_showable
 from fire_toolkit.tables import Tasks
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def refuse_unreachable(
         FireError: at some of them a browser shows nothing.
     """
     reached = reach_media(
-        [url for url in media if url.lower().startswith(("http://", "https://"))],
+        [url for url in media if is_address(url)],
         origin=connection.page_origin,
         authorization=authorization(connection),
         needs_cors="<Video" in guideline.label_config,
@@ -129,6 +128,5 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
         url = urljoin(server, answer.headers.get("Location", ""))
     if not url.startswith(("http://", "https://")):
         return f"{url}: the project has no storage that shows it" if url else "its first task has no media"
-    link = ask_link(client, url, origin)
-    fault = link.fault or link.mixed or (link.cors if "<Video" in guideline.label_config else "")
+    fault = ask_link(client, url, origin).hidden(needs_cors="<Video" in guideline.label_config)
     return f"{url.partition('?')[0]} {fault}" if fault else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.media.frames import sample_frames
-from fire_toolkit.media.places import place_of
+from fire_toolkit.media.places import file_at
 from fire_toolkit.media.probe import image_format
 
 _TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp"}
@@ -52,13 +52,13 @@ def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
         FormatError: it is an address, or no file is there.
     """
     address, _, fragment = media_url.partition("#t=")
-    place = place_of(address, root)
-    if place.kind != "file":
+    path = file_at(address, root)
+    if path is None:
         raise FormatError(f"{address}: an address; machine judges are shown files: download the items first")
-    if not place.path.is_file():
-        raise FormatError(f"{place.path}: no such file")
+    if not path.is_file():
+        raise FormatError(f"{path}: no such file")
     start, _, end = fragment.partition(",")
     try:
-        return place.path, float(start or 0), float(end) if end else None
+        return path, float(start or 0), float(end) if end else None
     except ValueError:
         raise FormatError(f"{media_url}: {fragment!r} is not a part in seconds") from None

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from fire_toolkit.media.links import Link, look_at_link, open_links
-from fire_toolkit.media.places import place_of
-from fire_toolkit.media.playable import NO, PLAYS, UNSEEN, MediaFacts, Verdict, judge_media
-from fire_toolkit.media.probe import probe_file
+from fire_toolkit.media.places import file_at
+from fire_toolkit.media.probe import NO, PLAYS, UNSEEN, MediaFacts, judge_media, probe_file
 from fire_toolkit.tables import Items
 
 if TYPE_CHECKING:
     import httpx
 
 COLUMNS = ("doc_id", "media_url", "kind", "container", "codec", "pixel_format", "state", "reason", "fix")
-_AT_ONCE = 8
-_TRANSCODE, _SERVE = "fire-toolkit media transcode", "fire-toolkit media serve"
-_COPY = "copy it again from its source"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a media_url points to, whether browsers show it, and the fix if not."""
-
-    facts: MediaFacts
-    verdict: Verdict
-    fix: str = ""
+TRANSCODE = "fire-toolkit media transcode"
+_FETCH = "copy the files here, then "
 
 
 def check_media(
@@ -57,85 +44,64 @@ def check_media(
 
     Returns:
         In the order of `items`: doc_id, media_url, kind, container, codec, pixel_format, state (`plays`,
-        `some browsers`, `no`, `not looked at`; see `playable.judge_media`), reason, fix (the command or
+        `some browsers`, `no`, `not looked at`; see `probe.judge_media`), reason, fix (the command or
         step that fixes it). Empty if `items` is.
 
     Raises:
         FireError: there are videos and PyAV is not installed.
     """
-    addresses = list(dict.fromkeys(items["media_url"]))
-    with open_links(transport) as client, ThreadPoolExecutor(_AT_ONCE) as pool:
-        look = partial(_look, root=root, origin=origin, kind=kind, client=client)
-        found = dict(zip(addresses, _reported(pool.map(look, addresses), report), strict=True))
-    rows = [
-        (doc_id, url, *_cells(found[url]))
-        for doc_id, url in zip(items["doc_id"], items["media_url"], strict=True)
-    ]
+    found: dict[str, tuple[str, ...]] = {}
+    with open_links(transport) as client, ThreadPoolExecutor(8) as pool:
+
+        def look(media_url: str) -> tuple[str, ...]:
+            facts, state, reason, fix = _look(media_url, root, origin, kind, client)
+            if kind and facts.kind not in ("", kind) and state != NO:
+                shown, wanted = ("an image" if each == "image" else "a video" for each in (facts.kind, kind))
+                reason = f"is {shown}, and the guideline's page shows {wanted}"
+                state, fix = NO, f"choose a guideline for {facts.kind}s"
+            return (facts.kind, facts.container, facts.codec, facts.pixel_format, state, reason, fix)
+
+        addresses = list(dict.fromkeys(items["media_url"]))
+        for url, cells in zip(addresses, pool.map(look, addresses), strict=True):
+            found[url] = cells
+            report(len(found))
+    rows = [(doc, url, *found[url]) for doc, url in zip(items["doc_id"], items["media_url"], strict=True)]
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype="str")
 
 
-def _reported(findings: Iterable[Finding], report: Callable[[int], None]) -> Iterable[Finding]:
-    for number, finding in enumerate(findings, start=1):
-        report(number)
-        yield finding
-
-
-def _cells(finding: Finding) -> tuple[str, ...]:
-    facts, verdict = finding.facts, finding.verdict
-    look = (facts.kind, facts.container, facts.codec, facts.pixel_format)
-    return (*look, verdict.state, verdict.reason, finding.fix)
-
-
-def _look(media_url: str, *, root: Path, origin: str, kind: str, client: httpx.Client) -> Finding:
+def _look(
+    media_url: str, root: Path, origin: str, kind: str, client: httpx.Client
+) -> tuple[MediaFacts, str, str, str]:
+    """Return the facts, state, reason and fix of one item."""
     if not media_url:
-        return Finding(MediaFacts(), Verdict(NO, "no media_url"), "give the item a path or a URL")
-    place = place_of(media_url, root)
-    if place.kind == "stored":
-        return Finding(MediaFacts(), Verdict(UNSEEN, "Label Studio looks it up in a storage of its own"))
-    if place.kind == "url":
-        return of_link(look_at_link(client, media_url, origin), kind)
-    return _of_kind(of_file(probe_file(place.path), place.path), kind)
-
-
-def of_file(facts: MediaFacts, path: Path) -> Finding:
-    """Return what the facts of a file mean."""
-    verdict = judge_media(facts)
-    if verdict.state == PLAYS:
-        return Finding(facts, verdict)
+        return MediaFacts(), NO, "no media_url", "give the item a path or a URL"
+    if media_url.lower().startswith(("http:", "https:")):  # one that is mistyped does not answer
+        link = look_at_link(client, media_url, origin)
+        return (link.facts, *_meaning(link, kind or link.facts.kind))
+    path = file_at(media_url, root)
+    if path is None:
+        return MediaFacts(), UNSEEN, "Label Studio looks it up in a storage of its own", ""
+    facts = probe_file(path)
+    state, reason = judge_media(facts)
+    if state == PLAYS:
+        return facts, state, "", ""
     if facts.fault == "no such file":
-        return Finding(facts, verdict, f"put it at {path}, or say where paths start (--root)")
+        return facts, state, reason, f"put it at {path}, or say where paths start (--root)"
     if facts.fault:
-        return Finding(facts, verdict, _COPY)
-    if facts.kind == "image":
-        return Finding(facts, verdict, "save it as PNG or JPEG")
-    return Finding(facts, verdict, _TRANSCODE)
+        return facts, state, reason, "copy it again from its source"
+    return facts, state, reason, "save it as PNG or JPEG" if facts.kind == "image" else TRANSCODE
 
 
-def of_link(link: Link, kind: str) -> Finding:
-    """Return what a look at an address means; `kind` as in `check_media`."""
-    shown_as = kind or link.facts.kind
+def _meaning(link: Link, shown_as: str) -> tuple[str, str, str]:
+    """Return the state, reason and fix of an address, which a page shows as a video or an image."""
     if link.fault:
-        return Finding(link.facts, Verdict(NO, link.fault), "correct media_url, or fix its server")
+        return NO, link.fault, "correct media_url, or fix its server"
     if link.mixed:
-        return Finding(link.facts, Verdict(NO, link.mixed), "serve it over https")
+        return NO, link.mixed, "serve it over https"
     faults = [] if shown_as == "image" else [text for text in (link.cors, link.ranges) if text]
     if faults:
-        return Finding(link.facts, Verdict(NO, "; ".join(faults)), f"copy the files here, then {_SERVE}")
+        return NO, "; ".join(faults), f"{_FETCH}fire-toolkit media serve"
     if link.facts == MediaFacts():
-        return Finding(link.facts, Verdict(UNSEEN, "its content was not checked"))
-    fix = f"copy the files here, then {_TRANSCODE}"
-    verdict = judge_media(link.facts)
-    return _of_kind(Finding(link.facts, verdict, "" if verdict.state == PLAYS else fix), kind)
-
-
-def _of_kind(finding: Finding, kind: str) -> Finding:
-    """Return the finding, or that the page shows another kind of media."""
-    found = finding.facts.kind
-    if not kind or not found or found == kind or finding.verdict.state == NO:
-        return finding
-    reason = f"is {_a(found)}, and the guideline's page shows {_a(kind)}"
-    return Finding(finding.facts, Verdict(NO, reason), f"choose a guideline for {found}s")
-
-
-def _a(kind: str) -> str:
-    return f"an {kind}" if kind == "image" else f"a {kind}"
+        return UNSEEN, "its content was not checked", ""
+    state, reason = judge_media(link.facts)
+    return state, reason, "" if state == PLAYS else _FETCH + TRANSCODE

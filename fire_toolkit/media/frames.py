@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.media.pyav import first_video, load_pyav, open_media
-
-_QUALITY = 90
-_MICROSECONDS = 1_000_000
+from fire_toolkit.media.probe import first_video, load_pyav, open_media
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """A frame: when it is shown, in seconds from the clip's beginning, and a JPEG picture of it."""
 
     seconds: float
@@ -38,40 +33,35 @@ def sample_frames(
         FireError: PyAV is not installed.
     """
     av = load_pyav()
+    found: dict[int, Frame] = {}
     try:
         with open_media(path) as container:
-            return _frames(container, n_frames, longest_px, start_s, end_s, path)
+            stream, length_s = _measured(container, path)
+            first_s = float((stream.start_time or 0) * stream.time_base)
+            end = min(length_s if end_s is None else end_s, length_s)
+            if not 0 <= start_s < end:
+                raise FormatError(f"{path}: {length_s:g} s long, no part from {start_s:g} to {end:g} s")
+            for number in range(n_frames):
+                wanted_s = start_s + (end - start_s) * (number + 0.5) / n_frames
+                frame = _frame_at(container, stream, first_s + wanted_s)
+                if frame is not None and frame.pts not in found:
+                    found[frame.pts] = Frame(round(frame.time - first_s, 3), _jpeg(frame, longest_px))
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise FormatError(f"{path}: no frames can be read ({' '.join(str(error).split())[:100]})") from None
-
-
-def _frames(
-    container: Any, n_frames: int, longest_px: int, start_s: float, end_s: float | None, path: Path
-) -> list[Frame]:
-    stream = first_video(container)
-    if stream is None:
-        raise FormatError(f"{path}: no video in it")
-    first_s = float((stream.start_time or 0) * stream.time_base)
-    length_s = _length_s(container, stream)
-    end = min(end_s if end_s is not None else length_s, length_s)
-    if not 0 <= start_s < end:
-        raise FormatError(f"{path}: {length_s:g} s long, no part from {start_s:g} to {end:g} s")
-    found: dict[int, Frame] = {}
-    for number in range(n_frames):
-        wanted = start_s + (end - start_s) * (number + 0.5) / n_frames
-        frame = _frame_at(container, stream, first_s + wanted)
-        if frame is not None and frame.pts not in found:
-            found[frame.pts] = Frame(round(frame.time - first_s, 3), _jpeg(frame, longest_px))
     if not found:
         raise FormatError(f"{path}: no frame can be decoded")
     return [found[pts] for pts in sorted(found)]
 
 
-def _length_s(container: Any, stream: Any) -> float:
+def _measured(container: Any, path: Path) -> tuple[Any, float]:
+    """Return the video in a container and its length in seconds."""
+    stream = first_video(container)
+    if stream is None:
+        raise FormatError(f"{path}: no video in it")
     if stream.duration:
-        return float(stream.duration * stream.time_base)
+        return stream, float(stream.duration * stream.time_base)
     if container.duration:
-        return float(container.duration) / _MICROSECONDS
+        return stream, float(container.duration) / 1_000_000
     raise ValueError("its length is not known")
 
 
@@ -92,5 +82,5 @@ def _jpeg(frame: Any, longest_px: int) -> bytes:
         picture = picture.rotate(turn, expand=True)
     picture.thumbnail((longest_px, longest_px))
     buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=_QUALITY)
+    picture.save(buffer, "JPEG", quality=90)
     return buffer.getvalue()

@@ -1,24 +1,25 @@
-"""An address as a browser meets it: does it answer, for a page of Label Studio, in parts, with media."""
+"""Addresses as a browser meets them: do they answer, for a page of Label Studio, in parts, with media."""
 
 from __future__ import annotations
 
 import io
+import random
+from collections import Counter
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from fire_toolkit.media.places import LOOPBACK_HOSTS
-from fire_toolkit.media.playable import MediaFacts
-from fire_toolkit.media.probe import image_format, probe_stream
+from fire_toolkit.media.probe import MediaFacts, image_format, probe_stream
 
 if TYPE_CHECKING:
     import httpx
 
-TIMEOUT_S = 20.0
 _BLOCK_BYTES = 262_144
 _MAX_BYTES = 64_000_000
-_NO_ANSWER = "does not answer"
-_NO_PARTS = "does not answer parts (Range): no seeking"
+_AT_ONCE = 16
+_MOST_SILENT = 2 * _AT_ONCE  # addresses of a host in a row without any answer: the others are not waited for
 _NO_MEDIA = ("text/html", "text/plain", "application/json", "application/xml", "text/xml")
 
 
@@ -35,18 +36,30 @@ class Link:
     cors: str = ""
     ranges: str = ""
     mixed: str = ""
+    is_silent: bool = False
+
+    def hidden(self, *, needs_cors: bool) -> str:
+        """Return why a page shows nothing of it; needs_cors: a script reads it, as the player's does."""
+        return self.fault or self.mixed or (self.cors if needs_cors else "")
+
+
+class Reached(NamedTuple):
+    """What addresses answered: those that were asked, with what is wrong with each (empty: nothing).
+
+    n_without_parts: how many answer, but not in parts, so that the player cannot seek.
+    """
+
+    faults: dict[str, str]
+    n_without_parts: int = 0
 
     @property
-    def is_silent(self) -> bool:
-        """Whether nobody answered at all."""
-        return self.fault.startswith(_NO_ANSWER)
+    def bad(self) -> dict[str, str]:
+        """The addresses at which a browser shows nothing, with the reason."""
+        return {url: fault for url, fault in self.faults.items() if fault}
 
 
 def open_links(
-    transport: httpx.BaseTransport | None = None,
-    *,
-    own: tuple[str, str] = ("", ""),
-    timeout_s: float = TIMEOUT_S,
+    transport: httpx.BaseTransport | None = None, *, own: tuple[str, str] = ("", ""), timeout_s: float = 20.0
 ) -> httpx.Client:
     """Return an HTTP client that follows redirects, as a browser does; no proxy leads to this machine.
 
@@ -56,135 +69,154 @@ def open_links(
 
     def identify(request: httpx.Request) -> None:
         request.headers.pop("Authorization", None)
-        if own[1] and origin_of(request.url) == own[0]:
+        if own[1] and _origin_of(request.url) == own[0]:
             request.headers["Authorization"] = own[1]
 
-    direct = {f"all://{host}": None for host in LOOPBACK_HOSTS if ":" not in host}
     return httpx.Client(
         transport=transport,
         timeout=timeout_s,
         follow_redirects=True,
-        mounts=direct,
+        mounts={f"all://{host}": None for host in LOOPBACK_HOSTS if ":" not in host},
         event_hooks={"request": [identify]},
     )
 
 
-def origin_of(url: httpx.URL) -> str:
-    """Return scheme, host and port of an address, as browsers name it."""
-    return f"{url.scheme}://{url.netloc.decode()}"
+def reach_media(
+    urls: Collection[str],
+    *,
+    origin: str,
+    needs_cors: bool,
+    authorization: str = "",
+    sample: int | None = None,
+    transport: httpx.BaseTransport | None = None,
+    report: Callable[[int], None] = lambda n: None,
+) -> Reached:
+    """Return what the addresses answer to a page of Label Studio, several asked at once.
+
+    Args:
+        urls: http or https; what follows a `#` is not sent, so that parts of one video are asked for once.
+        origin: scheme, host and port of the page.
+        authorization: goes along to addresses of that origin, and to no other.
+        needs_cors: whether the page reads the media by a script, as Label Studio's video player does.
+        sample: ask only so many, drawn at random with a fixed seed; None: all.
+        transport: stands in for the network.
+        report: called with 1 for each address that was asked.
+
+    A host that leaves 32 addresses in a row without an answer is not asked for its others.
+    """
+    wanted = sorted({url.partition("#")[0] for url in urls})
+    if sample is not None and sample < len(wanted):
+        wanted = sorted(random.Random(0).sample(wanted, sample))
+    silent: Counter[str] = Counter()
+    with (
+        open_links(transport, own=(origin, authorization), timeout_s=10.0) as client,
+        ThreadPoolExecutor(_AT_ONCE) as pool,
+    ):
+
+        def ask(url: str) -> Link:
+            host = url.partition("://")[2].partition("/")[0]
+            if silent[host] >= _MOST_SILENT:
+                return Link(fault=f"not asked, since {host} does not answer")
+            link = ask_link(client, url, origin)
+            silent[host] = silent[host] + 1 if link.is_silent else 0
+            report(1)
+            return link
+
+        found = dict(zip(wanted, pool.map(ask, wanted), strict=True))
+    faults = {url: link.hidden(needs_cors=needs_cors) for url, link in found.items()}
+    return Reached(faults, sum(bool(link.ranges) and not faults[url] for url, link in found.items()))
 
 
 def ask_link(client: httpx.Client, url: str, origin: str) -> Link:
     """Return how `url` answers a page from `origin` that asks for its first byte; the media are not read."""
-    import httpx
+    asked = _ask(client, url, origin, 0, 1)
+    return asked if isinstance(asked, Link) else answered(asked[0], origin)
 
-    try:
-        with client.stream("GET", url, headers=_asking(origin, 1)) as answer:
-            pass
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        return Link(fault=f"{_NO_ANSWER} ({type(error).__name__})")
-    return answered(answer, origin)
+
+def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
+    """Return how `url` answers a page from `origin` (empty: not asked), and what media it holds."""
+    asked = _ask(client, url, origin, 0, _BLOCK_BYTES)
+    if isinstance(asked, Link):
+        return asked
+    answer, head = asked
+    link = answered(answer, origin)
+    if not answer.is_success:
+        return link
+    total = answer.headers.get("Content-Range", "").rpartition("/")[2]
+    facts, image = MediaFacts(), image_format(head)
+    if answer.status_code == 206 and total.isascii() and total.isdigit() and len(total) < 20:
+        if image and int(total) > _BLOCK_BYTES:
+            facts = MediaFacts("image", image, image)
+        else:
+            raw = _Remote(client, url, origin, int(total), head)
+            with io.BufferedReader(raw, _BLOCK_BYTES) as remote:
+                facts = probe_stream(cast(BinaryIO, remote), is_whole=False)
+    elif len(head) < _BLOCK_BYTES:  # all of it, from a server that sends no parts
+        facts = probe_stream(io.BytesIO(head), is_whole=True)
+    return replace(link, facts=facts, fault=facts.fault)
 
 
 def answered(answer: httpx.Response, origin: str) -> Link:
     """Return what an answer to a page from `origin`, which asked for a part, says of its address."""
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     fault = f"is {kind}, not a video or image" if kind in _NO_MEDIA else ""
+    is_blocked = answer.url.scheme == "http" and answer.url.host not in LOOPBACK_HOSTS
     return Link(
         fault=fault if answer.is_success else f"answers {answer.status_code}",
-        cors=_cors_fault([*answer.history, answer], origin),
-        ranges="" if answer.status_code == 206 else _NO_PARTS,
-        mixed=_mixed_fault(str(answer.url), origin),
+        cors=_cors_fault([*answer.history, answer], origin) if origin else "",
+        ranges="" if answer.status_code == 206 else "does not answer parts (Range): no seeking",
+        mixed="http on a page that came by https: browsers block it"
+        if is_blocked and origin.startswith("https://")
+        else "",
     )
 
 
-def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
-    """Return how `url` answers to a page from `origin` (scheme, host and port; empty: not asked)."""
+def _ask(
+    client: httpx.Client, url: str, origin: str, start: int, n_bytes: int
+) -> tuple[httpx.Response, bytes] | Link:
+    """Return the answer to a page that asks for a part, and at most so many bytes; a silent link if none."""
     import httpx
 
-    headers = _asking(origin, _BLOCK_BYTES)
-    try:
-        with client.stream("GET", url, headers=headers) as answer:
-            if not answer.is_success:
-                return Link(fault=f"answers {answer.status_code}")
-            head = _first_bytes(answer)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        return Link(fault=f"{_NO_ANSWER} ({type(error).__name__})")
-    facts = _facts_behind(client, url, headers, answer, head)
-    return replace(answered(answer, origin), facts=facts, fault=facts.fault)
-
-
-def _asking(origin: str, n_bytes: int) -> dict[str, str]:
-    """Return the headers with which a page from `origin` asks for the first bytes."""
-    own = {"Origin": origin} if origin else {}
-    return {"Range": f"bytes=0-{n_bytes - 1}", "Accept-Encoding": "identity", **own}
-
-
-def _first_bytes(answer: httpx.Response) -> bytes:
+    headers = {"Range": f"bytes={start}-{start + n_bytes - 1}", "Accept-Encoding": "identity"}
     found = b""
-    for piece in answer.iter_bytes():
-        found += piece
-        if len(found) >= _BLOCK_BYTES:
-            break
-    return found[:_BLOCK_BYTES]
-
-
-def _facts_behind(
-    client: httpx.Client, url: str, headers: dict[str, str], answer: httpx.Response, head: bytes
-) -> MediaFacts:
-    """Return what the address holds; nothing where the server sends no parts and the first is not enough."""
-    size = _size(answer)
-    if answer.status_code == 206 and size is not None:
-        if image_format(head) and size > _BLOCK_BYTES:
-            return MediaFacts("image", image_format(head), image_format(head))
-        remote = io.BufferedReader(_Remote(client, url, headers, size, head), _BLOCK_BYTES)
-        with remote:
-            return probe_stream(cast(BinaryIO, remote), is_whole=False)
-    if len(head) < _BLOCK_BYTES:
-        return probe_stream(io.BytesIO(head), is_whole=True)
-    return MediaFacts()
-
-
-def _size(answer: httpx.Response) -> int | None:
-    total = answer.headers.get("Content-Range", "").rpartition("/")[2]
-    return int(total) if total.isascii() and total.isdigit() and len(total) < 20 else None
+    try:
+        with client.stream("GET", url, headers=headers | ({"Origin": origin} if origin else {})) as answer:
+            if answer.is_success and n_bytes > 1:
+                for piece in answer.iter_bytes():
+                    found += piece
+                    if len(found) >= n_bytes:
+                        break
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        return Link(fault=f"does not answer ({type(error).__name__})", is_silent=True)
+    return answer, found[:n_bytes]
 
 
 def _cors_fault(answers: list[httpx.Response], origin: str) -> str:
     """Return why a page from `origin` may not read the last of a chain of redirects."""
-    if not origin:
-        return ""
     asking, before = origin, origin
     for answer in answers:
-        own = origin_of(answer.url)
+        own = _origin_of(answer.url)
         if before not in (origin, own):
             asking = "null"  # what a browser calls a page once its request was sent on elsewhere
         allowed = answer.headers.get("Access-Control-Allow-Origin", "")
         if own != origin and allowed not in ("*", asking):
-            found = f"allows {allowed}" if allowed else "allows no other page"
-            return f"{found} (CORS), expected {asking}"
+            return f"allows {allowed or 'no other page'} (CORS), expected {asking}"
         before = own
     return ""
 
 
-def _mixed_fault(url: str, origin: str) -> str:
-    parts = urlsplit(url)
-    if urlsplit(origin).scheme == "https" and parts.scheme == "http" and parts.hostname not in LOOPBACK_HOSTS:
-        return "http on a page that came by https: browsers block it"
-    return ""
+def _origin_of(url: httpx.URL) -> str:
+    return f"{url.scheme}://{url.netloc.decode()}"
 
 
 class _Remote(io.RawIOBase):
     """A file behind an address, read in parts; it ends early after 64 MB, which no header needs."""
 
-    def __init__(
-        self, client: httpx.Client, url: str, headers: dict[str, str], size: int, head: bytes
-    ) -> None:
+    def __init__(self, client: httpx.Client, url: str, origin: str, size: int, head: bytes) -> None:
         super().__init__()
-        self._client, self._url, self._headers = client, url, headers
+        self._asked = (client, url, origin)
         self._size, self._head = size, head
-        self._place = 0
-        self._left = _MAX_BYTES
+        self._place, self._left = 0, _MAX_BYTES
 
     def readable(self) -> bool:
         return True
@@ -197,30 +229,16 @@ class _Remote(io.RawIOBase):
         self._place = max(0, start + offset)
         return self._place
 
-    def tell(self) -> int:
-        return self._place
-
     def readinto(self, target: object) -> int:
         view = memoryview(target).cast("B")  # type: ignore[arg-type]
-        piece = self._piece(min(len(view), self._size - self._place))
+        length = min(len(view), self._size - self._place)
+        piece = self._head[self._place : self._place + max(length, 0)]
+        if length > 0 and not piece and self._left > 0:
+            asked = _ask(*self._asked, self._place, length)
+            if isinstance(asked, Link):
+                raise OSError(asked.fault)
+            piece = asked[1] if asked[0].status_code == 206 else b""
+            self._left -= max(len(piece), 1)
         view[: len(piece)] = piece
         self._place += len(piece)
         return len(piece)
-
-    def _piece(self, length: int) -> bytes:
-        if length <= 0:
-            return b""
-        if self._place < len(self._head):
-            return self._head[self._place : self._place + length]
-        if self._left <= 0:
-            return b""
-        import httpx
-
-        part = {"Range": f"bytes={self._place}-{self._place + length - 1}"}
-        try:
-            answer = self._client.get(self._url, headers={**self._headers, **part})
-        except httpx.HTTPError as error:
-            raise OSError(f"{type(error).__name__}") from error
-        content = answer.content[:length] if answer.status_code == 206 else b""
-        self._left -= max(len(content), 1)
-        return content

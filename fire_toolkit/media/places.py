@@ -2,50 +2,49 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 PORT = 8790  # of `media serve`
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_SUFFIX = re.compile(r"\.[a-z0-9]{1,5}")
 _OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
 _BUCKETS = ("s3://", "s3s://", "gs://", "gcs://", "azure-blob://", "azure_blob://")
 
 
-@dataclass(frozen=True)
-class Place:
-    """What a media_url leads to: a `file` (with its path), a `url`, or `stored` (Label Studio's own)."""
-
-    kind: Literal["file", "url", "stored"]
-    path: Path = Path()
+def is_address(media_url: str) -> bool:
+    """Whether `media_url` is an address on the network."""
+    return media_url.lower().startswith(("http://", "https://"))
 
 
-def place_of(media_url: str, root: Path) -> Place:
-    """Return where `media_url` leads; a relative path starts at `root`.
+def file_at(media_url: str, root: Path) -> Path | None:
+    """Return the path that `media_url` names, there or not; a relative one starts at `root`.
 
-    `stored` are the addresses that Label Studio resolves itself: its local files and uploads, and
-    buckets (`s3://`, `gs://`, ...).
+    None for addresses, and for what Label Studio resolves itself: its local files and uploads, and buckets
+    (`s3://`, `gs://`, ...).
 
     Examples:
-        >>> place_of("videos/v1.mp4", Path("/data")).path.as_posix()
+        >>> file_at("videos/v1.mp4", Path("/data")).as_posix()
         '/data/videos/v1.mp4'
-        >>> place_of("https://example.org/v1.mp4", Path("/data")).kind
-        'url'
-        >>> place_of("s3://bucket/v1.mp4", Path("/data")).kind
-        'stored'
+        >>> file_at("https://example.org/v1.mp4", Path("/data")), file_at("s3://bucket/v1.mp4", Path("/data"))
+        (None, None)
     """
-    if media_url.startswith(_OF_LABEL_STUDIO):
-        return Place("stored")
-    if not _SCHEME.match(media_url):
-        return Place("file", root / media_url)
-    scheme = media_url.partition(":")[0].lower()
-    if scheme == "file":
-        return Place("file", Path(unquote(urlsplit(media_url).path)))
-    return Place("url") if scheme in ("http", "https") else Place("stored")
+    if media_url.lower().startswith("file:"):
+        return Path(unquote(urlsplit(media_url).path))
+    is_elsewhere = media_url.startswith(_OF_LABEL_STUDIO) or _SCHEME.match(media_url)
+    return None if is_elsewhere else root / media_url
+
+
+def files_of(media_urls: Iterable[str], root: Path) -> dict[str, Path]:
+    """Return the path of each media_url that names one, there or not, without links and dots."""
+    paths = {url: file_at(url, root) for url in media_urls if url}
+    return {url: path.resolve() for url, path in paths.items() if path}
 
 
 def is_showable(media_url: str) -> bool:
@@ -57,8 +56,7 @@ def is_showable(media_url: str) -> bool:
         >>> is_showable("gs://bucket/v1.mp4"), is_showable("media/v1.mp4"), is_showable("/data/v1.mp4")
         (True, False, False)
     """
-    is_address = media_url.lower().startswith(("http://", "https://"))
-    return is_address or media_url.startswith((*_OF_LABEL_STUDIO, *_BUCKETS))
+    return is_address(media_url) or media_url.startswith((*_OF_LABEL_STUDIO, *_BUCKETS))
 
 
 def is_public_address(address: str) -> bool:
@@ -71,3 +69,18 @@ def is_public_address(address: str) -> bool:
     parts = urlsplit(address)
     is_web = parts.scheme in ("http", "https") and "@" not in parts.netloc
     return is_web and parts.hostname not in (None, *LOOPBACK_HOSTS)
+
+
+def opaque_name(key: bytes, media_url: str) -> str:
+    """Return the name under which an item is served: `m/`, 32 hexadecimal digits, and the file's suffix.
+
+    The digits are the first half of HMAC-SHA256 of `media_url` as the table of items has it, so that the same
+    item keeps its address as long as the key is kept, and nobody without the key can tell which item it is.
+
+    Examples:
+        >>> opaque_name(b"secret of a workspace", "media/video7010.mp4")
+        'm/abf01af76a1b40bedf1f8199393bfc29.mp4'
+    """
+    digits = hmac.new(key, media_url.encode(), hashlib.sha256).hexdigest()[:32]
+    suffix = PurePosixPath(media_url).suffix.lower()
+    return f"m/{digits}{suffix if _SUFFIX.fullmatch(suffix) else ''}"

@@ -1,18 +1,128 @@
-"""What a media file is, by its content: images by Pillow, everything else by PyAV."""
+"""What a media file is, by its content, and whether browsers play it: images by Pillow, the rest by PyAV."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from fire_toolkit.media.playable import MediaFacts
-from fire_toolkit.media.pyav import first_video, load_pyav, open_media
+from fire_toolkit.errors import FireError
 
-_HEAD_BYTES = 64
-_MAX_MISSING_S = 0.5
-_MAX_MISSING_SHARE = 0.05
+PLAYS, SOME, NO, UNSEEN = "plays", "some browsers", "no", "not looked at"
+
+# Demuxers of single files; those of playlists and lists open whatever their text names.
+_FORMATS = (
+    "mov,mp4,m4a,3gp,3g2,mj2 matroska,webm avi flv mpegts mpeg mpegvideo m4v h264 hevc ogg asf ivf dv mxf "
+    "rm nut gif mp3 wav aac flac"
+)
+_IMAGE_STARTS = {
+    b"\xff\xd8\xff": "jpeg",
+    b"\x89PNG\r\n\x1a\n": "png",
+    b"GIF8": "gif",
+    b"II*\0": "tiff",
+    b"MM\0*": "tiff",
+    b"BM": "bmp",
+}
+_IMAGES = ("jpeg", "png", "webp", "gif")
+# Where every browser plays a codec; Chromium plays each in all four containers.
+_CONTAINERS = {"h264": ("mp4",), "av1": ("mp4", "webm"), "vp9": ("mp4", "webm"), "vp8": ("webm",)}
+_CHROMIUM = ("mp4", "webm", "mov", "mkv")
+_PIXELS = ("yuv420p", "yuvj420p", "yuva420p")
+_DEEP_PIXELS = "yuv420p10le"  # with any codec but H.264
+_NAMES = {
+    "h264": "H.264",
+    "mpeg4": "MPEG-4 part 2",
+    "mpeg2video": "MPEG-2",
+    "mpeg1video": "MPEG-1",
+    "mjpeg": "Motion JPEG",
+    "theora": "Theora",
+}
+_NAMES |= {name: name.upper() for name in ("hevc", "vp8", "vp9", "av1")}
 _MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class MediaFacts:
+    """What a media file is.
+
+    kind: `video`, `image`, or empty where it is neither; container: `mp4`, `mov`, `webm`, `mkv`, `avi`,
+    ...; codec: as FFmpeg names it, or the image's format; duration_s: 0 where it is not known or has
+    none; fault: why it cannot be shown by anything, or empty.
+    """
+
+    kind: str = ""
+    container: str = ""
+    codec: str = ""
+    pixel_format: str = ""
+    duration_s: float = 0.0
+    fault: str = ""
+
+
+class Verdict(NamedTuple):
+    """Whether browsers play a file (`plays`, `some browsers`, `no`, `not looked at`), and why not."""
+
+    state: str
+    reason: str = ""
+
+
+def judge_media(facts: MediaFacts) -> Verdict:
+    """Return whether browsers play a file.
+
+    `plays`: H.264 (8 bit, 4:2:0), AV1 and VP9 in MP4; VP8, VP9 and AV1 in WebM; JPEG, PNG, WebP and GIF.
+    `some browsers`: seen to play in Chromium 156, and not in every other: those codecs in MOV or MKV, and
+    other pixel formats. `no`: everything else; seen not to play in Chromium: HEVC, MPEG-4 part 2, MPEG-2
+    and Motion JPEG in MP4; AVI, FLV and MPEG-TS whatever is in them.
+
+    Examples:
+        >>> judge_media(MediaFacts("video", "avi", "mpeg4", "yuv420p"))
+        Verdict(state='no', reason='MPEG-4 part 2 in AVI: Chromium does not play it')
+        >>> judge_media(MediaFacts("video", "mp4", "h264", "yuv420p")).state
+        'plays'
+    """
+    codec, pixels = facts.codec, facts.pixel_format
+    if facts.fault:
+        return Verdict(NO, facts.fault)
+    if facts.kind == "image":
+        is_shown = codec in _IMAGES
+        return Verdict(PLAYS) if is_shown else Verdict(NO, f"{codec.upper()} picture: not every browser")
+    what = f"{_NAMES.get(codec, codec)} in {facts.container.upper()}"
+    if codec not in _CONTAINERS or facts.container not in _CHROMIUM:
+        return Verdict(NO, f"{what}: Chromium does not play it")
+    if facts.container not in _CONTAINERS[codec]:
+        return Verdict(SOME, f"{what}: not every browser plays it")
+    if pixels not in _PIXELS and (pixels != _DEEP_PIXELS or codec == "h264"):
+        return Verdict(SOME, f"{what}, {pixels}: not every browser plays it")
+    return Verdict(PLAYS)
+
+
+def load_pyav() -> Any:
+    """Return the module `av`.
+
+    Raises:
+        FireError: PyAV is not installed.
+    """
+    try:
+        import av
+    except ImportError:
+        raise FireError(
+            "PyAV is not installed, and videos cannot be checked without it: pip install av"
+        ) from None
+    return av
+
+
+def open_media(source: Path | BinaryIO) -> Any:
+    """Return PyAV's container of a file or a readable stream; other files that it names are not opened."""
+    target = str(source) if isinstance(source, Path) else source
+    return load_pyav().open(target, options={"format_whitelist": ",".join(_FORMATS.split())})
+
+
+def first_video(container: Any) -> Any:
+    """Return the first video stream that is not a cover picture of a piece of music, or None."""
+    for stream in container.streams.video:
+        if not stream.disposition & type(stream.disposition).attached_pic:
+            return stream
+    return None
 
 
 def probe_file(path: Path) -> MediaFacts:
@@ -24,10 +134,8 @@ def probe_file(path: Path) -> MediaFacts:
     Raises:
         FireError: it is not an image, and PyAV is not installed.
     """
-    if not path.exists():
-        return MediaFacts(fault="no such file")
     if not path.is_file():
-        return MediaFacts(fault="not a file")
+        return MediaFacts(fault="not a file" if path.exists() else "no such file")
     try:
         with path.open("rb") as stream:
             return probe_stream(stream, is_whole=True)
@@ -41,12 +149,18 @@ def probe_stream(stream: BinaryIO, *, is_whole: bool) -> MediaFacts:
     Raises:
         FireError: it is not an image, and PyAV is not installed.
     """
-    head = stream.read(_HEAD_BYTES)
+    head = stream.read(64)
     stream.seek(0)
     if not head:
         return MediaFacts(fault="empty file")
-    image = image_format(head)
-    return _probe_image(stream, image) if image else _probe_video(stream, head, is_whole)
+    if image := image_format(head):
+        return _probe_image(stream, image)
+    av = load_pyav()
+    try:
+        with open_media(stream) as container:
+            return _probe_video(container, head, is_whole)
+    except (av.error.FFmpegError, OSError, IndexError, ValueError):
+        return MediaFacts(fault="neither video nor picture, or damaged from the start")
 
 
 def image_format(head: bytes) -> str:
@@ -60,17 +174,7 @@ def image_format(head: bytes) -> str:
         return "webp"
     if head[4:8] == b"ftyp" and head[8:12] in (b"avif", b"heic", b"heix", b"mif1"):
         return "avif" if head[8:12] == b"avif" else "heic"
-    return next((name for start, name in _IMAGE_STARTS if head.startswith(start)), "")
-
-
-_IMAGE_STARTS = (
-    (b"\xff\xd8\xff", "jpeg"),
-    (b"\x89PNG\r\n\x1a\n", "png"),
-    (b"GIF8", "gif"),
-    (b"II*\0", "tiff"),
-    (b"MM\0*", "tiff"),
-    (b"BM", "bmp"),
-)
+    return next((name for start, name in _IMAGE_STARTS.items() if head.startswith(start)), "")
 
 
 def _probe_image(stream: BinaryIO, name: str) -> MediaFacts:
@@ -80,77 +184,48 @@ def _probe_image(stream: BinaryIO, name: str) -> MediaFacts:
     try:
         with Image.open(stream) as picture:
             picture.load()
-            width, height = picture.size
-            return replace(facts, pixel_format=picture.mode, width=width, height=height)
+            return replace(facts, pixel_format=picture.mode)
     except UnidentifiedImageError:
         return facts if name in ("avif", "heic") else replace(facts, fault=f"damaged {name.upper()} picture")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         return replace(facts, fault=f"damaged {name.upper()} picture ({error})")
 
 
-def _probe_video(stream: BinaryIO, head: bytes, is_whole: bool) -> MediaFacts:
-    av = load_pyav()
-    try:
-        with open_media(stream) as container:
-            return _facts_of(container, head, is_whole)
-    except (av.error.FFmpegError, OSError, IndexError, ValueError):
-        return MediaFacts(fault="neither video nor picture, or damaged from the start")
-
-
-def _facts_of(container: Any, head: bytes, is_whole: bool) -> MediaFacts:
-    name = _container_name(container, head)
+def _probe_video(container: Any, head: bytes, is_whole: bool) -> MediaFacts:
+    names = str(container.format.name).split(",")
+    name = names[0]
+    if "matroska" in names:
+        name = "webm" if b"webm" in head else "mkv"
+    elif "mp4" in names:
+        name = "mov" if str(container.metadata.get("major_brand", "qt")).strip() == "qt" else "mp4"
     stream = first_video(container)
     if stream is None:
-        has_audio = len(container.streams.audio) > 0
-        return MediaFacts("", name, fault="sound without pictures" if has_audio else "no video in it")
+        fault = "sound without pictures" if container.streams.audio else "no video in it"
+        return MediaFacts("", name, fault=fault)
     context = stream.codec_context
-    facts = MediaFacts(
-        "video",
-        name,
-        context.codec.canonical_name,
-        context.pix_fmt or "",
-        context.width,
-        context.height,
-        (container.duration or 0) / _MICROSECONDS,
-    )
-    return replace(facts, fault=_fault_inside(container, stream, facts.duration_s, is_whole))
-
-
-def _container_name(container: Any, head: bytes) -> str:
-    names = str(container.format.name).split(",")
-    if "matroska" in names:
-        return "webm" if b"webm" in head else "mkv"
-    if "mp4" in names:
-        brand = str(container.metadata.get("major_brand", "qt")).strip()
-        return "mov" if brand == "qt" else "mp4"
-    return names[0]
+    duration_s = (container.duration or 0) / _MICROSECONDS
+    fault = _fault_inside(container, stream, duration_s, is_whole)
+    codec = context.codec.canonical_name
+    return MediaFacts("video", name, codec, context.pix_fmt or "", duration_s, fault)
 
 
 def _fault_inside(container: Any, stream: Any, duration_s: float, is_whole: bool) -> str:
     """Return what is wrong inside: no picture can be decoded, or it ends before it should."""
-    av = load_pyav()
+    unreadable = load_pyav().error.FFmpegError
     has_picture, end_s = False, 0.0
-    start_s = (container.start_time or 0) / _MICROSECONDS
-    try:
+    with suppress(unreadable):  # where the rest cannot be read, how far it came says enough
         for packet in container.demux(stream, *container.streams.audio):
-            has_picture = has_picture or (packet.stream is stream and _decodes(packet, av))
+            if packet.stream is stream and not has_picture:
+                with suppress(unreadable):
+                    has_picture = bool(packet.decode())
             if has_picture and not is_whole:
                 return ""
             if packet.dts is not None and packet.time_base is not None:
                 last = max(packet.dts, packet.pts or packet.dts) + (packet.duration or 0)
                 end_s = max(end_s, float(last * packet.time_base))
-    except av.error.FFmpegError:
-        pass  # the rest cannot be read: how far it came says enough
     if not has_picture:
         return "no picture can be decoded"
-    missing_s = duration_s - (end_s - start_s)
-    if missing_s > max(_MAX_MISSING_S, _MAX_MISSING_SHARE * duration_s):
-        return f"cut short: ends after {max(end_s - start_s, 0):.1f} of {duration_s:.1f} s"
+    length_s = end_s - (container.start_time or 0) / _MICROSECONDS
+    if duration_s - length_s > max(0.5, 0.05 * duration_s):
+        return f"cut short: ends after {max(length_s, 0):.1f} of {duration_s:.1f} s"
     return ""
-
-
-def _decodes(packet: Any, av: Any) -> bool:
-    try:
-        return bool(packet.decode())
-    except av.error.FFmpegError:
-        return False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
@@ -15,17 +15,13 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.media.places import PORT, place_of
+from fire_toolkit.media.places import PORT, files_of
 from fire_toolkit.serving import LOOPBACK, LocalServer
 from fire_toolkit.tables import Items, check_items
 
-_IDLE_S = 300
-_ASKED_WITH = ("Range", "If-Range", "If-None-Match")
-_READABLE = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
-_HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
 _LOOPBACK_NAMES = (LOOPBACK, "localhost")
 _TYPES = {
     ".mp4": "video/mp4",
@@ -45,18 +41,11 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """What is served: `names` (relative to the folder) by media_url, and how many files are not there."""
 
     names: dict[str, str]
     n_missing: int = 0
-
-    def items_at(self, items: Items, base_url: str, addresses: Mapping[str, str] | None = None) -> Items:
-        """Return the items with addresses below `base_url` of what is served: `addresses`, else the names."""
-        named = self.names if addresses is None else addresses
-        urls = {url: base_url.rstrip("/") + url_path(name) for url, name in named.items()}
-        return check_items(items.assign(media_url=[urls.get(url, url) for url in items["media_url"]]))
 
 
 def served_files(items: Items, *, root: Path) -> Served:
@@ -66,37 +55,31 @@ def served_files(items: Items, *, root: Path) -> Served:
         FireError: a file lies outside of `root`, perhaps by a link; or there is no file at all.
     """
     base = root.resolve()
-    names: dict[str, str] = {}
-    outside: list[str] = []
-    n_missing = 0
-    for media_url in dict.fromkeys(items["media_url"]):
-        place = place_of(media_url, base)
-        if place.kind != "file" or not media_url:
-            continue
-        path = place.path.resolve()
-        if not path.is_relative_to(base):
-            outside.append(media_url)
-        elif not path.is_file():
-            n_missing += 1
-        else:
-            names[media_url] = path.relative_to(base).as_posix()
-    if outside:
+    paths = files_of(items["media_url"], base)
+    if outside := [url for url, path in paths.items() if not path.is_relative_to(base)]:
         raise FireError(
             f"{len(outside)} files are outside {base} ({', '.join(outside[:3])}), perhaps through a link; "
             "give a folder that contains them all (--root)"
         )
+    names = {url: path.relative_to(base).as_posix() for url, path in paths.items() if path.is_file()}
     if not names:
         raise FireError(
             f"none of the items' files is in {base}; give the folder their paths start from (--root)"
         )
-    return Served(names, n_missing)
+    return Served(names, len(paths) - len(names))
+
+
+def items_at(items: Items, base_url: str, addresses: Mapping[str, str]) -> Items:
+    """Return the items with addresses below `base_url`; addresses: the name there, by media_url."""
+    urls = {url: base_url.rstrip("/") + url_path(name) for url, name in addresses.items()}
+    return check_items(items.assign(media_url=[urls.get(url, url) for url in items["media_url"]]))
 
 
 class MediaServer(LocalServer):
     """Serves files by name from a folder, in parts, to pages of given origins, while its block runs.
 
-    Only the names given are answered, and those in `opaque` (name in an address → file), and only while they
-    lead to plain files inside the folder. `report` is called with each refusal.
+    Only the `files` given (name in an address → file) are answered, and only while they lead to plain files
+    inside the folder. `report` is called with each refusal, except of ranges beyond a file's end.
 
     Raises:
         UsageError: the port cannot be used.
@@ -105,19 +88,36 @@ class MediaServer(LocalServer):
     def __init__(
         self,
         root: Path,
-        names: Collection[str],
+        files: Mapping[str, str],
         *,
         origins: Iterable[str],
         host: str = LOOPBACK,
         port: int = PORT,
         base_url: str = "",
-        opaque: Mapping[str, str] | None = None,
         report: Callable[[str], None] = lambda words: None,
     ) -> None:
-        own_host = urlsplit(base_url).hostname or host
-        files = NamedFiles(root.resolve(), {name: name for name in names} | dict(opaque or {}))
-        app = _guarded(files, allowed_origins(list(origins)), {own_host, host, *_LOOPBACK_NAMES})
-        super().__init__(_reporting(app, report), host=host, port=port, idle_s=_IDLE_S)
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=allowed_origins(origins),
+            allow_methods=("GET", "HEAD"),
+            allow_headers=("Range", "If-Range", "If-None-Match"),
+            expose_headers=("Accept-Ranges", "Content-Length", "Content-Range", "ETag"),
+        )
+        # Another host's name can be a page's trick.
+        hosts = sorted({urlsplit(base_url).hostname or host, host, *_LOOPBACK_NAMES})
+        known = Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
+        app = Starlette(routes=[Mount("/", NamedFiles(root.resolve(), files))], middleware=[known, cors])
+
+        async def reporting(scope: Scope, receive: Receive, send: Send) -> None:
+            async def watch(message: Message) -> None:
+                status = message.get("status", 200)
+                if status >= 400 and status != 416:
+                    report(f"{status}: {scope['method']} {scope['path'][:200]!a}")
+                await send(message)
+
+            await app(scope, receive, watch)
+
+        super().__init__(reporting, host=host, port=port, idle_s=300)
         self.base_url = base_url.rstrip("/") or f"http://{host}:{self.server_port}"
 
 
@@ -126,8 +126,7 @@ class NamedFiles(StaticFiles):
 
     def __init__(self, root: Path, names: Mapping[str, str]) -> None:
         super().__init__(directory=root)
-        self._root = root
-        self._names = names
+        self._root, self._names = root, names
 
     def get_path(self, scope: Scope) -> str:
         """Return what is asked for as it stands, so that each file has one address."""
@@ -149,38 +148,10 @@ class NamedFiles(StaticFiles):
     ) -> Response:
         """Return the answer, its media type by our own list: the system's differ."""
         response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update(_HEADERS)
+        response.headers.update({"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"})
         if response.status_code == status_code:
             response.headers["Content-Type"] = content_type(str(full_path))
         return response
-
-
-def _guarded(files: ASGIApp, origins: Collection[str], hosts: Collection[str]) -> ASGIApp:
-    """Return the application for pages of these origins; another host's name can be a page's trick."""
-    cors = Middleware(
-        CORSMiddleware,
-        allow_origins=origins,
-        allow_methods=("GET", "HEAD"),
-        allow_headers=_ASKED_WITH,
-        expose_headers=_READABLE,
-    )
-    known = Middleware(TrustedHostMiddleware, allowed_hosts=sorted(hosts), www_redirect=False)
-    return Starlette(routes=[Mount("/", files)], middleware=[known, cors])
-
-
-def _reporting(app: ASGIApp, report: Callable[[str], None]) -> ASGIApp:
-    """Return the application that reports refused requests, except ranges beyond a file's end."""
-
-    async def reporting(scope: Scope, receive: Receive, send: Send) -> None:
-        async def watch(message: Message) -> None:
-            status = message.get("status", 200)
-            if status >= 400 and status != 416:
-                report(f"{status}: {scope['method']} {scope['path'][:200]!a}")
-            await send(message)
-
-        await app(scope, receive, watch)
-
-    return reporting
 
 
 def url_path(name: str) -> str:
@@ -198,7 +169,7 @@ def content_type(name: str) -> str:
     return _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
 
 
-def allowed_origins(origins: Collection[str]) -> frozenset[str]:
+def allowed_origins(origins: Iterable[str]) -> frozenset[str]:
     """Return the pages' origins that may read; a loopback one goes by both of its names.
 
     Examples:
@@ -206,8 +177,7 @@ def allowed_origins(origins: Collection[str]) -> frozenset[str]:
         ['http://127.0.0.1:8080', 'http://localhost:8080']
     """
     found = set(origins)
-    for origin in origins:
-        parts = urlsplit(origin)
+    for parts in [urlsplit(origin) for origin in found]:
         if parts.hostname in _LOOPBACK_NAMES:
             port = f":{parts.port}" if parts.port else ""
             found |= {f"{parts.scheme}://{host}{port}" for host in _LOOPBACK_NAMES}

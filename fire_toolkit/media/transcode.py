@@ -13,24 +13,21 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
-from fire_toolkit.media.encode import Target, encode_video
-from fire_toolkit.media.places import place_of
-from fire_toolkit.media.playable import PLAYS, judge_media
-from fire_toolkit.media.probe import probe_file
-from fire_toolkit.media.pyav import load_pyav
+from fire_toolkit.media.encode import TARGETS, Target, encode_video
+from fire_toolkit.media.places import file_at
+from fire_toolkit.media.probe import PLAYS, judge_media, load_pyav, probe_file
 from fire_toolkit.tables import Items, check_items
 from fire_toolkit.workspace.manifests import finish_interrupted
 
 RECORD = "transcoded.jsonl"
 DONE, THERE, PLAYED, FAILED, ELSEWHERE = "transcoded", "done before", "plays", "failed", "not a file here"
-COLUMNS = ("media_url", "state", "output", "reason")
-_MAX_STEM = 80
+_NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -45,17 +42,11 @@ class Finished:
     n_damaged: int
 
 
-@dataclass(frozen=True)
-class Transcoded:
+class Transcoded(NamedTuple):
     """items: with media_url of the new files; files: a row for each medium (see `transcode_media`)."""
 
     items: Items
     files: pd.DataFrame
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many media are in each state."""
-        return {str(state): int(n) for state, n in self.files["state"].value_counts(sort=False).items()}
 
 
 def transcode_media(
@@ -82,118 +73,94 @@ def transcode_media(
         it is), `not a file here`, or `failed` with a reason; its item keeps the old media_url then.
 
     Raises:
-        FireError: PyAV is not installed; the disk is full or `out` cannot be written.
+        FireError: PyAV is not installed, or has no encoder for the target; the disk is full or `out` cannot
+            be written.
     """
+    if target.encoder not in load_pyav().codecs_available:
+        others = ", ".join(name for name, other in TARGETS.items() if other != target)
+        raise FireError(f"this PyAV has no encoder {target.encoder}; choose {others}")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FireError(f"{out}: cannot be made: {error.strerror}") from None
     finish_interrupted(out)
     record = read_record(out)
-    rows: list[tuple[str, str, str, str]] = []
+    rows: list[tuple[str, str, str]] = []
+    moved: dict[str, str] = {}
     for number, media_url in enumerate(dict.fromkeys(items["media_url"]), start=1):
         report(number, Path(media_url).name)
-        place = place_of(media_url, root)
-        if place.kind != "file":
-            rows.append((media_url, ELSEWHERE, "", ""))
+        source = file_at(media_url, root)
+        if source is None:
+            rows.append((media_url, ELSEWHERE, ""))
             continue
-        rows.append((media_url, *_transcode(place.path, out, target, record)))
-    files = pd.DataFrame(rows, columns=list(COLUMNS), dtype="str")
-    outputs = {row[0]: _written(out / row[2], root) for row in rows if row[2]}
-    moved = items.assign(media_url=[outputs.get(url, url) for url in items["media_url"]])
-    return Transcoded(check_items(moved), files)
+        try:
+            state, finished = _finished(source, out, target, record)
+        except ValueError as error:
+            rows.append((media_url, FAILED, str(error)))
+            continue
+        n_damaged = finished.n_damaged if finished else 0
+        rows.append((media_url, state, f"{n_damaged} damaged packets left out" if n_damaged else ""))
+        if finished:
+            path, base = (out / finished.output).resolve(), root.resolve()
+            moved[media_url] = (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
+    files = pd.DataFrame(rows, columns=["media_url", "state", "reason"], dtype="str")
+    urls = [moved.get(url, url) for url in items["media_url"]]
+    return Transcoded(check_items(items.assign(media_url=urls)), files)
 
 
-def _written(path: Path, root: Path) -> str:
-    """Return a path as it stands in items: relative to `root` where it lies below it."""
-    whole, base = path.resolve(), root.resolve()
-    return whole.relative_to(base).as_posix() if whole.is_relative_to(base) else whole.as_posix()
-
-
-def _transcode(
+def _finished(
     source: Path, out: Path, target: Target, record: dict[tuple[str, str], Finished]
-) -> tuple[str, str, str]:
-    if not source.is_file():
-        return FAILED, "", "no such file"
-    sha256 = sha256_of(source)
-    finished = record.get((sha256, str(target)))
-    if finished is not None and _is_whole(out, finished):
-        return THERE, finished.output, _damage(finished)
-    facts = probe_file(source)
-    verdict = judge_media(facts)
-    if verdict.state == PLAYS:
-        return PLAYED, "", ""
-    if facts.fault or facts.kind != "video":
-        return FAILED, "", verdict.reason
-    try:
-        finished = _make(source, sha256, facts.duration_s, out, target)
-    except ValueError as error:
-        return FAILED, "", str(error)
-    _remember(out, finished)
-    record[sha256, str(target)] = finished
-    return DONE, finished.output, _damage(finished)
-
-
-def _damage(finished: Finished) -> str:
-    return f"{finished.n_damaged} damaged packets left out" if finished.n_damaged else ""
-
-
-def _is_whole(out: Path, finished: Finished) -> bool:
-    path = out / finished.output
-    return path.is_file() and sha256_of(path) == finished.output_sha256
-
-
-def output_name(source: Path, sha256: str, target: Target) -> str:
-    """Return the name of a source's new video: its own, and the start of its hash against doubles.
-
-    Examples:
-        >>> from fire_toolkit.media.encode import TARGETS
-        >>> output_name(Path("v1.avi"), "0a1b2c3d4e5f", TARGETS["h264"])
-        'v1-0a1b2c3d.mp4'
-    """
-    return f"{source.stem[:_MAX_STEM]}-{sha256[:8]}{target.suffix}"
-
-
-def _make(source: Path, sha256: str, duration_s: float, out: Path, target: Target) -> Finished:
-    """Encode into a temporary file, look whether it plays and is as long as its source, put it in place.
+) -> tuple[str, Finished | None]:
+    """Return the new video of a source, as it was made before or is made now; None where the source plays.
 
     Raises:
         ValueError: it cannot be done with this source; the text says why.
     """
-    name = output_name(source, sha256, target)
+    if not source.is_file():
+        raise ValueError("no such file")
+    key = (sha256_of(source), str(target))
+    known = record.get(key)
+    if known and (out / known.output).is_file() and sha256_of(out / known.output) == known.output_sha256:
+        return THERE, known
+    facts = probe_file(source)
+    verdict = judge_media(facts)
+    if verdict.state == PLAYS:
+        return PLAYED, None
+    if facts.fault or facts.kind != "video":
+        raise ValueError(verdict.reason)
+    pyav_fault = load_pyav().error.FFmpegError
+    try:
+        record[key] = _make(source, key[0], facts.duration_s, out, target)
+        _remember(out, record[key])
+    except (pyav_fault, OSError) as error:
+        if isinstance(error, pyav_fault) and error.errno not in _NOT_WRITABLE:
+            raise ValueError(f"cannot be decoded ({error.strerror})") from None
+        raise FireError(
+            f"{out}: cannot be written: {os.strerror(error.errno or 0)}; what is finished stays: free some "
+            "space and run the same command again"
+        ) from None
+    return DONE, record[key]
+
+
+def _make(source: Path, sha256: str, duration_s: float, out: Path, target: Target) -> Finished:
+    """Encode into a temporary file, look whether it plays and is as long as its source, put it in place."""
+    name = f"{source.stem[:80]}-{sha256[:8]}.{target.container}"  # the hash tells sources of one name apart
     part = out / f".{name}.{os.getpid()}.tmp"
     try:
         encoded = encode_video(source, part, target)
-        _check_result(part, duration_s)
+        facts = probe_file(part)
+        verdict = judge_media(facts)
+        if verdict.state != PLAYS:
+            raise ValueError(f"the new video does not play ({verdict.reason})")
+        if duration_s and facts.duration_s < duration_s - max(1.0, 0.05 * duration_s):
+            raise ValueError(f"only {facts.duration_s:.1f} of {duration_s:.1f} s can be decoded")
         with part.open("rb+") as stream:
             os.fsync(stream.fileno())
         output_sha256 = sha256_of(part)
         part.replace(out / name)
-    except load_pyav().error.FFmpegError as error:
-        _raise_if_full(error, out)
-        raise ValueError(f"cannot be decoded ({error.strerror})") from None
-    except OSError as error:
-        raise FireError(f"{out}: cannot be written: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
     return Finished(sha256, str(target), name, output_sha256, encoded.n_pictures, encoded.n_damaged)
-
-
-def _raise_if_full(error: Any, out: Path) -> None:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
-        raise FireError(
-            f"{out}: cannot be written: {os.strerror(error.errno)}; what is finished stays: free some space "
-            "and run the same command again"
-        ) from None
-
-
-def _check_result(path: Path, duration_s: float) -> None:
-    facts = probe_file(path)
-    verdict = judge_media(facts)
-    if verdict.state != PLAYS:
-        raise ValueError(f"the new video does not play ({verdict.reason})")
-    if duration_s and facts.duration_s < duration_s - max(1.0, 0.05 * duration_s):
-        raise ValueError(f"only {facts.duration_s:.1f} of {duration_s:.1f} s can be decoded")
 
 
 def read_record(out: Path) -> dict[tuple[str, str], Finished]:
@@ -207,24 +174,20 @@ def read_record(out: Path) -> dict[tuple[str, str], Finished]:
     for line in path.read_bytes().splitlines() if path.is_file() else []:
         try:
             finished = Finished(**json.loads(line))
-            is_name = Path(finished.output).name == finished.output
+            if Path(finished.output).name == finished.output:
+                found[finished.source_sha256, finished.settings] = finished
         except (ValueError, TypeError, RecursionError):
             continue
-        if is_name:
-            found[finished.source_sha256, finished.settings] = finished
     return found
 
 
 def _remember(out: Path, finished: Finished) -> None:
     """Add a line and flush it to disk; what a kill left of a line before it is ended first."""
     line = json.dumps(asdict(finished), ensure_ascii=False) + "\n"
-    try:
-        with (out / RECORD).open("ab+") as stream:
-            if stream.tell() > 0:
-                stream.seek(-1, os.SEEK_END)
-                line = line if stream.read(1) == b"\n" else "\n" + line
-            stream.write(line.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-    except OSError as error:
-        raise FireError(f"{out / RECORD}: cannot be written: {error.strerror}") from None
+    with (out / RECORD).open("ab+") as stream:
+        if stream.tell() > 0:
+            stream.seek(-1, os.SEEK_END)
+            line = line if stream.read(1) == b"\n" else "\n" + line
+        stream.write(line.encode())
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from fire_toolkit.campaign.queue_pages import items_of, pages_of
 from fire_toolkit.campaign.records import Round
+from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import Asked
 
 _PART = re.compile(r"t=(?:npt:)?([0-9.]*)(?:,([0-9.]+))?")
@@ -104,11 +105,6 @@ def media_name(campaign_key: str, annotator_id: str, media_url: str) -> str:
     path = media_url.partition("#")[0]
     suffix = PurePosixPath(path.partition("?")[0]).suffix.lower()
     return _name("media", campaign_key, annotator_id, path) + (suffix if suffix[1:].isalnum() else "")
-
-
-def is_address(url: str) -> bool:
-    """Whether a browser finds it elsewhere."""
-    return url.lower().startswith(("http://", "https://"))
 
 
 def media_address(files: Container[str], campaign_key: str, annotator_id: str, media_url: str) -> str:

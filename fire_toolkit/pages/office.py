@@ -21,6 +21,7 @@ from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.judgments import just_after
+from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import (
     ANSWER,
     CONSENT,
@@ -34,7 +35,6 @@ from fire_toolkit.pages.desk import (
     Desk,
     Page,
     Task,
-    is_address,
     make_desk,
     media_address,
     media_name,

@@ -10,7 +10,8 @@ from pathlib import Path
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.pages.desk import Desk, is_address, media_name
+from fire_toolkit.media.places import is_address
+from fire_toolkit.pages.desk import Desk, media_name
 from fire_toolkit.pages.written import FORM, page_html
 from fire_toolkit.workspace.manifests import write_files
 

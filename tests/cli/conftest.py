@@ -83,14 +83,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
 
     from fire_toolkit.labelstudio import accounts, api, doctor, glance, showing
     from fire_toolkit.labelstudio.connection import open_client
-    from fire_toolkit.media import reach
+    from fire_toolkit.media import links
     from fire_toolkit.media.links import open_links
 
     fake = FakeServer()
     opened = partial(open_client, transport=fake.transport())
     monkeypatch.setattr(api, "open_client", lambda connection, timeout_s, transport: opened(connection))
     monkeypatch.setattr(accounts, "open_client", lambda connection, transport: opened(connection))
-    for module in (reach, showing):
+    for module in (links, showing):
         monkeypatch.setattr(
             module, "open_links", lambda _, **options: open_links(fake.media_transport(), **options)
         )

@@ -80,7 +80,7 @@ class Site:
 def site(live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "clip.webm").write_bytes(b"any clip")
-    media = MediaServer(tmp_path, ("clip.webm",), origins=[live_server.connection.url], port=0)
+    media = MediaServer(tmp_path, {"clip.webm": "clip.webm"}, origins=[live_server.connection.url], port=0)
     found = Site(live_server, tmp_path, f"{media.base_url}/clip.webm")
     found.run("init", ".")
     shutil.rmtree(tmp_path / ".labelstudio")

@@ -50,7 +50,9 @@ def clips(site: Site, tmp_path: Path) -> Iterator[Site]:  # noqa: F811
     names = [f"v{number}.webm" for number in range(2)]
     for name, content in zip(names, made_clips(2), strict=True):
         (tmp_path / name).write_bytes(content)
-    media = MediaServer(tmp_path, tuple(names), origins=[site.server.connection.url], port=0)
+    media = MediaServer(
+        tmp_path, {name: name for name in names}, origins=[site.server.connection.url], port=0
+    )
     (tmp_path / "pool").mkdir()
     pairs = "".join(f"q{n},v{n % 2}\n" for n in range(2 * N_EACH))
     (tmp_path / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pairs)

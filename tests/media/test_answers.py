@@ -26,7 +26,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaServer]:
     (folder / "sub" / "b.mp4").write_bytes(b"of the collection")
     (folder / "b.mp4").write_bytes(b"not of the collection")
     (folder / "empty").write_bytes(b"")
-    with MediaServer(folder, ["a", "sub/b.mp4", "empty"], origins=[PAGE], port=0) as running:
+    with MediaServer(
+        folder, {name: name for name in ("a", "sub/b.mp4", "empty")}, origins=[PAGE], port=0
+    ) as running:
         yield running
 
 

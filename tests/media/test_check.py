@@ -9,7 +9,7 @@ import pytest
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.media.check import COLUMNS, check_media
-from fire_toolkit.media.places import place_of
+from fire_toolkit.media.places import file_at, is_address
 from fire_toolkit.tables import Items
 
 PAGE = "http://127.0.0.1:8080"
@@ -152,12 +152,9 @@ def test_progress_counts_each_address_once(clips: Path, items_of: MakeItems) -> 
 
 
 def test_places(tmp_path: Path) -> None:
-    assert tmp_path / "a b#c.mp4" == place_of("a b#c.mp4", tmp_path).path
-    assert Path("/x y.mp4") == place_of("file:///x%20y.mp4", tmp_path).path
-    kinds = {
-        "HTTP://h/v": "url",
-        "gs://b/v": "stored",
-        "/data/upload/1/v.mp4": "stored",
-        "/abs/v.mp4": "file",
-    }
-    assert kinds == {url: place_of(url, tmp_path).kind for url in kinds}
+    assert tmp_path / "a b#c.mp4" == file_at("a b#c.mp4", tmp_path)
+    assert Path("/x y.mp4") == file_at("file:///x%20y.mp4", tmp_path)
+    assert Path("/abs/v.mp4") == file_at("/abs/v.mp4", tmp_path)
+    for url in ("HTTP://h/v", "gs://b/v", "/data/upload/1/v.mp4"):
+        assert file_at(url, tmp_path) is None
+        assert is_address(url) == (url == "HTTP://h/v")

@@ -15,7 +15,7 @@ from child import first_line, running, words_until
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
-from fire_toolkit.media.opaque import opaque_name
+from fire_toolkit.media.places import opaque_name
 from fire_toolkit.media.server import MediaServer
 
 PAGE = "http://127.0.0.1:8080"
@@ -137,7 +137,7 @@ def test_a_workspace_of_before_is_left_as_it_was(site: Path) -> None:
 def test_a_server_answers_an_opaque_name_with_its_file_alone(tmp_path: Path) -> None:
     (tmp_path / "v.mp4").write_bytes(b"abc")
     with (
-        MediaServer(tmp_path, (), origins=[PAGE], port=0, opaque={"m/12.mp4": "v.mp4"}) as server,
+        MediaServer(tmp_path, {"m/12.mp4": "v.mp4"}, origins=[PAGE], port=0) as server,
         httpx.Client(base_url=server.base_url, trust_env=False, timeout=None) as client,
     ):
         part = client.get("/m/12.mp4", headers={"Range": "bytes=1-", "Origin": PAGE})

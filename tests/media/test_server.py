@@ -15,12 +15,13 @@ from child import first_line, running, words_until
 from fire_toolkit import serving
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.media.check import check_media
-from fire_toolkit.media.server import MediaServer, served_files, url_path
+from fire_toolkit.media.server import MediaServer, items_at, served_files, url_path
 from fire_toolkit.tables import Items
 
 PAGE = "http://127.0.0.1:8080"
 BIG = (bytes(range(251)) * 12_000)[:3_000_000]
 NAMES = ("big.mp4", "sub/50% off? é.webm", "empty.png")
+FILES = {name: name for name in NAMES}
 MakeItems = Callable[..., Items]
 
 
@@ -43,7 +44,7 @@ def refusals() -> list[str]:
 
 @pytest.fixture
 def server(root: Path, refusals: list[str]) -> Iterator[MediaServer]:
-    with MediaServer(root, NAMES, origins=[PAGE], port=0, report=refusals.append) as running:
+    with MediaServer(root, FILES, origins=[PAGE], port=0, report=refusals.append) as running:
         yield running
 
 
@@ -176,7 +177,7 @@ def test_a_player_that_stops_listening_harms_nobody(
 
 
 def test_closing_ends_open_connections(root: Path) -> None:
-    with MediaServer(root, NAMES, origins=[PAGE], port=0) as server:
+    with MediaServer(root, FILES, origins=[PAGE], port=0) as server:
         idle = socket.create_connection(("127.0.0.1", server.server_port))
         idle.sendall(b"GET /empty.png HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert idle.recv(1000).startswith(b"HTTP/1.1 200")
@@ -191,7 +192,7 @@ def test_a_client_that_stops_reading_does_not_hold_up_the_end(
 ) -> None:
     monkeypatch.setattr(serving, "HEADER_S", 1e6)  # no other limit ends it
     monkeypatch.setattr(serving, "STALLED_S", 1e6)
-    with MediaServer(root, NAMES, origins=[PAGE], port=0) as server:
+    with MediaServer(root, FILES, origins=[PAGE], port=0) as server:
         stuck = socket.socket()
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stuck.connect(("127.0.0.1", server.server_port))
@@ -224,17 +225,17 @@ def test_a_file_that_becomes_shorter_is_not_passed_off_as_whole(server: MediaSer
 
 def test_a_taken_port_is_told(server: MediaServer, root: Path) -> None:
     with pytest.raises(UsageError, match="choose another one with --port"):
-        MediaServer(root, NAMES, origins=[PAGE], port=server.server_port)
+        MediaServer(root, FILES, origins=[PAGE], port=server.server_port)
 
 
 def test_what_is_served_passes_the_check(clips: Path, items_of: MakeItems) -> None:
     items = items_of("h264.mp4", "vp9.webm", "a.png", "mpeg4.avi")
     served = served_files(items, root=clips)
-    with MediaServer(clips, served.names.values(), origins=[PAGE], port=0) as server:
-        found = check_media(served.items_at(items, server.base_url), root=clips, origin=PAGE)
+    with MediaServer(clips, served.names, origins=[PAGE], port=0) as server:
+        found = check_media(items_at(items, server.base_url, served.names), root=clips, origin=PAGE)
         assert list(found["state"]) == ["plays", "plays", "plays", "no"]
         assert found["reason"][3] == "MPEG-4 part 2 in AVI: Chromium does not play it"
-        other = check_media(served.items_at(items, server.base_url), root=clips, origin="http://h:1")
+        other = check_media(items_at(items, server.base_url, served.names), root=clips, origin="http://h:1")
         assert list(other["state"]) == ["no", "no", "plays", "no"]
 
 
@@ -247,7 +248,9 @@ def test_which_files_are_served(root: Path, tmp_path: Path, items_of: MakeItems)
         str(root / "empty.png"): "empty.png",
     }
     assert served.n_missing == 1
-    moved = dict(zip(items["media_url"], served.items_at(items, "http://h:1/")["media_url"], strict=True))
+    moved = dict(
+        zip(items["media_url"], items_at(items, "http://h:1/", served.names)["media_url"], strict=True)
+    )
     assert moved["./sub/../big.mp4"] == "http://h:1/big.mp4"
     assert moved["https://h/v.mp4"] == "https://h/v.mp4"
     assert moved["gone.mp4"] == "gone.mp4"

@@ -76,7 +76,7 @@ def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
     monkeypatch.setattr(serving, "HEADER_S", 1e6)
     asked = HEAD + b"Range: bytes=0-0\r\n\r\n"
     with (
-        MediaServer(root, ["v.mp4"], origins=[PAGE], port=0) as server,
+        MediaServer(root, {"v.mp4": "v.mp4"}, origins=[PAGE], port=0) as server,
         connected(server.server_port, asked) as kept,
         connected(server.server_port, asked) as slow,
     ):
@@ -104,7 +104,7 @@ def answered(connection: socket.socket) -> bool:
 def test_where_all_are_at_work_a_new_one_is_told_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "MOST", 4)
     monkeypatch.setattr(serving, "STALLED_S", 1e6)
-    with MediaServer(root, ["v.mp4"], origins=[PAGE], port=0) as server, ExitStack() as opened:
+    with MediaServer(root, {"v.mp4": "v.mp4"}, origins=[PAGE], port=0) as server, ExitStack() as opened:
         for _ in range(4):
             reader = opened.enter_context(connected(server.server_port, HEAD + b"\r\n"))
             assert reader.recv(15) == b"HTTP/1.1 200 OK"
