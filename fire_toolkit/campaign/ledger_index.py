@@ -146,10 +146,10 @@ class LedgerIndex:
         columns = (self._rows[name].tolist() for name in ("annotation", "updated_at"))
         return set(zip(*columns, strict=True))
 
-    def latest(self, annotation: str) -> tuple[str, str] | None:
-        """Return the time and the content of the last version of an answer; None if there is none."""
-        known = self._known_states([annotation]).get(annotation)
-        return (known[0], self.answers[annotation]) if known else None
+    def latest(self, annotations: Collection[str]) -> dict[str, tuple[str, str]]:
+        """Return time and content of the last version of each answer, of those that the ledger has."""
+        known = self._known_states(annotations)
+        return {name: (time, self.answers[name]) for name, (time, _) in known.items()}
 
     def has_version(self, row: Mapping[str, str]) -> bool:
         """Whether the ledger holds the version of an answer that a row is of, wherever it was seen."""

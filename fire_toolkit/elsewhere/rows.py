@@ -116,37 +116,35 @@ def new_rows(rows: Sequence[Row], index: LedgerIndex) -> list[Row]:
     does so together with all answers of its annotator to the pair, so that their order stays.
     """
     found: list[Row] = []
+    known = index.latest({row["annotation"] for row in rows})
     by_person = sorted(rows, key=lambda row: (row["annotator_id"], row["pair_id"]))
     for _, group in groupby(by_person, key=lambda row: (row["annotator_id"], row["pair_id"])):
         own = list(group)
-        are_new = [_is_new(row, index) for row in own]
+        latest = [known.get(row["annotation"], ("", "")) for row in own]
+        are_new = [_is_new(*each, index) for each in zip(own, latest, strict=True)]
         untimed = [row["updated_at"] == row["seen_at"] for row in own]
         is_redone = any(map(and_, are_new, untimed))
         found += [
-            _as_version(row, index)
-            for row, is_new, is_untimed in zip(own, are_new, untimed, strict=True)
+            _as_version(row, last)
+            for row, (last, _), is_new, is_untimed in zip(own, latest, are_new, untimed, strict=True)
             if is_new or (is_redone and is_untimed)
         ]
     return found
 
 
-def _is_new(row: Row, index: LedgerIndex) -> bool:
-    latest = index.latest(row["annotation"])
-    if latest is None:
-        return True
-    if says_the_same(row["answer"], latest[1]):
-        return False
-    is_older = row["updated_at"][:_MILLISECONDS] < latest[0][:_MILLISECONDS]
+def _is_new(row: Row, latest: tuple[str, str], index: LedgerIndex) -> bool:
+    last, answer = latest
+    if not last or says_the_same(row["answer"], answer):
+        return not last
+    is_older = row["updated_at"][:_MILLISECONDS] < last[:_MILLISECONDS]
     return not (is_older and index.has_version(row))
 
 
-def _as_version(row: Row, index: LedgerIndex) -> Row:
-    """Return the row with a time that no other version of its answer has."""
-    latest = index.latest(row["annotation"])
-    own, last = row["updated_at"][:_MILLISECONDS], latest[0][:_MILLISECONDS] if latest else ""
-    is_untimed = row["updated_at"] == row["seen_at"]
-    if latest is None or own > last or (own < last and not is_untimed):
+def _as_version(row: Row, last: str) -> Row:
+    """Return the row with a time that no other version of its answer has; last: that of the last one."""
+    own, before = row["updated_at"][:_MILLISECONDS], last[:_MILLISECONDS]
+    if own > before or (own < before and row["updated_at"] != row["seen_at"]):
         return row
-    later = just_after(latest[0])
+    later = just_after(last)
     content = json.loads(row["answer"]) | {"updated_at": later}
     return {**row, "updated_at": later, "answer": answer_text(content)}

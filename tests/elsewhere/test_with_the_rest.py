@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from click.testing import Result
 
+from fire_toolkit.campaign.ledger_index import LedgerIndex
+
 Fire = Callable[..., Result]
 Votes = Callable[[], list[tuple[str, ...]]]
 Table = Callable[[str], list[Mapping[str, str]]]
@@ -78,6 +80,21 @@ def test_judgments_that_were_there_before_stay(fire: Fire, workspace: Path, vote
     assert votes() == both
     fire("import")
     assert votes() == both
+
+
+def test_all_rows_of_a_file_are_looked_up_at_once(
+    fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(f"w{n}", "NA", "v1", "Yes") for n in range(20)]
+    fire("import", save(*rows), *COLUMNS, *YES_NO)
+    asked: list[int] = []
+    latest = LedgerIndex.latest
+    monkeypatch.setattr(
+        LedgerIndex, "latest", lambda self, names: asked.append(len(names)) or latest(self, names)
+    )
+    done = fire("import", save(*rows, ("w20", "NA", "v1", "No")), *COLUMNS, *YES_NO)
+    assert "1 new, 0 edited" in done.stderr
+    assert asked == [21]
 
 
 def test_judgments_that_nothing_can_make_again_are_not_written_over(fire: Fire, workspace: Path) -> None:
