@@ -202,7 +202,7 @@ def tables() -> list[Target]:
 def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
 
-    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_rounds
+    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_retired, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
     from fire_toolkit.elsewhere.exports import read_elsewhere_export
     from fire_toolkit.elsewhere.tables import read_elsewhere_table, read_submissions
@@ -259,6 +259,12 @@ def records() -> list[Target]:
         of("export.json", PROJECT, read_project),
         Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
         Target("pulled.json", "campaign/pulled.json", b'{"7": "2026-01-01T00:00:00Z"}', read_marks),
+        Target(
+            "retired.txt",
+            "campaign/retired.txt",
+            b"A01\nA02\n",
+            lambda path: read_retired(path.parent.parent),
+        ),
         of(".fire-hashes", sealed, read_sealed),
         Target("transcoded", RECORD, record.encode(), read_record),
         *(Target(path, path, raw, lambda folder: read_guideline(folder / "g"), parts) for path, raw in parts),

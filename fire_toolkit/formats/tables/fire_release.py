@@ -75,7 +75,10 @@ def is_fire_release(path: str | Path) -> bool:
         start = stream.read(64)
     if not is_gzip(start) and not without_mark(start).lstrip().startswith(b"{"):
         return False
-    found = Source(path).json
+    try:
+        found = Source(path).json
+    except FormatError:  # whoever reads the file as what it is says what is wrong with it
+        return False
     return isinstance(found, dict) and {"annotations", "disagreements"} <= set(found)
 
 
