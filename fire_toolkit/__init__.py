@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from fire_toolkit.campaign.task_json import tasks_to_json as tasks_to_json
     from fire_toolkit.campaign.tasks import make_tasks as make_tasks
     from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export
+    from fire_toolkit.commands.compare import compare as compare
+    from fire_toolkit.commands.contributions import contributions as contributions
+    from fire_toolkit.commands.coverage import coverage as coverage
+    from fire_toolkit.commands.orders import orders as orders
+    from fire_toolkit.commands.reusability import reusability as reusability
+    from fire_toolkit.commands.tifa import tifa as tifa
     from fire_toolkit.errors import FireError as FireError
     from fire_toolkit.formats.collections import read_collection as read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels as read_qrels
@@ -46,13 +52,8 @@ if TYPE_CHECKING:
     from fire_toolkit.formats.tables.table_files import read_pool_sources as read_pool_sources
     from fire_toolkit.formats.tables.table_files import read_queries as read_queries
     from fire_toolkit.formats.tables.table_text import table_text as table_text
-    from fire_toolkit.inference import compare_orders as compare_orders
-    from fire_toolkit.inference import contributions as contributions
-    from fire_toolkit.inference import coverage as coverage
-    from fire_toolkit.inference import leave_out as leave_out
     from fire_toolkit.inference import score_differences as score_differences
     from fire_toolkit.inference import scores_with_uncertainty as scores_with_uncertainty
-    from fire_toolkit.inference.compare import compare_runs as compare_runs
     from fire_toolkit.machines.check import check_judge as check_judge
     from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
     from fire_toolkit.matching.ranking import rank_run as rank_run
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from fire_toolkit.scoring import score_runs as score_runs
     from fire_toolkit.scoring.bidirectional import score_directions as score_directions
     from fire_toolkit.scoring.breakdown import score_breakdown as score_breakdown
-    from fire_toolkit.scoring.tifa import score_tifa as score_tifa
 
     agreement_table = _agreement
 

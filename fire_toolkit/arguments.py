@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit import tables
+from fire_toolkit.commands.command import takes as taken_by
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.results import Result, made_in_words, show_basis
@@ -51,7 +52,7 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         TableError: a frame made by hand cannot be that table.
     """
     signature = inspect.signature(function)
-    takes = {each.name: str(each.annotation) for each in signature.parameters.values()}
+    takes = taken_by(function)
 
     @wraps(function)
     def with_checks(*args: Any, **kwargs: Any) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import weakref
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, cast
 
 from fire_toolkit.words import n_of
@@ -64,6 +64,40 @@ class Result:
         n_rows = len(self.table)
         more = [f"{n_rows:,} rows, the first {_MOST_ROWS} shown"] if n_rows > _MOST_ROWS else []
         return shown_html(self._table_html(), [f"rests on: {self.basis}", *more, *self.notes])
+
+
+@dataclass(frozen=True, eq=False)
+class Found(Result):
+    """What a command returns, in Python and on the command line.
+
+    tables: by name. notes: sentences on what they do not say. more: what the result rests on beyond the
+    tables that the command was given; basis: all of it, in words. shown: which table is displayed, the first
+    unless named. draw: returns it as text in one of `DRAWN`, by default all its columns. is_long: such a text
+    is CSV. said: sentences of their own. written: what `--out` writes, where it is not the table displayed.
+    next: the command that goes on from what was written to {out}.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    notes: Sequence[str] = ()
+    more: Sequence[str] = ()
+    basis: str = ""
+    shown: str = ""
+    draw: Callable[[Any, str], str] | None = None
+    is_long: bool = False
+    said: Sequence[str] = ()
+    written: pd.DataFrame | None = None
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    next: str = ""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Return the table that is displayed."""
+        return self.tables[self.shown or next(iter(self.tables))]
+
+    def to_latex(self, *, digits: int = 4) -> str:
+        """Return the table as LaTeX (booktabs), each note below it as a comment."""
+        drawn = self.draw(self.table, "latex") if self.draw else drawn_table(self.table, "latex", digits)
+        return drawn + "".join(f"% note: {note}\n" for note in self.notes)
 
 
 class Shown:

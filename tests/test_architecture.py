@@ -52,6 +52,7 @@ STAGES: dict[str, set[str]] = {
     "release": {"paper_tables"},
     "gallery": {"qrels"},
 }
+STAGES["commands"] = set(STAGES)  # each command is a function of tables
 IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "click", "shutil", "tempfile"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 

@@ -67,7 +67,7 @@ def calls() -> list[tuple[Callable[[], object], str]]:
             lambda: some.score_breakdown(scoring, QUERIES, column="x"),
             "expected a Scores table; give its .scores",
         ),
-        (lambda: some.compare_orders(RUN, {"a": LABELS}, ["C@1"]), "labellings['a'] is a Labels table"),
+        (lambda: some.orders(RUN, {"a": LABELS}), "labellings['a'] is a Labels table"),
         (lambda: some.read_run(QRELS), "path is a Qrels table, expected a text or path"),
         (lambda: some.run_from_matrix(np.eye(2), QUERIES, ["a", "b"], "x"), "query_ids is a Queries table"),
         (lambda: some.run_from_matrix(np.eye(2), "ids.txt", ["a", "b"], "x"), "expected a list of ids"),

@@ -41,13 +41,8 @@ def results() -> dict[str, Any]:
         "augment_qrels": fire.augment_qrels(QRELS, LABELS),
         "pool_runs": pool,
         "score_runs": fire.score_runs(RUNS, QRELS, measures, augmented=AUGMENTED),
-        "compare_runs": fire.compare_runs(RUNS),
         "scores_with_uncertainty": fire.scores_with_uncertainty(RUNS, QRELS, LABELS, ["C@1"]),
         "score_differences": fire.score_differences(RUNS, QRELS, ["C@1"]),
-        "compare_orders": fire.compare_orders(RUNS, {"a": QRELS, "b": AUGMENTED}, ["C@1"], n_resamples=20),
-        "contributions": fire.contributions(pool.sources, LABELS, QRELS),
-        "coverage": fire.coverage(RUNS, QRELS, AUGMENTED, ["C@1"]),
-        "leave_out": fire.leave_out(RUNS, QRELS, AUGMENTED, ["C@1"], sources=pool.sources),
     }  # fmt: skip
 
 

@@ -9,21 +9,20 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.cli.as_augmented import as_augmented, grade_beside
-from fire_toolkit.cli.common import chosen_path, n_of, say, setting_or_default, workspace_path
+from fire_toolkit.cli.common import chosen_path, say, setting_or_default, workspace_path
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls, rules_of
-from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items
-from fire_toolkit.cli.printing import resampled
+from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.run_files import open_runs, read_runs
 from fire_toolkit.cli.unusable import Unusable, unusable_of
+from fire_toolkit.commands.command import column_of, resampled, rests_on
+from fire_toolkit.commands.notes import unpooled
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import machine_labels_in
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.native import NativeRunFile
-from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import (
@@ -34,6 +33,7 @@ from fire_toolkit.formats.tables.table_files import (
     read_queries,
 )
 from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.matching.own_items import OwnItemRule
 from fire_toolkit.tables import (
     Disputes,
     Items,
@@ -45,7 +45,6 @@ from fire_toolkit.tables import (
     Run,
     check_disputes,
 )
-from fire_toolkit.tables.columns import Coded
 
 
 class Given(Inputs):
@@ -238,11 +237,7 @@ class Given(Inputs):
 
     def column(self, name: str | None) -> pd.Series | None:
         """Return a column of the queries by query_id; None where none is named."""
-        if name is None:
-            return None
-        if name not in self.queries.columns:
-            raise UsageError(f"queries have no column {name!r}; found {', '.join(self.queries.columns)}")
-        return self.queries[name].set_axis(self.queries["query_id"])
+        return None if name is None else column_of(self.queries, name)
 
     @cached_property
     def clusters(self) -> pd.Series | None:
@@ -265,57 +260,45 @@ class Given(Inputs):
         fed = self.pooled_runs
         if fed is None:
             return
-        fresh = [run_id for run_id in map(run_id_of, self._read_runs() or self.runs) if run_id not in fed]
-        if fresh:
-            say(f"note: {', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its "
-                "scores are not comparable with those of pooled runs: see `score --honest`")  # fmt: skip
+        for note in unpooled(self._read_runs() or self.runs, fed):
+            say(f"note: {note}")
 
-    def basis(self, *more: str) -> str:
-        """Return what the tables read so far hold, their clusters, and what was resampled, in words."""
+    def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
+        """Return what these tables hold, else those read so far, and what was resampled, in words."""
         read = self.__dict__
-        runs = self._read_runs()
-        parts = [n_of(len(runs), "run")] if runs else []
-        if "original" in read:
-            parts.append(n_of(int(self.original["query_id"].nunique()), "query"))
-            parts.append(f"{n_of(len(self.original) - self.own.n_added, 'pair')} in the original qrels")
-        if read.get("augmented_if_any") is not None:
-            parts.append(f"{len(self.augmented) - self.own.n_added:,} in the augmented")
-        parts += dict.fromkeys(words for path in self.used for words in machine_labels_in(path))
-        if "labels" in read:
-            methods = self.labels.get("method")
-            rules = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))
-            parts.append(n_of(len(self.labels), "label") + (f" by the rule {rules}" if rules else ""))
-        sources = read.get("sources", read.get("sources_if_any"))  # ordered by query and doc
-        if sources is not None:
-            n_pairs = int(
-                starts_of_groups(*(Coded(sources[name]).codes for name in ("query_id", "doc_id"))).size
-            )
-            parts.append(f"{n_of(n_pairs, 'pair')} in the pool")
-        clusters, units = read.get("clusters"), "queries"
-        if clusters is not None:
-            units = f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
-        if "draws" in read:
-            parts.append(resampled(self.draws["n_resamples"], self.draws["seed"], units))
-        elif clusters is not None:
-            parts.append(units)
-        if self.unusable is not None:
-            parts.append(self.unusable.words)
+        tables = of or {
+            "runs": self._read_runs() or None,
+            "qrels": read.get("original"),
+            "augmented": read.get("augmented_if_any"),
+            "labels": read.get("labels"),
+            "pool_sources": read.get("sources", read.get("sources_if_any")),
+            "clusters": read.get("clusters"),
+        }
         ages = [self.age] if self.values.get("output_format") in ("latex", "markdown") and self.age else []
-        return "; ".join([*parts, *self.own.in_words(), *more, *ages])
-
-    def basis_of_lists(self, runs: list[Run], *, depth: int | str, ties: str = "broken") -> str:
-        """Return what a comparison of ranked lists rests on, in words."""
-        first, *others = (run["query_id"].cat.categories for run in runs)
-        n_queries = first.append(others).nunique()
-        parts = [n_of(len(runs), "run"), n_of(n_queries, "query"), f"top {depth}", f"ties {ties}"]
-        return "; ".join([*parts, *self.own.in_words()])
+        has_draws = "draws" in read or "resamples" in tables
+        has_qrels = bool({"qrels", "labels"} & set(self.values))
+        unusable = [self.unusable.words] if has_qrels and self.unusable is not None else []
+        return rests_on(
+            tables,
+            draws=resampled({**self.values, "clusters": self.clusters}) if has_draws else "",
+            more=more,
+            of_files=list(dict.fromkeys(words for path in self.used for words in machine_labels_in(path))),
+            rules=[*unusable, *self.own.in_words(), *ages],
+            n_added=self.own.n_added,
+        )
 
     def keep(
-        self, table: pd.DataFrame, stage: str, parameters: Mapping[str, Any], *, place: str | None = None
+        self,
+        table: pd.DataFrame,
+        stage: str,
+        parameters: Mapping[str, Any],
+        *,
+        place: str | None = None,
+        counts: Mapping[str, Any] | None = None,
     ) -> None:
         """Write a long table as CSV, with its manifest, to `--out`, else to `place` in the workspace."""
         own = workspace_path(place) if place else None
         out = self.values.get("out") or own
         if out:
             parameters = {**parameters, **self.own.parameters}
-            self.write_table(out, table, stage, parameters)
+            self.write_table(out, table, stage, parameters, counts)

@@ -200,12 +200,17 @@ class Inputs:
         return {path.name if path.is_absolute() else name: self.hashes[name] for name, path in paths.items()}
 
     def write_table(
-        self, out: str | Path, table: pd.DataFrame, stage: str, parameters: Mapping[str, Any]
+        self,
+        out: str | Path,
+        table: pd.DataFrame,
+        stage: str,
+        parameters: Mapping[str, Any],
+        counts: Mapping[str, Any] | None = None,
     ) -> None:
         """Write a long table as CSV, with its manifest; nan is written as `nan`."""
         from fire_toolkit.formats.tables.delimited import delimited_bytes
 
-        self.write(Path(out), {Path(out).name: delimited_bytes(table, nan="nan")}, stage, parameters)
+        self.write(Path(out), {Path(out).name: delimited_bytes(table, nan="nan")}, stage, parameters, counts)
 
     def summarise(self, counts: Mapping[str, Any], words: str) -> None:
         """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from keyword import iskeyword
 from types import ModuleType
 from typing import Any
@@ -15,9 +16,11 @@ from click.shell_completion import CompletionItem
 
 from fire_toolkit.cli.common import FireGroup
 
+_FUNCTIONS = "fire_toolkit.commands"
+
 
 class LazyCommands(Mapping[str, click.Command]):
-    """The commands in the modules beside this one, by name; each is imported when it is asked for."""
+    """The commands by name: functions of `commands`, or of a module beside this one; imported when asked."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(names)
@@ -27,6 +30,9 @@ class LazyCommands(Mapping[str, click.Command]):
             raise KeyError(name)
         word = name.replace("-", "_")
         word += "_" if iskeyword(word) else ""
+        home = f"{_FUNCTIONS}.{word}"
+        if find_spec(home):
+            return _imported(f"{__package__}.frame").framed(getattr(_imported(home), word))  # type: ignore[no-any-return]
         command: click.Command = getattr(_imported(f"{__package__}.{word}"), word)
         return command
 

@@ -51,17 +51,20 @@ def reads(*names: str, **texts: str) -> Callable[[Command], Command]:
         if "own_item" in wanted and "queries" not in {*wanted, *known}:
             wanted.append("queries")
         for name in reversed(wanted):
-            decorated = _option(name, texts.get(name))(decorated)
+            decorated = shared_option(name, texts.get(name))(decorated)
         return decorated
 
     return decorate
 
 
-def _option(name: str, text: str | None) -> Callable[[Command], Command]:
+def shared_option(name: str, text: str | None = None) -> Callable[[Command], Command]:
+    """Return the option of a file, or of how files are read, that several commands have."""
     if name == "runs":
         return run_arguments
     if name == "own_item":
         return own_item_option
+    if name == "accept_unpooled":
+        return accept_unpooled_option
     if name == "pool_sources":
         return _pool_sources_option(text or "Which run pooled which pair: pool_sources.csv, or its folder.")
     metavar = "NAME" if name == "guideline" else "FILE"
@@ -75,7 +78,9 @@ captions_option = click.option(
     "pair). [default: 1, or what `tasks` used]",
 )
 run_arguments = together(
-    click.argument("runs", nargs=-1, metavar="RUN..."), _option("query_ids", None), _option("doc_ids", None)
+    click.argument("runs", nargs=-1, metavar="RUN..."),
+    shared_option("query_ids"),
+    shared_option("doc_ids"),
 )
 own_item_option = click.option(
     "--own-item",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.cli.common import DRAWN, drawn, formatted, n_of, say
+from fire_toolkit.cli.common import DRAWN, drawn, formatted, say
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.formats.tables.table_text import table_text
 
@@ -60,8 +60,3 @@ def print_text(text: str, output_format: str, *, basis: str, notes: Sequence[str
             click.echo(f"\n{line[0].upper()}{line[1:]}.")
         else:
             say(line)
-
-
-def resampled(n_resamples: int, seed: int, units: str) -> str:
-    """Return how often what was resampled, in words."""
-    return f"{n_of(n_resamples, 'resample')} of {units}, seed {seed}"

@@ -28,6 +28,7 @@ from fire_toolkit.cli.report_html import html
 from fire_toolkit.cli.report_plot import plot
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.collections.similarity import nearest_mean
+from fire_toolkit.commands.notes import queries_of_lists
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.measures.defaults import FIRST, PAPER
@@ -153,7 +154,8 @@ def table3(given: Given, depth: int, rbo_p: tuple[float, ...]) -> None:
     runs = given.runs_to(depth)
     long, notes = compare_runs(runs, depth=depth, rbo_p=rbo_p or (0.9, 0.98))
     say_notes(notes)
-    print_table(long, given.form, _drawn_overlaps, basis=given.basis_of_lists(runs, depth=depth))
+    more = [queries_of_lists(runs), f"top {depth}", "ties broken"]
+    print_table(long, given.form, _drawn_overlaps, basis=given.basis(*more, of={"runs": runs}))
 
 
 def _drawn_overlaps(long: pd.DataFrame, output_format: str) -> str:

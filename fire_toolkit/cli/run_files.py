@@ -11,13 +11,13 @@ import click
 
 from fire_toolkit.cli.common import named_files, relative_path, say
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.own_items import OwnItemRule
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
+from fire_toolkit.matching.own_items import OwnItemRule
 from fire_toolkit.tables import Run
 
 _AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")

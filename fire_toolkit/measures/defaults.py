@@ -11,6 +11,9 @@ from fire_toolkit.measures.names import parse_measure
 # FIRE's tables; the first of them where there is room for one.
 PAPER = ("C@1", "C@5", "C@10", "AP@20")
 
+# `score` and its kin, unless a workspace names others.
+SCORE = ("C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10")
+
 # `reusability`: a hit, a graded measure, and those made for holes in the judgments.
 REUSABILITY = (
     *("C@1", "C@10", "nDCG@10"),

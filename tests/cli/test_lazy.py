@@ -26,7 +26,7 @@ def test_a_command_stands_in_the_file_of_its_name(name: str) -> None:
     word = name.replace("-", "_")
     callback = main.commands[name].callback
     assert callback is not None
-    assert callback.__module__.removeprefix("fire_toolkit.cli.") == ("import_" if word == "import" else word)
+    assert callback.__module__.rpartition(".")[2] == ("import_" if word == "import" else word)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["nothing"]])

@@ -88,26 +88,6 @@ PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
             tables()["runs"], tables()["original"], MEASURES, augmented=tables()["augmented"]
         ).table,
     ),
-    "orders": (
-        ("orders", *RUNS, "--qrels", "qrels.txt", "--qrels", "augmented.txt", "--show", "swaps",
-         "--resamples", "200"),
-        lambda: fire.compare_orders(
-            tables()["runs"],
-            {"qrels.txt": tables()["original"], "augmented.txt": tables()["augmented"]},
-            MEASURES,
-            **DRAWS,
-        ).swaps,
-    ),
-    "compare": (("compare", *RUNS), lambda: fire.compare_runs(tables()["runs"]).comparisons),
-    "coverage": (("coverage", *RUNS, *BOTH), lambda: both(fire.coverage, ["C@1", "C@10", "P@10"]).summary),
-    "reusability": (
-        ("reusability", *RUNS, *BOTH, "--pool-sources", "pool_sources.csv", "-m", "C@1", "--show", "all"),
-        lambda: both(fire.leave_out, ["C@1"], sources=tables()["sources"]).scores,
-    ),
-    "contributions": (
-        ("contributions", "--pool-sources", "pool_sources.csv", "--labels", "labels", "--qrels", "qrels.txt"),
-        lambda: fire.contributions(tables()["sources"], tables()["labels"], tables()["original"]).by_run,
-    ),
 }  # fmt: skip
 
 

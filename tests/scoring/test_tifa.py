@@ -180,7 +180,7 @@ def test_the_command_shows_each_form() -> None:
     assert (
         by_label == "label,tifa,n_pairs\nno,0.0,1\nyes,0.6666666666666666,1\n" == Path("by.csv").read_text()
     )
-    assert "--per label and --labels go together" in shown("--per", "label", code=2)
+    assert "--per label and --labels go together" in shown("--per", "label", code=1)
 
 
 def write_result(path: Path) -> None:

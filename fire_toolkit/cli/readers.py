@@ -1,0 +1,84 @@
+"""What reads a command's table where that is no property of `Given`, by the name that its type gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
+from fire_toolkit.cli.common import chosen_path, workspace_path
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.sampled_qrels import check_settled
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.formats.tables.tifa import read_answers, read_questions
+from fire_toolkit.tables import Qrels
+
+Values = Mapping[str, Any]
+
+
+def read_table(name: str, given: Given, values: Values) -> Any:
+    """Return the table that a type calls `name`; values: the command's plain values."""
+    return _READ[name](given, values) if name in _READ else getattr(given, name)
+
+
+def _settled(given: Given, values: Values) -> Qrels:
+    """Return the augmented qrels, where the runs are those that they are settled for."""
+    check_settled(given, values["measures"], accept=given.values["accept_unpooled"])
+    return given.augmented
+
+
+def _earlier_judgments(given: Given, values: Values) -> pd.DataFrame | None:
+    path = given.found("judgments")
+    return read_judgments(given.use(path))[0] if path else None
+
+
+def _labellings(given: Given, values: Values) -> dict[str, Qrels]:
+    """Return the qrels named, else the workspace's original and augmented, by their names."""
+    files = _files_of(given.values["labellings"], given)
+    read = {name: read_qrels(given.use(path)) for name, path in files.items()}
+    first, *others = read
+    original = given.own.original(read[first])
+    if not given.values["labellings"]:
+        original = as_augmented(original, *given.grade_beside)
+        original = original if given.unusable is None else given.unusable.counted(original)
+    found = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
+    accept = given.values["accept_unpooled"]
+    check_settled(given, values["measures"], accept=accept, files=list(files.values()))
+    return found
+
+
+def _files_of(named: tuple[str, ...], given: Given) -> dict[str, Path]:
+    if not named:
+        path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
+        return {"original": given.needed("qrels"), "augmented": path}
+    found: dict[str, Path] = {}
+    for each in named:
+        name, equals, path_text = each.partition("=")
+        is_named = bool(equals) and "/" not in name
+        path = Path(path_text if is_named else each)
+        label = name if is_named else path.name
+        if label in found:
+            raise UsageError(f"two qrels are called {label!r}; name them, as in a={path} b=...")
+        found[label] = path
+    return found
+
+
+_READ: dict[str, Callable[[Given, Values], Any]] = {
+    "": lambda given, values: None,  # it says how others are read
+    "top_runs": lambda given, values: given.runs_to(max(values["depth"])),
+    "settled": _settled,
+    "earlier_judgments": _earlier_judgments,
+    "labellings": _labellings,
+    "fed": lambda given, values: None if given.values["labellings"] else given.pooled_runs,
+    "highest_grade": lambda given, values: guideline_grade(given) or 1,
+    "answers": lambda given, values: read_answers(
+        given.use(given.values["answers"] or given.values["questions"])
+    ),
+    "questions": lambda given, values: read_questions(given.use(given.values["questions"])),
+    "labels_given": lambda given, values: given.labels if given.values["labels"] else None,
+}

@@ -1,0 +1,139 @@
+"""What every command has in Python: each query's own item as asked for, and what its result rests on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, get_args, get_type_hints
+
+import pandas as pd
+
+from fire_toolkit.arrays import starts_of_groups
+from fire_toolkit.commands.notes import run_ids
+from fire_toolkit.commands.types import Table
+from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.own_items import OwnItemRule
+from fire_toolkit.results import Found
+from fire_toolkit.tables.columns import Coded
+from fire_toolkit.words import n_of
+
+_P = ParamSpec("_P")
+
+
+def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
+    """Return a command's function as Python has it: own items as asked for, and what the result rests on.
+
+    A function is handed its tables as `own_item` has them, and a column of `queries` where it takes clusters;
+    the command line hands it the same, read from files, see `cli.frame`.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def called(*args: _P.args, **kwargs: _P.kwargs) -> Found:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        values = given.arguments
+        own = OwnItemRule.chosen(values.get("own_item"), values.get("queries"))
+        if own.of_query:
+            values.update({name: own.ruled(name, values) for name in tables_of(function)})
+        if "clusters" in values:
+            values["clusters"] = column_of(values["queries"], values["clusters"])
+        result = function(*given.args, **given.kwargs)
+        draws = resampled(values) if "resamples" in values else ""
+        basis = rests_on(values, draws=draws, more=result.more, rules=own.in_words(), n_added=own.n_added)
+        return replace(result, basis=basis)
+
+    return called
+
+
+def tables_of(function: Callable[..., Any]) -> dict[str, Table]:
+    """Return the tables that a command is given, by parameter."""
+    hints = get_type_hints(function, include_extras=True)
+    marks = {name: marked(hint, Table) for name, hint in hints.items()}
+    return {name: table for name, table in marks.items() if table is not None}
+
+
+def marked(hint: Any, kind: type) -> Any:
+    """Return what of this kind an annotation is marked with, or None."""
+    return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, kind)), None)
+
+
+def takes(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what each parameter of a function takes, in the words of its annotation."""
+    words = {name: str(each.annotation) for name, each in inspect.signature(function).parameters.items()}
+    own = inspect.unwrap(function)
+    aliases = {name: vars(inspect.getmodule(own) or object).get(word) for name, word in words.items()}
+    for name, alias in aliases.items():
+        if getattr(alias, "__metadata__", None):
+            table = marked(alias, Table)
+            words[name] = table.takes if table else str(get_args(alias)[0]).rpartition(".")[2]
+    return words
+
+
+def column_of(queries: pd.DataFrame | None, name: pd.Series | str | None) -> pd.Series | None:
+    """Return a column of the queries, by query id; one that is given by query id already as it is."""
+    if not isinstance(name, str):
+        return name
+    if queries is None:
+        raise UsageError(f"clusters {name!r} is a column of the queries; expected queries with it")
+    if name not in queries.columns:
+        raise UsageError(f"queries have no column {name!r}; found {', '.join(queries.columns)}")
+    column: pd.Series = queries[name].set_axis(queries["query_id"])
+    return column
+
+
+def rests_on(
+    tables: Mapping[str, Any],
+    *,
+    draws: str = "",
+    more: Sequence[str] = (),
+    of_files: Sequence[str] = (),
+    rules: Sequence[str] = (),
+    n_added: int = 0,
+) -> str:
+    """Return what a result rests on, in words.
+
+    Args:
+        tables: runs, qrels, augmented, labellings, labels, pool_sources and clusters, those that there are.
+        draws: how often what was resampled.
+        more: what the result says beyond that.
+        of_files: what the files of the qrels say of machine labels.
+        rules: what was left out of the tables.
+        n_added: queries' own items among the qrels, as not relevant.
+    """
+    has = {name: table for name, table in tables.items() if table is not None}
+    parts = [n_of(n, "run")] if (n := len(run_ids(has.get("runs", ())))) else []
+    if "qrels" in has:
+        parts.append(n_of(int(has["qrels"]["query_id"].nunique()), "query"))
+        parts.append(f"{n_of(len(has['qrels']) - n_added, 'pair')} in the original qrels")
+    if "labellings" in has:
+        sizes = [f"{name} {n_of(len(own) - n_added, 'pair')}" for name, own in has["labellings"].items()]
+        first = next(iter(has["labellings"].values()))
+        parts += [n_of(int(first["query_id"].nunique()), "query"), ", ".join(sizes)]
+    if "augmented" in has:
+        parts.append(f"{len(has['augmented']) - n_added:,} in the augmented")
+    parts += of_files
+    if "labels" in has:
+        methods = has["labels"].get("method")
+        rule = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))
+        parts.append(n_of(len(has["labels"]), "label") + (f" by the rule {rule}" if rule else ""))
+    if "pool_sources" in has:  # ordered by query and doc
+        ids = (Coded(has["pool_sources"][name]).codes for name in ("query_id", "doc_id"))
+        parts.append(f"{n_of(int(starts_of_groups(*ids).size), 'pair')} in the pool")
+    parts += [draws] if draws else [units_of(has["clusters"])] if "clusters" in has else []
+    return "; ".join([*parts, *more, *rules])
+
+
+def units_of(clusters: pd.Series | None) -> str:
+    """Return what is drawn again and again: queries, or clusters of them."""
+    if clusters is None:
+        return "queries"
+    return f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
+
+
+def resampled(values: Mapping[str, Any]) -> str:
+    """Return how often what is resampled, in words: of `resamples`, `seed` and `clusters`."""
+    units = units_of(values.get("clusters"))
+    return f"{n_of(values['resamples'], 'resample')} of {units}, seed {values['seed']}"

@@ -1,0 +1,43 @@
+"""Sentences that several commands say of what they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.matching.ranking import split_runs
+from fire_toolkit.tables import Run
+from fire_toolkit.tables.columns import sorted_union
+from fire_toolkit.words import n_of
+
+
+def unpooled(runs: Any, fed: Collection[str]) -> list[str]:
+    """Return which runs are not among those that fed the pool; nothing where all are."""
+    fresh = [run_id for run_id in run_ids(runs) if run_id not in fed]
+    if not fresh:
+        return []
+    return [
+        f"{', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its scores are not "
+        "comparable with those of pooled runs: see `score --honest`"
+    ]
+
+
+def run_ids(runs: Any) -> list[str]:
+    """Return the ids of runs, one or several, tables or stored ones; of one without rows it is empty."""
+    each_run = [runs] if isinstance(runs, pd.DataFrame) or hasattr(runs, "run_id") else runs
+    return [run_id for run in each_run for run_id in _ids_of(run)]
+
+
+def _ids_of(run: Any) -> list[str]:
+    if isinstance(run, pd.DataFrame):
+        return [str(each) for each in run["run_id"].unique()] or [""]
+    return [str(run.run_id)]
+
+
+def queries_of_lists(runs: Run | Sequence[Run]) -> str:
+    """Return how many queries ranked lists have, in words."""
+    return n_of(
+        len(sorted_union([run["query_id"].cat.categories for run in split_runs(runs).values()])), "query"
+    )

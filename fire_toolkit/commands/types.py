@@ -1,0 +1,88 @@
+"""What a command's parameters are: the tables it is given, and what its options need beyond a type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pandas as pd
+
+from fire_toolkit.matching.stored_runs import AnyRun
+from fire_toolkit.scoring.tifa import Answers, Question
+from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that a command is given: by option a file, else the workspace's.
+
+    read: what reads it, see `cli.frame`. takes: its kind, as words of the message that refuses another.
+    option, metavar: how the option is spelled, where it is not the parameter's name and FILE. also: options
+    that say how its files are read; in Python it has been read. is_argument: a word of its own, not an
+    option. is_several: the option may be repeated. is_told: what files' manifests say, with no option.
+    """
+
+    read: str
+    takes: str
+    option: str = ""
+    metavar: str = "FILE"
+    also: tuple[str, ...] = ()
+    is_argument: bool = False
+    is_several: bool = False
+    is_told: bool = False
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an option needs beyond its parameter's type and default.
+
+    names: how it is spelled. setting: section and key of fire.toml, taken where it is not given. least: the
+    smallest number. parse: makes the value of what was given.
+    """
+
+    names: tuple[str, ...] = ()
+    metavar: str | None = None
+    setting: tuple[str, str] | None = None
+    least: int | None = None
+    parse: Callable[[tuple[str, ...]], Any] | None = None
+
+
+_AXES = ("query_ids", "doc_ids")
+Runs = Annotated[AnyRun | Sequence[AnyRun], Table("stored_runs", "AnyRun | Sequence[AnyRun]", also=_AXES)]
+TopRuns = Annotated[Run | Sequence[Run], Table("top_runs", "Run | Sequence[Run]", also=_AXES)]
+Original = Annotated[Qrels, Table("original", "Qrels")]
+Augmented = Annotated[Qrels, Table("augmented", "Qrels")]
+SettledAugmented = Annotated[Qrels, Table("settled", "Qrels", also=("accept_unpooled",))]
+Labellings = Annotated[
+    Mapping[str, Qrels],
+    Table(
+        "labellings",
+        "Mapping[str, Qrels]",
+        option="--qrels",
+        metavar="[NAME=]FILE",
+        is_several=True,
+        also=("accept_unpooled",),
+    ),
+]
+PoolOf = Annotated[PoolSources, Table("sources", "PoolSources")]
+FedRuns = Annotated[Collection[str] | None, Table("fed", "Collection[str] | None", is_told=True)]
+LabelsOf = Annotated[Labels, Table("labels", "Labels")]
+LabelsIfGiven = Annotated[Labels | None, Table("labels_given", "Labels | None")]
+EarlierJudgments = Annotated[Judgments | None, Table("earlier_judgments", "Judgments | None")]
+HighestGrade = Annotated[int, Table("highest_grade", "int", is_told=True)]
+TifaQuestions = Annotated[
+    Sequence[Question], Table("questions", "Sequence[Question]", metavar="QUESTIONS", is_argument=True)
+]
+TifaAnswers = Annotated[Answers, Table("answers", "pd.DataFrame", metavar="[ANSWERS]", is_argument=True)]
+# Which own items there are, and what becomes of them in all tables.
+OwnQueries = Annotated[Queries | None, Table("", "Queries | None")]
+OwnItem = Annotated[Literal["drop", "keep"] | None, Table("", "str | None")]
+
+Measures = Annotated[Sequence[str], Option(("-m", "--measure"), metavar="MEASURE")]
+ScoreMeasures = Annotated[
+    Sequence[str], Option(("-m", "--measure"), metavar="MEASURE", setting=("score", "measures"))
+]
+Clusters = Annotated[
+    pd.Series | str | None, Table("clusters", "str | Series | None", option="--cluster", metavar="COLUMN")
+]

@@ -1,0 +1,167 @@
+"""A command is a function: its parameters are its options, and both give the same bytes and sentences."""
+
+import inspect
+import json
+import shutil
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import fire_toolkit as fire
+from fire_toolkit.cli import main
+from fire_toolkit.cli.frame import described
+from fire_toolkit.commands.command import tables_of
+from fire_toolkit.formats.tables.tifa import read_answers, read_questions
+from fire_toolkit.measures import defaults
+from fire_toolkit.results import Found
+from fire_toolkit.workspace.config import SETTINGS
+
+COMMANDS = Path(fire.__file__).with_name("commands")
+OTHERS = {"__init__", "command", "notes", "types"}
+NAMES = sorted(path.stem for path in COMMANDS.glob("*.py") if path.stem not in OTHERS)
+SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
+OF_THE_FRAME = {"output_format", "out"}
+READ: dict[str, Callable[[Any], Any]] = {
+    "runs": lambda paths: [fire.read_run(path) for path in paths],
+    "judgments": lambda path: fire.read_judgments(path).judgments,
+    "labellings": lambda paths: {path: fire.read_qrels(path) for path in paths},
+    "questions": read_questions,
+    "answers": read_answers,
+    "qrels": fire.read_qrels,
+    "augmented": fire.read_qrels,
+    "labels": fire.read_labels,
+    "pool_sources": fire.read_pool_sources,
+}
+FILES: dict[str, Any] = {
+    "runs": ["runs/fused.run", "runs/shape-contour.run"],
+    "judgments": "judgments.csv",
+    "labellings": ["qrels.txt", "augmented.txt"],
+    "questions": "questions.json",
+    "answers": "answers.csv",
+    "qrels": "qrels.txt",
+    "augmented": "augmented.txt",
+    "labels": "labels/labels.csv",
+    "pool_sources": "pool/pool_sources.csv",
+}
+# Commands with options beside the files, as Python has them.
+CALLS: list[tuple[str, list[str], dict[str, Any]]] = [
+    ("compare", ["--depth", "5", "--depth", "20", "--per-query"], {"depth": [5, 20], "per_query": True}),
+    ("compare", ["--ties", "a"], {"ties": "a"}),
+    ("contributions", ["--show", "sets"], {"show": "sets"}),
+    ("reusability", ["-m", "C@1", "--show", "all"], {"measures": ["C@1"], "show": "all"}),
+    (
+        "reusability",
+        ["--family", "both=fused,shape-contour"],
+        {"families": {"fused": "both", "shape-contour": "both"}},
+    ),
+]
+CALLS += [
+    ("coverage", ["-m", "P@5"], {"measures": ["P@5"]}),
+    (
+        "orders",
+        ["-m", "AP", "--show", "swaps", "--resamples", "50"],
+        {"measures": ["AP"], "show": "swaps", "resamples": 50},
+    ),
+    ("tifa", ["--per", "pair"], {"per": "pair"}),
+    ("tifa", ["--per", "label"], {"per": "label"}),
+]
+CALLS += [(name, [], {}) for name in NAMES]
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    return inspect.unwrap(getattr(import_module(f"fire_toolkit.commands.{name}"), name))
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample's runs, judged: pool, labels, augmented qrels."""
+    folder = tmp_path_factory.mktemp("sample") / "judged"
+    shutil.copytree(SAMPLE, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        invoke("pool", *FILES["runs"], "--qrels", "qrels.txt", "--depth", "5", "--out", "pool")
+        invoke("resolve", "judgments.csv", "--out", "labels")
+        invoke("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+        query, doc = fire.read_labels("labels/labels.csv").loc[0, ["query_id", "doc_id"]]
+        question = {"id": query, "question": "a dog?", "choices": ["yes", "no"], "answer": "yes"}
+        Path("questions.json").write_text(json.dumps([question | {"element_type": "animal"}]))
+        Path("answers.csv").write_text(f"query_id,doc_id,question,answer\n{query},{doc},a dog?,no\n")
+    return folder
+
+
+def words_of(param: click.Parameter, files: dict[str, Any]) -> list[str]:
+    """The words that give a command the files of one of its parameters."""
+    given = files.get(str(param.name), [])
+    paths = given if isinstance(given, list) else [given]
+    return [word for path in paths for word in ([param.opts[0]] if param.opts[0][0] == "-" else []) + [path]]
+
+
+def invoke(*words: str) -> Any:
+    done = CliRunner().invoke(main, list(words))
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
+    function = function_of(name)
+    tables, parameters = tables_of(function), set(inspect.signature(function).parameters) - {"tell"}
+    how_read = {option for table in tables.values() for option in table.also}
+    told = {name for name, table in tables.items() if table.is_told}  # by the manifests of files
+    options = {param.name for param in main.commands[name].params}
+    assert options - OF_THE_FRAME - how_read == parameters - told
+    assert options >= OF_THE_FRAME
+    _, helps = described(function)
+    assert set(helps) == parameters
+    assert {words for words in helps.values() if not words[:1].isupper() or words.count(". ") > 1} == set()
+    assert getattr(fire, name).__wrapped__ is not None
+
+
+@pytest.mark.parametrize(("name", "words", "values"), CALLS, ids=lambda each: str(each)[:40])
+def test_python_gives_what_the_command_prints_and_writes(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: list[str], values: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(sample)
+    needed = {each: FILES[each] for each in tables_of(function_of(name)) if each in FILES}
+    if name == "tifa" and words != ["--per", "label"]:
+        del needed["labels"]
+    files = [word for param in main.commands[name].params for word in words_of(param, needed)]
+    done = invoke(name, *files, *words, "--out", f"{name}.csv")
+    tables = {each: READ[each](file) for each, file in needed.items()}
+    result = getattr(fire, name)(**tables, **values)
+    assert isinstance(result, Found)
+    written = result.table if result.written is None else result.written
+    assert fire.table_text(written, "csv").encode() == Path(f"{name}.csv").read_bytes()
+    said = [*([f"rests on: {result.basis}"] if result.basis else []), *(f"note: {n}" for n in result.notes)]
+    said += result.said
+    assert done.stderr.splitlines()[: len(said)] == said
+    if result.next:
+        assert f"next: fire-toolkit {result.next} {name}.csv" in done.stderr
+    drawn = result.draw(result.table, "table") if result.draw else fire.table_text(result.table)
+    assert result.is_long or done.stdout == drawn
+
+
+def test_own_items_are_left_out_as_asked_in_python_too(sample: Path) -> None:
+    runs = [fire.read_run(sample / path) for path in FILES["runs"]]
+    queries = fire.read_queries(sample / "queries.tsv")
+    first = runs[0][runs[0]["rank"] == 1]
+    own = first.set_index("query_id")["doc_id"].astype("str")
+    queries = queries.assign(reference=queries["query_id"].map(own))
+    whole, without = (fire.compare(runs, queries=queries, own_item=rule) for rule in (None, "drop"))
+    assert "own items left out of the rankings (--own-item drop): fused 100" in without.basis
+    assert "own items" not in whole.basis
+    assert not without.table.equals(whole.table)
+
+
+def test_what_a_workspace_may_set_has_the_defaults_of_the_functions() -> None:
+    assert SETTINGS["score"]["measures"] == list(defaults.SCORE)
+    found = {
+        name: inspect.signature(function_of("compare")).parameters[name].default
+        for name in SETTINGS["compare"]
+    }
+    assert found == SETTINGS["compare"]
