@@ -52,23 +52,6 @@ def scores_of_judge(given: Given, judge: str) -> pd.DataFrame:
     return answers[[*PAIR, "score"]]
 
 
-def labels_of_judge(given: Given, judge: str) -> pd.DataFrame:
-    """Return query_id, doc_id and relevance: the grade of the label, else 1 for a score from .5 on, or 0.
-
-    Raises:
-        UsageError: a score without label is no probability.
-    """
-    answers = one_answer_per_pair(answers_of_judge(given, judge))
-    scores = answers.loc[answers["label"] == "", "score"].dropna()
-    if not scores.between(0, 1).all():
-        raise UsageError(
-            f"judge {judge!r}: scores lie between {scores.min():g} and {scores.max():g}, expected labels, or "
-            "probabilities from 0 to 1"
-        )
-    relevance = _grades(answers["label"], judge).fillna((answers["score"] >= 0.5).astype("float64"))
-    return answers[PAIR].assign(relevance=relevance.astype("int64"))
-
-
 def _grades(labels: pd.Series, judge: str) -> pd.Series:
     """Return the grade of each label by the guideline; nan without a label, or for one that is not a vote."""
     if (labels == "").all():
@@ -84,10 +67,25 @@ def _grades(labels: pd.Series, judge: str) -> pd.Series:
 
 
 def with_machine(given: Given, found: Augmented, judge: str) -> tuple[Augmented, dict[str, Any]]:
-    """Return augmented qrels with a judge's labels where there are no people's, and how many these are."""
+    """Return augmented qrels with a judge's labels where there are no people's, and how many these are.
+
+    A label is its grade, a score from .5 on is 1, one below it 0.
+
+    Raises:
+        UsageError: a score without label is no probability.
+    """
     beside = given.needed("labels").with_name("disputes.csv")
     left_out = given.disputes if beside.is_file() else None
-    both = include_machine(found, labels_of_judge(given, judge), judge=judge, left_out=left_out)
+    answers = one_answer_per_pair(answers_of_judge(given, judge))
+    scores = answers.loc[answers["label"] == "", "score"].dropna()
+    if not scores.between(0, 1).all():
+        raise UsageError(
+            f"judge {judge!r}: scores lie between {scores.min():g} and {scores.max():g}, expected labels, or "
+            "probabilities from 0 to 1"
+        )
+    relevance = _grades(answers["label"], judge).fillna((answers["score"] >= 0.5).astype("float64"))
+    labels = answers[PAIR].assign(relevance=relevance.astype("int64"))
+    both = include_machine(found, labels, judge=judge, left_out=left_out)
     own = both[0]["source"] == f"{MACHINE}:{judge}"
     n_positive = int((both[0].loc[own, "relevance"] >= 1).sum())
     return both, {"machine_positive": n_positive, "machine_irrelevant": int(own.sum()) - n_positive}

@@ -89,11 +89,12 @@ def _content(answer: Found, labels: LabelMap, tool: str, seen_at: str) -> dict[s
     found = labels.labels_of(answer) or ()
     is_skip = bool(answer.why) or SKIP in found
     result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(found)}}]
-    comment = answer.why or answer.comment
+    words = answer.why or answer.comment
+    comment = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
     return {
         "id": answer.number,
         "completed_by": None,
-        "result": [*([] if is_skip or not found else result), *_comment(comment)],
+        "result": [*([] if is_skip or not found else result), *comment],
         "was_cancelled": is_skip,
         "created_at": answer.created_at or None,
         "updated_at": answer.updated_at or seen_at,
@@ -102,10 +103,6 @@ def _content(answer: Found, labels: LabelMap, tool: str, seen_at: str) -> dict[s
         WHERE: tool,
         ROUND: answer.round,
     }
-
-
-def _comment(text: str) -> list[dict[str, Any]]:
-    return [{"from_name": COMMENT, "value": {"text": [text]}}] if text else []
 
 
 def new_rows(rows: Sequence[Row], index: LedgerIndex) -> list[Row]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.elsewhere.found import AMONG_RESPONSES, BY_FILE, BY_FOLDER, SKIP, Found, FoundFile
-from fire_toolkit.elsewhere.records import list_of_responses, records_of, says_status, unfolded
 from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, own_roles, tool_of
 from fire_toolkit.elsewhere.values import (
     columns_of,
@@ -22,23 +21,17 @@ from fire_toolkit.elsewhere.values import (
     value_finder,
 )
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.files import read_text
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.checks import is_id
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
-_OF_THE_FILE = (BY_FILE, BY_FOLDER)
 _MERGED = ("all", "project", "dataset")  # doccano's file of everybody's labels together
 _UNKNOWN = {"time": "when", "seconds": "how long it took", "round": "the round (all count as round 1)"}
 _SHOWN = 12
 
 Record = Mapping[str, Any]
-_Finder = Callable[[Record], Any]
-
-
-class _Response(NamedTuple):
-    worker: Any
-    value: Any
-    status: Any
 
 
 def read_elsewhere_table(
@@ -59,66 +52,77 @@ def read_elsewhere_table(
             its number (the first below the header is 1).
     """
     names, records = records_of(path)
+    entries: Iterable[tuple[int, Record]] = enumerate(records, start=1)
     tool = tool_of(names)
-    roles = own_roles(tool, names, columns)
-    roles = {role: name for role, name in roles.items() if name != SKIP}
-    within = list_of_responses(roles, records, names)
-    if within and "status" not in columns and says_status(records, within):
-        roles["status"] = f"{within}.status"
-    options = _option_columns(tool, roles, names)
-    find = _finders(path, roles, names, options)
-    if "annotator" not in find and _are_responses(find["label"], records):
+    roles = {role: name for role, name in own_roles(tool, names, columns).items() if name != SKIP}
+    within, dot, _ = roles.get("annotator", "").partition(".")
+    lists = [record[within] for record in records if record.get(within) is not None]
+    if dot and roles["annotator"] not in names and lists and all(map(_are_objects, lists)):
+        # responses of Argilla's API: a row for each
+        if "status" not in columns and any("status" in entry for entries in lists for entry in entries):
+            roles["status"] = f"{within}.status"
+        entries = [
+            (n, {**record, within: entry})
+            for n, record in enumerate(records, start=1)
+            for entry in record.get(within) or []
+        ]
+    rows = _Rows(path, tool, roles, names, split, kept)
+    if "annotator" not in roles and rows.are_of_responses(records):
         roles["annotator"] = AMONG_RESPONSES
     _check_roles(path, tool, roles, names)
-    left_out: Counter[str] = Counter()
-    rows = _Rows(find, roles, split, path, left_out, kept, tool)
-    answers = [answer for n, row in unfolded(records, within) for answer in rows.read(row, n)]
+    answers = [answer for n, record in entries for answer in rows.read(record, n)]
     used = {column for name in roles.values() for column in columns_of(name, names)}
-    used |= {*options, tool.rejected, tool.origin}
-    unread = [name for name in names if name not in used]
-    unknown = [words for role, words in _UNKNOWN.items() if role not in roles]
+    used |= {*rows.options, tool.rejected, tool.origin}
     return FoundFile(
-        str(path), tool.name, roles, len(records), answers, left_out, unread, unknown, rows.notes()
+        str(path),
+        tool.name,
+        roles,
+        len(records),
+        answers,
+        rows.left_out,
+        [name for name in names if name not in used],
+        [words for role, words in _UNKNOWN.items() if role not in roles],
+        rows.notes(),
     )
+
+
+def records_of(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the columns of a file in their order, and its rows.
+
+    A column of a name that others have too goes by its number (`fits (2)`). The two further headers of
+    Qualtrics, questions and their ids, are no rows.
+
+    Raises:
+        FormatError: neither a table with a header line, nor JSON Lines, nor a list of objects.
+    """
+    text = read_text(path)
+    start = text.lstrip()[:1]
+    if start not in ("[", "{"):
+        table = read_delimited(path, numbers_repeats=True)
+        names = [str(name) for name in table.columns]
+        rows = [dict(zip(names, row, strict=True)) for row in table.itertuples(index=False)]
+        is_of_qualtrics = len(rows) > 1 and str(next(iter(rows[1].values()), "")).startswith('{"ImportId":')
+        return names, rows[2 * is_of_qualtrics :]
+    if start == "[":
+        records = parse_json(text, str(path), as_written=True)
+    else:
+        lines = enumerate(text.split("\n"), start=1)
+        records = [parse_json(line, str(path), line=n, as_written=True) for n, line in lines if line.strip()]
+    bad = next((n for n, record in enumerate(records, start=1) if not isinstance(record, dict)), 0)
+    if bad or not records:
+        raise FormatError(
+            f"{path}: {f'entry {bad} is not an object' if bad else 'no rows'}; expected one each"
+        )
+    return list(dict.fromkeys(name for record in records for name in record)), records
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
 
 def _stem(path: Path) -> str:
     """Return a file's name without its kind; what else stands behind a dot is part of it (ann.lee.jsonl)."""
     return re.sub(r"(?:\.(?:jsonl?|csv|tsv|txt|gz))+$", "", path.name, flags=re.IGNORECASE)
-
-
-def _option_columns(tool: Tool, roles: Mapping[str, str], names: Sequence[str]) -> list[str]:
-    """Return Potato's columns with one option each where the label has a column of its own too.
-
-    That one holds something only where the others say several things.
-    """
-    label = roles.get("label", "")
-    return columns_of(label, [*{*names} - {label}]) if tool.name == "Potato" and label in names else []
-
-
-def _finders(
-    path: Path, roles: Mapping[str, str], names: Sequence[str], options: Sequence[str]
-) -> dict[str, _Finder]:
-    found: dict[str, _Finder] = {}
-    for role, name in roles.items():
-        if role == "annotator" and name in _OF_THE_FILE:
-            value = path.resolve().parent.name if name == BY_FOLDER else _stem(path)
-            found[role] = _always(value)
-            continue
-        finder = value_finder(name, names)
-        if finder is None:
-            raise FormatError(f"{path}: no column {name} ({role}); found {_some(names)}")
-        other = value_finder(name, options) if role == "label" and options else None
-        found[role] = _first_of(finder, other) if other else finder
-    return found if "label" in found else {**found, "label": lambda record: None}
-
-
-def _first_of(finder: _Finder, other: _Finder) -> _Finder:
-    return lambda record: finder(record) or other(record)
-
-
-def _always(value: str) -> _Finder:
-    return lambda record: value
 
 
 def _some(names: Sequence[str]) -> str:
@@ -146,33 +150,67 @@ def _check_roles(path: Path, tool: Tool, roles: Mapping[str, str], names: Sequen
 
 
 class _Rows:
-    """Reads rows one by one, counting what is not an answer."""
+    """Reads rows one by one, counting what is not an answer.
+
+    options: Potato's columns with one option each where the label has a column of its own too, which holds
+    something only where the others say several things.
+    """
 
     def __init__(
         self,
-        find: Mapping[str, _Finder],
-        roles: Mapping[str, str],
-        split: str,
         path: Path,
-        left_out: Counter[str],
-        kept: Collection[str] | None,
         tool: Tool,
+        roles: Mapping[str, str],
+        names: Sequence[str],
+        split: str,
+        kept: Collection[str] | None,
     ) -> None:
-        self._find, self._roles, self._split, self._path = find, roles, split, path
-        self._left_out, self._kept, self._tool = left_out, kept, tool
+        self._path, self._tool, self._roles, self._split, self._kept = path, tool, roles, split, kept
+        self.left_out: Counter[str] = Counter()
         self._n_without_zone = self._n_without_status = self._n_sessions = 0
+        label = roles.get("label", "")
+        is_double = tool.name == "Potato" and label in names
+        self.options = columns_of(label, [each for each in names if each != label]) if is_double else []
+        self._other = value_finder(label, self.options) if self.options else None
+        self._find: dict[str, Callable[[Record], Any]] = {}
+        of_file = {BY_FILE: _stem(path), BY_FOLDER: path.resolve().parent.name}
+        for role, name in roles.items():
+            if role == "annotator" and name in of_file:
+                self._find[role] = lambda record, whose=of_file[name]: whose  # type: ignore[misc]
+            elif finder := value_finder(name, names):
+                self._find[role] = finder
+            else:
+                raise FormatError(f"{path}: no column {name} ({role}); found {_some(names)}")
+
+    def are_of_responses(self, records: Sequence[Record]) -> bool:
+        """Whether answers are lists of responses, each with its annotator, as Argilla has them."""
+        try:
+            values = map(self._label, records)
+            return _are_of_people(next(filter(None, values), None))
+        except FormatError:
+            return False  # said with its row where the row is read
 
     def read(self, record: Record, number: int) -> Iterator[Found]:
+        """Yield the answers in a row."""
         try:
-            for response in self._responses(record):
-                if answer := self._answer(record, response, number):
+            for worker, value, status in self._responses(record):
+                if answer := self._answer(
+                    record, text_of_value(worker), value, text_of_value(status), number
+                ):
                     yield answer
         except FireError as error:
             raise FormatError(f"{self._path}: row {number}: {error}") from None
 
-    def _responses(self, record: Record) -> list[_Response]:
-        value = self._get("label", record)
-        worker, status = self._get("annotator", record), self._get("status", record)
+    def _label(self, record: Record) -> Any:
+        return self._get("label", record) or (self._other(record) if self._other else None)
+
+    def _responses(self, record: Record) -> Iterable[tuple[Any, Any, Any]]:
+        """Return who answered what in a row, and of which status that is."""
+        value, worker, status = (
+            self._label(record),
+            self._get("annotator", record),
+            self._get("status", record),
+        )
         if self._roles["annotator"] == AMONG_RESPONSES:
             responses = value or []
             if not _are_of_people(responses):
@@ -180,25 +218,29 @@ class _Rows:
                     f"{self._roles['label']}: expected a list of responses with user_id and value"
                 )
             self._n_without_status += sum("status" not in each for each in responses)
-            return [_Response(each["user_id"], each["value"], each.get("status")) for each in responses]
-        if isinstance(worker, list):
-            values = value if isinstance(value, list) else []
-            states = status if isinstance(status, list) else [None] * len(values)
-            if not len(worker) == len(values) == len(states):
-                raise FormatError(f"{len(values)} answers by {len(worker)} annotators, expected as many")
-            return [_Response(*each) for each in zip(worker, values, states, strict=True)]
-        return [_Response(worker, value, status)]
+            return [(each["user_id"], each["value"], each.get("status")) for each in responses]
+        if not isinstance(worker, list):
+            return [(worker, value, status)]
+        values = value if isinstance(value, list) else []
+        states = status if isinstance(status, list) else [None] * len(values)
+        if not len(worker) == len(values) == len(states):
+            raise FormatError(f"{len(values)} answers by {len(worker)} annotators, expected as many")
+        return zip(worker, values, states, strict=True)
 
-    def _answer(self, record: Record, response: _Response, number: int) -> Found | None:
-        worker, status = text_of_value(response.worker), text_of_value(response.status)
+    def _answer(self, record: Record, worker: str, value: Any, status: str, number: int) -> Found | None:
         if text_of_value(record.get(self._tool.rejected)):
             status = "Rejected"  # reviewed in the file, and perhaps not on the platform yet
-        why = self._why(status)
-        texts = texts_of(response.value)
-        is_machine = _is_of_machine(record.get(self._tool.origin))
-        reason = "by a machine" if is_machine else self._no_answer(worker, status, bool(texts or why))
-        if reason:
-            self._left_out[reason] += 1
+        why, texts = self._why(status), texts_of(value)
+        origin = record.get(self._tool.origin)
+        kind = text_of_value(origin.get("kind") if isinstance(origin, dict) else origin)
+        reasons = {
+            "by a machine": kind.lower() not in ("", "human"),
+            "without an annotator": not worker,
+            f"not submitted ({status})": status.lower() in NOT_YET,
+            "without an answer": not (texts or why),
+        }
+        if reason := next((words for words, is_so in reasons.items() if is_so), ""):
+            self.left_out[reason] += 1
             return None
         if self._kept is not None and worker not in self._kept:
             why = "left out (by --submissions)"
@@ -207,12 +249,11 @@ class _Rows:
         moment = self._at("time", time_of, time)
         self._n_without_zone += bool(time) and not has_zone(time)
         query_id, doc_id = self._pair(record)
-        control = self._roles["label"]
         return Found(
             query_id,
             doc_id,
             worker,
-            () if why else tuple((control, text) for text in texts),
+            () if why else tuple((self._roles["label"], text) for text in texts),
             why,
             moment,
             moment,
@@ -242,13 +283,6 @@ class _Rows:
                 "submitted, rejected, ignored, draft …); status=- leaves it unread"
             )
         return f"{SKIPS[known]} ({status})"
-
-    def _no_answer(self, worker: str, status: str, is_answered: bool) -> str:
-        if not worker:
-            return "without an annotator"
-        if status.lower() in NOT_YET:
-            return f"not submitted ({status})"
-        return "" if is_answered else "without an answer"
 
     def _pair(self, record: Record) -> tuple[str, str]:
         if "pair" in self._roles:
@@ -290,27 +324,8 @@ class _Rows:
         return notes
 
 
-def _are_responses(find: _Finder, records: Sequence[Record]) -> bool:
-    """Return whether answers are lists of responses, each with its annotator, as Argilla has them."""
-    for record in records:
-        try:
-            value = find(record)
-        except FormatError:
-            return False  # said with its row where the row is read
-        if value:
-            return _are_of_people(value)
-    return False
-
-
-def _is_of_machine(origin: Any) -> bool:
-    kind = origin.get("kind") if isinstance(origin, dict) else origin
-    return text_of_value(kind).lower() not in ("", "human")
-
-
 def _are_of_people(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(each, dict) and {"value", "user_id"} <= set(each) for each in value
-    )
+    return _are_objects(value) and all({"value", "user_id"} <= each.keys() for each in value)
 
 
 def read_submissions(path: Path) -> set[str]:
