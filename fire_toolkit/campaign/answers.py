@@ -1,6 +1,7 @@
-"""The answers in Label Studio's JSON: from nested objects of any shape to flat, typed records.
+"""The answers in Label Studio's JSON: from nested objects to flat, typed records.
 
-Syntax only: whatever is not as Label Studio writes it is a `FormatError` with file, task and place.
+What Label Studio writes is stated once, as types, which msgspec decodes without making dicts. Whatever is not
+so is a `FormatError` with file, task and place: then the tasks are taken one by one, until one is refused.
 What counts as a vote is decided in `votes`.
 """
 
@@ -8,26 +9,48 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
-from fire_toolkit.campaign.page_json import split_pages
-from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
+import msgspec
+from msgspec import UNSET
+
+from fire_toolkit.campaign.answer_types import (
+    LEAST,
+    LISTS,
+    MAX_ID,
+    ROW,
+    TASKS,
+    TOO_LONG,
+    UNDECODED,
+    WHOLE,
+    Annotation,
+    Data,
+    Draft,
+    Result,
+    Task,
+    User,
+    described,
+    kind_of,
+)
+from fire_toolkit.campaign.page_json import PAGE, split_pages
+from fire_toolkit.campaign.task_json import PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.files import text_of, without_mark
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.tables.checks import are_ids, is_id
 
 API = "api"
-_is_id = lru_cache(1 << 16)(is_id)
 
 LOST = (
     "it leaves out skips, drafts, who edited an answer and how it came about, so they would be lost; export "
     "the project again as JSON"
 )
-_LEAST, _MAX_ID = -(2**63), 2**63
+
+_Given = tuple[tuple[str, str], int, object, Annotation | Draft]  # pair, round, the task's project, answer
 
 
 class Answer(NamedTuple):
@@ -65,6 +88,21 @@ class _Fault(Exception):
     """What is wrong with a task, as it follows the task's place in an error."""
 
 
+def read_export(content: bytes, *, where: str) -> list[Answer]:
+    """Return the answers in an export's bytes, as `read_answers` has them.
+
+    Raises:
+        FormatError: as `text_of`, `parse_export` and `read_answers`.
+    """
+    text = text_of(without_mark(content), where)
+    try:
+        if f'"{PAGE}' not in text:
+            return _answers(TASKS.decode(text))
+    except (*UNDECODED, _Fault):
+        pass  # not as nearly all exports are: read as plain JSON, which names what is wrong
+    return read_answers(parse_export(text, where=where), where=where)
+
+
 def parse_export(text: str, *, where: str) -> object:
     """Return the content of an export file; its shape is checked by `judgments_from_export`.
 
@@ -93,88 +131,103 @@ def read_answers(export: object, *, where: str) -> list[Answer]:
     """
     if not isinstance(export, list):
         raise FormatError(
-            f"{where}: {_kind(export)}, expected the list of tasks of a Label Studio JSON export"
+            f"{where}: {kind_of(export)}, expected the list of tasks of a Label Studio JSON export"
         )
-    return [answer for _, answer in answers_of_tasks(enumerate(export, start=1), where=where)]
+    numbered = [(number, part) for number, task in enumerate(export, start=1) for part in split_pages([task])]
+    try:
+        return _answers(msgspec.convert([task for _, task in numbered], list[Task]))
+    except (msgspec.ValidationError, UnicodeError, _Fault):
+        return [
+            answer for number, task in numbered for answer in _answers_of(task, f"{where}: task {number}")
+        ]
 
 
-def answers_of_tasks(tasks: Iterable[tuple[int, object]], *, where: str) -> Iterator[tuple[int, Answer]]:
-    """Yield the answers of parsed tasks, each with its task's number; errors are those of `read_answers`."""
-    numbered = [(number, part) for number, task in tasks for part in split_pages([task])]
-    known = _known_pairs([task for _, task in numbered])
-    for number, task in numbered:
-        try:
-            for answer in _task_answers(task, known):
-                yield number, answer
-        except _Fault as fault:
-            raise FormatError(f"{where}: task {number}{_id_shown(task)}{fault}") from None
+def read_rows(pairs: Sequence[str], answers: Sequence[str], *, where: str) -> list[Answer]:
+    """Return the answer to each pair_id, from annotations as JSON that need not say whose they are.
+
+    Raises:
+        FormatError: as `read_answers`, with each row as a task.
+    """
+    rows = list(zip(pairs, answers, strict=True))
+    try:
+        return _answers([Task(Data(pair), [ROW.decode(text)]) for pair, text in rows])
+    except (*UNDECODED, _Fault):
+        contents = [(pair, {"completed_by": None, **json.loads(text)}) for pair, text in rows]
+        tasks = [{"data": {PAIR_ID: pair}, "annotations": [content]} for pair, content in contents]
+        return read_answers(tasks, where=where)
 
 
-def _known_pairs(export: list[Any]) -> Mapping[str, tuple[str, str]]:
-    """Return the ids of pairs behind the tasks' keys, read at once; none if one of them cannot be an id."""
-    known = split_pair_ids(_keys(export))
-    return known if are_ids([value for pair in known.values() for value in pair]) else {}
+def _answers(tasks: Sequence[Task]) -> list[Answer]:
+    """Return the answers of tasks, whose keys of pairs are read at once."""
+    keys = [task.data.pair_id for task in tasks if isinstance(task.data, Data)]
+    known = split_pair_ids(key for key in keys if isinstance(key, str))
+    if not are_ids([value for pair in known.values() for value in pair]):
+        known = {}
+    return _of_entries([given for task in tasks for given in _entries(task, known)])
 
 
-def _keys(export: list[Any]) -> Iterator[str]:
-    """Yield the keys of pairs in tasks, as far as they are where they should be."""
-    for task in export:
-        content = task.get("data") if isinstance(task, dict) else None
-        key = content.get(PAIR_ID) if isinstance(content, dict) else None
-        if isinstance(key, str):
-            yield key
-
-
-def _id_shown(task: object) -> str:
+def _answers_of(task: object, place: str) -> list[Answer]:
+    """Return the answers of one task, read one by one; what is wrong with it is said with its place."""
     number = task.get("id") if isinstance(task, dict) else None
-    return f" (id {number})" if isinstance(number, int) and _LEAST <= number < _MAX_ID else ""
+    shown = f" (id {number})" if isinstance(number, int) and LEAST <= number < MAX_ID else ""
+    found = []
+    for within, part in _parts(task):
+        try:
+            found += _answers([msgspec.convert(part, Task)])
+        except msgspec.ValidationError as error:
+            raise FormatError(f"{place}{shown}{within}{described(part, str(error))}") from None
+        except UnicodeError:
+            raise FormatError(f"{place}{shown}{within}: half a character where no text is expected") from None
+        except _Fault as fault:
+            raise FormatError(f"{place}{shown}{within}{fault}") from None
+    return found
 
 
-def _task_answers(task: object, known: Mapping[str, tuple[str, str]]) -> list[Answer]:
-    record = _record(task)
-    if type(number := record.get("id")) is int:
-        _number(number, "id")
-    if "annotations" not in record:
-        _refuse_other_form(record)
-    pair = _pair(_record(record.get("data"), ": data"), known)
-    project = record.get("project")
-    asked = round_of(record.get(META))
-    answers = []
-    for which, entry in enumerate(_list(record, "annotations"), start=1):
-        try:
-            answers.append(_annotation(entry, pair, project, asked))
-        except _Fault as fault:
-            raise _Fault(f", annotation {which}{fault}") from None
-    for which, entry in enumerate(_list(record, "drafts"), start=1):
-        try:
-            answers.append(_draft(entry, pair, asked))
-        except _Fault as fault:
-            raise _Fault(f", draft {which}{fault}") from None
-    return answers
+def _parts(task: Any) -> Iterator[tuple[str, object]]:
+    """Yield a task without its answers, then with each alone, and what to call this answer in an error."""
+    named = [name for name in LISTS if isinstance(task, dict) and isinstance(task.get(name), list)]
+    bare = {**task, **{name: [] for name in named}} if named else task
+    yield "", bare
+    for name in named:
+        for row, entry in enumerate(task[name], start=1):
+            yield f", {name[:-1]} {row}", {**bare, name: [entry]}
+
+
+def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
+    """Return a task's annotations, then its drafts, with what the task says of them."""
+    if type(task.id) is int:
+        _number(task.id, "id")
+    if task.annotations is UNSET:
+        _refuse_other_form(task)
+    if not isinstance(task.data, Data):
+        raise _Fault(": data is nothing, expected an object")
+    pair, asked = _pair(task.data, known), round_of(task.meta)
+    given: list[_Given] = [(pair, asked, task.project, entry) for entry in task.annotations or ()]
+    drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts or ()]
+    return given + [(pair, asked, None, draft) for draft in drafts]
 
 
 def round_of(meta: object) -> int:
     """Return the round that a task of this toolkit names; 1 where it names none, or something else."""
     found = meta.get(ROUND) if isinstance(meta, dict) else None
-    return found if type(found) is int and 1 <= found < _MAX_ID else 1
+    return found if type(found) is int and 1 <= found < MAX_ID else 1
 
 
-def _refuse_other_form(record: Mapping[str, Any]) -> NoReturn:
-    if "data" in record:
+def _refuse_other_form(task: Task) -> NoReturn:
+    if task.data is not UNSET:
         raise _Fault(": no annotations: these are tasks to be judged, not an export of answers")
     raise _Fault(f": neither data nor annotations; if this is a JSON_MIN export: {LOST}")
 
 
-def _pair(content: Mapping[str, Any], known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    if "query_id" in content and "doc_id" in content:
-        query_id, doc_id = (_id_text(content[key], key) for key in ("query_id", "doc_id"))
-        return query_id, doc_id
-    if PAIR_ID not in content:
+def _pair(content: Data, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    if content.query_id is not UNSET and content.doc_id is not UNSET:
+        return _id_text(content.query_id, "query_id"), _id_text(content.doc_id, "doc_id")
+    if content.pair_id is UNSET:
         raise _Fault(
             f": data has no {PAIR_ID} (nor query_id and doc_id), so the pair is unknown; "
             "import tasks that this toolkit wrote"
         )
-    key = _text(content, PAIR_ID)
+    key = _text(content.pair_id, PAIR_ID)
     if ids := known.get(key):
         return ids
     try:
@@ -186,99 +239,92 @@ def _pair(content: Mapping[str, Any], known: Mapping[str, tuple[str, str]]) -> t
     return ids
 
 
-def _annotation(annotation: object, pair: tuple[str, str], project: object, asked: int) -> Answer:
-    record = _record(annotation)
-    if "completed_by" not in record:
+def _of_entries(given: Sequence[_Given]) -> list[Answer]:
+    """Return annotations and drafts as answers, column by column."""
+    pairs, rounds, owns, entries = zip(*given, strict=True) if given else ((), (), (), ())
+    projects = [_project(own, entry) for own, entry in zip(owns, entries, strict=True)]
+    authors, editors = [_author(entry) for entry in entries], [_user(entry.updated_by) for entry in entries]
+    edited = [bool(one and other and one != other) for one, other in zip(authors, editors, strict=True)]
+    numbers = [_number(entry.id, "id") for entry in entries]
+    answered = [_answered(entry.result or []) for entry in entries]
+    created = [_time(entry.created_at, "created_at") for entry in entries]
+    columns = (
+        [query_id for query_id, _ in pairs],
+        [doc_id for _, doc_id in pairs],
+        authors,
+        numbers,
+        [entry.unique_id or "" for entry in entries],
+        projects,
+        *([found[place] for found in answered] for place in range(5)),
+        created,
+        [
+            made if entry.updated_at == entry.created_at else _time(entry.updated_at, "updated_at")
+            for entry, made in zip(entries, created, strict=True)
+        ],
+        [_seconds(entry.lead_time) for entry in entries],
+        [isinstance(entry, Draft) for entry in entries],
+        [bool(entry.was_cancelled) for entry in entries],
+        edited,
+        rounds,
+    )
+    return list(map(Answer, *columns))
+
+
+def _author(entry: Annotation | Draft) -> str:
+    if isinstance(entry, Draft):
+        return "" if isinstance(entry.user, str) else _user(entry.user)
+    if entry.completed_by is UNSET:
         raise _Fault(": no completed_by, so the annotator is unknown")
-    author = _user(record["completed_by"], "completed_by")
-    editor = _user(record.get("updated_by"), "updated_by")
-    own_project = record.get("project", project)
-    return _answer(
-        record,
-        pair,
-        asked,
-        annotator_id=author,
-        number=_number(record.get("id"), "id"),
-        project="" if own_project is None else str(_number(own_project, "project")),
-        is_skipped=_flag(record, "was_cancelled"),
-        is_edited=bool(author and editor and author != editor),
-    )
+    return _user(entry.completed_by)
 
 
-def _draft(draft: object, pair: tuple[str, str], asked: int) -> Answer:
-    """Return a draft as an answer; an export that holds only its number tells nothing else of it."""
-    record = {"id": draft} if isinstance(draft, int) else _record(draft)
-    user = record.get("user")
-    return _answer(
-        record,
-        pair,
-        asked,
-        annotator_id="" if isinstance(user, str) else _user(user, "user"),
-        number=_number(record.get("id", 0), "id"),
-        is_draft=True,
-    )
+def _project(own: object, entry: Annotation | Draft) -> str:
+    found = own if entry.project is UNSET else entry.project
+    return "" if found is None else _spelled(_number(found, "project"))
 
 
-def _answer(
-    record: Mapping[str, Any],
-    pair: tuple[str, str],
-    asked: int,
-    *,
-    annotator_id: str,
-    number: int,
-    project: str = "",
-    is_draft: bool = False,
-    is_skipped: bool = False,
-    is_edited: bool = False,
-) -> Answer:
-    results = [_record(entry, ": result") for entry in _list(record, "result")]
+def _answered(
+    results: Sequence[Result],
+) -> tuple[tuple[str, ...], tuple[str, ...], str, str, tuple[str, ...]]:
+    """Return labels, flags, comment, origin, and the names of all controls."""
     label_results = _of(results, RELEVANCE)
-    others = results if len(label_results) < len(results) else []
-    return Answer(  # in the order of its fields, which takes half the time of their names
-        *pair,
-        annotator_id,
-        number,
-        _text(record, "unique_id"),
-        project,
-        _chosen(label_results, "choices"),
-        _chosen(_of(others, FLAGS), "choices") if others else (),
-        one_line(*_chosen(_of(others, COMMENT), "text")) if others else "",
-        origin_of(_text(label_results[0], "origin") if label_results else ""),
-        _controls(results) if others else _ONLY_LABELS[: len(results)],
-        _time(record, "created_at"),
-        _time(record, "updated_at"),
-        _seconds(record.get("lead_time")),
-        is_draft,
-        is_skipped,
-        is_edited,
-        asked,
+    labels = _chosen(label_results, "choices")
+    if len(label_results) == len(results) == 1:
+        return labels, (), "", origin_of(_text(results[0].origin, "origin")), _ONLY_LABELS
+    return (
+        labels,
+        _chosen(_of(results, FLAGS), "choices"),
+        one_line(*_chosen(_of(results, COMMENT), "text")),
+        origin_of(_text(label_results[0].origin, "origin") if label_results else ""),
+        tuple(dict.fromkeys(result.from_name or "" for result in results if result.from_name is not UNSET)),
     )
 
 
 _ONLY_LABELS = (RELEVANCE,)
 
 
-def _of(results: Sequence[Mapping[str, Any]], control: str) -> list[Mapping[str, Any]]:
-    return [result for result in results if result.get("from_name") == control]
+def _of(results: Sequence[Result], control: str) -> list[Result]:
+    return [result for result in results if result.from_name == control]
 
 
-def _controls(results: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_text(result, "from_name") for result in results if "from_name" in result))
-
-
-def _chosen(results: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
+def _chosen(results: Sequence[Result], key: str) -> tuple[str, ...]:
     """Return the texts that the results hold under value.`key`, each once, in order."""
     texts: list[str] = []
     for result in results:
-        value = result.get("value")
-        if not isinstance(value, dict):
-            raise _Fault(f": value of {result['from_name']} is {_kind(value)}, expected an object")
-        found = value.get(key)
+        if not isinstance(result.value, dict):
+            raise _Fault(f": value of {result.from_name} is {kind_of(result.value)}, expected an object")
+        found = result.value.get(key)
         entries = [found] if isinstance(found, str) else found
         if not isinstance(entries, list) or [entry for entry in entries if not isinstance(entry, str)]:
-            raise _Fault(f": {key} of {result['from_name']} is {_kind(found)}, expected texts")
+            raise _Fault(f": {key} of {result.from_name} is {kind_of(found)}, expected texts")
         texts += entries
-    return tuple(dict.fromkeys(texts) if len(texts) > 1 else texts)
+    return _alone(texts[0]) if len(texts) == 1 else tuple(dict.fromkeys(texts))
+
+
+@lru_cache(1 << 8)
+def _alone(text: str) -> tuple[str, ...]:
+    """Return a text as the only one, in a tuple that all answers with it share."""
+    return (text,)
 
 
 def origin_of(text: str | None) -> str:
@@ -301,89 +347,46 @@ def one_line(*texts: str) -> str:
 
 
 _one_line = lru_cache(1 << 8)(one_line)
+_spelled = lru_cache(1 << 12)(str)
 
 
-def _time(record: Mapping[str, Any], key: str) -> str:
-    text = _text(record, key)
+def _time(text: str | None, key: str) -> str:
     moment = utc_time(text) if text else ""
-    if moment is None:
+    if text and moment is None:
         raise _Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")
-    return moment
+    return moment or ""
 
 
-def _seconds(value: object) -> float:
+def _seconds(value: float | None) -> float:
     """Return a lead time; nan where it is missing or impossible (negative, infinite)."""
-    if value is None:
-        return math.nan
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Fault(f": lead_time is {_kind(value)}, expected seconds")
-    possible = 0 <= value < _MAX_ID
-    return float(value) if possible else math.nan
+    return float(value) if value is not None and 0 <= value < MAX_ID else math.nan
 
 
-def _user(value: object, key: str) -> str:
+def _user(value: int | User | None) -> str:
     """Return a user's id as text; empty for a deleted account."""
-    if isinstance(value, dict):
-        value = value.get("id")
-    return "" if value is None else str(_number(value, key))
+    number = value.id if isinstance(value, User) else value
+    return "" if number is None else _spelled(number)
 
 
 def _number(value: object, key: str) -> int:
     if type(value) is not int:
-        raise _Fault(f": {key} is {_kind(value)}, expected a whole number")
-    return value if _LEAST <= value < _MAX_ID else _refuse_size()
-
-
-def _refuse_size() -> NoReturn:
-    raise _Fault(": a number of more than 64 bits; expected an id")
+        raise _Fault(f": {key} is {kind_of(value)}, expected {WHOLE}")
+    if not LEAST <= value < MAX_ID:
+        raise _Fault(TOO_LONG)
+    return value
 
 
 def _id_text(value: object, key: str) -> str:
     """Return an id exactly as it is; a whole number becomes the text of its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(_number(value, key))
-    if not isinstance(value, str) or not _is_id(value):
-        shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+    if not isinstance(value, str) or not is_id(value):
+        shown = repr(value[:40]) if isinstance(value, str) else kind_of(value)
         raise _Fault(f": {key} is {shown}, expected an id without white space")
     return value
 
 
-def _flag(record: Mapping[str, Any], key: str) -> bool:
-    value = record.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise _Fault(f": {key} is {_kind(value)}, expected true or false")
-    return bool(value)
-
-
-def _text(record: Mapping[str, Any], key: str) -> str:
-    value = record.get(key)
+def _text(value: object, key: str) -> str:
     if value is not None and not isinstance(value, str):
-        raise _Fault(f": {key} is {_kind(value)}, expected text")
+        raise _Fault(f": {key} is {kind_of(value)}, expected text")
     return value or ""
-
-
-def _list(record: Mapping[str, Any], key: str) -> list[Any]:
-    value = record.get(key)
-    if value is not None and not isinstance(value, list):
-        raise _Fault(f": {key} is {_kind(value)}, expected a list")
-    return value or []
-
-
-def _record(value: object, what: str = "") -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise _Fault(f"{what} is {_kind(value)}, expected an object")
-    return value
-
-
-_KINDS = {
-    dict: "an object",
-    list: "a list",
-    str: "text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-}
-
-
-def _kind(value: object) -> str:
-    return "nothing" if value is None else _KINDS.get(type(value), type(value).__name__)

@@ -11,11 +11,11 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.campaign.answers import Answer, read_answers
+from fire_toolkit.campaign.answers import Answer, read_rows
 from fire_toolkit.campaign.ledger import DELETED, RESTORED, Ledger, latest_answers
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round, queue_named
-from fire_toolkit.campaign.task_json import PAIR_ID, ROUND
+from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.campaign.votes import (
     DROPPED_ORDER,
@@ -54,7 +54,11 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     """
     answers = answers_asked(ledger, rounds)
     reason = _reasons(answers)
-    result = judgments_of_answers(_possible_votes(answers[reason == ""]), guideline=guideline)
+    result = judgments_of_answers(
+        # the ledger's key makes answers unique across servers
+        _answers(answers[reason == ""], unique_id="annotation", round="round", kind="kind"),
+        guideline=guideline,
+    )
     dropped = [
         result.dropped,
         _dropped(_earlier_versions(ledger, answers), EDITED),
@@ -130,10 +134,14 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
     found = [
         _classified(queue, name, pair, assigned, numbers)
         if queue or (pair in asked and _ELSEWHERE not in answer)
-        else (int(json.loads(answer).get(ROUND, 1)), ELSEWHERE if _ELSEWHERE in answer else "")
+        else (_round_said(answer), ELSEWHERE if _ELSEWHERE in answer else "")
         for queue, name, pair, answer in zip(*columns, strict=True)
     ]
     return latest.assign(round=[number for number, _ in found], kind=[kind for _, kind in found])
+
+
+def _round_said(answer: str) -> int:
+    return int(json.loads(answer).get(ROUND, 1)) if f'"{ROUND}":' in answer else 1
 
 
 def _given_of(entry: Round, pairs: pd.Series) -> Iterator[tuple[str, str, str]]:
@@ -157,26 +165,16 @@ def _classified(
     return wanted.round, UNASSIGNED if is_other and kind not in (TRAINING, CONTROL) else kind
 
 
-def _answers(rows: pd.DataFrame) -> Iterator[Answer]:
-    """Yield the answer of each row that has a pair, under the row's annotator."""
-    tasks = [
-        {"data": {PAIR_ID: pair}, "annotations": [{"completed_by": None, **json.loads(answer)}]}
-        for pair, answer in zip(rows["pair_id"], rows["answer"], strict=True)
-    ]
-    for answer, name in zip(read_answers(tasks, where="ledger"), rows["annotator_id"], strict=True):
-        yield answer._replace(annotator_id=name)
+def _answers(rows: pd.DataFrame, **names: str) -> Iterator[Answer]:
+    """Yield the answer of each row that has a pair, under the row's annotator.
 
-
-def _possible_votes(rows: pd.DataFrame) -> list[Answer]:
-    """Return the answers with round and kind (`classify_answers`), in the order of their rows.
-
-    The ledger's key makes them unique across servers.
+    names: the columns of rows that further fields of an answer come from.
     """
-    columns = (rows[name] for name in ("annotation", "round", "kind"))
-    return [
-        answer._replace(unique_id=key, round=number, kind=kind)
-        for answer, key, number, kind in zip(_answers(rows), *columns, strict=True)
-    ]
+    names = {"annotator_id": "annotator_id", **names}
+    pairs, texts, *columns = (rows[name].tolist() for name in ("pair_id", "answer", *names.values()))
+    answers = read_rows(pairs, texts, where="ledger")
+    for answer, *own in zip(answers, *columns, strict=True):
+        yield answer._replace(**dict(zip(names, own, strict=True)))
 
 
 def _earlier_versions(ledger: Ledger, latest: pd.DataFrame) -> pd.DataFrame:

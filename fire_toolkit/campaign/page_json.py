@@ -22,7 +22,7 @@ from fire_toolkit.guidelines.model import CAPTION, Guideline
 from fire_toolkit.guidelines.several import CAPTIONS, TEXT, caption_entry
 
 PART = "page_part"
-_PAGE = "page:"
+PAGE = "page:"
 _BESIDE = " pair "  # between the key of a page's annotation and the pair, in the key of one answer of it
 _CONTROL = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})")
 
@@ -40,7 +40,7 @@ class Part:
 def page_key(campaign_key: str, queue: QueueName, pairs: Sequence[str]) -> str:
     """Return the key of a page's task, which stands where that of a pair does and tells nothing of it."""
     parts = "\x1f".join([campaign_key, str(queue), *pairs])
-    return _PAGE + hashlib.sha256(parts.encode()).hexdigest()[:24]
+    return PAGE + hashlib.sha256(parts.encode()).hexdigest()[:24]
 
 
 def key_words(key: str) -> str:
@@ -50,7 +50,7 @@ def key_words(key: str) -> str:
         >>> key_words("q1|video7"), key_words("page:0123")
         ('q1 video7', 'page:0123')
     """
-    return key if key.startswith(_PAGE) else " ".join(split_pair_id(key))
+    return key if key.startswith(PAGE) else " ".join(split_pair_id(key))
 
 
 def page_tasks(
@@ -104,7 +104,7 @@ def _captions_of(task: object) -> list[str]:
     data = task.get("data") if isinstance(task, dict) else None
     key = data.get(PAIR_ID) if isinstance(data, dict) else None
     captions = data.get(CAPTIONS) if isinstance(data, dict) else None
-    if not isinstance(key, str) or not key.startswith(_PAGE) or not isinstance(captions, list):
+    if not isinstance(key, str) or not key.startswith(PAGE) or not isinstance(captions, list):
         return []
     pairs = [caption.get(PAIR_ID) if isinstance(caption, dict) else None for caption in captions]
     named = [pair for pair in pairs if isinstance(pair, str)]

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.campaign.answers import read_answers
+from fire_toolkit.campaign.answers import Answer, read_rows
 from fire_toolkit.campaign.ledger import DELETED, Ledger
 from fire_toolkit.campaign.ledger_judgments import answers_asked
 from fire_toolkit.campaign.queues import TRAINING
@@ -196,10 +195,13 @@ def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[Que
     is_asked = (answers["state"] != DELETED) & (answers["pair_id"] != "") & (answers["kind"] != ELSEWHERE)
     answers = answers[is_asked].sort_values("updated_at", kind="stable")
     found: dict[tuple[QueueName, str], _Seen] = {}
-    columns = (answers[name].tolist() for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
-    for queue, number, annotator_id, pair, answer in zip(*columns, strict=True):
+    names = ("queue", "round", "annotator_id", "pair_id", "answer")
+    queues, numbers, people, pairs, texts = (answers[name].tolist() for name in names)
+    contents = map(_seen, _read(pairs, texts), texts)
+    for queue, number, annotator_id, pair, content in zip(
+        queues, numbers, people, pairs, contents, strict=True
+    ):
         name = queue_named(queue) or QueueName(number, annotator_id)
-        content = _seen(json.loads(answer), pair)
         if content is None:
             continue  # a page was sent without an answer to this caption: it is still to be judged
         earlier = found.get((name, pair))
@@ -208,15 +210,22 @@ def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[Que
     return found
 
 
-def _seen(annotation: dict[str, Any], pair: str) -> _Seen | None:
-    """Return what an answer says; None if it is of a page that was sent without one to this caption."""
-    task = {"data": {"pair_id": pair}, "annotations": [{**annotation, "completed_by": None}]}
+def _read(pairs: Sequence[str], texts: Sequence[str]) -> Sequence[Answer | None]:
+    """Return the answer in each row; None where it cannot be read."""
     try:
-        (answer,) = read_answers([task], where="ledger")
+        return read_rows(pairs, texts, where="ledger")
     except FormatError:
+        if len(pairs) == 1:
+            return [None]
+        return [found for pair, text in zip(pairs, texts, strict=True) for found in _read([pair], [text])]
+
+
+def _seen(answer: Answer | None, text: str) -> _Seen | None:
+    """Return what an answer says; None if it is of a page that was sent without one to this caption."""
+    if answer is None:
         return _Seen("", True, math.nan)
     label = answer.labels[0] if len(answer.labels) == 1 else ""
-    if "page" in annotation and not label and not answer.is_skipped:
+    if not label and not answer.is_skipped and "page" in json.loads(text):
         return None
     return _Seen(label, answer.is_skipped, answer.duration_s)
 

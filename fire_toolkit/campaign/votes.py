@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.campaign.answers import Answer, one_line, parse_export, read_answers
+from fire_toolkit.campaign.answers import Answer, one_line, read_answers, read_export
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import text_of, without_mark
 from fire_toolkit.guidelines.grades import label_grades
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.judgments import latest_judgments
@@ -73,26 +73,29 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    answers = [answer for export in exports for answer in _answers_in(*export)]
+    answers = (answer for export in exports for answer in _answers_in(*export))
     result = judgments_of_answers(answers, guideline=guideline)
     return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
 
 
 def _answers_in(where: str, content: object) -> list[Answer]:
     if isinstance(content, bytes):
-        content = parse_export(text_of(without_mark(content), where), where=where)
+        return read_export(content, where=where)
     return read_answers(content, where=where)
 
 
-def judgments_of_answers(answers: Sequence[Answer], *, guideline: Guideline) -> ImportResult:
+def judgments_of_answers(given: Iterable[Answer], *, guideline: Guideline) -> ImportResult:
     """Return what `judgments_from_export` does of answers.
 
     The judgments have one more column, kind: that of their answer.
     """
+    answers = list(given)
     _refuse_other_kind(answers, guideline)
     votes, reasons = _votes_and_reasons(answers)
     label_grades((vote.labels[0] for vote in votes), guideline)
-    judgments, superseded = latest_judgments(_vote_rows(votes, guideline), time="updated_at")
+    rows = _vote_rows(votes, guideline)
+    del answers, votes  # which weigh more than all that follows
+    judgments, superseded = latest_judgments(rows, time="updated_at")
     judgments = Judgments(judgments.drop(columns="updated_at"))
     dropped = pd.DataFrame([dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
     return ImportResult(judgments, _all_dropped(dropped, superseded), notes_of_votes(judgments, guideline))
@@ -112,30 +115,45 @@ def _refuse_other_kind(answers: Sequence[Answer], guideline: Guideline) -> None:
 
 def _vote_rows(votes: Sequence[Answer], guideline: Guideline) -> pd.DataFrame:
     """Return votes as judgments, with the columns round, guideline, kind and updated_at."""
-    columns: dict[str, list[Any]] = {name: [] for name in (*JUDGMENTS.names, *_MORE)}
-    for vote in votes:
-        flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
-        own = {
-            "label": vote.labels[0],
-            "flags": ";".join([*flags, EDITED] if vote.is_edited else flags),
-            "guideline": guideline.name,
-            "updated_at": vote.updated_at or vote.created_at,
-        }
-        for name, values in columns.items():
-            values.append(own[name] if name in own else getattr(vote, name))
+    own: dict[str, list[Any]] = {
+        "label": [vote.labels[0] for vote in votes],
+        "flags": [_flags(vote) if vote.flags or vote.is_edited else "" for vote in votes],
+        "guideline": [guideline.name] * len(votes),
+        "updated_at": [vote.updated_at or vote.created_at for vote in votes],
+    }
     numbers = {"duration_s": "float64", "round": "int64"}
-    return pd.DataFrame(
-        {name: pd.Series(values, dtype=numbers.get(name, "str")) for name, values in columns.items()}
-    )
+    columns = {}
+    for name in (*JUDGMENTS.names, *_MORE):
+        values = own[name] if name in own else [getattr(vote, name) for vote in votes]
+        columns[name] = pd.Series(values, dtype=numbers.get(name, "str"))
+    return pd.DataFrame(columns)
+
+
+def _flags(vote: Answer) -> str:
+    flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
+    return ";".join([*flags, EDITED] if vote.is_edited else flags)
 
 
 def _votes_and_reasons(answers: Sequence[Answer]) -> tuple[list[Answer], list[tuple[Answer, str]]]:
     """Return the votes in the order of their last change, and the other answers with their reasons."""
-    kept, duplicates = _newest_versions([answer for answer in answers if not answer.is_draft])
     reasons = [(answer, DRAFT) for answer in answers if answer.is_draft]
+    given = [answer for answer in answers if not answer.is_draft]
+    is_alone = _are_alone(given)
+    newest, duplicates = _newest_versions(list(compress(given, ~is_alone)))
+    kept = [*compress(given, is_alone), *newest]
     reasons += [(answer, DUPLICATE) for answer in duplicates]
     reasons += [(answer, reason) for answer in kept if (reason := _no_vote(answer))]
     return [answer for answer in kept if not _no_vote(answer)], reasons
+
+
+def _are_alone(answers: Sequence[Answer]) -> pd.Series[bool]:
+    """Return which answers have no copy and are the only one of a known person to the pair."""
+    named = [answer.annotator_id or f"{DELETED}{answer.number}" for answer in answers]
+    persons = [hash((*answer[:2], name)) for answer, name in zip(answers, named, strict=True)]
+    copies = [hash(_identity(answer)) for answer in answers]
+    is_met = [pd.Series(keys, dtype="int64").duplicated(keep=False) for keys in (persons, copies)]
+    is_known = pd.Series([answer.annotator_id != "" for answer in answers], dtype="bool")
+    return is_known & ~is_met[0] & ~is_met[1]
 
 
 def _newest_versions(answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:

@@ -368,6 +368,7 @@ def test_a_task_without_a_pair_is_named_with_file_and_id(content: Json, complain
         ({"completed_by": True}, "completed_by is true or false, expected a whole number"),
         ({"completed_by": 10**4000}, "a number of more than 64 bits"),
         ({"id": None}, "id is nothing, expected a whole number"),
+        ({"id": "\ud800"}, "half a character where no text is expected"),
         ({"was_cancelled": "no"}, "was_cancelled is text, expected true or false"),
         ({"created_at": "soon"}, "created_at is 'soon', expected a time"),
         ({"updated_at": 5}, "updated_at is a number, expected text"),
