@@ -150,6 +150,8 @@ def ask_all(
                             "server and the model, then run the command again"
                         )
             except BaseException as trouble:  # what is in flight is still waited for, and kept
+                if error and not isinstance(trouble, FireError):
+                    raise  # interrupted a second time: nobody wants to wait
                 is_over, error = True, error or trouble
     if error is not None:
         raise error

@@ -9,14 +9,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from conftest import arguments, fire
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.machines.cache import STORE, Cache, read_judge
 from fire_toolkit.machines.judge import Answer, Judge, Request
+from fire_toolkit.machines.run import Spending, ask_all
 
 HERE = Path(__file__).parent
 N_PAIRS = 60
@@ -106,6 +108,27 @@ def test_each_request_and_answer_is_on_disk_when_it_was_noted(tmp_path: Path) ->
         ("2 asked", 1, 1),
         ("3 asked", 2, 1),
     ]
+
+
+def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) -> None:
+    failed = Event()
+
+    def ask(asked: Request) -> Answer:
+        if asked.query_id == "q2":
+            failed.set()
+            raise ServerError("no such model")
+        assert failed.wait(60)
+        return Answer(label="relevant", is_final=True)
+
+    requests = [request(n) for n in range(1, 9)]
+    with Cache(tmp_path / "toy", JUDGE) as cache:
+        with pytest.raises(ServerError, match="no such model"):
+            ask_all(requests, JUDGE, cache, ask, spending=Spending(), at_once=3)
+        assert [(row.place[0], row.answer is None) for row in cache.rows()] == [
+            ("q1", False),
+            ("q2", True),
+            ("q3", False),
+        ]
 
 
 def test_one_run_of_a_judge_at_a_time(tmp_path: Path) -> None:
