@@ -23,6 +23,7 @@ from fire_toolkit.serving import LOOPBACK, LocalServer
 from fire_toolkit.tables import Items, check_items
 
 _LOOPBACK_NAMES = (LOOPBACK, "localhost")
+_HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
 _TYPES = {
     ".mp4": "video/mp4",
     ".m4v": "video/mp4",
@@ -122,11 +123,23 @@ class MediaServer(LocalServer):
 
 
 class NamedFiles(StaticFiles):
-    """The named files below a folder (name in an address → file); whatever else lies there does not exist."""
+    """The named files below a folder (name in an address → file); whatever else lies there does not exist.
 
-    def __init__(self, root: Path, names: Mapping[str, str]) -> None:
+    type_of: the media type of a path, by our own list: the system's differ; headers: further ones.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        names: Mapping[str, str],
+        *,
+        type_of: Callable[[str], str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(directory=root)
         self._root, self._names = root, names
+        self._type_of = type_of or content_type
+        self._headers = {**_HEADERS, **(headers or {})}
 
     def get_path(self, scope: Scope) -> str:
         """Return what is asked for as it stands, so that each file has one address."""
@@ -146,11 +159,11 @@ class NamedFiles(StaticFiles):
         scope: Scope,
         status_code: int = 200,
     ) -> Response:
-        """Return the answer, its media type by our own list: the system's differ."""
+        """Return the answer with its media type and headers."""
         response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update({"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"})
+        response.headers.update(self._headers)
         if response.status_code == status_code:
-            response.headers["Content-Type"] = content_type(str(full_path))
+            response.headers["Content-Type"] = self._type_of(str(full_path))
         return response
 
 

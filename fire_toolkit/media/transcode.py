@@ -11,7 +11,6 @@ import errno
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,8 +29,7 @@ DONE, THERE, PLAYED, FAILED, ELSEWHERE = "transcoded", "done before", "plays", "
 _NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """A finished video: hashes of source and output, the settings, the output's name, what was left out."""
 
     source_sha256: str
@@ -183,7 +181,7 @@ def read_record(out: Path) -> dict[tuple[str, str], Finished]:
 
 def _remember(out: Path, finished: Finished) -> None:
     """Add a line and flush it to disk; what a kill left of a line before it is ended first."""
-    line = json.dumps(asdict(finished), ensure_ascii=False) + "\n"
+    line = json.dumps(finished._asdict(), ensure_ascii=False) + "\n"
     with (out / RECORD).open("ab+") as stream:
         if stream.tell() > 0:
             stream.seek(-1, os.SEEK_END)
