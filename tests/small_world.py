@@ -1,5 +1,7 @@
 """Small random benchmarks, as tables and as plain dictionaries."""
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -18,6 +20,30 @@ from fire_toolkit.tables import (
     check_pool_sources,
     check_qrels,
 )
+
+SCORED = ["run_id", "query_id", "doc_id", "score"]
+
+
+def make_run(scores: Mapping[str, Mapping[str, float]], run_id: str = "m") -> Run:
+    """Return a run from query → doc → score."""
+    rows = [(run_id, query, doc, score) for query, docs in scores.items() for doc, score in docs.items()]
+    return rank_run(pd.DataFrame(rows, columns=SCORED, dtype=object))
+
+
+def run_in_order(run_id: str, lists: Mapping[str, Iterable[str]]) -> Run:
+    """Return a run from query → docs, best first."""
+    return make_run({q: {doc: -float(n) for n, doc in enumerate(docs)} for q, docs in lists.items()}, run_id)
+
+
+def make_qrels(relevances: Mapping[str, Mapping[str, int]]) -> Qrels:
+    """Return qrels from query → doc → relevance."""
+    return qrels_of({(query, doc): r for query, docs in relevances.items() for doc, r in docs.items()})
+
+
+def qrels_of(pairs: Mapping[tuple[str, str], int]) -> Qrels:
+    """Return qrels from (query, doc) → relevance."""
+    rows = [(*pair, relevance) for pair, relevance in pairs.items()]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
 
 
 class World:

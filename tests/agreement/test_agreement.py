@@ -3,13 +3,14 @@ from collections import Counter
 
 import krippendorff
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_judgments import EXAMPLE_C, judged, rated
 
 from examples import examples
 from fire_toolkit.agreement.annotators import leave_one_out
+from fire_toolkit.agreement.intervals import alpha_interval
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.table import agreement, krippendorff_alpha
 from fire_toolkit.errors import TableError, UsageError
@@ -19,65 +20,14 @@ LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 NUMBERS = {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5}
 
 
-def judged(rows: list[tuple[str, str, str]]) -> Judgments:
-    """Judgments from (doc_id, annotator_id, label)."""
-    return check_judgments(
-        pd.DataFrame(
-            {
-                "query_id": pd.Series(["q"] * len(rows), dtype="str"),
-                "doc_id": pd.Series([row[0] for row in rows], dtype="str"),
-                "annotator_id": pd.Series([row[1] for row in rows], dtype="str"),
-                "label": pd.Series([row[2] for row in rows], dtype="str"),
-            }
-        )
-    )
-
-
-def rated(*raters: str) -> Judgments:
-    """Judgments from one text a rater: a character a unit, `*` for none."""
-    return judged(
-        [
-            (f"d{unit:02d}", f"rater{rater}", label)
-            for rater, text in enumerate(raters)
-            for unit, label in enumerate(text.replace(" ", ""))
-            if label != "*"
-        ]
-    )
-
-
-def from_counts(counts: list[list[int]]) -> Judgments:
-    """Judgments from votes for each label (columns) on each unit (rows)."""
-    rows = []
-    for unit, votes in enumerate(counts):
-        labels = [str(label) for label, n in enumerate(votes) for _ in range(n)]
-        rows += [(f"d{unit}", f"a{rater}", label) for rater, label in enumerate(labels)]
-    return judged(rows)
-
-
-# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), examples A, B and C.
+# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), examples A and B.
 EXAMPLE_A = rated("0100000010", "1110010000")
 EXAMPLE_B = rated("aabbdcccedda", "babbbccceddd")
-EXAMPLE_C = rated(
-    "1 2 3 3 2 1 4 1 2 * * *", "1 2 3 3 2 2 4 1 2 5 * 3", "* 3 3 3 2 3 4 2 2 5 1 *", "1 2 3 3 2 4 4 1 2 5 1 *"
-)
-
-# Fleiss (1971), table 1: 30 patients, 6 raters, 5 diagnoses.
-FLEISS = [
-    [0, 0, 0, 6, 0], [0, 3, 0, 0, 3], [0, 1, 4, 0, 1], [0, 0, 0, 0, 6], [0, 3, 0, 3, 0],
-    [2, 0, 4, 0, 0], [0, 0, 4, 0, 2], [2, 0, 3, 1, 0], [2, 0, 0, 4, 0], [0, 0, 0, 0, 6],
-    [1, 0, 0, 5, 0], [1, 1, 0, 4, 0], [0, 3, 3, 0, 0], [1, 0, 0, 5, 0], [0, 2, 0, 3, 1],
-    [0, 0, 5, 0, 1], [3, 0, 0, 1, 2], [5, 1, 0, 0, 0], [0, 2, 0, 4, 0], [1, 0, 2, 0, 3],
-    [0, 0, 0, 0, 6], [0, 1, 0, 5, 0], [0, 2, 0, 1, 3], [2, 0, 0, 4, 0], [1, 0, 0, 4, 1],
-    [0, 5, 0, 1, 0], [4, 0, 0, 0, 2], [0, 2, 0, 4, 0], [1, 0, 5, 0, 0], [0, 0, 0, 0, 6],
-]  # fmt: skip
 
 
-def test_alpha_of_krippendorffs_example_a() -> None:
-    assert krippendorff_alpha(EXAMPLE_A).value == pytest.approx(0.095238, abs=1e-6)
-
-
-def test_alpha_of_krippendorffs_example_b() -> None:
-    assert krippendorff_alpha(EXAMPLE_B).value == pytest.approx(0.691964, abs=1e-6)
+@pytest.mark.parametrize(("example", "value"), [(EXAMPLE_A, 0.095238), (EXAMPLE_B, 0.691964)])
+def test_alpha_of_krippendorffs_first_examples(example: Judgments, value: float) -> None:
+    assert krippendorff_alpha(example).value == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -101,26 +51,6 @@ def test_ordinal_alpha_follows_grades_not_the_alphabet_of_labels() -> None:
     assert (
         pytest.approx(0.815388, abs=1e-6) == krippendorff_alpha(renamed, grades=grades, level="ordinal").value
     )
-
-
-def test_two_raters_agreeing_on_85_of_100_by_habit() -> None:
-    # 80/10/5/5 (Gwet): percent .85, alpha .3177.
-    table = from_counts([[2, 0]] * 80 + [[1, 1]] * 15 + [[0, 2]] * 5)
-    values = agreement(table).set_index("statistic")["value"]
-    assert pytest.approx(0.3177, abs=5e-5) == values["alpha"]
-    assert pytest.approx(0.85) == values["percent_agreement"]
-
-
-def test_alpha_and_percent_agreement_of_fleiss_1971() -> None:
-    values = agreement(from_counts(FLEISS)).set_index("statistic")["value"]
-    assert pytest.approx(0.433410, abs=1e-6) == values["alpha"]
-    assert pytest.approx(0.5556, abs=5e-5) == values["percent_agreement"]  # Fleiss' P̄, p. 381
-
-
-def test_percent_agreement_counts_pairs_of_votes_not_unanimous_pairs() -> None:
-    # aab agrees in 1 of 3 pairs of votes, cc in 1 of 1.
-    table = agreement(rated("ac", "ac", "b*"))
-    assert pytest.approx(2 / 3) == table.loc[1, "value"]
 
 
 def test_columns_and_rows_of_the_table() -> None:
@@ -156,6 +86,9 @@ def test_alpha_equals_the_package_on_reliability_data(level: str) -> None:
             continue
         expected = krippendorff.alpha(paired, level_of_measurement=level)
         assert expected == pytest.approx(measured.value, abs=1e-12)
+        assert expected == pytest.approx(
+            alpha_interval(judgments, level=level, n_resamples=1).value, abs=1e-10
+        )
         assert ((votes >= 1).sum(), (votes >= 2).sum()) == (measured.n_units, measured.n_pairable)
         compared += 1
     assert compared > 50
@@ -197,7 +130,12 @@ def test_a_count_above_what_a_byte_holds_is_counted() -> None:
     expected = krippendorff.alpha(
         value_counts=np.array(counts, dtype=np.int64), level_of_measurement="nominal"
     )
-    assert expected == pytest.approx(krippendorff_alpha(from_counts(counts)).value)
+    rows = [
+        (f"d{unit}", f"a{rater}", label)
+        for unit, (zeros, ones) in enumerate(counts)
+        for rater, label in enumerate("0" * zeros + "1" * ones)
+    ]
+    assert expected == pytest.approx(krippendorff_alpha(judged(rows)).value)
 
 
 @pytest.mark.parametrize(
@@ -270,16 +208,6 @@ def test_a_bad_argument_is_a_usage_error(call: object, words: str) -> None:
 def test_a_label_the_guideline_does_not_know_is_a_table_error() -> None:
     with pytest.raises(TableError, match="label 'c' is not in the guideline"):
         agreement(rated("abc"), grades={"a": 0, "b": 1})
-
-
-def test_input_is_unchanged_and_row_order_is_irrelevant() -> None:
-    before = EXAMPLE_C.copy()
-    shuffled = Judgments(EXAMPLE_C.sample(frac=1, random_state=1))
-    for by in (None, "annotator_id"):
-        pd.testing.assert_frame_equal(
-            agreement(EXAMPLE_C, level="interval", by=by), agreement(shuffled, level="interval", by=by)
-        )
-    pd.testing.assert_frame_equal(before, EXAMPLE_C)
 
 
 def test_no_judgments_by_annotator_is_an_empty_table() -> None:

@@ -1,18 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import judged
 
 from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.tables import Judgments, check_judgments, first_round
-
-
-def judged(rows: list[tuple[str, str, str]], **columns: list[object]) -> Judgments:
-    """Judgments from (doc_id, annotator_id, label)."""
-    table = pd.DataFrame(rows, columns=["doc_id", "annotator_id", "label"], dtype="str")
-    return check_judgments(table.assign(query_id=pd.Series(["q"] * len(rows), dtype="str"), **columns))
-
+from fire_toolkit.tables import check_judgments, first_round
 
 ROWS = [("a", "u", "1"), ("a", "v", "0"), ("a", "w", "1"), ("b", "u", "1"), ("b", "v", "1")]
 

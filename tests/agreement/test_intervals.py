@@ -1,36 +1,21 @@
 import math
+from functools import partial
 from itertools import product
 
-import krippendorff
 import numpy as np
-import pandas as pd
 import pytest
+from small_judgments import on_pairs
 
 from fire_toolkit import draws
-from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
 from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement_intervals, krippendorff_alpha
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.tables import Judgments, check_judgments
+from fire_toolkit.tables import Judgments
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
-
-
-def doubled(answers: list[str], **columns: list[object]) -> Judgments:
-    """Judgments from the answers on each pair, a character an answer; columns: one value a pair."""
-    rows = [(unit, rater, label) for unit, given in enumerate(answers) for rater, label in enumerate(given)]
-    table = pd.DataFrame(
-        {
-            "query_id": [f"q{unit % 7}" for unit, _, _ in rows],
-            "doc_id": [f"d{unit:05d}" for unit, _, _ in rows],
-            "annotator_id": [f"a{rater}" for _, rater, _ in rows],
-            "label": [label for _, _, label in rows],
-        }
-    )
-    extra = {name: [values[unit] for unit, _, _ in rows] for name, values in columns.items()}
-    return check_judgments(table.assign(**extra))
+doubled = partial(on_pairs, n_queries=7)
 
 
 def two_raters(n: int, seed: int, *, prevalence: float = 0.13, error: float = 0.04) -> np.ndarray:
@@ -57,33 +42,6 @@ def text(answers: np.ndarray) -> list[str]:
 
 
 MIXED = ["11"] * 30 + ["00"] * 40 + ["10"] * 6 + ["110"] * 3 + ["22"] * 9 + ["122"] * 2 + ["1"] * 20
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_alphas_from_coincidences_equal_the_package_on_a_thousand_sparse_tables(level: str) -> None:
-    draw = np.random.default_rng(7)
-    compared = 0
-    for _ in range(1000):
-        values = np.cumsum(draw.integers(1, 4, size=draw.integers(2, 6))).astype(np.float64)
-        counts = draw.integers(0, 3, size=(draw.integers(1, 9), len(values)))
-        patterns = count_patterns(counts)
-        matrices = coincidences(patterns.counts)[patterns.place].sum(axis=0, keepdims=True)
-        found = alphas(matrices, values, level)[0]
-        paired = counts[counts.sum(axis=1) >= 2]
-        if (paired.sum(axis=0) > 0).sum() < 2:
-            assert math.isnan(found)
-            continue
-        expected = krippendorff.alpha(value_counts=paired, value_domain=values, level_of_measurement=level)
-        assert expected == pytest.approx(found, abs=1e-10)
-        compared += 1
-    assert compared > 900
-
-
-def test_patterns_are_the_distinct_rows_however_large_the_counts() -> None:
-    for counts in (np.array([[1, 2], [0, 3], [1, 2]]), np.array([[1] * 70, [2] * 70, [1] * 70])):
-        patterns = count_patterns(counts)
-        assert len(patterns.counts) == 2
-        np.testing.assert_array_equal(counts, patterns.counts[patterns.place])
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -4,31 +4,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import EXAMPLE_C, judged, rated
 
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables import Judgments, check_judgments
+from fire_toolkit.tables import Judgments
 
 BEYOND_CHANCE = ["alpha", "cohen_kappa", "fleiss_kappa", "gwet_ac1"]
-
-
-def judged(rows: list[tuple[str, str, str]]) -> Judgments:
-    """Judgments from (doc_id, annotator_id, label)."""
-    table = pd.DataFrame(rows, columns=["doc_id", "annotator_id", "label"], dtype="str")
-    return check_judgments(table.assign(query_id=pd.Series(["q"] * len(rows), dtype="str")))
-
-
-def rated(*raters: str) -> Judgments:
-    """Judgments from one text a rater: a character a unit, `*` for none."""
-    return judged(
-        [
-            (f"d{unit:02d}", f"rater{rater}", label)
-            for rater, text in enumerate(raters)
-            for unit, label in enumerate(text.replace(" ", ""))
-            if label != "*"
-        ]
-    )
 
 
 def two_by_two(both: int, first: int, second: int, neither: int) -> Judgments:
@@ -47,11 +30,6 @@ def values(judgments: Judgments, **options: object) -> dict[str, float]:
     table = agreement(judgments, statistics=list(STATISTICS), **options)  # type: ignore[arg-type]
     return dict(zip(table["statistic"], table["value"], strict=True))
 
-
-# Krippendorff (2011), example C, which is also the example of Gwet (2014).
-EXAMPLE_C = rated(
-    "1 2 3 3 2 1 4 1 2 * * *", "1 2 3 3 2 2 4 1 2 5 * 3", "* 3 3 3 2 3 4 2 2 5 1 *", "1 2 3 3 2 4 4 1 2 5 1 *"
-)
 
 # Fleiss (1971), table 1: the diagnoses of 6 raters on each of 30 patients, by place in this text.
 FLEISS = """
@@ -77,6 +55,8 @@ def test_fleiss_1971() -> None:
     measured = values(FLEISS_1971)
     assert pytest.approx(0.430245, abs=1e-6) == measured["fleiss_kappa"]
     assert pytest.approx(0.447885, abs=1e-6) == measured["gwet_ac1"]
+    assert pytest.approx(0.433410, abs=1e-6) == measured["alpha"]
+    assert pytest.approx(0.5556, abs=5e-5) == measured["percent_agreement"]  # Fleiss' P̄, p. 381
 
 
 def test_two_raters_agreeing_by_habit() -> None:
@@ -84,6 +64,8 @@ def test_two_raters_agreeing_by_habit() -> None:
     measured = values(two_by_two(80, 10, 5, 5))
     assert pytest.approx(0.3182, abs=5e-5) == measured["cohen_kappa"]
     assert pytest.approx(0.8080, abs=5e-5) == measured["gwet_ac1"]
+    assert pytest.approx(0.3177, abs=5e-5) == measured["alpha"]
+    assert pytest.approx(0.85) == measured["percent_agreement"]
     assert pytest.approx(2 * 80 / (2 * 80 + 15)) == measured["positive_agreement"]
     assert pytest.approx(2 * 5 / (2 * 5 + 15)) == measured["negative_agreement"]
 

@@ -1,60 +1,22 @@
 """Values, weighted values and intervals, all made of the same sums."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import on_pairs
 
 from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.sample import Sample, measure
 from fire_toolkit.agreement.table import agreement, agreement_intervals
-from fire_toolkit.agreement.votes import Votes, code_votes
+from fire_toolkit.agreement.votes import code_votes
 from fire_toolkit.tables import Judgments, check_judgments
 
 NAMES = list(STATISTICS)
 OF_TWO = ["cohen_kappa"]
-LEVELS = ["nominal", "ordinal", "interval", "ratio"]
-
-
-def random_votes(draw: np.random.Generator) -> Votes:
-    """Sparse votes of up to five annotators on up to twelve pairs, labels 0, 1, 3 or fewer, 1 or more."""
-    shape = (draw.integers(1, 13), 5)
-    given = draw.random(shape) < draw.uniform(0.2, 0.9)
-    unit, annotator = np.nonzero(given)
-    n_labels = draw.integers(1, 4)
-    value = draw.integers(0, n_labels, size=len(unit))
-    return Votes(unit, value, annotator, ("0", "1", "3")[:n_labels], np.array([0.0, 1.0, 3.0])[:n_labels])
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_sums_of_alpha_give_what_the_package_gives(level: str) -> None:
-    draw = np.random.default_rng(11)
-    compared = 0
-    for _ in range(150):
-        votes = random_votes(draw)
-        expected, _ = measure(votes, "alpha", level)
-        if math.isnan(expected):
-            continue
-        assert expected == pytest.approx(Sample.of(votes, "alpha", level).total_value, abs=1e-12)
-        compared += 1
-    assert compared > 80
-
-
-def pairs(answers: list[str], **columns: list[object]) -> Judgments:
-    """Judgments from the answers on each pair, a character an answer; columns: one value a pair."""
-    rows = [(unit, rater, label) for unit, given in enumerate(answers) for rater, label in enumerate(given)]
-    table = pd.DataFrame(
-        {
-            "query_id": [f"q{unit % 5}" for unit, _, _ in rows],
-            "doc_id": [f"d{unit:05d}" for unit, _, _ in rows],
-            "annotator_id": [f"a{rater}" for _, rater, _ in rows],
-            "label": [label for _, _, label in rows],
-        }
-    )
-    extra = {name: [values[unit] for unit, _, _ in rows] for name, values in columns.items()}
-    return check_judgments(table.assign(**extra))
+pairs = partial(on_pairs, n_queries=5)
 
 
 ANSWERS = ["11", "11", "10", "00", "00", "00", "110", "1", "0", "0"]

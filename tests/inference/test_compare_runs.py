@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import run_in_order as run
 
 from examples import examples
 from fire_toolkit.arrays import starts_of_lists
@@ -14,18 +15,9 @@ from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.overlap import overlap_measures, shared_docs
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.tables import Run, check_run
+from fire_toolkit.tables import check_run
 
 MEASURES = ["overlap", "average_overlap", "RBO_truncated", "RBO_ext", "RBO_min", "RBO_res"]
-
-
-def run(run_id: str, rankings: dict[str, Sequence[str]]) -> Run:
-    rows = [
-        (run_id, query, doc, -float(place))
-        for query, docs in rankings.items()
-        for place, doc in enumerate(docs)
-    ]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
 
 
 def compared(a: Sequence[str], b: Sequence[str], *, depth: int = 10, rbo_p: float = 0.9) -> dict[str, float]:

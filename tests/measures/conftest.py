@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import pandas as pd
 import pytest
+from small_world import make_qrels, make_run
 
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import JudgedRanking, code_qrels, judge_run
-from fire_toolkit.tables import Qrels, Run, check_qrels
 
 Scores = Mapping[str, Mapping[str, float]]
 Relevances = Mapping[str, Mapping[str, int]]
 Join = Callable[[Scores, Relevances], JudgedRanking]
-
-
-def make_run(scores: Scores, run_id: str = "m") -> Run:
-    rows = [(run_id, q, d, s) for q, docs in scores.items() for d, s in docs.items()]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
-
-
-def make_qrels(relevances: Relevances) -> Qrels:
-    rows = [(q, d, r) for q, docs in relevances.items() for d, r in docs.items()]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
 
 
 @pytest.fixture(scope="session")

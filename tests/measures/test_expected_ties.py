@@ -9,15 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import make_qrels, make_run
 
 from examples import examples
 from fire_toolkit.errors import UsageError
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import find_ties
 from fire_toolkit.measures import code_qrels, code_run, judge_run, list_measures, parse_measure
 from fire_toolkit.measures.views import expected_values
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import Qrels, Run, check_qrels
 
 NAMES = [
     "C@1",
@@ -50,16 +49,6 @@ NAMES += [
 NAMES += ["F@3", "F(beta=2)@2", "F", "E", "Judged@3", "unjudged@2", "mAP@R", "Rndcg", "num_rel_ret", "set_P"]
 NO_CLOSED_FORM = {"AP_fire", "MedR", "bpref", "infAP", "xinfAP", "xinfAP/nist", "IPrec", "gm_map", "11pt_avg"}
 NO_CLOSED_FORM |= {"infNDCG", "infNDCG/nist", "iP", "inum_rel_ret", "IPrec/v9", "11pt_avg/v9"}
-
-
-def make_run(scores: dict[str, dict[str, float]]) -> Run:
-    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
-
-
-def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
-    rows = [(q, d, r) for q, docs in relevances.items() for d, r in docs.items()]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
 
 
 def orders(docs: dict[str, int]) -> list[list[str]]:

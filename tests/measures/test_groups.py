@@ -6,18 +6,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_world import make_run
 
 from fire_toolkit.errors import JoinError
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import count_missing_members, restrict_run, restrict_to_groups
 from fire_toolkit.tables import Run
 
 DOCS = list("abcdef")
-
-
-def make_run(scores: dict[str, dict[str, int]]) -> Run:
-    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
 
 
 scores_of = st.dictionaries(

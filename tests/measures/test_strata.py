@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import judge_matrix
+from small_world import judge_matrix, make_run
 
 from examples import examples
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import find_ties
 from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
 from fire_toolkit.measures.views import settled_view
@@ -22,11 +21,6 @@ from fire_toolkit.tables import Qrels, Run, check_qrels
 E = 0.00001
 DOCS = [f"d{n:02d}" for n in range(12)]
 Pairs = dict[str, dict[str, tuple[str, int]]]  # query → doc → stratum, relevance
-
-
-def make_run(scores: dict[str, dict[str, int]]) -> Run:
-    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
 
 
 def make_qrels(pairs: Pairs) -> Qrels:

@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import make_qrels, make_run
 
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import block_of
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import TIE_RULES, find_ties, order_by_index
 from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
 from fire_toolkit.measures.views import settled_view
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import Qrels, Run, check_qrels
+from fire_toolkit.tables import Qrels, Run
 
 MATRIX = [
     [0.9, 0.5, 0.5, 0.5, 0.1],
@@ -29,16 +29,6 @@ MATRIX = [
     [0.3, 0.3, 0.3, 0.2, 0.3],
 ]
 DOCS = [f"d{n}" for n in range(5)]
-
-
-def make_run(scores: dict[str, dict[str, float]]) -> Run:
-    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
-
-
-def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
-    rows = [(q, d, r) for q, docs in relevances.items() for d, r in docs.items()]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
 
 
 SQUARE = make_run({f"q{n}": dict(zip(DOCS, row, strict=True)) for n, row in enumerate(MATRIX)})

@@ -4,24 +4,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_world import qrels_of as qrels
+from small_world import run_in_order as run
 
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs, source_changes
-from fire_toolkit.tables import Qrels, Run, check_pool, check_qrels
-
-
-def run(name: str, lists: dict[str, str]) -> Run:
-    rows = [
-        (name, query, doc, -float(place)) for query, docs in lists.items() for place, doc in enumerate(docs)
-    ]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
-
-
-def qrels(pairs: dict[tuple[str, str], int]) -> Qrels:
-    rows = [(query, doc, relevance) for (query, doc), relevance in pairs.items()]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
-
+from fire_toolkit.tables import Run, check_pool
 
 CLIP = run("clip", {"1": "abc", "2": "xyz"})
 SSB = run("ssb", {"1": "cde", "2": "xwv", "3": "k"})

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_world import run_in_order
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.pool import PoolingResult
 from fire_toolkit.tables import Labels, Run, check_labels, check_qrels
@@ -26,14 +26,7 @@ CLIPS: Lists = {"clip": {"q": list("abc")}, "late": {"q": list("dbe")}}
 
 
 def runs_of(lists: Lists) -> list[Run]:
-    rows = [
-        (run, query, doc, -n)
-        for run, of_queries in lists.items()
-        for query, docs in of_queries.items()
-        for n, doc in enumerate(docs)
-    ]
-    scored = pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"])
-    return [rank_run(own) for _, own in scored.groupby("run_id")]
+    return [run_in_order(name, own) for name, own in sorted(lists.items())]
 
 
 def labelled(pairs: Iterable[tuple[str, str]], truth: Pairs, n_agree: int = 2) -> Labels:

@@ -12,34 +12,22 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import make_run
+from small_world import qrels_of as qrels
 
 from examples import examples
 from fire_toolkit.errors import PluginError, UsageError
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
 from fire_toolkit.pooling.registry import STRATEGIES
-from fire_toolkit.tables import Qrels, Run, check_qrels
+from fire_toolkit.tables import Run
 
 Lists = Mapping[str, Mapping[str, Mapping[str, float]]]  # run → query → doc → score
 Pair = tuple[str, str]
 
 
 def runs_of(lists: Lists) -> list[Run]:
-    return [
-        rank_run(
-            pd.DataFrame(
-                [(name, query, doc, score) for query, docs in own.items() for doc, score in docs.items()],
-                columns=["run_id", "query_id", "doc_id", "score"],
-            )
-        )
-        for name, own in lists.items()
-    ]
-
-
-def qrels(pairs: Mapping[Pair, int]) -> Qrels:
-    rows = [(query, doc, relevance) for (query, doc), relevance in pairs.items()]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+    return [make_run(own, name) for name, own in lists.items()]
 
 
 def pooled(table: pd.DataFrame) -> set[Pair]:

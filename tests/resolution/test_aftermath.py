@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import judged_docs as judged
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.changes import against_majority
@@ -10,18 +11,9 @@ from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import resolve, resolve_in_full
 from fire_toolkit.resolution.settle import settle_disputes
-from fire_toolkit.tables import Judgments, Labels, Qrels, check_judgments, check_labels, check_qrels
+from fire_toolkit.tables import Labels, Qrels, check_labels, check_qrels
 
 GRADES = {"no": 0, "yes": 1, "very": 2, "?": None}
-
-
-def judged(answers: dict[str, list[str]], **columns: list[object]) -> Judgments:
-    """Judgments from doc_id → answers, one annotator an answer."""
-    rows = [
-        ("q", doc, f"a{place}", label) for doc, given in answers.items() for place, label in enumerate(given)
-    ]
-    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"], dtype="str")
-    return check_judgments(table.assign(**columns))
 
 
 def labelled(relevances: dict[str, int]) -> Labels:

@@ -1,20 +1,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import judged_docs as judged
 
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import resolve_in_full
-from fire_toolkit.tables import Judgments, check_judgments
+from fire_toolkit.tables import check_judgments
 
 GRADES = {"n": 0, "y": 1, "?": None}
-
-
-def judged(answers: dict[str, str]) -> Judgments:
-    """Judgments of annotators a, b, ... on each doc, a character an answer."""
-    rows = [("q", doc, "abcdef"[place], label) for doc, given in answers.items()
-            for place, label in enumerate(given)]  # fmt: skip
-    names = ["query_id", "doc_id", "annotator_id", "label"]
-    return check_judgments(pd.DataFrame(rows, columns=names))
 
 
 def known(**labels: str) -> pd.DataFrame:

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import judged_docs as judged
 
 from fire_toolkit.agreement.intervals import alpha_interval
 from fire_toolkit.errors import UsageError
@@ -11,13 +12,6 @@ from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import Judgments, Qrels, check_judgments, check_qrels
 
 GRADES = {"no": 0, "yes": 1, "?": None}
-
-
-def judged(answers: dict[str, list[str]], **columns: object) -> Judgments:
-    """Judgments from doc_id → answers, one annotator an answer."""
-    rows = [("q", doc, f"a{n}", label) for doc, given in answers.items() for n, label in enumerate(given)]
-    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"], dtype="str")
-    return check_judgments(table.assign(**columns))
 
 
 def positives(*docs: str) -> Qrels:

@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_judgments import judged_docs as judged
 
 from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
@@ -11,15 +12,6 @@ from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgme
 
 GRADES = {"relevant": 1, "not-relevant": 0, "escalate": None}
 GRADED = {"x": 2, "y": 1, "z": 0, "esc": None}
-
-
-def judged(answers: dict[str, list[str]]) -> Judgments:
-    """Judgments from doc_id → answers, one annotator an answer."""
-    rows = [
-        ("q", doc, f"a{place}", label) for doc, given in answers.items() for place, label in enumerate(given)
-    ]
-    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"], dtype="str")
-    return check_judgments(table)
 
 
 def ready(judgments: Judgments) -> tuple[Judgments, pd.DataFrame]:

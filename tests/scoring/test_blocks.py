@@ -12,12 +12,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import joined_or_why_not
+from small_world import joined_or_why_not, make_run
 
 from examples import examples
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.matching.blocks import RunBlock, block_of
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.scoring import Scoring, score_runs
@@ -51,11 +50,6 @@ class Cut:
                 score=whole.score[rows],
                 is_last=last == len(whole.queries),
             )
-
-
-def make_run(scores: dict[str, dict[str, float]]) -> Run:
-    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
 
 
 def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:

@@ -8,6 +8,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import make_qrels, make_run
 
 from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
@@ -16,17 +17,6 @@ from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import SCORES, Qrels, Run, check_qrels, check_run
 from fire_toolkit.tables.checks import check_table
-
-
-def make_run(scores: dict[str, dict[str, float]], run_id: str = "m") -> Run:
-    rows = [(run_id, q, d, s) for q, docs in scores.items() for d, s in docs.items()]
-    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
-
-
-def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
-    rows = [(q, d, r) for q, docs in relevances.items() for d, r in docs.items()]
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
-
 
 RUN = make_run({"q1": {"a": 3, "b": 2, "c": 1}, "q2": {"a": 3, "b": 2, "c": 1}})
 QRELS = make_qrels({"q1": {"b": 1}, "q2": {"a": 1}})
