@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.compare import compare as compare
     from fire_toolkit.commands.contributions import contributions as contributions
     from fire_toolkit.commands.coverage import coverage as coverage
+    from fire_toolkit.commands.influence import influence as influence
     from fire_toolkit.commands.orders import orders as orders
     from fire_toolkit.commands.reusability import reusability as reusability
     from fire_toolkit.commands.tifa import tifa as tifa

@@ -67,6 +67,8 @@ CALLS += [
         ["-m", "AP", "--show", "swaps", "--resamples", "50"],
         {"measures": ["AP"], "show": "swaps", "resamples": 50},
     ),
+    ("influence", ["--show", "scores", "-m", "C@1"], {"show": "scores", "measures": ["C@1"]}),
+    ("influence", ["--rule", "majority", "--policy", "drop"], {"rule": "majority", "policy": "drop"}),
     ("tifa", ["--per", "pair"], {"per": "pair"}),
     ("tifa", ["--per", "label"], {"per": "label"}),
 ]
@@ -112,6 +114,7 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     function = function_of(name)
     tables, parameters = tables_of(function), set(inspect.signature(function).parameters) - {"tell"}
     how_read = {option for table in tables.values() for option in table.also}
+    how_read |= {"reasons"} if "exclude" in how_read else set()
     told = {name for name, table in tables.items() if table.is_told}  # by the manifests of files
     options = {param.name for param in main.commands[name].params}
     assert options - OF_THE_FRAME - how_read == parameters - told

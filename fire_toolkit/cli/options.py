@@ -63,6 +63,8 @@ def shared_option(name: str, text: str | None = None) -> Callable[[Command], Com
         return run_arguments
     if name == "own_item":
         return own_item_option
+    if name == "exclude":
+        return exclude_options
     if name == "accept_unpooled":
         return accept_unpooled_option
     if name == "pool_sources":

@@ -11,12 +11,13 @@ import pandas as pd
 from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
 from fire_toolkit.cli.common import chosen_path, workspace_path
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import level_of
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
-from fire_toolkit.tables import Qrels
+from fire_toolkit.tables import Judgments, Qrels
 
 Values = Mapping[str, Any]
 
@@ -35,6 +36,12 @@ def _settled(given: Given, values: Values) -> Qrels:
 def _earlier_judgments(given: Given, values: Values) -> pd.DataFrame | None:
     path = given.found("judgments")
     return read_judgments(given.use(path))[0] if path else None
+
+
+def _counted_judgments(given: Given, values: Values) -> Judgments:
+    """Return the judgments of the pairs and queries that count."""
+    judgments: Judgments = given.own.pairs(given.judgments, "judgments")
+    return judgments if given.unusable is None else given.unusable.counted(judgments)
 
 
 def _labellings(given: Given, values: Values) -> dict[str, Qrels]:
@@ -74,6 +81,8 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
     "settled": _settled,
     "earlier_judgments": _earlier_judgments,
     "labellings": _labellings,
+    "counted_judgments": _counted_judgments,
+    "level": lambda given, values: level_of(None, given.judgments, given.values["guideline"]),
     "fed": lambda given, values: None if given.values["labellings"] else given.pooled_runs,
     "highest_grade": lambda given, values: guideline_grade(given) or 1,
     "answers": lambda given, values: read_answers(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import pandas as pd
 
+from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.scoring.tifa import Answers, Question
 from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run
@@ -70,6 +71,10 @@ FedRuns = Annotated[Collection[str] | None, Table("fed", "Collection[str] | None
 LabelsOf = Annotated[Labels, Table("labels", "Labels")]
 LabelsIfGiven = Annotated[Labels | None, Table("labels_given", "Labels | None")]
 EarlierJudgments = Annotated[Judgments | None, Table("earlier_judgments", "Judgments | None")]
+JudgmentsOf = Annotated[Judgments, Table("counted_judgments", "Judgments", also=("guideline", "exclude"))]
+GradesOf = Annotated[Grades | None, Table("grades", "Grades | None", is_told=True)]
+LevelOf = Annotated[str | None, Table("level", "str | None", is_told=True)]
+OriginalGrade = Annotated[int | None, Table("original_grade", "int | None", is_told=True)]
 HighestGrade = Annotated[int, Table("highest_grade", "int", is_told=True)]
 TifaQuestions = Annotated[
     Sequence[Question], Table("questions", "Sequence[Question]", metavar="QUESTIONS", is_argument=True)

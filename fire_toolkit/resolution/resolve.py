@@ -97,7 +97,7 @@ def resolve(
     """
     resolution = resolve_in_full(
         judgments,
-        grades=_grades_of(judgments, grades),
+        grades=grades_or_usual(judgments, grades),
         rule=rule,
         controls=controls,
         adjudicators=adjudicators,
@@ -106,7 +106,8 @@ def resolve(
     return Resolved(resolution.labels, resolution.disputes)
 
 
-def _grades_of(judgments: Judgments, grades: Grades | None) -> Grades:
+def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
+    """Return the grades given, else those that the labels spell; a usage error where these say none."""
     found = usual_grades(judgments["label"]) if grades is None else grades
     if found is None:
         raise UsageError(

@@ -6,7 +6,7 @@ import json
 import pandas as pd
 import pytest
 
-from fire_toolkit import compare_runs, rank_run, table_text
+from fire_toolkit import compare, rank_run, table_text
 from fire_toolkit.errors import UsageError
 
 TABLE = pd.DataFrame({"run_id": ["a_b", "c"], "n": [1200, 3], "value": [2 / 3, float("nan")], "is_new": True})
@@ -34,7 +34,7 @@ def test_forms_for_people_round_at_the_end_and_leave_missing_values_empty() -> N
 def test_results_of_a_stage_are_tables_of_this_kind() -> None:
     rows = [(r, "q", d, -i) for r, docs in {"a": "xy", "b": "yx"}.items() for i, d in enumerate(docs)]
     run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
-    assert table_text(compare_runs(run).comparisons, "csv").startswith("run_a,run_b,query_id,measure,value\n")
+    assert table_text(compare(run).table, "csv").startswith("run_a,run_b,query_id,measure,value\n")
 
 
 def test_an_empty_table_has_its_header() -> None:

@@ -1,0 +1,146 @@
+"""`influence`: agreement, labels and scores as if an annotator had not been asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.agreement.annotators import leave_one_out
+from fire_toolkit.commands.command import command
+from fire_toolkit.commands.types import (
+    GradesOf,
+    JudgmentsOf,
+    LevelOf,
+    Measures,
+    Option,
+    Original,
+    OriginalGrade,
+    OwnItem,
+    OwnQueries,
+    Runs,
+)
+from fire_toolkit.inference import score_changes
+from fire_toolkit.measures.defaults import INFLUENCE
+from fire_toolkit.qrels import Augmented, augment_qrels, highest_grade, lift_originals
+from fire_toolkit.resolution.resolve import grades_or_usual, resolve
+from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
+from fire_toolkit.results import Found
+from fire_toolkit.tables import Labels, Qrels, asked_judgments
+from fire_toolkit.tables.columns import are_in, pair_rows
+from fire_toolkit.words import n_of
+
+
+@command
+def influence(
+    runs: Runs,
+    judgments: JudgmentsOf,
+    qrels: Original,
+    *,
+    grades: GradesOf = None,
+    level: LevelOf = None,
+    original_grade: OriginalGrade = None,
+    queries: OwnQueries = None,
+    own_item: OwnItem = None,
+    rule: Annotated[str, Option(setting=("resolve", "rule"))] = "fire",
+    adjudicators: Annotated[Sequence[str], Option(("--adjudicator",), metavar="NAME")] = (),
+    policy: Annotated[Literal["union", "override", "drop"], Option(setting=("augment", "policy"))] = "union",
+    measures: Measures = INFLUENCE,
+    show: Literal["annotators", "scores"] = "annotators",
+) -> Found:
+    """Leave out each annotator in turn: agreement, labels and scores as if they had not been asked.
+
+    Judgments are resolved and joined to the original qrels as `resolve` and `augment` do, once with
+    all and once without each annotator. alpha is that of the others; labels_other, labels_lost and
+    labels_gained are the pairs with another label, with none any more, and with one that all judgments
+    leave in dispute; tau and n_swaps compare the orders of the runs, and run_id is the run whose score
+    changes most, by change.
+
+    Args:
+        runs: The runs.
+        judgments: The judgments (judgments.csv).
+        qrels: The original qrels; their queries count.
+        grades: The grade of each label, in the guideline's order; those that labels spell, unless given.
+        level: The level of measurement that agreement is for.
+        original_grade: The grade of original positives beside the labels.
+        queries: The queries, with their own items.
+        own_item: Drop or keep each query's own item. [default: the collection's protocol]
+        rule: As in `resolve`.
+        adjudicators: As in `resolve` (may be repeated).
+        policy: As in `augment`.
+        measures: A measure, such as C@10; may be repeated.
+        show: A row for each annotator and measure, or every run's score and place with all and without each.
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.tables import check_judgments, check_qrels
+        >>> run = fire.run_from_matrix([[1, 2]], ["q"], ["x", "y"], "clip")
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["x"], "relevance": 1}))
+        >>> votes = {"query_id": "q", "doc_id": ["y", "y", "y"], "annotator_id": list("uvw")}
+        >>> judgments = check_judgments(pd.DataFrame(votes | {"label": list("110")}))
+        >>> found = fire.influence([run], judgments, qrels, measures=["C@1"])
+        >>> found.table[["annotator_id", "labels_lost", "run_id", "change"]]
+          annotator_id  labels_lost run_id  change
+        0            u            1   clip    -1.0
+        1            v            1   clip    -1.0
+        2            w            0   clip     0.0
+    """
+    known = grades_or_usual(judgments, grades)
+    asked = asked_judgments(judgments)
+    labels = resolve(asked, grades=known, rule=rule, adjudicators=adjudicators, count_unassigned=True).labels
+    original, join = _originals_and_join(qrels, known, original_grade, policy)
+    augmented = join(original, labels).qrels
+    each_without = labels_without_each(asked, labels, grades=known, rule=rule, adjudicators=adjudicators)
+    without = list(each_without)
+    changes = {each.annotator_id: _changed_qrels(original, each, join) for each in without}
+    found = score_changes(runs, original, augmented, changes, measures)
+    scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
+    alphas = leave_one_out(judgments, grades=known, level=level)
+    tables = {"annotators": _by_annotator(without, alphas, found.orders, scores), "scores": scores}
+    is_kept = len({*adjudicators}) == 1
+    kept = [f"{adjudicators[0]} is the only adjudicator and is not left out"] if is_kept else []
+    more = [n_of(len(asked), "judgment"), f"labels by rule {rule}, joined under policy {policy}"]
+    return Found(tables, [*kept, *found.notes], more, shown=show)
+
+
+def _originals_and_join(
+    original: Qrels, grades: Grades, grade: int | None, policy: str
+) -> tuple[Qrels, Callable[[Qrels, Labels], Augmented]]:
+    """Return the original qrels with the grade that their positives have beside the labels, and `augment`."""
+    highest = int(max((each for each in grades.values() if each is not None), default=1))
+    if grade is None and highest > 1 and highest_grade(original) <= 1:
+        grade = highest
+    lifted = original if grade is None else lift_originals(original, grade=grade)
+    return lifted, partial(augment_qrels, policy=policy, original_grade=grade)
+
+
+def _changed_qrels(
+    original: Qrels, without: LabelsWithout, join: Callable[[Qrels, Labels], Augmented]
+) -> pd.DataFrame:
+    """Return the relevance of each pair whose label changes, nan where the qrels lose the pair."""
+    pairs = without.pairs
+    part = Qrels(original[are_in(original["query_id"], pairs["query_id"])].reset_index(drop=True))
+    qrels = join(part, without.labels).qrels
+    relevance = np.append(qrels["relevance"].to_numpy(dtype=np.float64), np.nan)
+    return pairs.assign(relevance=relevance[pair_rows(pairs, qrels)])
+
+
+def _by_annotator(
+    without: Sequence[LabelsWithout], alphas: pd.DataFrame, orders: pd.DataFrame, scores: pd.DataFrame
+) -> pd.DataFrame:
+    """Return a row for each annotator and measure, with the run whose score moves most."""
+    counts = pd.DataFrame(
+        [(each.annotator_id, each.n_votes, each.n_other, each.n_lost, each.n_gained) for each in without],
+        columns=["annotator_id", "n_judgments", "labels_other", "labels_lost", "labels_gained"],
+    )
+    people = alphas.rename(columns={"value": "alpha", "change": "alpha_change"})
+    people = counts.merge(people[["annotator_id", "alpha", "alpha_change"]], on="annotator_id", how="left")
+    moved = scores.loc[scores["change"].abs().groupby([scores["annotator_id"], scores["measure"]]).idxmax()]
+    moved = moved[["annotator_id", "measure", "run_id", "change"]]
+    orders = orders.rename(columns={"left_out": "annotator_id"})
+    named = orders[["annotator_id", "measure", "tau", "n_swaps"]].merge(moved, on=["annotator_id", "measure"])
+    return people.merge(named, on="annotator_id")
