@@ -6,7 +6,6 @@ import pytest
 from fire_toolkit.demo.truth import _swaps as swaps_of_truth
 from fire_toolkit.inference import compare_orders, leave_out, score_differences
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.measures import list_measures
 from fire_toolkit.paper_tables.captions import saturation
 from fire_toolkit.results import bold
 from fire_toolkit.scoring import score_runs
@@ -14,7 +13,6 @@ from fire_toolkit.scoring.drawn import score_cells
 from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
 
 RANKS = {"first": 1, "second": 2, "third": 3}  # of the only positive in each query
-SMALLER = {"MedR", "MnR", "RBP_residual", "unjudged"}
 
 
 @pytest.fixture
@@ -26,10 +24,6 @@ def world() -> tuple[Run, Qrels]:
         rows += [(run_id, q, doc, -float(at)) for q in ("q1", "q2") for at, doc in enumerate(docs)]
     run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
     return run, check_qrels(pd.DataFrame({"query_id": ["q1", "q2"], "doc_id": "good", "relevance": 1}))
-
-
-def test_which_measures_are_better_the_smaller_they_are() -> None:
-    assert {one.key for one in list_measures() if not one.larger_is_better} == SMALLER
 
 
 def test_places_of_runs(world: tuple[Run, Qrels]) -> None:

@@ -230,3 +230,13 @@ def test_judged_divides_by_what_was_retrieved_and_leaves_out_what_was_only_poole
     assert list(values(ranking, "Judged@10")) == [1 / 3]
     assert list(values(ranking, "Judged@2")) == [1 / 2]
     assert list(values(ranking, "Judged@10:condensed")) == [1.0]
+
+
+def test_which_measures_are_better_the_smaller_they_are() -> None:
+    smaller = {"MedR", "MnR", "RBP_residual", "unjudged"}
+    assert {one.key for one in list_measures() if not one.larger_is_better} == smaller
+
+
+def test_a_positive_at_the_cutoff_counts(at_ranks) -> None:
+    ranking = at_ranks([3], length=5, total=1)
+    assert [values(ranking, name).item() for name in ("C@3", "RR@3", "RR@2")] == [1.0, 1 / 3, 0.0]

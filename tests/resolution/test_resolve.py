@@ -245,9 +245,3 @@ def test_a_dispute_that_was_never_pooled_is_an_error() -> None:
     pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
     with pytest.raises(JoinError, match=r"1 of 1 disputed pairs are not in the pool \(q b\)"):
         next_round(disputes, pool, round=2)
-
-
-def test_a_round_below_one_is_an_error() -> None:
-    _, disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED)
-    with pytest.raises(UsageError, match="round is 0; expected 1 or more"):
-        next_round(disputes, round=0)
