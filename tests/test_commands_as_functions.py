@@ -25,6 +25,7 @@ COMMANDS = Path(fire.__file__).with_name("commands")
 OTHERS = {"__init__", "command", "notes", "types"}
 NAMES = sorted(path.stem for path in COMMANDS.glob("*.py") if path.stem not in OTHERS)
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
+NO_PYTHON_NAME = {"measures"}  # `fire_toolkit.measures` is the room of measures
 OF_THE_FRAME = {"output_format", "out"}
 READ: dict[str, Callable[[Any], Any]] = {
     "runs": lambda paths: [fire.read_run(path) for path in paths],
@@ -122,7 +123,7 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     _, helps = described(function)
     assert set(helps) == parameters
     assert {words for words in helps.values() if not words[:1].isupper() or words.count(". ") > 1} == set()
-    assert getattr(fire, name).__wrapped__ is not None
+    assert name in NO_PYTHON_NAME or getattr(fire, name).__wrapped__ is not None
 
 
 @pytest.mark.parametrize(("name", "words", "values"), CALLS, ids=lambda each: str(each)[:40])
@@ -136,7 +137,7 @@ def test_python_gives_what_the_command_prints_and_writes(
     files = [word for param in main.commands[name].params for word in words_of(param, needed)]
     done = invoke(name, *files, *words, "--out", f"{name}.csv")
     tables = {each: READ[each](file) for each, file in needed.items()}
-    result = getattr(fire, name)(**tables, **values)
+    result = getattr(import_module(f"fire_toolkit.commands.{name}"), name)(**tables, **values)
     assert isinstance(result, Found)
     written = result.table if result.written is None else result.written
     assert fire.table_text(written, "csv").encode() == Path(f"{name}.csv").read_bytes()

@@ -95,6 +95,8 @@ def _made_by(*decorators: Callable[..., Any]) -> list[click.Parameter]:
 def _option_of_value(parameter: inspect.Parameter, hint: Any, words: str) -> click.Parameter:
     """Return the option of a plain value: a flag, a choice, one value, or several."""
     kind, more = _kind_of(hint), marked(hint, Option) or Option()
+    if more.is_argument:
+        return click.Argument([parameter.name], required=parameter.default is parameter.empty)
     spelled = [*(more.names or [f"--{parameter.name.replace('_', '-')}"]), parameter.name]
     if kind is bool:
         return click.Option(spelled, is_flag=True, help=words)

@@ -39,7 +39,7 @@ class Option:
     """What an option needs beyond its parameter's type and default.
 
     names: how it is spelled. setting: section and key of fire.toml, taken where it is not given. least: the
-    smallest number. parse: makes the value of what was given.
+    smallest number. parse: makes the value of what was given. is_argument: a word of its own.
     """
 
     names: tuple[str, ...] = ()
@@ -47,6 +47,7 @@ class Option:
     setting: tuple[str, str] | None = None
     least: int | None = None
     parse: Callable[[tuple[str, ...]], Any] | None = None
+    is_argument: bool = False
 
 
 _AXES = ("query_ids", "doc_ids")
