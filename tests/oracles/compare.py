@@ -9,6 +9,7 @@ exits 1 where any other is left, or where a change that must show does not.
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import json
 import math
@@ -47,9 +48,31 @@ def _in_text(old: str, new: str, place: str) -> Iterator[Difference]:
     if tables[0] and tables[1]:
         yield from _in_table(*tables, place)
         return
-    for number, (a, b) in enumerate(zip_longest(old.splitlines(), new.splitlines(), fillvalue="(absent)"), 1):
-        if not _is_same(a, b):
-            yield place, f"line {number}", a, b
+    if place.endswith(".json"):
+        parts = _parts_of(json.loads(old)), _parts_of(json.loads(new))
+        for key in dict.fromkeys([*parts[0], *parts[1]]):
+            a, b = (part.get(key, "(absent)") for part in parts)
+            if not _is_same(a, b):
+                yield place, key, a, b
+        return
+    sides = old.splitlines(), new.splitlines()
+    for kind, i, j, k, l in difflib.SequenceMatcher(None, *sides, autojunk=False).get_opcodes():  # noqa: E741
+        if kind == "equal":
+            continue
+        pairs = zip_longest(sides[0][i:j], sides[1][k:l], fillvalue="(absent)")
+        for number, (a, b) in enumerate(pairs, i + 1):
+            if not _is_same(a, b):
+                yield place, f"line {number}", a, b
+
+
+def _parts_of(content: Any, place: str = "") -> dict[str, str]:
+    """Return each value of a JSON text by its place in it; the order of keys says nothing."""
+    if isinstance(content, dict | list) and content:
+        named = content.items() if isinstance(content, dict) else enumerate(content)
+        return {
+            key: text for name, value in named for key, text in _parts_of(value, f"{place}/{name}").items()
+        }
+    return {place: json.dumps(content)}
 
 
 def _as_table(text: str) -> list[dict[str, str]]:
