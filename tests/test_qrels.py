@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts, include_machine
+from fire_toolkit.qrels import (
+    POLICIES,
+    augment_qrels,
+    change_counts,
+    count_lowered,
+    grade_of_originals,
+    include_machine,
+)
 from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
 from fire_toolkit.tables.validity import ALONE
 
@@ -177,3 +184,13 @@ def test_a_machines_labels_are_refused_beside_strata_and_keep_the_grade_of_origi
     sampled = check_qrels(original({"a": 1}).assign(stratum="1"))
     with pytest.raises(JoinError, match="the qrels have strata; a machine's labels are not a sample"):
         include_machine(augment_qrels(sampled, labelled({"b": 1})), answers, judge="vlm")
+
+
+def test_originals_take_the_highest_grade_only_where_they_have_none_of_their_own() -> None:
+    assert grade_of_originals(original({"a": 1, "c": 0}), labelled({"b": 3})) == 3
+    assert grade_of_originals(original({"a": 2, "c": 1}), labelled({"b": 3})) is None
+
+
+def test_a_confirmed_label_is_lowered_where_it_is_below_the_original_grade() -> None:
+    _, changes = augment_qrels(original({"a": 2, "b": 2, "c": 1}), labelled({"a": 2, "b": 1, "c": 2}))
+    assert count_lowered(changes) == 1
