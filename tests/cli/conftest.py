@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner, Result
-
-from fire_toolkit.cli import main
+from click.testing import Result
+from command import run
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -40,14 +39,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "judgments.csv").write_text(JUDGMENTS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(*arguments: object, code: int = 0) -> Result:
-    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """`agree` beyond its default: what counts, how certain it is, and whom it is of."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -10,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.table import krippendorff_alpha
@@ -19,10 +18,6 @@ from fire_toolkit.formats.tables.table_files import read_judgments
 Fire = Callable[..., Result]
 AGREE = ("agree", "--format", "csv")
 CONTRACT = ["group", "statistic", "level", "value", "n_units", "n_pairable", "n_annotators", "note"]
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def write(folder: Path, answers: list[tuple[str, str, str, str]], **columns: Sequence[object]) -> None:
@@ -273,7 +268,7 @@ def test_judgments_by_another_guideline_are_refused(fire: Fire, folder: Path) ->
     assert "'no'" in told or "'yes'" in told
 
 
-def test_answers_of_a_later_round_are_left_out_and_guidelines_told_apart(fire: Fire, folder: Path) -> None:
+def test_guidelines_are_told_apart(fire: Fire, folder: Path) -> None:
     answers = [*two_annotators(10), ("q1", "d1", "cy", "irrelevant")]
     rules = ["caption-relevance-v1"] * 20 + ["rules-v2"]
     write(folder, answers, round=[1] * 20 + [2], guideline=rules)
@@ -281,9 +276,6 @@ def test_answers_of_a_later_round_are_left_out_and_guidelines_told_apart(fire: F
     assert "note: judged by 2 guidelines (caption-relevance-v1, rules-v2)" in told.stderr
     groups = rows(fire(*AGREE, "many.csv", "--all-rounds", "--by", "guideline").stdout)
     assert {row["group"] for row in groups} == {"caption-relevance-v1", "rules-v2"}
-    first = fire(*AGREE, "many.csv")
-    assert "1 answer of later rounds or unasked for left out" in first.stderr
-    assert {row["n_units"] for row in rows(first.stdout)} == {"10"}
 
 
 def test_another_guideline_than_the_one_judged_by_is_said(fire: Fire, folder: Path) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.campaign import ledger_index
 from fire_toolkit.campaign.ledger import read_ledger
@@ -63,11 +64,6 @@ def hand(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def key_of(row: dict[str, str]) -> str:
     """Return the key in a row of a sheet, which stands behind an apostrophe where it begins with a hyphen."""
     return row["pair_id"].removeprefix("'")
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 def queue_of(root: Path, person: str, number: int = 1) -> list[str]:

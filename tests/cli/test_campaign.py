@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
 import errno
 import json
 import os
@@ -17,13 +16,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from command import begin_workspace, rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
-from fake_api import TOKEN, URL, FakeServer
+from fake_api import TOKEN, FakeServer
 
 from fire_toolkit.campaign.ledger import read_ledger
-from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.label_config import config_sha256
@@ -31,15 +30,7 @@ from fire_toolkit.guidelines.label_config import config_sha256
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    run("init", ".")
-    pairs = [(f"q{n}", f"v{n}") for n in range(8)]
-    (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"{q},{d}\n" for q, d in pairs))
-    queries = "".join(f"q{n}\ta dog runs {n}\n" for n in range(12))
-    (tmp_path / "collection" / "queries.tsv").write_text("query_id\ttext\n" + queries)
-    items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\n" for n in range(12))
-    (tmp_path / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    monkeypatch.chdir(begin_workspace(tmp_path, 8, n_known=12))
     (tmp_path / "controls.txt").write_text("q8 0 v8 1\nq9 0 v9 0\n")
     run("tasks", "pool/pool.csv", "--overlap", "0.5")
     return tmp_path
@@ -145,7 +136,7 @@ def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, work
 
     answer_all(server, {2: "relevant", 3: "irrelevant", 4: "relevant"})
     run("pull")
-    new = [row for row in rows_of(workspace / "judgments/judgments.csv") if row["round"] == "3"]
+    new = [row for row in rows(workspace / "judgments/judgments.csv") if row["round"] == "3"]
     assert {row["query_id"] for row in new} == {"q8", "q9", "q10", "q11"}
     assert [row["kind"] for row in new].count("overlap") == 2
     told = run("agree", "--format", "json")
@@ -177,15 +168,8 @@ def test_a_file_for_each_person_holds_the_queue_that_push_would_give(
         by_hand = [
             task["data"]["pair_id"] for task in json.loads(Path(f"tasks/tasks.{name}.json").read_text())
         ]
-        queue = [
-            row for row in rows_of(Path("campaign/round-1/assignments.csv")) if row["annotator_id"] == name
-        ]
+        queue = [row for row in rows(Path("campaign/round-1/assignments.csv")) if row["annotator_id"] == name]
         assert by_hand == [row["pair_id"] for row in sorted(queue, key=lambda row: int(row["position"]))]
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_unverified_positives_are_asked_again_when_wanted(server: FakeServer, workspace: Path) -> None:
@@ -550,8 +534,8 @@ def test_a_full_disk_at_any_write_of_a_push_doubles_and_misses_nothing(
     ):
         n_tried += 1
         asked = read_delimited(folder / "campaign" / "round-1" / "assignments.csv")
-        for name, rows in asked.groupby("annotator_id"):
-            assert server.keys_of(server.project_of(str(name))) == dict.fromkeys(rows["pair_id"], 1)
+        for name, given in asked.groupby("annotator_id"):
+            assert server.keys_of(server.project_of(str(name))) == dict.fromkeys(given["pair_id"], 1)
     assert n_tried > 5
 
 
@@ -601,20 +585,3 @@ def test_a_real_disk_without_room_stops_a_pull_and_room_lets_it_go_on(
         assert list((workspace / "ledger").glob(".*")) == []
     finally:
         subprocess.run(["umount", str(workspace / "ledger")], check=True)
-
-
-def test_a_gallery_links_the_tasks(workspace: Path, server: FakeServer) -> None:
-    push_all()
-    answer_all(server, {2: "relevant", 3: "irrelevant"})
-    run("pull"), run("resolve")
-    Path("collection/qrels.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(8)))
-    Path("runs/one.run").write_text("".join(f"q{n} Q0 v{n} 1 1 one\n" for n in range(8)))
-    run("gallery")
-    text = Path("gallery/data/0000.js").read_text()
-    shard = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")[-1]
-    assert len(shard["links"]) == 8
-    for place, link in shard["links"]:
-        project, task = map(int, re.fullmatch(rf"{URL}/projects/(\d+)/data\?task=(\d+)", link).groups())
-        assert server.tasks[task]["project"] == project
-        doc = shard["docs"][shard["doc"][place]]
-        assert split_pair_id(server.tasks[task]["data"]["pair_id"]) == (doc.replace("v", "q"), doc)

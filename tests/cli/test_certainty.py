@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import rows
 
 Fire = Callable[..., Result]
-
-
-def rows(result: Result) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(result.stdout)))
 
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")

@@ -1,7 +1,5 @@
 """The plain-file forms of the commands are a contract."""
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,15 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.campaign.tasks import pair_id
 
 Fire = Callable[..., Result]
 RUNS = ("clip.run", "ssb.run")
-
-
-def rows(text: str, delimiter: str = ",") -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
 
 
 def test_pool_writes_pool_sources_and_manifest(fire: Fire, folder: Path) -> None:
@@ -79,13 +74,6 @@ def pool_rows(pool: Path) -> list[dict[str, str]]:
     return rows((pool / "pool.csv").read_text())
 
 
-def test_the_same_inputs_give_the_same_bytes(fire: Fire, folder: Path) -> None:
-    for out in ("one", "two"):
-        fire("pool", *RUNS, "--out", out)
-    for name in ("pool.csv", "pool_sources.csv", "manifest.json"):
-        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
-
-
 def test_pool_reads_matrices_with_ids_inside_and_beside(fire: Fire, folder: Path) -> None:
     sims = np.array([[0.1, 0.9], [0.5, 0.5]], dtype=np.float32)
     np.savez(folder / "m.npz", sims=sims, query_ids=["1", "2"], doc_ids=["a", "NA"])
@@ -97,53 +85,6 @@ def test_pool_reads_matrices_with_ids_inside_and_beside(fire: Fire, folder: Path
     assert (folder / "m/pool.csv").read_text() == (folder / "n/pool.csv").read_text()
     assert "2,a," in (folder / "m/pool.csv").read_text()  # a tie: doc id descending
     assert "other" in (folder / "n/pool_sources.csv").read_text()
-
-
-def test_the_loop_from_pool_to_scores(fire: Fire, folder: Path) -> None:
-    fire("pool", *RUNS, "--qrels", "qrels.txt", "--out", "pool")
-    fire(
-        "tasks",
-        "pool",
-        "--queries",
-        "queries.tsv",
-        "--guideline",
-        "caption-relevance-v1",
-        "--out",
-        "tasks.json",
-    )
-    tasks = json.loads((folder / "tasks.json").read_text())
-    assert len(tasks) == 7
-    exported = [
-        {
-            "id": n,
-            "data": task["data"],
-            "annotations": [
-                {
-                    "id": n,
-                    "completed_by": 4,
-                    "was_cancelled": False,
-                    "lead_time": 1.5,
-                    "created_at": "2026-01-01T00:00:00Z",
-                    "updated_at": "2026-01-01T00:00:00Z",
-                    "result": [
-                        {"from_name": "relevance", "type": "choices", "value": {"choices": ["relevant"]}}
-                    ],
-                }
-            ],
-        }
-        for n, task in enumerate(tasks, 1)
-    ]
-    (folder / "export.json").write_text(json.dumps(exported))
-    fire("import", "export.json", "--out", "round1.csv")
-    judgments = rows((folder / "round1.csv").read_text())
-    expected = "query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin,round,guideline"
-    assert expected.split(",") == list(judgments[0])
-    fire("resolve", "round1.csv", "--out", "labels")
-    fire("augment", "--qrels", "qrels.txt", "--labels", "labels/labels.csv", "--out", "augmented.txt")
-    assert len((folder / "augmented.txt").read_text().splitlines()) == 7
-    options = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "C@1", "-m", "AP")
-    table = fire("score", *RUNS, *options).stdout
-    assert "100.0 (50.0 + 50.0)" in table
 
 
 def test_tasks_tell_nothing_but_caption_item_and_key(fire: Fire, folder: Path) -> None:
@@ -293,8 +234,3 @@ def test_files_that_share_a_run_id_are_told_apart_by_name(fire: Fire, folder: Pa
     assert "clip,again,all,overlap@10" in result.stdout
     assert "several files carry the run id 'clip'" in result.stderr
     assert "mine,ssb," in fire("compare", "mine=clip.run", "ssb.run", "--format", "csv").stdout
-
-
-def test_every_command_names_the_next(fire: Fire) -> None:
-    assert "next: fire-toolkit tasks" in fire("pool", *RUNS, "--out", "pool").stderr
-    assert "next: fire-toolkit augment" in fire("resolve", "judgments.csv", "--out", "labels").stderr

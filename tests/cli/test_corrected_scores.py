@@ -1,6 +1,5 @@
 """Corrected scores in `score`, `score --honest` and `difference`: what comes first, and under which name."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 Fire = Callable[..., Result]
 GIVEN = ("one.run", "two.run", "--qrels", "o.txt", "--augmented", "out/qrels.txt", "--labels", "labels.csv")
@@ -36,13 +36,9 @@ def voted(fire: Fire, folder: Path, *, fourth: str, name: str = "labels.csv") ->
             runs[run] += [f"{query} Q0 {docs[d]} {rank} {20 - rank} {run}" for rank, d in enumerate(order, 1)]
     (folder / name).write_text("\n".join(lines) + "\n")
     (folder / "o.txt").write_text("".join(f"{query} 0 d00 1\n" for query in queries))
-    for run, rows in runs.items():
-        (folder / f"{run}.run").write_text("\n".join(rows) + "\n")
+    for run, ranked in runs.items():
+        (folder / f"{run}.run").write_text("\n".join(ranked) + "\n")
     fire("augment", "--qrels", "o.txt", "--labels", name, "--out", "out/qrels.txt")
-
-
-def rows_of(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines()))
 
 
 def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(
@@ -56,7 +52,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(
     names = [line[: len("C@5 as labelled") + 1].strip() for line in lines]
     assert names == ["C@5", "C@5 as labelled", "AP"]
     found = {(r["run_id"], r["qrels"], r["measure"]): float(r["value"])
-             for r in rows_of(fire("score", *GIVEN, *measures, "--format", "csv").stdout)}  # fmt: skip
+             for r in rows(fire("score", *GIVEN, *measures, "--format", "csv").stdout)}  # fmt: skip
     value, low, high = (found["one", f"corrected{end}", "C@5"] for end in ("", "_low", "_high"))
     assert low < value < high <= 1
     assert f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})" in lines[0]
@@ -81,7 +77,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(
     )
     assert " same " in lines[-1]  # AP has no correction
 
-    table = rows_of(fire("difference", *GIVEN, *measures, "--format", "csv").stdout)
+    table = rows(fire("difference", *GIVEN, *measures, "--format", "csv").stdout)
     first = table[0]
     assert (first["qrels"], first["measure"], first["test"]) == ("corrected", "C@5", "t")
     assert float(first["difference"]) == pytest.approx(value - found["two", "corrected", "C@5"])
@@ -117,7 +113,7 @@ def test_as_labelled_comes_first_where_nobody_knows_or_votes_err_alike(
     assert "95% as labelled" in honest.stdout.splitlines()[0]
     assert "corrected if errors are independent" in honest.stdout
     assert honest.stderr.count(why) == 1
-    table = rows_of(fire("difference", *GIVEN, "-m", "C@5", "--format", "csv").stdout)
+    table = rows(fire("difference", *GIVEN, "-m", "C@5", "--format", "csv").stdout)
     assert [row["qrels"] for row in table][-1] == "corrected_if_independent"
 
 
@@ -135,6 +131,6 @@ def test_labels_without_a_design_say_nothing_of_corrections(fire: Fire, folder: 
     (folder / "labels.csv").write_text("\n".join(plain) + "\n")
     told = fire("score", *GIVEN, "-m", "C@5")
     assert "correct" not in told.stdout + told.stderr
-    assert [
-        row["qrels"] for row in rows_of(fire("score", *GIVEN, "-m", "C@5", "--format", "csv").stdout)
-    ] == [*("original", "augmented", "delta") * 2]
+    assert [row["qrels"] for row in rows(fire("score", *GIVEN, "-m", "C@5", "--format", "csv").stdout)] == [
+        *("original", "augmented", "delta") * 2
+    ]

@@ -1,6 +1,5 @@
 """Samples and settled qrels from `pool` to `score`: what is carried on, and what is refused."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 Fire = Callable[..., Result]
 POOL = ("pool", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--out", "pool")
@@ -24,11 +24,6 @@ AUGMENT = (
     "out/qrels.txt",
 )
 SETTLE = ("--depth", 2, "--strategy", "settle(C@2)")
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open() as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_deep_queries_go_on_to_the_qrels(fire: Fire, folder: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable
 
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.measures import list_measures
 
@@ -15,10 +14,6 @@ Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 EXAMPLES = [definition.example for definition in list_measures()]
 MEASURES = [word for name in EXAMPLES for word in ("-m", name)]
-
-
-def rows(result: Result) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(result.stdout)))
 
 
 def files(sample: Fire) -> tuple[str, ...]:

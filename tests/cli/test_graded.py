@@ -1,7 +1,5 @@
 """The graded guideline from tasks to scores, against a few lines of numpy and the package krippendorff."""
 
-import csv
-import io
 import json
 import random
 from collections import defaultdict
@@ -13,6 +11,7 @@ import krippendorff
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
@@ -26,10 +25,6 @@ RUNS = {name: {q: random.Random(f"{name}{q}").sample(range(9), 6) for q in range
 MEASURES = ("nDCG@3", "C@2", "C@2:rel=3")
 
 
-def table(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
-
-
 @pytest.fixture
 def graded(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace of 30 queries whose pairs were judged by grades, half of them twice."""
@@ -40,14 +35,14 @@ def graded(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "collection/queries.tsv").write_text("query_id\ttext\n" + texts)
     (root / "collection/qrels.txt").write_text("".join(f"q{q} 0 d0 1\n" for q in RUNS["a"]))
     for name, ranked in RUNS.items():
-        rows = [(q, d, rank) for q, docs in ranked.items() for rank, d in enumerate(docs, start=1)]
-        text = "".join(f"q{q} Q0 d{d} {rank} {9 - rank} {name}\n" for q, d, rank in rows)
+        placed = [(q, d, rank) for q, docs in ranked.items() for rank, d in enumerate(docs, start=1)]
+        text = "".join(f"q{q} Q0 d{d} {rank} {9 - rank} {name}\n" for q, d, rank in placed)
         (root / f"runs/{name}.run").write_text(text)
     fire("pool")
     fire("tasks", "--guideline", "graded-relevance-v1", "--annotator", "A,B", "--overlap", 0.5)
     for person in "AB":
         lines = ["pair_id,label"]
-        for row in table((root / f"tasks/tasks.{person}.csv").read_text()):
+        for row in rows((root / f"tasks/tasks.{person}.csv").read_text()):
             grade = random.Random(row["pair_id"]).choice([0, 0, 1, 2, 3])
             slip = random.Random(row["pair_id"] + person).choice([-1, 0, 0, 0, 0, 1])
             lines.append(f"{row['pair_id']},{list(GRADES)[min(3, max(0, grade + slip))]}")
@@ -60,7 +55,7 @@ def votes(root: Path) -> dict[tuple[str, str], list[int]]:
     """The votes as the people gave them: of their sheets, not of the ledger."""
     found = defaultdict(list)
     for path in (root / "exports").glob("*.csv"):
-        for row in table(path.read_text()):
+        for row in rows(path.read_text()):
             found[split_pair_id(row["pair_id"])].append(GRADES[row["label"]])
     return found
 
@@ -87,11 +82,11 @@ def test_grades_reach_alpha_labels_qrels_and_scores(fire: Fire, graded: Path) ->
     counts = np.array([[own.count(grade) for grade in range(4)] for own in given.values() if len(own) > 1])
     for level, options in (("ordinal", ()), ("nominal", ("--level", "nominal"))):
         alpha = krippendorff.alpha(value_counts=counts, level_of_measurement=level)
-        row = table(fire("agree", *options, "--format", "csv").stdout)[0]
+        row = rows(fire("agree", *options, "--format", "csv").stdout)[0]
         assert (row["statistic"], row["level"], float(row["value"])) == ("alpha", level, pytest.approx(alpha))
     fire("resolve")
     labels = {pair: own[0] for pair, own in given.items() if len(set(own)) == 1}
-    written = table((graded / "labels/labels.csv").read_text())
+    written = rows((graded / "labels/labels.csv").read_text())
     assert {(row["query_id"], row["doc_id"]): int(row["relevance"]) for row in written} == labels
     assert "original positives count at grade 3" in fire("augment").stderr
     states = {row["stage"]: row["state"] for row in json.loads(fire("status", "--format", "json").stdout)}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import Result
+from command import begin_workspace, rows
 
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK
 from fire_toolkit.campaign.records import Round, read_rounds
@@ -22,16 +23,8 @@ N_PAIRS = 12
 
 
 @pytest.fixture
-def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    fire("init", ".")
-    (tmp_path / "pool").mkdir()
-    pairs = "".join(f"q{n},v{n}\n" for n in range(N_PAIRS))
-    (tmp_path / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
-    queries = "".join(f"q{n}\ta dog runs {n}\n" for n in range(N_PAIRS + 4))
-    (tmp_path / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
-    items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\n" for n in range(N_PAIRS + 4))
-    (tmp_path / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + items)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS, n_known=N_PAIRS + 4))
     (tmp_path / "controls.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(N_PAIRS, N_PAIRS + 4)))
     return tmp_path
 
@@ -108,8 +101,7 @@ def test_what_somebody_leaves_goes_to_others(
     assert "moves.csv is new" not in fire("status").stdout
     answer(fire, server, root, carrier, "A04", 99)
     answer(fire, server, root, carrier, "A03", 99)
-    with (root / "judgments/judgments.csv").open(newline="", encoding="utf-8") as stream:
-        judged = list(csv.DictReader(stream))
+    judged = rows(root / "judgments/judgments.csv")
     assert len(judged) == len(before)
     assert {row["kind"] for row in judged} == {"task", "overlap"}
     progress = json.loads(fire("progress", "--format", "json").stdout)
@@ -125,8 +117,7 @@ def test_an_answer_that_crosses_the_move_counts_as_it_was_asked(
     fire("annotators", "reassign", "A02", "--to", "A04")
     late = answer(fire, server, root, carrier, "A02", 2)[-1]  # before the push, or of her old file
     assert late in votes(only(root), "A04")
-    with (root / "judgments/judgments.csv").open(newline="", encoding="utf-8") as stream:
-        judged = {row["query_id"]: row["kind"] for row in csv.DictReader(stream)}
+    judged = {row["query_id"]: row["kind"] for row in rows(root / "judgments/judgments.csv")}
     assert set(judged.values()) <= {"task", "overlap"}
     assert len(judged) == 2 if carrier == "hand" else 3
     if carrier == "server":

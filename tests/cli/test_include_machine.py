@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command import run
 from small_release import make_workspace
 
-from fire_toolkit.cli import main
-
 Fire = Callable[..., Result]
-
-
-def run(*arguments: object) -> Result:
-    found = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert found.exit_code == 0, found.output
-    return found
 
 
 @pytest.fixture

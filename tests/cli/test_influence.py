@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 
 import pandas as pd
 import pytest
 from click.testing import Result
+from command import rows
 
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 MEASURES = ("-m", "C@5", "-m", "C@5:condensed")
 INFLUENCE = ("influence", *RUNS, "--judgments", "judgments.csv", "--qrels", "qrels.txt", *MEASURES)
-
-
-def rows(result: Result) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(result.stdout)))
 
 
 def labels(folder: str) -> dict[tuple[str, str], str]:

@@ -3,7 +3,6 @@
 The numbers that decide are counted here from the files as a person has them, by code of this file alone.
 """
 
-import csv
 import json
 import shutil
 from collections.abc import Callable, Iterable
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.campaign.tasks import split_pair_id
@@ -85,15 +85,6 @@ def annotation(number: int, person: str, is_relevant: bool) -> dict[str, object]
         "updated_at": "2026-01-01T00:00:00Z",
         "lead_time": 7.2,
     }
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def table_rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines()))
 
 
 def table_pairs(path: Path) -> set[Pair]:
@@ -203,7 +194,7 @@ def test_all_tables_are_those_of_one_pool_of_the_models_that_are_there(
     for name, table in together.items():
         assert in_turn[name] == table, name
 
-    by_run = {row["run_id"]: row for row in table_rows(in_turn["contributions --format csv"])}
+    by_run = {row["run_id"]: row for row in rows(in_turn["contributions --format csv"])}
     models = {"late": {"clip": "clip", "frozen": "frozen", "late": "late"}}.get(what) or (
         {"clip": "clip", "frozen": "late"} if "changed" in what else {"clip": "clip", "late": "late"}
     )

@@ -6,18 +6,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import begin_small_workspace
 
 Fire = Callable[..., Result]
 
 
 @pytest.fixture
-def workspace(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    fire("init", "work")
-    root = folder / "work"
-    for name in ("clip.run", "ssb.run"):
-        (folder / name).rename(root / "runs" / name)
-    (folder / "qrels.txt").rename(root / "collection" / "qrels.txt")
-    (folder / "queries.tsv").rename(root / "collection" / "queries.tsv")
+def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = begin_small_workspace(folder)
     monkeypatch.chdir(root)
     return root
 

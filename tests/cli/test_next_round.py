@@ -1,18 +1,14 @@
 """`next-round` without a campaign: what to ask again, as files."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import rows
 
 Fire = Callable[..., Result]
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines()))
 
 
 @pytest.fixture

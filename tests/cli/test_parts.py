@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
+from command import begin_workspace
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
@@ -24,15 +25,7 @@ N_PAIRS = 12
 @pytest.fixture
 def root(fire: Fire, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A campaign of A02 and A03 with six pairs each, in three projects of two."""
-    monkeypatch.chdir(tmp_path)
-    fire("init", ".")
-    (tmp_path / "pool").mkdir()
-    numbers = range(N_PAIRS)
-    (tmp_path / "pool/pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},v{n}\n" for n in numbers))
-    queries = "".join(f"q{n}\ta dog runs {n}\n" for n in numbers)
-    (tmp_path / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
-    items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\n" for n in numbers)
-    (tmp_path / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS))
     fire("tasks", "pool/pool.csv", "--overlap", "0")
     fire("push", "--annotator", "A02,A03", "--tasks-per-project", "2")
     return tmp_path

@@ -1,6 +1,5 @@
 """A campaign by hand whose positives are verified by design, and its scores corrected for errors."""
 
-import csv
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
@@ -17,10 +17,6 @@ QUERIES, DOCS, T, F = 100, 6, 0.9, 0.06
 
 def is_relevant(query: str, doc: str) -> bool:
     return (7 * int(query[1:]) + 3 * int(doc[1:])) % 4 == 0
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import begin_workspace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
@@ -24,14 +25,9 @@ HOST = "http://media.test"
 
 @pytest.fixture
 def site(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "site"
-    fire("init", root)
+    root = begin_workspace(tmp_path / "site", 8)
     monkeypatch.chdir(root)
-    (root / "pool").mkdir()
-    (root / "pool" / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},v{n}\n" for n in range(8)))
-    queries = "".join(f"q{n}\ta dog runs {n}\n" for n in range(8))
-    (root / "collection" / "queries.tsv").write_text("query_id\ttext\n" + queries)
-    make_tasks(fire, root, lambda n: f"{HOST}/v{n}.mp4")
+    fire("tasks", "--overlap", "0.5")
     return root
 
 

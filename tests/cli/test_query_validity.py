@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ import krippendorff
 import numpy as np
 import pytest
 from click.testing import Result
+from command import rows
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.tasks import split_pair_id
@@ -31,10 +30,6 @@ HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀"
 TEXTS = {f"q{n}": f"a dog {n}" for n in range(9)} | {"q9": HOSTILE, "q10": "word " * 2000}
 UNUSABLE = {"q1", "q9"}
 SPLIT = "q4"  # the two annotators differ on it
-
-
-def table(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 @pytest.fixture
@@ -66,7 +61,7 @@ def judge_by_hand(fire: Fire, captions: Path) -> None:
     fire("tasks", "--annotator", "A,B", "--overlap", 1)
     for person in "AB":
         lines = ["pair_id,label,flags"]
-        for row in table((captions / f"tasks/tasks.{person}.csv").read_text()):
+        for row in rows((captions / f"tasks/tasks.{person}.csv").read_text()):
             query, doc = split_pair_id(row["pair_id"])
             assert (row["caption"].strip(), doc) == (TEXTS[query].strip(), "*")
             is_bad = query in UNUSABLE or (query == SPLIT and person == "B")
@@ -93,19 +88,19 @@ def test_in_the_workspace_of_the_pairs_no_task_of_captions_is_made(fire: Fire, r
 @pytest.mark.slow
 def test_votes_become_tables_of_queries(fire: Fire, captions: Path) -> None:
     judge_by_hand(fire, captions)
-    row = table(fire("agree", "--format", "csv").stdout)[0]
+    row = rows(fire("agree", "--format", "csv").stdout)[0]
     counts = np.array([[0, 2]] * 8 + [[2, 0]] * 2 + [[1, 1]])
     alpha = krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")
     assert float(row["value"]) == pytest.approx(alpha)
     assert "2 of 10 captions with a label are unusable" in fire("resolve").stderr
-    labels = table((captions / "labels/query_labels.csv").read_text())
+    labels = rows((captions / "labels/query_labels.csv").read_text())
     assert {row["query_id"] for row in labels} == set(TEXTS) - {SPLIT}
     bad = [row for row in labels if row["is_usable"] == "False"]
     assert [(row["query_id"], row["label"], row["n_votes"], row["flags"]) for row in bad] == [
         ("q1", "unusable", "2", "unclear"),
         ("q9", "unusable", "2", "unclear"),
     ]
-    validity = table((captions / "labels/query_validity.csv").read_text())
+    validity = rows((captions / "labels/query_validity.csv").read_text())
     assert len(validity) == 22
     assert {(row["guideline"], row["guideline_sha256"]) for row in validity} == {(RULES.name, RULES.sha256)}
     assert {row["label"] for row in validity if row["query_id"] == SPLIT} == {"usable", "unusable"}
@@ -133,11 +128,11 @@ def test_unusable_queries_are_flagged_kept_or_dropped(
     assert words in shown.stderr
     shown = fire("score", "-m", "C@1", "--honest")
     assert "usable queries alone:" in shown.stdout
-    honest = table((captions.parent / "scores/honest.csv").read_text())
+    honest = rows((captions.parent / "scores/honest.csv").read_text())
     assert {(row["queries"], float(row["original"]), float(row["augmented"])) for row in honest} == {
         ("all", 4 / 11, 6 / 11), ("usable", 3 / 9, 4 / 9)
     }  # fmt: skip
-    listed = table((captions.parent / "augmented/unusable.csv").read_text())
+    listed = rows((captions.parent / "augmented/unusable.csv").read_text())
     assert [row["query_id"] for row in listed] == ["q1", "q9"]
     assert "found 2 of 11 captions unusable as queries, which stay" in fire("report", "methods").stdout
     fire("report", "html", "--out", "report.html", "--resamples", 5)
@@ -232,4 +227,4 @@ def test_our_own_page_shows_one_caption_and_nothing_else(fire: Fire, captions: P
     assert sorted(seen) == sorted(TEXTS.values())
     journal.close()
     fire("pull")
-    assert len(table((captions / "judgments/judgments.csv").read_text())) == len(TEXTS)
+    assert len(rows((captions / "judgments/judgments.csv").read_text())) == len(TEXTS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import begin_small_workspace
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.workspace.manifests import read_manifest
@@ -17,12 +18,7 @@ OUT_OF_DATE = "warning: out of date: "
 @pytest.fixture
 def judged(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with answers in an export, taken all the way to scores."""
-    fire("init", "work")
-    root = folder / "work"
-    for name in ("clip.run", "ssb.run"):
-        (folder / name).rename(root / "runs" / name)
-    for name in ("qrels.txt", "queries.tsv"):
-        (folder / name).rename(root / "collection" / name)
+    root = begin_small_workspace(folder)
     monkeypatch.chdir(root)
     fire("pool")
     fire("tasks", "--overlap", "0")

@@ -1,6 +1,5 @@
 """`release`: a workspace's labels as a folder that others load, and what it must not say of people."""
 
-import csv
 import importlib.util
 import json
 import os
@@ -11,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command import rows, run
 from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_workspace, set_in
 
-from fire_toolkit.cli import main
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.labelstudio.annotators import Annotator, write_register
@@ -22,13 +21,6 @@ from fire_toolkit.labelstudio.private_files import prepare_folder
 
 Fire = Callable[..., Result]
 DATE = ("--date", "2026-11-22")
-
-
-def run(*arguments: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -160,13 +152,12 @@ def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -
 
 
 def test_judgments_keep_disagreements_under_pseudonyms_with_dates_and_no_comments(released: Path) -> None:
-    with (released / "judgments.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == sum(map(len, ANSWERS.values()))
-    assert {row["annotator_id"] for row in rows} == {"annotator-1", "annotator-2"}
-    assert {row["label"] for row in rows if row["doc_id"] == "NA"} == {"relevant", "irrelevant"}
-    assert {row["created_at"] for row in rows} <= {f"2026-03-0{n}" for n in range(1, 5)}
-    assert "comment" not in rows[0]
+    judged = rows(released / "judgments.csv")
+    assert len(judged) == sum(map(len, ANSWERS.values()))
+    assert {row["annotator_id"] for row in judged} == {"annotator-1", "annotator-2"}
+    assert {row["label"] for row in judged if row["doc_id"] == "NA"} == {"relevant", "irrelevant"}
+    assert {row["created_at"] for row in judged} <= {f"2026-03-0{n}" for n in range(1, 5)}
+    assert "comment" not in judged[0]
     assert "no_majority" in (released / "disputes.csv").read_text()
 
 

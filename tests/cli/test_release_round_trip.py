@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from command import run
 
 from fire_toolkit.cli import main
 from fire_toolkit.workspace.config import config_text
@@ -46,12 +47,6 @@ RELEASE = {
     "license": "CC BY-NC",
     "datasets": ["msrvtt"],
 }
-
-
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def sorted_entries(release: dict[str, Any]) -> dict[str, Any]:

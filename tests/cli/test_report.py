@@ -1,7 +1,5 @@
 """The tables of the FIRE paper, made of the sample pool."""
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Callable
@@ -9,14 +7,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import rows
 
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 QRELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-
-
-def rows(result: Result) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(result.stdout)))
 
 
 COMMANDS = {

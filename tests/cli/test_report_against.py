@@ -9,10 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from command import run
 from small_release import ANSWERS, answer, make_workspace, set_in
-
-from fire_toolkit.cli import main
 
 Cells = list[list[str]]
 # The dispute (2, NA) is settled, (1, c) turns relevant and (1, b) not relevant.
@@ -20,13 +18,6 @@ LATER = ANSWERS | {
     "ann": ANSWERS["ann"] | {("1", "b"): 0, ("1", "c"): 1},
     "bob": ANSWERS["bob"] | {("2", "NA"): 1},
 }
-
-
-def run(*arguments: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

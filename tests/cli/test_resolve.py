@@ -1,12 +1,12 @@
 """`resolve` beyond its default: known pairs, adjudicators, rejected originals, either end."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import rows
 
 Fire = Callable[..., Result]
 
@@ -21,10 +21,6 @@ JUDGMENTS = """query_id,doc_id,annotator_id,label,flags,round
 2,a,cat,relevant,,2
 2,d,bob,ambiguous,,1
 """
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import begin_workspace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
@@ -26,17 +27,7 @@ COMMAND = [sys.executable, "-m", "fire_toolkit", "push", "--check-media", "0"]
 @pytest.fixture
 def world(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
     """A workspace in the current folder, and a server that processes can reach."""
-    root = tmp_path / "site"
-    fire("init", root)
-    monkeypatch.chdir(root)
-    (root / "pool").mkdir()
-    pairs = "".join(f"q{n},v{n}\n" for n in range(60))
-    (root / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pairs)
-    (root / "collection" / "queries.tsv").write_text(
-        "query_id\ttext\n" + "".join(f"q{n}\ta dog {n}\n" for n in range(60))
-    )
-    items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\n" for n in range(60))
-    (root / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    monkeypatch.chdir(begin_workspace(tmp_path / "site", 60))
     fire("tasks", "--overlap", "0.5")
     server = FakeServer()
     with served(server) as url:

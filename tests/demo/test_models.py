@@ -9,17 +9,6 @@ import pytest
 
 import fire_toolkit.demo.models as models
 from fire_toolkit.demo.models import colour, learned, motion, score_clips, shape
-from fire_toolkit.demo.models.vision import (
-    blur,
-    hue_distance,
-    hue_histogram,
-    hue_of,
-    largest_blob,
-    look_up,
-    strength_of,
-)
-from fire_toolkit.demo.render import render_clip
-from fire_toolkit.demo.scene import Clip, Thing
 
 SINGLE = {"colour-histogram": colour, "motion-track": motion, "shape-contour": shape}
 
@@ -150,48 +139,3 @@ def test_models_import_nothing_that_knows_the_attributes(name):
     imported |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     own = {module for module in imported if module.startswith("fire_toolkit")}
     assert own <= {"fire_toolkit.demo.models.vision", "fire_toolkit.arrays"}
-
-
-def disc(hue, number):
-    thing = Thing("circle", hue, 15.0, 0.0, 0.0, 0.0, 0.0, 60.0 + number, 60.0)
-    return render_clip(Clip("clip-001", (thing,), 0.3, 0.0, 3.0, seed=number))
-
-
-def test_ridge_learns_which_words_go_with_which_pixels():
-    texts = ["a red disc", "a blue disc"] * 6
-    features = [learned.describe(disc(hue, n)[:: learned.EVERY]) for n in range(6) for hue in (0.0, 215.0)]
-    rank_clips = learned.train(texts, np.stack(features))
-    similarities = rank_clips(["red", "blue", "purple"], [disc(4.0, 20), disc(210.0, 21)])
-    assert (similarities[:2, 0] > similarities[:2, 1]).tolist() == [True, False]
-    assert similarities[2].tolist() == [0.0, 0.0]  # a word it never read
-
-
-def test_largest_blob_is_the_largest_connected_part():
-    mask = np.zeros((9, 9), dtype=bool)
-    mask[1:3, 1:3] = mask[4:8, 4:8] = mask[3, 3] = True  # corners touch: not connected
-    expected = np.zeros_like(mask)
-    expected[4:8, 4:8] = True
-    np.testing.assert_array_equal(expected, largest_blob(mask))
-    assert not largest_blob(np.zeros((3, 3), dtype=bool)).any()
-
-
-# Hues of the six pure colours, in degrees.
-def test_hues_of_pure_colours():
-    colours = [[255, 0, 0], [255, 255, 0], [0, 255, 0], [0, 255, 255], [0, 0, 255], [255, 0, 255]]
-    np.testing.assert_allclose([0, 60, 120, 180, 240, 300], hue_of(np.array(colours)), atol=1e-3)
-    assert hue_distance([350.0], 10.0).tolist() == [20.0]
-
-
-def test_histogram_weighs_strong_colours_and_leaves_grey_out():
-    image = np.full((2, 2, 3), 90, dtype=np.uint8)
-    image[0, 0] = (255, 0, 0)
-    histogram = hue_histogram(image, n_bins=4)
-    np.testing.assert_allclose([0.65 / 4, 0, 0, 0], histogram, atol=1e-6)
-    np.testing.assert_allclose([[1, 0], [0, 0]], strength_of(image))
-
-
-def test_blur_is_the_mean_of_five_and_words_are_looked_up_in_order():
-    image = np.zeros((3, 3), dtype=np.float32)
-    image[1, 1] = 5
-    np.testing.assert_allclose([[0, 1, 0], [1, 1, 1], [0, 1, 0]], blur(image))
-    assert look_up("Two, then ONE; three", {"one": 1, "two": 2}) == [2, 1]

@@ -5,20 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-
-from fire_toolkit.cli import main
+from click.testing import Result
+from command import run
 
 QUERIES = ("NA", "007", "1e5", "q4")
 ITEMS = ("v1", "007", "v3")
-
-
-def run(*arguments: object, code: int = 0) -> Result:
-    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

@@ -125,17 +125,6 @@ def test_queries_that_a_pilot_judged_deep_are_named(lists: Lists) -> None:
     assert plan.sentences[2] == ("AP is not planned: 40 queries were judged deep, so `score` estimates it.")
 
 
-def test_tables_for_people_have_six_rows_and_a_hundred_characters(lists: Lists) -> None:
-    plan = plan_lists(lists, ["C@10", "C@5", "C@1", "P@10", "P@5", "AP"], seconds=3600)
-    whole = plan_lists(lists, ["C@10", "C@5", "C@1", "P@10", "P@5", "AP"], seconds=3600, every=True)
-    for designs, every in ((plan.designs, False), (whole.designs, True)):
-        cells = plan_cells(designs, every=every)
-        widths = [max(len(name), *(len(row[name]) for row in cells)) for name in cells[0]]
-        assert sum(widths) + 2 * (len(widths) - 1) <= 100
-        assert every or len(cells) <= 6
-    assert len(plan_cells(whole.designs)) == 6
-
-
 def test_a_design_is_the_cheapest_that_does_what_is_asked(lists: Lists) -> None:
     rng = np.random.default_rng(0)
     votes = votes_on(lists, clustered(lists, rng), rng.choice(len(lists.query), 600, replace=False), rng)

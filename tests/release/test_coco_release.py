@@ -6,18 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command import run
 from small_release import STATED, set_in
 
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.cli import main
 
 Pairs = set[tuple[str, str]]
-
-
-def run(*arguments: object) -> None:
-    result = CliRunner().invoke(main, list(map(str, arguments)))
-    assert result.exit_code == 0, result.output
 
 
 def positives(path: Path) -> Pairs:

@@ -1,0 +1,48 @@
+"""Commands run in this process, the tables that they print and write, and a workspace to campaign in."""
+
+import csv
+import io
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def rows(table: Path | str | Result, delimiter: str = ",") -> list[dict[str, str]]:
+    """Return the rows of a table in a file, in a text, or on the stdout of a command."""
+    text = table.stdout if isinstance(table, Result) else table
+    if isinstance(text, Path):
+        text = text.read_bytes().decode()  # as it is, with the line ends inside of cells
+    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+
+
+def begin_workspace(root: Path, n_pairs: int, *, n_known: int | None = None) -> Path:
+    """Make a workspace whose pool is q0 v0, q1 v1, ..., with captions and items of `n_known` pairs."""
+    run("init", root)
+    numbers = range(n_known or n_pairs)
+    (root / "pool").mkdir()
+    pairs = "".join(f"q{n},v{n}\n" for n in range(n_pairs))
+    (root / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
+    queries = "".join(f"q{n}\ta dog runs {n}\n" for n in numbers)
+    (root / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
+    items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\n" for n in numbers)
+    (root / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    return root
+
+
+def begin_small_workspace(folder: Path) -> Path:
+    """Make a workspace `work` of the small files in the folder: its runs, qrels and queries."""
+    run("init", folder / "work")
+    for place, names in {"runs": ("clip.run", "ssb.run"), "collection": ("qrels.txt", "queries.tsv")}.items():
+        for name in names:
+            (folder / name).rename(folder / "work" / place / name)
+    return folder / "work"
