@@ -7,7 +7,8 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,15 @@ def test_captions_of_one_item_come_together(root: Path) -> None:
     assert list(judgments["duration_s"]) == [1.5] * 6
 
 
+def replied(ask: Callable[[], Any]) -> Any:
+    """Ask again and again, until there is a reply."""
+    while True:
+        try:
+            return ask()
+        except httpx.TransportError:
+            time.sleep(0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_anywhere_no_acknowledged_answer_is_lost_or_doubled(root: Path, seed: int) -> None:
@@ -304,23 +314,12 @@ def test_killed_anywhere_no_acknowledged_answer_is_lost_or_doubled(root: Path, s
         tokens = {name: token_of(link) for name, link in first.links.items()}
 
         def work(name: str) -> None:
-            person = None
-            while True:
-                try:
-                    person = person or Person(first.address, tokens[name])
-                    state = person.agree()
-                    if not state["page"]:
-                        return
-                    task = state["page"]["captions"][0]["task"]
-                    for _ in range(100):
-                        try:
-                            person.answer(task, "relevant", key=f"{name} {task}").raise_for_status()
-                            acknowledged[name].add(f"{name} {task}")
-                            break
-                        except httpx.TransportError:
-                            time.sleep(0.05)
-                except httpx.TransportError:
-                    time.sleep(0.05)
+            person = replied(partial(Person, first.address, tokens[name]))
+            while page := replied(person.agree)["page"]:
+                task = page["captions"][0]["task"]
+                key = f"{name} {task}"
+                replied(partial(person.answer, task, "relevant", key=key)).raise_for_status()
+                acknowledged[name].add(key)
 
         people = [threading.Thread(target=work, args=(name,)) for name in acknowledged]
         for each in people:
