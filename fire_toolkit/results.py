@@ -74,7 +74,7 @@ class Found(Result):
     tables that the command was given; basis: all of it, in words. shown: which table is displayed, the first
     unless named. draw: returns it as text in one of `DRAWN`, by default all its columns. is_long: such a text
     is CSV. said: sentences of their own. written: what `--out` writes, where it is not the table displayed.
-    next: the command that goes on from what was written to {out}.
+    next: the command that goes on from the pairs that --out writes.
     """
 
     tables: Mapping[str, pd.DataFrame]
@@ -93,6 +93,12 @@ class Found(Result):
     def table(self) -> pd.DataFrame:
         """Return the table that is displayed."""
         return self.tables[self.shown or next(iter(self.tables))]
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """Return a table by its name."""
+        if name.startswith("_") or name == "tables" or name not in self.tables:
+            raise AttributeError(f"a result has no {name!r}")
+        return self.tables[name]
 
     def to_latex(self, *, digits: int = 4) -> str:
         """Return the table as LaTeX (booktabs), each note below it as a comment."""

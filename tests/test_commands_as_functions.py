@@ -145,6 +145,7 @@ def test_python_gives_what_the_command_prints_and_writes(
     said += result.said
     assert done.stderr.splitlines()[: len(said)] == said
     if result.next:
+        assert f" pairs to judge in {name}.csv\n" in done.stderr
         assert f"next: fire-toolkit {result.next} {name}.csv" in done.stderr
     drawn = result.draw(result.table, "table") if result.draw else fire.table_text(result.table)
     assert result.is_long or done.stdout == drawn

@@ -163,5 +163,5 @@ def _keep(result: Found, given: Given, name: str, parameters: Mapping[str, Any],
     out = given.values["out"]
     if out and result.next:
         tasks = Path(out).with_suffix(".tasks.json")
-        say(f"{', '.join(n_of(n, what) for what, n in result.counts.items())} in {out}")
+        say(f"{n_of(len(table), 'pair')} to judge in {out}")
         say_next(f"{result.next} {out}", f"--queries {given.hint('QUERIES')} --out {tasks}")

@@ -11,7 +11,6 @@ import pandas as pd
 from fire_toolkit.agreement.summary import AgreementSummary
 from fire_toolkit.cli.common import n_of
 from fire_toolkit.cli.correction import first_of
-from fire_toolkit.inference.orders import Orders
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.release.sides import Side
 from fire_toolkit.report.page import Figure, Section, Table
@@ -25,6 +24,7 @@ from fire_toolkit.report.plots import (
     plot_overlap,
     plot_scores,
 )
+from fire_toolkit.results import Found
 from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell, score_cells
 from fire_toolkit.tables import Qrels, Scores
 
@@ -134,7 +134,7 @@ def of_differences(differences: pd.DataFrame, notes: Sequence[object]) -> Sectio
 
 
 def of_orders(
-    orders: Orders, *, anchor: str = "order", names: tuple[str, str] = ("the original", "the augmented qrels")
+    orders: Found, *, anchor: str = "order", names: tuple[str, str] = ("the original", "the augmented qrels")
 ) -> Section:
     """Return which runs change places from one labelling to the other."""
     words = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from fire_toolkit import inference
@@ -48,5 +49,4 @@ def contributions(
         >>> found.basis
         '1 query; 1 pair in the original qrels; 2 labels; 2 pairs in the pool'
     """
-    found = inference.contributions(pool_sources, labels, qrels)
-    return Found({"runs": found.by_run, "sets": found.by_set}, shown=show)
+    return replace(inference.contributions(pool_sources, labels, qrels), shown=show)

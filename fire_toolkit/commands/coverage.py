@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from fire_toolkit import inference
@@ -78,10 +80,8 @@ def coverage(
     for run_id, own in found.judged.groupby("run_id", sort=False):
         shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
         said.append(f"{run_id}: judged {shares}")
-    tables = {"summary": found.summary, "judged": found.judged, "pairs": found.pairs}
     pool = _pool_of(found.pairs)
-    counts = {"pairs": len(pool)}
-    return Found(tables, said=said, written=pool, counts=counts, next="tasks")
+    return replace(found, said=said, written=pool, counts={"pairs": len(pool)}, next="tasks")
 
 
 def _pool_of(pairs: pd.DataFrame) -> pd.DataFrame:

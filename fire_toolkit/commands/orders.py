@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from fire_toolkit.commands.command import column_of, command
@@ -75,6 +76,5 @@ def orders(
     found = compare_orders(
         runs, labellings, measures, clusters=column_of(queries, clusters), **draws, tell=tell
     )
-    tables = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}
     notes = [*found.notes, *(() if pooled_runs is None else unpooled(runs, pooled_runs))]
-    return Found(tables, notes, shown=show)
+    return replace(found, notes=notes, shown=show)

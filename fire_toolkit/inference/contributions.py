@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints, starts_of_groups
 from fire_toolkit.errors import JoinError
-from fire_toolkit.results import Result
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, Coded, pair_rows
 
@@ -17,25 +17,7 @@ KINDS = ("confirmed", "rejected", "new", "irrelevant", "not_judged")
 _NOT_JUDGED = KINDS.index("not_judged")
 
 
-class _Contributions(NamedTuple):
-    by_run: pd.DataFrame
-    by_set: pd.DataFrame
-
-
-class Contributions(_Contributions, Result):
-    """What `contributions` returns.
-
-    by_run: run_id, n_pooled, n_positive (confirmed and new), then confirmed, rejected, new, irrelevant,
-    not_judged; the same of the pairs that no other run pooled, as n_own, own_positive, own_new; and
-    own_share (own_new / new).
-    by_set: runs (joined by ` & `), n_runs, n_pairs, n_positive, then the five kinds: the counts of an
-    UpSet plot, largest first.
-    """
-
-    __slots__ = ()
-
-
-def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Contributions:
+def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Found:
     """Return what each run, and each set of runs, brought to the pool, and what became of it.
 
     Args:
@@ -44,7 +26,12 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Cont
         original: the benchmark's qrels.
 
     Returns:
-        `Contributions`. Of a pooled pair: an original positive is confirmed or rejected by its label,
+        runs: run_id, n_pooled, n_positive (confirmed and new), then confirmed, rejected, new, irrelevant,
+        not_judged; the same of the pairs that no other run pooled, as n_own, own_positive, own_new; and
+        own_share (own_new / new).
+        sets: runs (joined by ` & `), n_runs, n_pairs, n_positive, then the five kinds: the counts of an
+        UpSet plot, largest first.
+        Of a pooled pair: an original positive is confirmed or rejected by its label,
         another pair new or irrelevant; without a label it is not_judged. Confirmations are not new.
         Runs are sorted by id; sets by n_pairs descending, then by name.
 
@@ -62,7 +49,7 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Cont
         >>> labels = check_labels(pd.DataFrame(pairs))
         >>> from fire_toolkit.pooling import pool_runs
         >>> sources = pool_runs(runs, depth=1).sources
-        >>> contributions(sources, labels, original).by_run[["run_id", "n_pooled", "confirmed", "new"]]
+        >>> contributions(sources, labels, original).runs[["run_id", "n_pooled", "confirmed", "new"]]
           run_id  n_pooled  confirmed  new
         0      a         1          0    0
         1      b         1          0    1
@@ -88,7 +75,7 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Cont
     table = pd.DataFrame(by_set, columns=names).sort_values(
         ["n_pairs", "runs"], ascending=[False, True], kind="stable"
     )
-    return Contributions(pd.DataFrame(by_run), table.reset_index(drop=True))
+    return Found({"runs": pd.DataFrame(by_run), "sets": table.reset_index(drop=True)})
 
 
 def _pairs_by_run(sources: PoolSources) -> tuple[Ints, Bools]:

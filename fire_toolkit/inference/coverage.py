@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,31 +17,11 @@ from fire_toolkit.matching.judge_matrix import MatrixSource
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
-from fire_toolkit.results import Result
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels
 
 SUMMARY = ["run_id", "measure", "augmented", "lower", "upper", "judged", "n_open", "n_pairs", "n_least"]
 SUMMARY += ["hours"]
-
-
-class _Coverage(NamedTuple):
-    summary: pd.DataFrame
-    judged: pd.DataFrame
-    pairs: pd.DataFrame
-
-
-class Coverage(_Coverage, Result):
-    """What `coverage` returns.
-
-    summary: run_id, measure, augmented, lower, upper, judged (share of what the measure reads), n_open
-    (queries that unjudged docs could move), n_pairs (docs to judge so that none can), n_least (judgments
-    that suffice if the first asked of each query is a positive, where that settles it; else n_pairs),
-    hours (of n_pairs; nan when no duration is known).
-    judged: run_id, k, judged.
-    pairs: run_id, measure, query_id, doc_id, rank: the docs to judge, best rank first in each query.
-    """
-
-    __slots__ = ()
 
 
 def coverage(
@@ -55,7 +34,7 @@ def coverage(
     seconds: float = float("nan"),
     labels_per_pair: float = 1.0,
     highest_grade: int = 1,
-) -> Coverage:
+) -> Found:
     """Return what is judged of runs, the bounds of their scores, and the pairs that would settle them.
 
     Args:
@@ -69,7 +48,13 @@ def coverage(
         highest_grade: that an unjudged doc can have; that of the qrels where it is higher.
 
     Returns:
-        `Coverage`; runs and measures as given. A query is open when its value and bounds differ.
+        summary: run_id, measure, augmented, lower, upper, judged (share of what the measure reads), n_open
+        (queries that unjudged docs could move), n_pairs (docs to judge so that none can), n_least (judgments
+        that suffice if the first asked of each query is a positive, where that settles it; else n_pairs),
+        hours (of n_pairs; nan when no duration is known).
+        judged: run_id, k, judged.
+        pairs: run_id, measure, query_id, doc_id, rank: the docs to judge, best rank first in each query.
+        Runs and measures as given. A query is open when its value and bounds differ.
 
     Raises:
         UsageError: a measure that docs outside the list decide too, a number out of range.
@@ -112,11 +97,9 @@ def coverage(
             summary.append((run_id, measure.name, *row, len(found) * cost))
             pairs.append(found[["query_id", "doc_id", "rank"]].assign(run_id=run_id, measure=measure.name))
     to_judge = pd.concat(pairs, ignore_index=True)[["run_id", "measure", "query_id", "doc_id", "rank"]]
-    return Coverage(
-        pd.DataFrame(summary, columns=SUMMARY),
-        pd.DataFrame(judged, columns=["run_id", "k", "judged"]),
-        to_judge,
-    )
+    tables = {"summary": pd.DataFrame(summary, columns=SUMMARY)}
+    tables["judged"] = pd.DataFrame(judged, columns=["run_id", "k", "judged"])
+    return Found(tables | {"pairs": to_judge})
 
 
 def _settle(

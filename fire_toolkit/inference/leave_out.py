@@ -21,32 +21,13 @@ from fire_toolkit.inference.orders import kendall_tau, tau_ap
 from fire_toolkit.matching.coded import ABSENT, CodedQrels
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.results import Result
+from fire_toolkit.results import Found
 from fire_toolkit.tables import PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR
 
 SCORES = ["left_out", "measure", "run_id", "is_left_out", "all", "without", "change", "place_all"]
 SCORES += ["place_without"]
 ORDERS = ["left_out", "measure", "n_own", "n_own_relevant", "tau", "tau_ap", "n_swaps", "largest_change"]
-
-
-class _LeftOut(NamedTuple):
-    scores: pd.DataFrame
-    orders: pd.DataFrame
-    notes: tuple[str, ...]
-
-
-class LeftOut(_LeftOut, Result):
-    """What `leave_out` returns.
-
-    scores: left_out, measure, run_id, is_left_out, all, without, change, place_all, place_without.
-    orders: left_out, measure, n_own (pairs whose label goes or changes), n_own_relevant (positives that go),
-    tau, tau_ap (of the orders with all judgments and without), n_swaps, largest_change (in size, over the
-    runs).
-    notes: sentences on what the tables do not say.
-    """
-
-    __slots__ = ()
 
 
 def leave_out(
@@ -57,7 +38,7 @@ def leave_out(
     *,
     sources: PoolSources,
     families: Mapping[str, str] | None = None,
-) -> LeftOut:
+) -> Found:
     """Return every run's score and place without the judgments that one model, or family, contributed.
 
     Args:
@@ -69,7 +50,11 @@ def leave_out(
             it each run is left out alone.
 
     Returns:
-        `LeftOut`; left out are the runs, or families, that pooled something, in the order of their
+        scores: left_out, measure, run_id, is_left_out, all, without, change, place_all, place_without.
+        orders: left_out, measure, n_own (pairs whose label goes or changes), n_own_relevant (positives that
+        go), tau, tau_ap (of the orders with all judgments and without), n_swaps, largest_change (in size,
+        over the runs).
+        Left out are the runs, or families, that pooled something, in the order of their
         runs in `sources` (by id); within each the measures, then the runs, as given. Pairs that only
         those left out pooled are as in the original qrels. Place 1 is best.
 
@@ -109,7 +94,7 @@ def score_changes(
     augmented: Qrels,
     changes: Mapping[str, pd.DataFrame],
     measures: Sequence[str | Measure],
-) -> LeftOut:
+) -> Found:
     """Return every run's score and place by qrels in which some pairs have another relevance, or none.
 
     Args:
@@ -163,7 +148,7 @@ def _compared(
     after: CodedQrels,
     others: Iterable[_Other],
     measures: list[Measure],
-) -> LeftOut:
+) -> Found:
     """Return the scores by `after` beside those by each other labelling."""
     whole = {run_id: joined.values(run_id, after, measures) for run_id in joined.places}
     means = _aggregate(whole, measures)
@@ -184,7 +169,8 @@ def _compared(
                 value = (old[row], new[row], new[row] - old[row], rank_old[row], rank_new[row])
                 scores.append((name, measure.name, run_id, run_id in members, *value))
     notes = joined.note_depths([before, after], measures)
-    return LeftOut(pd.DataFrame(scores, columns=SCORES), pd.DataFrame(orders, columns=ORDERS), notes)
+    tables = {"scores": pd.DataFrame(scores, columns=SCORES), "orders": pd.DataFrame(orders, columns=ORDERS)}
+    return Found(tables, notes)
 
 
 def _groups(sources: PoolSources, families: Mapping[str, str] | None) -> dict[str, set[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,32 +22,10 @@ from fire_toolkit.inference.intervals import (
 )
 from fire_toolkit.inference.judged_pairs import Runs, Tell, join_runs, silent
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.results import Result
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels
 
 FEWEST_FOR_P = 5
-
-
-class _Orders(NamedTuple):
-    scores: pd.DataFrame
-    agreement: pd.DataFrame
-    swaps: pd.DataFrame
-    notes: tuple[str, ...]
-
-
-class Orders(_Orders, Result):
-    """What `compare_orders` returns.
-
-    scores: labelling, measure, run_id, value, place (1 is best; equal values share the better place).
-    agreement: measure, labelling_a, labelling_b, n_runs, tau (Kendall's tau-b), tau_p (exact, two-sided;
-    nan below five runs or with ties), tau_ap, n_swaps.
-    swaps: measure, run_a, run_b, labelling_a, labelling_b, difference_a, difference_b (a − b, positive
-    where a is better), swapped, p_swap (bootstrap share in which the two labellings order the pair
-    differently), p_reversed_a, p_reversed_b (in which a labelling orders it otherwise than on all
-    queries; ties count half).
-    """
-
-    __slots__ = ()
 
 
 def compare_orders(
@@ -59,7 +37,7 @@ def compare_orders(
     n_resamples: int = 10_000,
     seed: int = 0,
     tell: Tell = silent,
-) -> Orders:
+) -> Found:
     """Return how the order of runs changes from one labelling to another, and how sure the changes are.
 
     Args:
@@ -72,7 +50,14 @@ def compare_orders(
         tell: is told what is being worked on, for those who wait.
 
     Returns:
-        `Orders`; every two labellings stand in the order given, every two runs as given.
+        agreement: measure, labelling_a, labelling_b, n_runs, tau (Kendall's tau-b), tau_p (exact, two-sided;
+        nan below five runs or with ties), tau_ap, n_swaps.
+        swaps: measure, run_a, run_b, labelling_a, labelling_b, difference_a, difference_b (a − b, positive
+        where a is better), swapped, p_swap (bootstrap share in which the two labellings order the pair
+        differently), p_reversed_a, p_reversed_b (in which a labelling orders it otherwise than on all
+        queries; ties count half).
+        scores: labelling, measure, run_id, value, place (1 is best; equal values share the better place).
+        Every two labellings stand in the order given, every two runs as given.
 
     Raises:
         UsageError: fewer than two runs or labellings.
@@ -127,12 +112,10 @@ def compare_orders(
             swaps += [{"measure": measure.name, **row, **labels} for row in found]
             agreement.append({"measure": measure.name, **labels, **_agreement(*pair)}
                              | {"n_swaps": sum(row["swapped"] for row in found)})  # fmt: skip
-    return Orders(
-        _scores(means, names, parsed, list(joined.places)),
-        pd.DataFrame(agreement),
-        pd.DataFrame(swaps),
-        (*joined.note_depths(labels_of.values(), parsed), *_notes(len(joined.places))),
-    )
+    tables = {"agreement": pd.DataFrame(agreement), "swaps": pd.DataFrame(swaps)}
+    tables["scores"] = _scores(means, names, parsed, list(joined.places))
+    notes = (*joined.note_depths(labels_of.values(), parsed), *_notes(len(joined.places)))
+    return Found(tables, notes)
 
 
 def _scores(means: Floats, names: list[str], measures: list[Measure], run_ids: list[str]) -> pd.DataFrame:

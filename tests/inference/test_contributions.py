@@ -23,7 +23,7 @@ ORIGINAL = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "d"], "rel
 
 
 def test_each_run_is_credited_with_what_became_of_its_pairs() -> None:
-    m, n = contributions(SOURCES, LABELS, ORIGINAL).by_run.to_dict("records")
+    m, n = contributions(SOURCES, LABELS, ORIGINAL).runs.to_dict("records")
     assert m == {
         "run_id": "m", "n_pooled": 4, "n_positive": 3, "confirmed": 1, "rejected": 0, "new": 2,
         "irrelevant": 1, "not_judged": 0, "n_own": 2, "own_positive": 1, "own_new": 1, "own_share": 0.5,
@@ -32,7 +32,7 @@ def test_each_run_is_credited_with_what_became_of_its_pairs() -> None:
 
 
 def test_sets_of_runs_split_the_pool() -> None:
-    table = contributions(SOURCES, LABELS, ORIGINAL).by_set
+    table = contributions(SOURCES, LABELS, ORIGINAL).sets
     assert table["runs"].tolist() == ["m", "m & n", "n"]
     assert table["n_pairs"].tolist() == [2, 2, 2]
     assert table["n_positive"].tolist() == [1, 2, 0]
@@ -41,7 +41,7 @@ def test_sets_of_runs_split_the_pool() -> None:
 
 def test_the_counts_over_sets_are_those_of_the_changes(make_world: Callable[..., Any]) -> None:
     world = make_world(1)
-    table = contributions(world.sources, world.labels, world.original).by_set
+    table = contributions(world.sources, world.labels, world.original).sets
     counts = change_counts(augment_qrels(world.original, world.labels)[1])
     for kind in ("confirmed", "rejected", "new", "irrelevant"):
         assert counts[kind] == table[kind].sum()
