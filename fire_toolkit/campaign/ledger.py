@@ -123,17 +123,15 @@ def read_ledger(folder: Path) -> Ledger:
     return ledger_of(ledger_tables(folder))
 
 
-def ledger_tables(
-    folder: Path, *, only: Sequence[Path] | None = None, names: Sequence[str] = LEDGER.names
-) -> list[Any]:
+def ledger_tables(folder: Path, *, names: Sequence[str] = LEDGER.names) -> list[Any]:
     """Return the Arrow table of each segment of the ledger in `folder`, as it was written.
 
-    only: these segments; None: all. names: the columns to read.
+    names: the columns to read.
 
     Raises:
         FormatError: as `read_ledger`.
     """
-    tables, problems = sound_segments(folder, SEGMENTS, only=only, names=names)
+    tables, problems = sound_segments(folder, SEGMENTS, names=names)
     if problems:
         raise FormatError(
             f"{'; '.join(problems)}; move {'it' if len(problems) == 1 else 'them'} out of the ledger "

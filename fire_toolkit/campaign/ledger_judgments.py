@@ -67,7 +67,7 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     both = pd.concat(dropped, ignore_index=True).sort_values(
         list(DROPPED_ORDER), kind="stable", ignore_index=True
     )
-    notes = notes_of(result.judgments, both, guideline)
+    notes = (*notes_of_votes(result.judgments, guideline), *_notes(result.judgments, both))
     judgments = _with_pages(result.judgments, answers[answers["state"] != DELETED])
     return ImportResult(check_judgments(judgments), check_dropped(both), notes)
 
@@ -197,12 +197,8 @@ def _dropped(rows: pd.DataFrame, reason: str) -> Dropped:
     return check_dropped(pd.DataFrame(records, columns=list(DROPPED.names)))
 
 
-def notes_of(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
-    """Return what is worth knowing of judgments with round and kind, and of answers that are none."""
-    return (*notes_of_votes(judgments, guideline), *_notes(judgments, dropped))
-
-
 def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:
+    """Yield what is worth knowing of judgments with round and kind, and of answers that are none."""
     n_unassigned = int((judgments["kind"] == UNASSIGNED).sum())
     if n_unassigned:
         yield (

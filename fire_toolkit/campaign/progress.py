@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from statistics import median
-
-import pyarrow as pa
-from pyarrow import compute
 
 from fire_toolkit.campaign.answers import Answer, read_rows
 from fire_toolkit.campaign.ledger import DELETED, Ledger
@@ -23,8 +17,6 @@ from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.tables import ELSEWHERE
-
-Counts = Counter[tuple[int, str, str, float]]  # round, annotator, of what, and of which seconds
 
 
 @dataclass(frozen=True)
@@ -72,89 +64,22 @@ def measure_progress(rounds: Sequence[Round], ledger: Ledger, *, guideline: Guid
         guideline: the grades of labels: a control is right if label and known answer are both positive (from
             grade 1), or neither; an escalated control counts as neither right nor wrong.
     """
-    given = count_given(rounds)
-    return progress_of(given + count_answers(ledger, rounds, guideline=guideline))
-
-
-def count_given(rounds: Sequence[Round]) -> Counts:
-    """Return how many tasks, and how many of training, each queue has."""
-    counts: Counts = Counter()
-    for entry in rounds:
-        for name, kinds in load_of(entry).items():
-            counts[entry.number, name, "tasks", 0.0] = sum(kinds.values())
-            counts[entry.number, name, "training", 0.0] = kinds.get(TRAINING, 0)
-    return +counts
-
-
-def count_answers(ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline) -> Counts:
-    """Return what the answers of each queue come to; round 0 without a name: those nobody was asked for.
-
-    Of rows that share neither an answer nor a pair with others (`rows_beside`) the counts are a summand of
-    those of the whole ledger. Arguments are as in `measure_progress`.
-    """
     seen = _answers_by_queue(ledger, rounds)
-    wanted = pa.array({pair for _, pair in seen}, pa.large_string())
-    kinds: dict[tuple[int, str, str], str] = {}
-    relevances: dict[tuple[int, str, str], int] = {}
+    everybody = median_seconds(seen.values())
+    found: dict[tuple[int, str], QueueProgress] = {}
     for entry in rounds:
-        rows = entry.assignments
-        is_wanted = compute.is_in(pa.array(rows["pair_id"].array, pa.large_string()), value_set=wanted)
-        rows = rows[is_wanted.to_numpy(zero_copy_only=False)]
-        columns = (rows[name].tolist() for name in ("annotator_id", "pair_id", "kind"))
-        kinds |= {(entry.number, name, pair): kind for name, pair, kind in zip(*columns, strict=True)}
         columns = (entry.controls[name].tolist() for name in ("query_id", "doc_id", "relevance"))
-        relevances |= {(entry.number, *key): int(known) for *key, known in zip(*columns, strict=True)}
-    counts: Counts = Counter()
-    for (queue, pair), answer in seen.items():
-        kind = kinds.get((queue.round, queue.annotator_id, pair))
-        key = (0, "") if kind is None else (queue.round, queue.annotator_id)
-        if not answer.is_skipped and not math.isnan(answer.seconds):
-            counts[(*key, "seconds", answer.seconds)] += 1
-        if kind is None:
-            continue
-        what = ["skipped" if answer.is_skipped else "done", *(["trained"] if kind == TRAINING else [])]
-        if not answer.is_skipped:
-            known = relevances.get((queue.round, *split_pair_id(pair))) if relevances else None
-            what += _judged(guideline.grades, answer.label, known)
-        counts.update((*key, each, 0.0) for each in what)
-    return counts
-
-
-def _judged(grades: Grades, label: str, known: int | None) -> Iterator[str]:
-    """Yield what an answer counts as: escalated, a control, a control that is right."""
-    grade = grades.get(label, 0)
-    if grade is None:
-        yield "escalated"
-    elif known is not None and label in grades:
-        yield "controls"
-        if (known >= 1) == (grade >= 1):
-            yield "right"
-
-
-def progress_of(counts: Counts) -> list[QueueProgress]:
-    """Return the progress of each queue that has tasks, by round and annotator."""
-    numbers: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
-    times: dict[tuple[int, str], Counter[float]] = defaultdict(Counter)
-    for (number, name, what, value), n in counts.items():
-        if what == "seconds":
-            times[number, name][value] = n
-        else:
-            numbers[number, name][what] = n
-    everybody = _middle(sum(times.values(), Counter()))
-    return [
-        _queue_progress(QueueName(*key), own, _middle(times[key]), everybody)
-        for key, own in sorted(numbers.items())
-        if own["tasks"]
-    ]
-
-
-def _middle(times: Counter[float]) -> float:
-    """Return the median of values that were counted; nan of none."""
-    values, ends = sorted(times), list(accumulate(times[value] for value in sorted(times)))
-    if not ends:
-        return math.nan
-    low, high = (values[bisect_right(ends, place)] for place in ((ends[-1] - 1) // 2, ends[-1] // 2))
-    return low if low == high else (low + high) / 2
+        known = {
+            (query_id, doc_id): int(relevance) for query_id, doc_id, relevance in zip(*columns, strict=True)
+        }
+        asked: dict[str, list[tuple[str, str, _Seen | None]]] = {}
+        columns = (entry.assignments[name].tolist() for name in ("annotator_id", "pair_id", "kind"))
+        for name, pair, kind in zip(*columns, strict=True):
+            asked.setdefault(name, []).append((pair, kind, seen.get((QueueName(entry.number, name), pair))))
+        for name, own in asked.items():
+            queue = QueueName(entry.number, name)
+            found[entry.number, name] = _queue_progress(queue, own, known, guideline.grades, everybody)
+    return [found[key] for key in sorted(found)]
 
 
 def answered_pairs(ledger: Ledger, rounds: Sequence[Round]) -> set[tuple[str, str]]:
@@ -230,22 +155,42 @@ def _seen(answer: Answer | None, text: str) -> _Seen | None:
     return _Seen(label, answer.is_skipped, answer.duration_s)
 
 
-def _queue_progress(name: QueueName, n: Counter[str], own: float, everybody: float) -> QueueProgress:
-    n_left = n["tasks"] - n["done"] - n["skipped"]
+def _queue_progress(
+    name: QueueName,
+    asked: Sequence[tuple[str, str, _Seen | None]],
+    known: Mapping[tuple[str, str], int],
+    grades: Grades,
+    everybody: float,
+) -> QueueProgress:
+    """Return the progress of a queue.
+
+    asked: pair, kind and answer of each task; known: the relevance of each control; everybody: the median
+    time of all answers.
+    """
+    votes = [(pair, answer) for pair, _, answer in asked if answer and not answer.is_skipped]
+    n_skipped = sum(answer is not None and answer.is_skipped for *_, answer in asked)
+    n_left = len(asked) - len(votes) - n_skipped
+    of_controls = [(known.get(split_pair_id(pair)), answer.label) for pair, answer in votes] if known else []
+    are_right = [
+        (relevance >= 1) == (grade >= 1)
+        for relevance, label in of_controls
+        if relevance is not None and (grade := grades.get(label)) is not None
+    ]
+    own = median_seconds(answer for _, answer in votes)
     seconds = everybody if math.isnan(own) else own
     return QueueProgress(
         round=name.round,
         annotator_id=name.annotator_id,
-        n_tasks=n["tasks"],
-        n_done=n["done"],
-        n_skipped=n["skipped"],
+        n_tasks=len(asked),
+        n_done=len(votes),
+        n_skipped=n_skipped,
         n_left=n_left,
-        n_training_left=n["training"] - n["trained"],
-        n_escalated=n["escalated"],
+        n_training_left=sum(kind == TRAINING and not answer for _, kind, answer in asked),
+        n_escalated=sum(grades.get(answer.label, 0) is None for _, answer in votes),
         seconds=own,
         hours_left=n_left * seconds / 3600 if n_left else 0.0,
-        n_controls=n["controls"],
-        n_right=n["right"],
+        n_controls=len(are_right),
+        n_right=sum(are_right),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ import pandas as pd
 from fire_toolkit.campaign.moves import MOVES, Moves, check_moves, given_pairs, moved_assignments, no_moves
 from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments, check_given
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import paths_in, read_text, sha256_of
+from fire_toolkit.files import paths_in, read_text
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
@@ -159,21 +159,6 @@ class Rounds(Sequence[Round]):
         return self._read[number]
 
 
-def rounds_about(root: Path, pairs: Collection[str] | None = None) -> list[Round]:
-    """Return the rounds of the workspace `root` with what they gave out of some pairs, and no tasks.
-
-    pairs: None: all.
-    """
-    return [_read_round(root, number, pairs, with_tasks=False) for number in _begun(root)]
-
-
-def files_of_rounds(root: Path) -> dict[str, str]:
-    """Return the sha256 of each file that says what was asked of whom, by its path from `root`."""
-    names = ("assignments.csv", "controls.csv", _MOVES, _CARRIER)
-    paths = [root / FOLDER / f"round-{number}" / name for number in _begun(root) for name in names]
-    return {path.relative_to(root).as_posix(): sha256_of(path) for path in paths if path.is_file()}
-
-
 def _has_begun(folder: Path) -> bool:
     """Whether a round was written, not only its folder made before the disk was full or the writer killed."""
     if paths_in(folder):
@@ -181,27 +166,18 @@ def _has_begun(folder: Path) -> bool:
     return any(path.suffix == ".csv" for path in paths_in(folder))
 
 
-def _read_round(
-    root: Path, number: int, pairs: Collection[str] | None = None, *, with_tasks: bool = True
-) -> Round:
-    """Return a round; with `pairs` what it gave out of these alone."""
+def _read_round(root: Path, number: int) -> Round:
     folder = root / FOLDER / f"round-{number}"
-    names = ("tasks", "assignments", "controls")
-    tables = {name: read_delimited(folder / f"{name}.csv") for name in names if with_tasks or name != "tasks"}
-    where = {name: str(folder / f"{name}.csv") for name in names}
-    if pairs is not None:
-        given = tables["assignments"]
-        tables["assignments"] = given[given["pair_id"].isin(pairs)]
-    no_tasks = pd.DataFrame({name: [] for name in TASKS.names})
+    where = {name: str(folder / f"{name}.csv") for name in ("tasks", "assignments", "controls")}
+    tables = {name: read_delimited(path) for name, path in where.items()}
     drawn = Round(
         number,
-        check_tasks(tables.get("tasks", no_tasks), where=where["tasks"]),
+        check_tasks(tables["tasks"], where=where["tasks"]),
         check_assignments(tables["assignments"], where=where["assignments"]),
         check_qrels(tables["controls"], where=where["controls"]),
         **_carrier_of(folder),
     )
-    if with_tasks:
-        check_given(drawn.assignments, drawn.tasks, where=where)
+    check_given(drawn.assignments, drawn.tasks, where=where)
     return with_moves(root, drawn)
 
 

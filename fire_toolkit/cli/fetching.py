@@ -17,13 +17,11 @@ from fire_toolkit.campaign.records import (
     BY_SERVER,
     LEDGER_FOLDER,
     Rounds,
-    files_of_rounds,
     read_campaign,
     read_rounds,
 )
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say, say_notes, summarise
-from fire_toolkit.cli.extending import Derived, extended, keep_asked
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.meter import Meter
@@ -113,14 +111,11 @@ def derive_judgments(
     *,
     stage: str = "pull",
     exports: Inputs | None = None,
-    is_anew: bool = False,
     as_json: bool,
 ) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what came in.
 
-    What new answers do not bear upon stays as it is in the files, where these are known to be made from the
-    rest of the ledger (`extended`). exports: the files that were read; those of earlier imports stay in the
-    manifest. is_anew: make all anew; the bytes are the same.
+    exports: the files that were read; those of earlier imports stay in the manifest.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
     if n_small := compact_ledger(root / LEDGER_FOLDER):
@@ -129,24 +124,17 @@ def derive_judgments(
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
     for segment in segments_of(root / LEDGER_FOLDER):
         inputs.use(relative_path(segment))
-    rules, asked = guideline_of(root), files_of_rounds(root)
-    derived = (None if is_anew else extended(root, out, rules)) or _made_anew(root, rules)
-    dropped = reasons_of(derived.dropped)
-    counts: dict[str, Any] = {"judgments": len(derived.judgments), "dropped": dropped}
-    counts |= latest_round(derived.judgments)
-    inputs.write(out, derived.files, stage, rules.record, counts)
-    keep_asked(root, out, asked)
-    words = f"{numbers_of(added.counts)}; {len(derived.judgments):,} judgments"
+    rules = guideline_of(root)
+    found = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
+    dropped = reasons_of(found.dropped)
+    counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
+    counts |= latest_round(found.judgments)
+    files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
+    inputs.write(out, files, stage, rules.record, counts)
+    words = f"{numbers_of(added.counts)}; {len(found.judgments):,} judgments"
     words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
     summarise({**added.counts, **counts}, words, as_json=as_json)
-    say_notes((*added.notes, *derived.notes))
-
-
-def _made_anew(root: Path, rules: Guideline) -> Derived:
-    """Return the judgments of the whole ledger."""
-    found = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
-    files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
-    return Derived(files, found.judgments, found.dropped, found.notes)
+    say_notes((*added.notes, *found.notes))
 
 
 def _exports_before(judgments: Path) -> dict[str, str]:

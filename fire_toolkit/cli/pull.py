@@ -57,6 +57,6 @@ def pull(
             pulled = read_files(root, exports)
         else:
             pulled = pull_once(root, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
-        derive_judgments(root, pulled, is_anew=is_full, as_json=as_json)
+        derive_judgments(root, pulled, as_json=as_json)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

@@ -11,11 +11,9 @@ import pandas as pd
 
 from fire_toolkit.agreement.live import LEAST_AGREEMENT, LiveQuality, live_quality
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
-from fire_toolkit.campaign.progress import QueueProgress
+from fire_toolkit.campaign.progress import QueueProgress, measure_progress
 from fire_toolkit.cli.campaigns import Begun
 from fire_toolkit.cli.common import named_file, setting_or_default
-from fire_toolkit.cli.extending import judgments_now
-from fire_toolkit.cli.standing import queues_now
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.workspace.config import BY_GUIDELINE
 
@@ -43,7 +41,8 @@ class Look:
     @cached_property
     def queues(self) -> list[QueueProgress]:
         """The progress of each queue."""
-        return queues_now(self.campaign.root, self.campaign.guideline)
+        campaign = self.campaign
+        return measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline)
 
     @cached_property
     def quality(self) -> LiveQuality:
@@ -51,11 +50,9 @@ class Look:
         rules = self.campaign.guideline
         level = str(setting_or_default(None, "agree", "level"))
         campaign = self.campaign
-        judgments = judgments_now(campaign.root, campaign.root / "judgments" / "judgments.csv", rules)
-        if judgments is None:
-            judgments = ledger_to_judgments(campaign.ledger, campaign.rounds, guideline=rules).judgments
+        found = ledger_to_judgments(campaign.ledger, campaign.rounds, guideline=rules)
         return live_quality(
-            judgments,
+            found.judgments,
             grades=rules.grades,
             level=rules.level if level == BY_GUIDELINE else level,
             lengths_s=_lengths(),

@@ -50,9 +50,9 @@ def status(as_json: bool) -> None:
 
 def _say_progress() -> None:
     """Say how far each annotator is, and where the files with their tasks are."""
+    from fire_toolkit.campaign.progress import measure_progress
     from fire_toolkit.campaign.records import VANISHED, QueueName, read_marks
     from fire_toolkit.cli.campaigns import begun_here, full_pull_due
-    from fire_toolkit.cli.standing import queues_now
     from fire_toolkit.folder.carrier import Folder
 
     campaign = begun_here()
@@ -60,7 +60,7 @@ def _say_progress() -> None:
         return
     folder = Folder(campaign.root, campaign.guideline)
     places = folder.where(campaign.campaign, campaign.by_hand)
-    queues = queues_now(campaign.root, campaign.guideline)
+    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline)
     for queue in queues:
         place = places.get(QueueName(queue.round, queue.annotator_id), "")
         where = f" ({place})" if place and queue.n_left else ""
@@ -77,7 +77,7 @@ def _say_progress() -> None:
 
 def _say_doubled(campaign: Begun) -> None:
     """Ask the server of a campaign, if one is known here, and name what is there more than once."""
-    from fire_toolkit.campaign.records import BY_SERVER, Rounds, rounds_about
+    from fire_toolkit.campaign.records import BY_SERVER, Rounds
     from fire_toolkit.cli.server_options import connection_from
     from fire_toolkit.labelstudio.glance import glance_at_projects
     from fire_toolkit.labelstudio.twins import find_doubled
@@ -90,10 +90,7 @@ def _say_doubled(campaign: Begun) -> None:
     except FireError as error:
         say(f"note: the server was not asked whether anything is there twice ({error})")
         return
-    rounds = [entry for entry in rounds_about(campaign.root) if entry.carrier == BY_SERVER]
-    if any(entry.n_captions > 1 for entry in rounds):
-        rounds = list(sent)  # pages are made of tasks
-    for each in find_doubled(listed, campaign.campaign, rounds):
+    for each in find_doubled(listed, campaign.campaign, sent):
         say(f"warning: {each.words}; {each.fix}")
 
 

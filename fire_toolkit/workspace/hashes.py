@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import read_bytes, sha256_of
@@ -94,31 +93,19 @@ def _facts_of(path: Path) -> _Facts:
 
 def _read(root: Path) -> _Kept:
     """Return the hashes kept; none where their record is absent, damaged or of another version."""
-    with suppress(ValueError, KeyError, TypeError, AttributeError):
-        found = read_sealed(root / RECORD)
-        if found["version"] == _VERSION:
+    with suppress(FireError, ValueError, KeyError, TypeError, AttributeError):
+        seal, _, content = read_bytes(root / RECORD).partition(b"\n")
+        found = json.loads(content)
+        if seal == _seal(content) and found["version"] == _VERSION:
             return {name: (facts, sha256) for name, (facts, sha256) in found["files"].items()}
     return {}
 
 
 def _write(root: Path, kept: _Kept) -> None:
-    write_sealed(root / RECORD, {"version": _VERSION, "files": kept})
-
-
-def read_sealed(path: Path) -> Any:
-    """Return what `write_sealed` wrote into a file; an empty object where it is absent or damaged."""
-    with suppress(FireError, ValueError):
-        seal, _, content = read_bytes(path).partition(b"\n")
-        if seal == _seal(content):
-            return json.loads(content)
-    return {}
-
-
-def write_sealed(path: Path, found: Any) -> None:
-    """Write JSON under a line with its sha256; nothing into a folder that cannot be written to."""
-    content = json.dumps(found).encode()
+    """Write the record; nothing into a folder that cannot be written to."""
+    content = json.dumps({"version": _VERSION, "files": kept}).encode()
     with suppress(FireError):
-        write_files({path: _seal(content) + b"\n" + content})
+        write_files({root / RECORD: _seal(content) + b"\n" + content})
 
 
 def _seal(content: bytes) -> bytes:
