@@ -34,7 +34,6 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "show",
         "new",
         "check",
-        "measures",
         "start",
         "stop",
         "refresh",
