@@ -8,7 +8,7 @@ import httpx
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, push_round, round_of, tasks_of
 from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
@@ -244,6 +244,7 @@ def test_a_long_address_is_asked_for_in_smaller_portions() -> None:
     assert len(list(tasks_with_keys(make_api(server), 1, ["unknown"]))) == 0
 
 
+@example(["ok", "replay"])
 @given(st.lists(st.sampled_from(["ok", "replay", "shuffle", "repeat-rows", "500", "drop"]), max_size=5))
 @settings(max_examples=examples(40))
 def test_a_sweep_sees_every_task_whatever_the_pages_look_like(faults: list[str]) -> None:
