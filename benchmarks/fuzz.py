@@ -211,7 +211,6 @@ def records() -> list[Target]:
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.media.transcode import RECORD, read_record
     from fire_toolkit.workspace.config import config_text, read_workspace
-    from fire_toolkit.workspace.hashes import read_sealed
     from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, read_manifest, verify
     from fire_toolkit.workspace.stages import stage_states
 
@@ -221,8 +220,6 @@ def records() -> list[Target]:
     values = [True if kind == "bool" else "x" for kind in Campaign.__annotations__.values()]
     campaign = json.dumps(dict(zip(Campaign.__annotations__, values, strict=True)))
     tasks = [{"data": {"caption": "a dog", "video": "x.mp4", "pair_id": "q|d"}, "meta": {"round": 1}}]
-    kept = b'{"version": 1, "files": {"runs/a": [[1, 2, 3, 4], "x"]}}'
-    sealed = hashlib.sha256(kept).hexdigest().encode() + b"\n" + kept
     record = json.dumps({"source_sha256": "a", "settings": "b", "output": "c.mp4", "seconds": 1.0})
     guideline = ROOT / "guidelines" / "caption-relevance-v1"
     names = ("guideline.md", "labels.toml", "label_config.xml")
@@ -265,7 +262,6 @@ def records() -> list[Target]:
             b"A01\nA02\n",
             lambda path: read_retired(path.parent.parent),
         ),
-        of(".fire-hashes", sealed, read_sealed),
         Target("transcoded", RECORD, record.encode(), read_record),
         *(Target(path, path, raw, lambda folder: read_guideline(folder / "g"), parts) for path, raw in parts),
     ]
