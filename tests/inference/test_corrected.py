@@ -1,6 +1,7 @@
 """Scores corrected for errors of votes: against the formulas written out, and what is refused."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,7 @@ from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
 
+DESIGN = ["query_id", "doc_id", "design_class", "design_votes"]
 T, F = 0.909726, 0.035547  # of 1,000 doubled pairs: 100 both, 80 differ, 20 thirds positive
 
 
@@ -60,11 +62,18 @@ def corrected(
     return corrected_scores(corrected_terms(joined, original, votes, [parse_measure(measure)])).iloc[0]
 
 
+Rows = list[tuple[str, str, str, str]]  # of a design: query, doc, class, votes
+
+
 def rates_by_hand(design: pd.DataFrame) -> tuple[float, float]:
     """t and f by the votes on doubled pairs, by the formulas written out."""
-    own = design[design["design_class"] == "doubled"]["design_votes"].value_counts()
-    n, both, thirds = own.sum(), own.get("11", 0), own.get("101", 0) + own.get("011", 0)
-    differ = thirds + own.get("100", 0) + own.get("010", 0)
+    return rates_of(list(design[DESIGN].itertuples(index=False, name=None)))
+
+
+def rates_of(rows: Rows) -> tuple[float, float]:
+    own = Counter(votes for _, _, kind, votes in rows if kind == "doubled")
+    n, both, thirds = own.total(), own["11"], own["101"] + own["011"]
+    differ = thirds + own["100"] + own["010"]
     m1, m2, m3 = (both + differ / 2) / n, both / n, both / n - thirds / (2 * n)
     s = (m3 - m1 * m2) / (m2 - m1**2)
     root = math.sqrt(s * s - 4 * (s * m1 - m2))
@@ -84,8 +93,10 @@ def jackknifed(value: Callable[[list[str]], float], queries: list[str]) -> float
 def first_query(design: pd.DataFrame, value: Callable[[float, float], float]) -> float:
     """The mean over 20 queries of which the first has a value by t and f, and the others have 0."""
 
+    rows = list(design[DESIGN].itertuples(index=False, name=None))
+
     def mean(kept: list[str]) -> float:
-        rates = rates_by_hand(design[design["query_id"].isin(kept)])
+        rates = rates_of([row for row in rows if row[0] in kept])
         return value(*rates) / len(kept) if "q00" in kept else 0.0
 
     return jackknifed(mean, [f"q{n:02d}" for n in range(20)])
@@ -220,7 +231,7 @@ def made() -> tuple[pd.DataFrame, Qrels, list[Run]]:
         for run in range(3):
             order = rng.random(14) + (1 - run / 2) * relevant
             scores += [(f"r{run}", f"q{n:03d}", doc, s) for doc, s in zip(docs, order, strict=True)]
-    design = pd.DataFrame(rows, columns=["query_id", "doc_id", "design_class", "design_votes"])
+    design = pd.DataFrame(rows, columns=DESIGN)
     original = check_qrels(
         pd.DataFrame({"query_id": [f"q{n:03d}" for n in range(300)], "doc_id": "d00", "relevance": 1})
     )
@@ -228,25 +239,32 @@ def made() -> tuple[pd.DataFrame, Qrels, list[Run]]:
     return design, original, [ranked]
 
 
-def by_hand(design: pd.DataFrame, runs: Run, k: int) -> dict[str, float]:
-    """C@k of each run by the formulas written out, one pair after the other."""
-    t, f = rates_by_hand(design)
+def tops_of(runs: Run, k: int) -> dict[str, dict[str, list[str]]]:
+    """The top k docs of each run and query."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in runs[runs["rank"] <= k].itertuples():
+        found.setdefault(row.run_id, {}).setdefault(row.query_id, []).append(row.doc_id)
+    return found
+
+
+def by_hand(rows: Rows, tops: dict[str, dict[str, list[str]]], queries: list[str]) -> dict[str, float]:
+    """C@k of each run on these queries by the formulas written out, one pair after the other."""
+    kept = set(queries)
+    rows = [row for row in rows if row[0] in kept]
+    t, f = rates_of(rows)
+    t2, f2 = (e * e * (3 - 2 * e) for e in (t, f))
     p = {}
-    for row in design.itertuples():
-        a, b, label = t, f, row.design_votes == "1"
-        if row.design_class == "doubled":
-            a, b = (e * e * (3 - 2 * e) for e in (t, f))
-            label = row.design_votes in ("11", "101", "011")
-        p[row.query_id, row.doc_id] = (label - b) / (a - b)
+    for query, doc, kind, text in rows:
+        if kind == "doubled":
+            p[query, doc] = ((text in ("11", "101", "011")) - f2) / (t2 - f2)
+        else:
+            p[query, doc] = ((text == "1") - f) / (t - f)
     found = {}
-    for run_id, own in runs[runs["rank"] <= k].groupby("run_id", observed=True):
-        values = []
-        for query, top in own.groupby("query_id", observed=True):
-            left = 1.0
-            for doc in top["doc_id"]:
-                left *= 0.0 if doc == "d00" else 1 - p[query, doc]
-            values.append(1 - left)
-        found[run_id] = float(np.mean(values))
+    for run_id, lists in tops.items():
+        left = [
+            math.prod(0.0 if doc == "d00" else 1 - p[query, doc] for doc in lists[query]) for query in queries
+        ]
+        found[run_id] = 1 - float(np.mean(left))
     return found
 
 
@@ -260,14 +278,11 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     terms = corrected_terms(joined, original, votes, parse_measures(["C@3", "P@10"]))
     scores = corrected_scores(terms)
 
-    def without(others: list[str]) -> dict[str, float]:
-        run = runs[0][runs[0]["query_id"].isin(others)]
-        return by_hand(design[design["query_id"].isin(others)], run, 3)
-
+    rows, tops = list(design[DESIGN].itertuples(index=False, name=None)), tops_of(runs[0], 3)
     queries = sorted(design["query_id"].unique())
     expected = {
-        run_id: jackknifed(lambda kept, own=run_id: without(kept)[own], queries)
-        for run_id in ("r0", "r1", "r2")
+        run_id: jackknifed(lambda kept, own=own: by_hand(rows, own, kept)[next(iter(own))], queries)
+        for run_id, own in ((run_id, {run_id: tops[run_id]}) for run_id in ("r0", "r1", "r2"))
     }
     assert scores[scores["measure"] == "C@3"]["estimate"].tolist() == pytest.approx(list(expected.values()))
     gaps = corrected_differences(terms)
@@ -279,14 +294,14 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     assert gap["difference"] == pytest.approx(expected["r0"] - expected["r2"])
     left_out = []
     for query in queries[::5]:
-        few = without([each for each in queries if each != query])
+        few = by_hand(rows, tops, [each for each in queries if each != query])
         left_out.append([few["r0"], few["r0"] - few["r2"]])
     se = np.std(left_out, axis=0) * 299 / math.sqrt(300)
     t_299 = 1.967930
     assert gap["high"] - gap["difference"] == pytest.approx(t_299 * se[1], rel=0.1)  # by a fifth of them
     terms_of = terms["r0", "C@3"].terms
     changes = [terms_of.mean() - np.delete(terms_of, place).mean() for place in range(0, 300, 5)]
-    expected_changes = [by_hand(design, runs[0], 3)["r0"] - few for few, _ in left_out]
+    expected_changes = [by_hand(rows, tops, queries)["r0"] - few for few, _ in left_out]
     assert changes == pytest.approx(expected_changes, abs=2e-5)  # one query's influence, to first order
     first = scores.iloc[0]
     for limit in (first["low"], first["high"]):  # where the distance is t standard errors of such a share
