@@ -1,15 +1,15 @@
-"""A group that knows its commands by name and one line of help, and imports each when it is called."""
+"""A group that knows its commands by name, and imports each when it is called."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from keyword import iskeyword
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -58,33 +58,31 @@ def _imported(name: str) -> ModuleType:
         gc.enable()
 
 
+class Group(NamedTuple):
+    """What some commands are for: its name, what people do with them in a sentence, and their names."""
+
+    name: str
+    sentence: str
+    commands: tuple[str, ...]
+
+
 class LazyGroup(FireGroup):
-    """A group whose help and completion need none of its commands.
+    """A group whose help and completion need none of its commands, which stand in `groups`."""
 
-    `sections`: under each heading the commands, name → the first sentence of the command's help.
-    """
-
-    def __init__(self, *, sections: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
+    def __init__(self, *, groups: Sequence[Group], **settings: Any) -> None:
         super().__init__(**settings)
-        self.sections = {
-            title: {name: click.Command(name, help=line) for name, line in lines.items()}
-            for title, lines in sections.items()
-        }
-        self.lines = {name: shown for members in self.sections.values() for name, shown in members.items()}
-        self.commands = LazyCommands(self.lines)  # type: ignore[assignment]  # nothing is added to it
+        self.groups = groups
+        self.names = [name for group in groups for name in group.commands]
+        self.commands = LazyCommands(self.names)  # type: ignore[assignment]  # nothing is added to it
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of each section under its heading."""
-        for title, members in self.sections.items():
-            width = formatter.width - 6 - max(map(len, members))
-            with formatter.section(title):
-                formatter.write_dl([(name, line.get_short_help_str(width)) for name, line in members.items()])
+        """Write what each group of commands is for, and their names."""
+        for group in self.groups:
+            formatter.write(f"\n{group.name.capitalize()}: {group.sentence}.\n")
+            with formatter.indentation():
+                formatter.write_text(", ".join(group.commands))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands and options that begin so."""
-        commands = [
-            CompletionItem(name, help=line.get_short_help_str())
-            for name, line in self.lines.items()
-            if name.startswith(incomplete)
-        ]
+        commands = [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
