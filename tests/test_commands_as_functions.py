@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import fire_toolkit as fire
 from fire_toolkit.cli import main
-from fire_toolkit.cli.frame import described
+from fire_toolkit.cli.parameters import described
 from fire_toolkit.commands.command import tables_of
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.measures import defaults

@@ -52,8 +52,9 @@ def pull_once(
     campaign, rounds = read_campaign(root), Rounds(root)
     names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
     if campaign is None or not names:
-        files = "" if campaign is None else "; `fire-toolkit import` takes answers from files"
-        raise UsageError(f"nothing was pushed from this workspace; push first, or give --from-export{files}")
+        raise UsageError(
+            "nothing was pushed from this workspace; push first (answers from files: `fire-toolkit import`)"
+        )
     found = []
     for name in names:
         carrier = carrier_of(name, root, url, token_file, accepts_loss=accepts_loss)

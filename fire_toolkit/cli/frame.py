@@ -7,17 +7,17 @@ and with --out written with a manifest, in one way.
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import click
 
-from fire_toolkit.cli.common import DRAWN, format_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.common import DRAWN, format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import shared_option
+from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.readers import read_table
@@ -44,12 +44,12 @@ def framed(function: Callable[..., Found]) -> click.Command:
     for name in parameters:
         if name in tables:
             params += _options_of_table(name, tables[name], helps[name])
-    params += [_option_of_value(each, hints[each.name], helps[each.name]) for each in plain]
-    params += _made_by(format_option, click.option("--out", metavar="FILE", help=_OUT))
+    params += [option_of(each, hints[each.name], helps[each.name]) for each in plain]
+    params += made_by(format_option, click.option("--out", metavar="FILE", help=_OUT))
 
     def run(**values: Any) -> None:
         given = Given(values)
-        called = {each.name: _value(each, hints[each.name], values[each.name]) for each in plain}
+        called = {each.name: value_of(each, hints[each.name], values[each.name]) for each in plain}
         kept = {each.name: _for_manifest(called[each.name], hints[each.name]) for each in plain}
         with Progress(f"{own.__name__} ...") as tell:
             called |= {name: read_table(table.read, given, called) for name, table in tables.items()}
@@ -62,13 +62,6 @@ def framed(function: Callable[..., Found]) -> click.Command:
     return click.Command(own.__name__.replace("_", "-"), params=params, callback=run, help=text)
 
 
-def described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return what a function's docstring says: of itself, and in a sentence of each parameter."""
-    text, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\nArgs:\n")
-    found = re.findall(r"^    (\w+): ((?:.|\n     )+)", rest.partition("\n\n")[0], re.MULTILINE)
-    return text, {name: " ".join(words.split()) for name, words in found}
-
-
 def _options_of_table(name: str, table: Table, words: str) -> list[click.Parameter]:
     """Return a table's option, and those that say how it is read."""
     if table.is_told:
@@ -76,65 +69,10 @@ def _options_of_table(name: str, table: Table, words: str) -> list[click.Paramet
     if table.is_argument:
         return [click.Argument([name], metavar=table.metavar, required=table.metavar[0] != "[")]
     if name in _SHARED:
-        return _made_by(shared_option(name, words))
+        return made_by(shared_option(name, words))
     spelled = [table.option or f"--{name.replace('_', '-')}", name]
-    also = [option for each in table.also for option in _made_by(shared_option(each))]
+    also = [option for each in table.also for option in made_by(shared_option(each))]
     return [click.Option(spelled, multiple=table.is_several, metavar=table.metavar, help=words), *also]
-
-
-def _made_by(*decorators: Callable[..., Any]) -> list[click.Parameter]:
-    """Return the parameters that decorators add to a command."""
-
-    def holder() -> None: ...
-
-    for decorator in reversed(decorators):
-        decorator(holder)
-    return list(reversed(getattr(holder, "__click_params__", [])))
-
-
-def _option_of_value(parameter: inspect.Parameter, hint: Any, words: str) -> click.Parameter:
-    """Return the option of a plain value: a flag, a choice, one value, or several."""
-    kind, more = _kind_of(hint), marked(hint, Option) or Option()
-    if more.is_argument:
-        return click.Argument([parameter.name], required=parameter.default is parameter.empty)
-    spelled = [*(more.names or [f"--{parameter.name.replace('_', '-')}"]), parameter.name]
-    if kind is bool:
-        return click.Option(spelled, is_flag=True, help=words)
-    default = None if parameter.default is parameter.empty else parameter.default
-    of: Any = next((each for each in (*get_args(kind), kind) if each in (int, float)), str)
-    if get_origin(kind) is Literal:
-        of = click.Choice(get_args(kind))
-    elif more.least is not None:
-        of = click.IntRange(min=more.least)
-    settings: dict[str, Any] = {"type": of, "metavar": more.metavar, "help": words}
-    if not _is_several(kind) and more.setting is None:
-        return click.Option(spelled, default=default, show_default=default is not None, **settings)
-    shown = default if isinstance(default, str | int | float) else ", ".join(default or ())
-    settings["help"] += f" [default: {shown}]" if shown else ""
-    return click.Option(spelled, multiple=_is_several(kind), **settings)
-
-
-def _kind_of(hint: Any) -> Any:
-    """Return the type of an annotation, without marks and without None."""
-    kind = hint.__origin__ if hasattr(hint, "__metadata__") else hint
-    others = [each for each in get_args(kind) if each is not type(None)]
-    return others[0] if type(None) in get_args(kind) and len(others) == 1 else kind
-
-
-def _is_several(kind: Any) -> bool:
-    return any(get_origin(each) in (tuple, Sequence, Mapping) for each in (kind, *get_args(kind)))
-
-
-def _value(parameter: inspect.Parameter, hint: Any, value: Any) -> Any:
-    """Return the value of an option: as given, else of fire.toml, else the default."""
-    more = marked(hint, Option) or Option()
-    if more.parse:
-        return more.parse(value)
-    if more.setting:
-        found = setting_or_default(value, *more.setting)
-        is_one = isinstance(found, str | int | float) and _is_several(_kind_of(hint))
-        return (found,) if is_one else tuple(found) if isinstance(found, list) else found
-    return parameter.default if value == () else value
 
 
 def _for_manifest(value: Any, hint: Any) -> Any:

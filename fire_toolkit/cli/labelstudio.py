@@ -1,49 +1,43 @@
-"""`labelstudio`: the local server of a workspace."""
+"""Run Label Studio on this machine, for this workspace, reachable from here only."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, say, say_next
+from fire_toolkit.cli.common import say, say_next
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.server_options import private_folder
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.local_server import ADMIN, LOG, VERSION, start_server, stop_server
 
-
-@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
-def labelstudio() -> None:
-    """Run Label Studio on this machine, for this workspace, reachable from here only."""
+_PROGRAM = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@labelstudio.command()
-@click.option(
-    "--port", type=click.IntRange(1, 65535), help="[default: the last one, else the first free from 8080]"
-)
-@click.option(
-    "--public-url",
-    metavar="URL",
-    help="Where a proxy of yours lets annotators on other machines reach it, as https://labels.example.org; "
-    "empty: nowhere. [default: as last time; at first nowhere]",
-)
-@click.option(
-    "--program",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The label-studio program. [default: that on the PATH]",
-)
-def start(port: int | None, public_url: str | None, program: Path | None) -> None:
+def start(
+    *,
+    port: Annotated[int | None, click.IntRange(1, 65535)] = None,
+    public_url: Annotated[str | None, Option(metavar="URL")] = None,
+    program: Annotated[Path | None, _PROGRAM] = None,
+) -> None:
     """Start the workspace's server, or find the one that runs, and print its address.
 
     It listens on 127.0.0.1 only and calls nobody; a proxy with TLS lets annotators on other machines in
     (--public-url; docs/deploy has the files for Caddy and nginx). Address, token and the administrator's
     password are in .labelstudio/connection.json, which only you can read. It runs on when the terminal
     closes. The first start makes its database, which takes one to two minutes.
+
+    Args:
+        port: [default: the last one, else the first free from 8080]
+        public_url: Where a proxy of yours lets annotators on other machines reach it, as
+            https://labels.example.org; empty: nowhere. [default: as last time; at first nowhere]
+        program: The label-studio program. [default: that on the PATH]
     """
     folder = private_folder().resolve()
     found = str(program.absolute()) if program else shutil.which("label-studio")
@@ -67,8 +61,10 @@ def start(port: int | None, public_url: str | None, program: Path | None) -> Non
     say_next("annotators add A01 A02")
 
 
-@labelstudio.command()
 def stop() -> None:
     """Stop this workspace's server."""
     ended = stop_server(private_folder().resolve())
     say("the server is stopped; its data stays" if ended else "no server runs here")
+
+
+COMMANDS = (start, stop)

@@ -30,10 +30,14 @@ class LazyCommands(Mapping[str, click.Command]):
             raise KeyError(name)
         word = name.replace("-", "_")
         word += "_" if iskeyword(word) else ""
-        home = f"{_FUNCTIONS}.{word}"
-        if find_spec(home):
-            return _imported(f"{__package__}.frame").framed(getattr(_imported(home), word))  # type: ignore[no-any-return]
-        command: click.Command = getattr(_imported(f"{__package__}.{word}"), word)
+        is_of_tables = find_spec(f"{_FUNCTIONS}.{word}") is not None
+        module = _imported(f"{_FUNCTIONS if is_of_tables else __package__}.{word}")
+        function = getattr(module, word, None)
+        if isinstance(function, click.Command):
+            return function
+        plain = _imported(f"{__package__}.plain")
+        make = _imported(f"{__package__}.frame").framed if is_of_tables else plain.plain_command
+        command: click.Command = make(function) if function else plain.group_of(module, make)
         return command
 
     def __contains__(self, name: object) -> bool:

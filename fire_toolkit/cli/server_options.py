@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
 
 
 ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit push"
+
+
+@dataclass(frozen=True)
+class Server:
+    """Which Label Studio is asked; what is not given is the environment's, else the workspace's.
+
+    Args:
+        url: The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's]
+        token_file: A file with the token. [default: FIRE_LABEL_STUDIO_TOKEN, else the workspace's]
+    """
+
+    url: str | None = None
+    token_file: Path | None = None
 
 
 connection_options = together(

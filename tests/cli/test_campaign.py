@@ -318,7 +318,7 @@ def test_exports_go_the_same_way(server: FakeServer, workspace: Path) -> None:
     tasks = [server._shown(task, {"fields": "all"}) for task in server.tasks.values()]
     Path("export.json").write_text(json.dumps(tasks))
     run("annotators", "list")
-    pulled = json.loads(run("pull", "--from-export", "export.json", "--format", "json").stdout)
+    pulled = json.loads(run("import", "export.json", "--format", "json").stdout)
     assert (pulled["new"], pulled["judgments"]) == (12, 12)
     assert json.loads(run("pull", "--format", "json").stdout)["new"] == 0
     assert set(read_delimited(workspace / "judgments" / "judgments.csv")["kind"]) == {"task", "overlap"}
