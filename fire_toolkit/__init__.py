@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fire_toolkit.errors import FireError as FireError
     from fire_toolkit.formats.collections import read_collection as read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels as read_qrels
+    from fire_toolkit.formats.plot_files import save_plot as save_plot
     from fire_toolkit.formats.runs.held_runs import run_from_matrix as run_from_matrix
     from fire_toolkit.formats.runs.read import open_run as open_run
     from fire_toolkit.formats.runs.read import read_run as read_run
@@ -64,14 +65,13 @@ if TYPE_CHECKING:
     from fire_toolkit.pooling import pool_runs as pool_runs
     from fire_toolkit.qrels import augment_qrels as augment_qrels
     from fire_toolkit.qrels import change_counts as change_counts
-    from fire_toolkit.report.plots import plot_annotators as plot_annotators
-    from fire_toolkit.report.plots import plot_differences as plot_differences
-    from fire_toolkit.report.plots import plot_judged as plot_judged
-    from fire_toolkit.report.plots import plot_lengths as plot_lengths
-    from fire_toolkit.report.plots import plot_orders as plot_orders
-    from fire_toolkit.report.plots import plot_overlap as plot_overlap
-    from fire_toolkit.report.plots import plot_scores as plot_scores
-    from fire_toolkit.report.save import save_plot as save_plot
+    from fire_toolkit.reporting.plots import plot_annotators as plot_annotators
+    from fire_toolkit.reporting.plots import plot_differences as plot_differences
+    from fire_toolkit.reporting.plots import plot_judged as plot_judged
+    from fire_toolkit.reporting.plots import plot_lengths as plot_lengths
+    from fire_toolkit.reporting.plots import plot_orders as plot_orders
+    from fire_toolkit.reporting.plots import plot_overlap as plot_overlap
+    from fire_toolkit.reporting.plots import plot_scores as plot_scores
     from fire_toolkit.resolution.plan import plan_round as plan_round
     from fire_toolkit.resolution.resolve import next_round as next_round
     from fire_toolkit.resolution.resolve import resolve as resolve

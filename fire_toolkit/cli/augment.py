@@ -21,7 +21,6 @@ from fire_toolkit.cli.unusable import POLICIES as UNUSABLE
 from fire_toolkit.cli.unusable import files_of, refuse_sampled, unusable_among
 from fire_toolkit.formats.releases import refuse_corrected
 from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.paper_tables.methods import words_of_errors
 from fire_toolkit.qrels import (
     POLICIES,
     Augmented,
@@ -31,6 +30,7 @@ from fire_toolkit.qrels import (
     lift_originals,
     queries_without_positive,
 )
+from fire_toolkit.reporting.methods import words_of_errors
 from fire_toolkit.tables.machine import words_of_machine
 
 SHOWN = 5

@@ -30,7 +30,7 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.kinds import Judged
 from fire_toolkit.inference.label_quality import LabelErrors
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.paper_tables.methods import words_of_errors
+from fire_toolkit.reporting.methods import words_of_errors
 from fire_toolkit.tables import Scores
 from fire_toolkit.tables.design import DESIGN
 

@@ -17,7 +17,7 @@ from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, r
 from fire_toolkit.cli.unusable import unusable_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.paper_tables.methods import STUDY, MethodFacts
+from fire_toolkit.reporting.methods import STUDY, MethodFacts
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.config import Workspace

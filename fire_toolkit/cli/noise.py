@@ -17,7 +17,7 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.inference.label_quality import LabelErrors, label_errors
 from fire_toolkit.inference.machine_estimates import pairs_of_sample
 from fire_toolkit.measures import parse_measures
-from fire_toolkit.paper_tables.methods import words_of_errors
+from fire_toolkit.reporting.methods import words_of_errors
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest

@@ -28,10 +28,10 @@ from fire_toolkit.formats.tables.table_files import (
     read_query_design,
 )
 from fire_toolkit.media.places import is_public_address
-from fire_toolkit.paper_tables.methods import MethodFacts
 from fire_toolkit.release.answers import VERSION, check_answers
 from fire_toolkit.release.facts import ReleaseFacts
 from fire_toolkit.release.people import make_pseudonyms, published_judgments
+from fire_toolkit.reporting.methods import MethodFacts
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Qrels, Scores, check_changes, check_disputes
 from fire_toolkit.tables.columns import PAIR

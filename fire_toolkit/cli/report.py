@@ -32,12 +32,12 @@ from fire_toolkit.commands.notes import queries_of_lists
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.measures.defaults import FIRST, PAPER
-from fire_toolkit.paper_tables.captions import by_length, by_similarity
-from fire_toolkit.paper_tables.captions import saturation as saturated
-from fire_toolkit.paper_tables.contributions import all_and_new
-from fire_toolkit.paper_tables.data import describe_data
-from fire_toolkit.paper_tables.methods import blanks_of, drawn_paragraph, methods_paragraphs
 from fire_toolkit.pooling.draws import draw_ids
+from fire_toolkit.reporting.captions import by_length, by_similarity
+from fire_toolkit.reporting.captions import saturation as saturated
+from fire_toolkit.reporting.contributions import all_and_new
+from fire_toolkit.reporting.data import describe_data
+from fire_toolkit.reporting.methods import blanks_of, drawn_paragraph, methods_paragraphs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Qrels, first_round

@@ -12,7 +12,6 @@ import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.agreement.summary import AgreementSummary, agreement_summary
-from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.errors import FormatError, UsageError
@@ -33,8 +32,9 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference import compare_orders
 from fire_toolkit.inference.changes import score_changes
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell
-from fire_toolkit.release.sides import LabelChanges, Side, compare_labels, contradicted, pair_runs
-from fire_toolkit.report.page import Section
+from fire_toolkit.reporting import sections
+from fire_toolkit.reporting.page import Section
+from fire_toolkit.reporting.sides import LabelChanges, Side, compare_labels, contradicted, pair_runs
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import CONFIG, Workspace, read_workspace
 from fire_toolkit.workspace.manifests import verify, writer_of

@@ -10,7 +10,7 @@ from fire_toolkit.cli.common import n_of, relative_path, say
 from fire_toolkit.cli.options import draw_options
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_workspace import ReportedWorkspace, workspace_to_report
-from fire_toolkit.report.page import render_page
+from fire_toolkit.reporting.page import render_page
 
 
 @click.command("html")

@@ -12,8 +12,8 @@ from fire_toolkit.cli.options import draw_options, measure_option
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_workspace import ReportedWorkspace, workspace_to_report
 from fire_toolkit.errors import UsageError
-from fire_toolkit.report.page import Section
-from fire_toolkit.report.save import check_kind, plot_bytes
+from fire_toolkit.formats.plot_files import check_kind, plot_bytes
+from fire_toolkit.reporting.page import Section
 
 # The section that each plot is of, and its place there.
 _PLOTS: dict[str, tuple[Callable[[ReportedWorkspace], Section], int]] = {

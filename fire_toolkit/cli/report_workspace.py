@@ -12,10 +12,14 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.agreement.profiles import annotator_profiles
-from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.as_augmented import policy_of
 from fire_toolkit.cli.common import needed_workspace, setting_or_default
-from fire_toolkit.cli.correction import augmented_by_design, correction_by_design, with_corrected_differences
+from fire_toolkit.cli.correction import (
+    augmented_by_design,
+    correction_by_design,
+    first_of,
+    with_corrected_differences,
+)
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.honest import HonestRows, honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, number_annotators
@@ -30,9 +34,10 @@ from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import FIRST, judged_at
-from fire_toolkit.paper_tables.captions import by_length
-from fire_toolkit.paper_tables.methods import MethodFacts, drawn_paragraph, methods_paragraphs
-from fire_toolkit.report.page import Section
+from fire_toolkit.reporting import sections
+from fire_toolkit.reporting.captions import by_length
+from fire_toolkit.reporting.methods import MethodFacts, drawn_paragraph, methods_paragraphs
+from fire_toolkit.reporting.page import Section
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import Workspace
 
@@ -165,7 +170,7 @@ class ReportedWorkspace:
     def scores(self) -> Section:
         """Return scores with what is uncertain."""
         found, given = self.honest, self.given
-        section = sections.of_scores(found.scores, [*found.notes, *found.corrected])
+        section = sections.of_scores(first_of(found.scores), [*found.notes, *found.corrected])
         if given.unusable is None:
             return section
         qrels = (given.original, given.augmented)

@@ -9,7 +9,7 @@ from keyword import iskeyword
 from typing import Any
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.paper_tables.methods import STUDY
+from fire_toolkit.reporting.methods import STUDY
 
 # Keys of [release] in fire.toml that must be answered, and what each asks.
 ASKED = {

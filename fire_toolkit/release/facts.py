@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fire_toolkit.paper_tables.methods import MethodFacts, blank, methods_paragraphs
 from fire_toolkit.release.answers import spoken_name
+from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraphs
 from fire_toolkit.tables.machine import words_of_machine
 from fire_toolkit.words import n_of
 

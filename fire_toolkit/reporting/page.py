@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from fire_toolkit.report.plots import Plot
+from fire_toolkit.reporting.plots import Plot
 
-_DATA = files("fire_toolkit.report") / "data"
+_DATA = files("fire_toolkit.reporting") / "data"
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,9 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.agreement.summary import AgreementSummary
-from fire_toolkit.cli.common import n_of
-from fire_toolkit.cli.correction import first_of
 from fire_toolkit.measures import parse_measure
-from fire_toolkit.release.sides import Side
-from fire_toolkit.report.page import Figure, Section, Table
-from fire_toolkit.report.plots import (
+from fire_toolkit.reporting.page import Figure, Section, Table
+from fire_toolkit.reporting.plots import (
     Plot,
     plot_annotators,
     plot_differences,
@@ -24,9 +21,11 @@ from fire_toolkit.report.plots import (
     plot_overlap,
     plot_scores,
 )
+from fire_toolkit.reporting.sides import Side
 from fire_toolkit.results import Found
 from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell, score_cells
 from fire_toolkit.tables import Qrels, Scores
+from fire_toolkit.words import n_of
 
 _REJECTED = {"union": "count as positives", "override": "do not count", "drop": "left the qrels"}
 
@@ -81,9 +80,8 @@ def _named(row: Mapping[Hashable, Any]) -> str:
 def of_scores(scores: pd.DataFrame, notes: Sequence[object]) -> Section:
     """Return every run's scores in FIRE's form, with what is uncertain in the plot's data.
 
-    Corrected scores that come first stand in the place of those as labelled, see `correction.first_of`.
+    scores: corrected ones that come first stand in the place of those as labelled (column labelled).
     """
-    scores = first_of(scores)
     rows, details = [], []
     for run_id, own in scores.groupby("run_id", sort=False):
         cells = {row["measure"]: _cells(row) for row in own.to_dict("records")}

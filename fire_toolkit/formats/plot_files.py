@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.report.plots import Plot
 from fire_toolkit.workspace.manifests import write_files
 
 KINDS = (".svg", ".pdf", ".png", ".json")
 
 
-def save_plot(plot: Plot, path: str | Path, *, width: int = 500) -> None:
+def save_plot(plot: Mapping[str, Any], path: str | Path, *, width: int = 500) -> None:
     """Write a plot as SVG, PDF, PNG, or as its spec (.json), which the file's name says.
 
     Where a menu chooses the measure, a picture shows the first one.
@@ -30,7 +31,7 @@ def save_plot(plot: Plot, path: str | Path, *, width: int = 500) -> None:
     Examples:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     save_plot(Plot({"mark": "bar"}), Path(folder) / "plot.json")
+        ...     save_plot({"mark": "bar"}, Path(folder) / "plot.json")
         ...     print(json.loads((Path(folder) / "plot.json").read_text()))
         {'mark': 'bar', 'width': 500}
     """
@@ -54,9 +55,9 @@ def _has_vl_convert() -> bool:
         return False
 
 
-def plot_bytes(plot: Plot, kind: str, *, width: int) -> bytes:
+def plot_bytes(plot: Mapping[str, Any], kind: str, *, width: int) -> bytes:
     """Return a plot as a file of a kind that `check_kind` lets pass."""
-    spec = plot | {"width": width}
+    spec = {**plot, "width": width}
     if kind == ".json":
         return (json.dumps(spec, ensure_ascii=False, indent=1) + "\n").encode()
     import vl_convert

@@ -4,8 +4,8 @@ import json
 import re
 from html.parser import HTMLParser
 
-from fire_toolkit.report.page import Figure, Section, Table, render_page
-from fire_toolkit.report.plots import Plot
+from fire_toolkit.reporting.page import Figure, Section, Table, render_page
+from fire_toolkit.reporting.plots import Plot
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> \u202e العربية {{ 7*7 }} &amp;"
 

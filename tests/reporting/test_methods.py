@@ -1,6 +1,6 @@
 import pytest
 
-from fire_toolkit.paper_tables.methods import (
+from fire_toolkit.reporting.methods import (
     STUDY,
     MethodFacts,
     blanks_of,

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.report.plots import (
+from fire_toolkit.formats.plot_files import save_plot
+from fire_toolkit.reporting.plots import (
     Plot,
     plot_annotators,
     plot_differences,
@@ -17,7 +18,6 @@ from fire_toolkit.report.plots import (
     plot_overlap,
     plot_scores,
 )
-from fire_toolkit.report.save import save_plot
 
 NAMES = ["clip", 'a "b" </script>']
 SCORES = pd.DataFrame(

@@ -1,1 +1,0 @@
-"""The tables and findings of the FIRE paper, for any benchmark: one function each."""
