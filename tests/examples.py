@@ -15,5 +15,5 @@ def examples(number: int) -> int:
 
 def seeds(number: int) -> list[Any]:
     """Return the values of a parameter `seed` from 0: the first few are of `make test`, the rest slow."""
-    few = max(2, number // 5)
+    few = max(1, number // 5)
     return [*range(few), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, number))]

@@ -90,6 +90,15 @@ def test_nearly_every_target_reads_its_own_file_as_it_is(fuzz: ModuleType) -> No
     assert {name: said for name, said in refused.items() if not name.endswith(told)} == {}
 
 
+def test_every_file_a_little_damaged_gives_a_table_or_one_line(fuzz: ModuleType) -> None:
+    found = fuzz.targets()
+    others = [target.content for target in found]
+    for target in found:
+        dice = random.Random(target.name)
+        content = fuzz.mutated(target.content, dice, others)
+        assert fuzz.attempt(target, content) == "", target.name
+
+
 def test_what_must_not_come_out_is_found(fuzz: ModuleType) -> None:
     def fails(path: Path) -> None:
         raise KeyError(path.name)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small_judgments import on_pairs
 
+from examples import examples
 from fire_toolkit import draws
 from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
@@ -113,6 +114,7 @@ def true_shares(prevalence: float, error: float) -> tuple[float, float]:
     return both / share, share
 
 
+@pytest.mark.slow
 def test_95_percent_intervals_hold_the_truth_where_positives_are_rare() -> None:
     """benchmarks/agreement_coverage.py has more samples and more kinds of them."""
     trials, wanted = 300, ("alpha", "positive_agreement", "prevalence")
@@ -219,7 +221,7 @@ def test_agreement_without_a_fault_has_an_interval_with_width() -> None:
 def test_shares_stay_in_their_range(prevalence: float) -> None:
     names = [name for name in STATISTICS if STATISTICS[name].is_share]
     assert len(names) == 5
-    for seed, chance in product(range(15), (None, 0.2)):
+    for seed, chance in product(range(examples(15) // 4), (None, 0.2)):
         draw = np.random.default_rng(seed)
         sheets = text(two_raters(25, seed, prevalence=prevalence, error=0.03))
         weights = [1.0 if "1" in sheet else chance or 1.0 for sheet in sheets]

@@ -44,7 +44,7 @@ def rows_of(chance: random.Random, n_rows: int) -> Ledger:
     return check_ledger(pd.DataFrame(list(rows.values())))
 
 
-def ledger_in(folder: Path, seed: int, n_segments: int = 12) -> None:
+def ledger_in(folder: Path, seed: int, n_segments: int = 5) -> None:
     chance = random.Random(seed)
     for _ in range(n_segments):
         append_rows(folder, rows_of(chance, chance.randint(1, 8)))
@@ -74,7 +74,7 @@ class Killed(BaseException):
     """The writer dies here."""
 
 
-@pytest.mark.parametrize("at", range(13))
+@pytest.mark.parametrize("at", range(6))
 def test_killed_between_any_two_files_it_is_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:

@@ -5,11 +5,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from examples import examples
-from fire_toolkit.errors import FireError, FormatError, JoinError
+from fire_toolkit.errors import FormatError, JoinError
 from fire_toolkit.formats.tables.fire_release import read_fire_release
 from fire_toolkit.formats.tables.fire_release_text import fire_release_json
 from fire_toolkit.formats.tables.table_files import read_queries
@@ -173,18 +170,3 @@ def test_a_judged_query_without_a_text_cannot_be_written() -> None:
         fire_release_json(
             RELEASE.judgments, RELEASE.labels, RELEASE.disputes, QUERIES[QUERIES["query_id"] != "ret1"]
         )
-
-
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_cut_and_changed_bytes_are_an_error_or_tables(tmp_path: Path, data: st.DataObject) -> None:
-    raw = bytearray((GOLDEN / "release.json").read_bytes())
-    for place in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=3)):
-        raw[place] = data.draw(st.integers(0, 255))
-    path = tmp_path / "f.json"
-    path.write_bytes(bytes(raw[: data.draw(st.integers(len(raw) // 2, len(raw)))]))
-    try:
-        release = read_fire_release(path, QUERIES)
-    except FireError:
-        return
-    assert len(release.labels) <= 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import tempfile
@@ -11,21 +10,17 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import FireError
-from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.readers import READERS
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run
 
-GOLDEN = Path(__file__).parent / "golden"
-FILES = sorted(GOLDEN.iterdir())
 QUERIES, DOCS = ["007", "q:1|x", "frage-ü"], ["NA", "d10", "d9", "null"]
 ALLOW = frozenset(["nan", "inf", "flood", "constant", "duplicates"])
 STARTS = [
@@ -69,19 +64,6 @@ def read(content: bytes) -> None:
         assert [entry.name for entry in Path(folder).iterdir()] == ["m"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-@settings(max_examples=examples(15), suppress_health_check=list(HealthCheck), deadline=20_000)
-@given(content=st.data())
-def test_damaged_golden_files(path: Path, content: st.DataObject) -> None:
-    raw = path.read_bytes()
-    start = content.draw(st.integers(0, len(raw)), label="start")
-    width = content.draw(st.integers(0, 12), label="width")
-    new = content.draw(st.binary(max_size=12), label="new")
-    end = content.draw(st.sampled_from([len(raw), len(raw) // 2, start + width]), label="end")
-    read(raw[:start] + new + raw[start + width : end])
-
-
 @settings(max_examples=examples(200), deadline=5000)
 @given(
     start=st.sampled_from(STARTS),
@@ -101,24 +83,6 @@ def test_arrays_of_any_shape_and_kind(shape: list[int], dtype: str, order: Liter
     stream = io.BytesIO()
     np.save(stream, np.zeros(shape, dtype=dtype, order=order))
     read(stream.getvalue())
-
-
-@settings(max_examples=examples(100), deadline=5000)
-@given(
-    start=st.sampled_from(
-        [b"", b"[", b'["a", ', b"{", b"\x93NUMPY\x01\x00", b"\x80\x04]", b"PK\x03\x04", b"\x1f\x8b"]
-    ),
-    rest=st.binary(max_size=60),
-)
-def test_arbitrary_bytes_as_ids(start: bytes, rest: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ids"
-        path.write_bytes(start + rest)
-        ids: list[str] | None = None
-        with contextlib.suppress(FireError):
-            ids = read_ids(path, "query_id")
-        assert ids is None or all(isinstance(one, str) for one in ids)
-        assert ids != []
 
 
 JSON = st.recursive(

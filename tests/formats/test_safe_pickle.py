@@ -227,13 +227,6 @@ def test_builders_and_persistent_ids_of_the_caller_are_used() -> None:
     assert Name("a") == Name("a")
 
 
-@settings(max_examples=examples(300))
-@given(st.binary(max_size=60))
-def test_any_bytes_are_a_value_or_a_format_error(raw: bytes) -> None:
-    with contextlib.suppress(FormatError):
-        load(raw)
-
-
 _OPCODES = [opcode.code.encode("latin-1") for opcode in pickletools.opcodes]
 
 

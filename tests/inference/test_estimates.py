@@ -271,6 +271,7 @@ def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> Non
         assert any(note.startswith(f"{measure}: no estimate: ") and reason in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_an_estimated_difference_has_no_bias_and_its_interval_covers() -> None:
     rng = np.random.default_rng(5)
     n = 1200  # pairs of 120 queries, of which each run has some in its top 10

@@ -218,6 +218,7 @@ def test_few_queries_and_few_changes_are_said() -> None:
     assert note.endswith("maybe too narrow")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.05, 0.2])
 def test_intervals_of_gains_cover_at_least_what_they_say(share: float) -> None:
     """300 samples of 30 and of 100 queries, of which a share gains between 0 and 1."""

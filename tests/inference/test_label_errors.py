@@ -130,6 +130,7 @@ def test_a_fourth_vote_that_is_seldom_positive_raises_an_alarm() -> None:
     assert (calm.is_raised, raised.is_raised) == (False, True)
 
 
+@pytest.mark.slow
 def test_enough_fourth_votes_show_a_correlation_of_a_tenth_in_nine_cases_of_ten() -> None:
     """Against votes drawn with rates of beta distribution for each pair."""
     rng = np.random.default_rng(0)
@@ -164,6 +165,7 @@ def test_fourth_votes_of_bands_are_expected_by_the_rates_of_each() -> None:
     assert found.z == pytest.approx((60 - mean) / np.sqrt(variance))
 
 
+@pytest.mark.slow
 def test_patterns_by_band_are_those_of_a_chi_square() -> None:
     """Doubled pairs in three bands with common rates: the chance is even; with other rates it is small."""
     rng = np.random.default_rng(1)

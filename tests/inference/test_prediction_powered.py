@@ -132,6 +132,7 @@ def test_what_is_refused() -> None:
         ScoredPairs(score * 0 + 3, label, one, one, 1)
 
 
+@pytest.mark.slow
 def test_an_interval_covers_where_a_few_labels_show_no_miss() -> None:
     rng = np.random.default_rng(47)
     stratum = np.repeat([0, 1], [2000, 200])

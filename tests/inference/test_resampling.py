@@ -66,14 +66,12 @@ def test_the_number_of_threads_changes_nothing() -> None:
     code = (
         "import numpy as np; from fire_toolkit.inference.resampling import *;"
         "v = summable(np.random.default_rng(0).random((3000, 8)));"
-        "print(hash(bootstrap([Resampled(v)], n_resamples=400, seed=1)[0][0].tobytes()))"
+        "print(bootstrap([Resampled(v)], n_resamples=400, seed=1)[0][0].tobytes().hex())"
     )
-    found = set()
-    for threads in ("1", "2"):
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": threads, "PYTHONHASHSEED": "0"}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
-        found.add(done.stdout)
-    assert len(found) == 1
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    alone = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    here = bootstrap_sums(summable(np.random.default_rng(0).random((3000, 8))), n_resamples=400, seed=1)
+    assert alone.stdout.decode().strip() == here.tobytes().hex()
 
 
 def test_clusters_are_drawn_whole() -> None:
@@ -111,6 +109,7 @@ def test_medians_of_clusters_are_over_the_queries_drawn() -> None:
     assert count / 20_000 == pytest.approx([0.25, 0.75], abs=0.015)
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_of_a_median_cover_95_percent() -> None:
     """600 samples of 101 ranks, whose median is 50: whole numbers near 50·e^x, x normal."""
     rng = np.random.default_rng(13)

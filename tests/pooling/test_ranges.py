@@ -65,7 +65,7 @@ def slow_sources(runs: list[Run], own: dict[str, str], queries: set[str] | None)
 @pytest.mark.parametrize(
     "given", [{}, {"originals": QRELS, "include_originals": True}], ids=["", "originals"]
 )
-@pytest.mark.parametrize("n_rows", [1, 7, 1 << 20])
+@pytest.mark.parametrize("n_rows", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_ranges_of_stored_runs_give_the_pool_of_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, str], given: dict, n_rows: int
 ) -> None:
@@ -83,7 +83,7 @@ def test_ranges_of_stored_runs_give_the_pool_of_all(
     pd.testing.assert_frame_equal(found.pool, whole.pool)
 
 
-@pytest.mark.parametrize("n_rows", [1, 7, 1 << 20])
+@pytest.mark.parametrize("n_rows", [pytest.param(1, marks=pytest.mark.slow), 7])
 @pytest.mark.parametrize("strategy", ["depth", "rrf", "move-to-front", "settle(C@2)", "settle(RR)"])
 def test_ranges_give_what_other_strategies_pool_of_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, n_rows: int

@@ -3,8 +3,6 @@
 import contextlib
 import copy
 import json
-import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +28,6 @@ def read_or_refuse(path: Path) -> None:
         check_queries(collection.queries)
         check_items(collection.items)
         check_qrels(collection.qrels)
-
-
-@pytest.mark.parametrize("source", INPUTS, ids=lambda path: f"{path.parts[-3]}-{path.name}")
-@_slow
-@given(st.data())
-def test_cut_and_changed_bytes_of_every_format_are_an_error_or_a_table(
-    source: Path, tmp_path: Path, data: st.DataObject
-) -> None:
-    raw = bytearray(source.read_bytes())
-    path = tmp_path / source.name
-    for place in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=3)):
-        raw[place] = data.draw(st.integers(0, 255))
-    path.write_bytes(bytes(raw[: data.draw(st.integers(0, len(raw)))]))
-    read_or_refuse(path)
 
 
 json_values = st.recursive(
@@ -76,38 +60,6 @@ def test_json_with_values_of_other_types_is_an_error_or_a_table(
     path = tmp_path / "f.json"
     path.write_text(json.dumps(changed(json.loads(source.read_text()), place, new)))
     read_or_refuse(path)
-
-
-@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.sampled_from(
-        [b"", b"PAR1", b"\x1f\x8b", b"\x80\x04", b"[", b"{", b'{"a":', b"query_id,text\n", b"a\t"]
-    ),
-    st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "replace")),
-)
-def test_arbitrary_bytes_are_an_error_or_a_table(tmp_path: Path, start: bytes, rest: bytes) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(start + rest)
-    read_or_refuse(path)
-
-
-class Runs:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> Any:
-        return os.system, (f"touch {self.path}",)
-
-
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_a_caption_pickle_that_runs_a_command_is_refused_and_runs_nothing(
-    protocol: int, tmp_path: Path
-) -> None:
-    path, mark = tmp_path / "captions.pkl", tmp_path / "ran"
-    path.write_bytes(pickle.dumps({"clip": [["a", Runs(mark)]]}, protocol))
-    with pytest.raises(FormatError, match=r"captions\.pkl: refers to '\w+\.system'"):
-        read_collection([path])
-    assert not mark.exists()
 
 
 @pytest.mark.parametrize(
