@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.coverage import coverage as coverage
     from fire_toolkit.commands.influence import influence as influence
     from fire_toolkit.commands.orders import orders as orders
+    from fire_toolkit.commands.resolve import resolve as resolve
     from fire_toolkit.commands.reusability import reusability as reusability
     from fire_toolkit.commands.tifa import tifa as tifa
     from fire_toolkit.errors import FireError as FireError
@@ -73,8 +74,6 @@ if TYPE_CHECKING:
     from fire_toolkit.reporting.plots import plot_overlap as plot_overlap
     from fire_toolkit.reporting.plots import plot_scores as plot_scores
     from fire_toolkit.resolution.plan import plan_round as plan_round
-    from fire_toolkit.resolution.resolve import next_round as next_round
-    from fire_toolkit.resolution.resolve import resolve as resolve
     from fire_toolkit.scoring import score_curves as score_curves
     from fire_toolkit.scoring import score_runs as score_runs
     from fire_toolkit.scoring.bidirectional import score_directions as score_directions

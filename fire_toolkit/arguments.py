@@ -20,7 +20,7 @@ from fire_toolkit import tables
 from fire_toolkit.commands.command import takes as taken_by
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.results import Result, made_in_words, show_basis
+from fire_toolkit.results import Found, Result, made_in_words, show_basis
 from fire_toolkit.tables.checks import TableSpec, check_table
 from fire_toolkit.tables.columns import are_in_order
 
@@ -73,6 +73,7 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _show_bases(found: Any, name: str, given: Mapping[str, Any]) -> None:
     """Have notebooks show what each table of a result rests on; tables that were given stay as they are."""
     parts = tuple(found) if isinstance(found, Result) and isinstance(found, tuple) else (found,)
+    parts = tuple(found.tables.values()) if isinstance(found, Found) else parts
     tables_found = [part for part in parts if isinstance(part, pd.DataFrame)]
     inputs = {id(value) for value in given.values()}
     for table in tables_found:
@@ -89,7 +90,7 @@ def _argument(value: Any, takes: str, where: str) -> Any:
     kind = next((kind for kind in re.findall(r"\w+", takes.replace("AnyRun", "Run")) if kind in SPECS), None)
     if kind is not None:
         return _tables(value, kind, takes, where)
-    if takes == "Guideline" and not isinstance(value, Guideline):
+    if takes.startswith("Guideline") and not isinstance(value, Guideline):
         _refuse(value, "a Guideline", "read_guideline reads one", where)
     if takes.startswith("Grades") and not isinstance(value, Mapping):
         _refuse(value, "grades by label", "a guideline's are read_guideline(...).grades", where)
@@ -119,9 +120,8 @@ def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
     if is_stored and hasattr(value, "run_id") and not isinstance(value, pd.DataFrame):
         return value
     if not _is_kind(value, kind):
-        part = next(
-            (each for each in getattr(value, "_fields", ()) if _is_kind(getattr(value, each), kind)), ""
-        )
+        parts = value.tables if isinstance(value, Found) else getattr(value, "_fields", ())
+        part = next((each for each in parts if _is_kind(getattr(value, each), kind)), "")
         _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
     return value if _is_typed(SPECS[kind], value) else check_table(SPECS[kind], value, where=where)
 

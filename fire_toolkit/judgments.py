@@ -57,6 +57,12 @@ def latest_judgments(
     return Judgments(ordered(checked.drop(index=earlier), JUDGMENTS.order)), _superseded(checked.loc[earlier])
 
 
+def latest_round(judgments: pd.DataFrame) -> int:
+    """Return the latest round that judgments name; 1 where they name none."""
+    is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
+    return int(judgments["round"].max()) if is_known else 1
+
+
 def utc_time(text: str) -> str | None:
     """Return a time in this toolkit's form (UTC, microseconds, `Z`); None if it is not a time.
 

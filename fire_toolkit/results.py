@@ -6,7 +6,7 @@ import html
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fire_toolkit.words import n_of
 
@@ -66,18 +66,38 @@ class Result:
         return shown_html(self._table_html(), [f"rests on: {self.basis}", *more, *self.notes])
 
 
+class Next(NamedTuple):
+    """The command that goes on from what was written, and what it must be told where no workspace knows it.
+
+    `{out}` stands for where the files are, `{stem}` for that without its suffix, `{QUERIES}` and `{QRELS}`
+    for these files. outside: what is named outside a workspace. elsewhere: what is named where --out said
+    where to write. begun: the command of a workspace whose campaign has begun, where that is another.
+    """
+
+    command: str
+    outside: str = ""
+    elsewhere: str = ""
+    begun: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Found(Result):
     """What a command returns, in Python and on the command line.
 
-    tables: by name. notes: sentences on what they do not say. more: what the result rests on beyond the
-    tables that the command was given; basis: all of it, in words. shown: which table is displayed, the first
-    unless named. draw: returns it as text in one of `DRAWN`, by default all its columns. is_long: such a text
-    is CSV. said: sentences of their own. written: what `--out` writes, where it is not the table displayed.
-    next: the command that goes on from the pairs that --out writes.
+    tables: by name; of a stage those of its files. notes: sentences on what they do not say. more: what the
+    result rests on beyond the tables that the command was given; basis: all of it, in words. shown: which
+    table is displayed, the first unless named. draw: returns it as text in one of `DRAWN`, by default all its
+    columns. is_long: such a text is CSV. said: sentences of their own. written: what `--out` writes, where it
+    is not the table displayed.
+
+    files: what a stage writes, name → table or text; one in a further folder (`rejected/pool.csv`) has that
+    folder's manifest, and its table the folder's name. parameters: what the manifest says of how the command
+    was called, beside the options given; None takes one out. counts: for the manifest, and printed with
+    `--format json`; trace: more of them for the manifest alone. words: what was written, in words (`{out}`
+    stands for where); next: the command that goes on, or a sentence on it.
     """
 
-    tables: Mapping[str, pd.DataFrame]
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     notes: Sequence[str] = ()
     more: Sequence[str] = ()
     basis: str = ""
@@ -86,8 +106,23 @@ class Found(Result):
     is_long: bool = False
     said: Sequence[str] = ()
     written: pd.DataFrame | None = None
+    files: Mapping[str, pd.DataFrame | str | bytes] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, Any] = field(default_factory=dict)
-    next: str = ""
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    words: str = ""
+    next: Next | str = ""
+
+    def __post_init__(self) -> None:
+        """Name the tables of files."""
+        if self.files and not self.tables:
+            parts = {tuple(name.rpartition("/")): file for name, file in self.files.items()}
+            tables = {
+                folder or name.partition(".")[0]: file
+                for (folder, _, name), file in parts.items()
+                if hasattr(file, "columns")
+            }
+            object.__setattr__(self, "tables", tables)
 
     @property
     def table(self) -> pd.DataFrame:

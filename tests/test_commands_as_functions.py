@@ -27,6 +27,7 @@ NAMES = sorted(path.stem for path in COMMANDS.glob("*.py") if path.stem not in O
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
 NO_PYTHON_NAME = {"measures"}  # `fire_toolkit.measures` is the room of measures
 OF_THE_FRAME = {"output_format", "out"}
+OF_STAGES = {"as_json", "out"}
 READ: dict[str, Callable[[Any], Any]] = {
     "runs": lambda paths: [fire.read_run(path) for path in paths],
     "judgments": lambda path: fire.read_judgments(path).judgments,
@@ -73,11 +74,20 @@ CALLS += [
     ("tifa", ["--per", "pair"], {"per": "pair"}),
     ("tifa", ["--per", "label"], {"per": "label"}),
 ]
+CALLS += [
+    ("resolve", ["--rule", "dawid-skene", "--next-round"], {"rule": "dawid-skene", "next_round": True}),
+    ("resolve", ["--disputes", "1", "--without-rechecks"], {"disputes": "1", "without_rechecks": True}),
+]
 CALLS += [(name, [], {}) for name in NAMES]
 
 
 def function_of(name: str) -> Callable[..., Any]:
     return inspect.unwrap(getattr(import_module(f"fire_toolkit.commands.{name}"), name))
+
+
+def place_of(name: str) -> str | None:
+    """Where a command writes files in the workspace; None of one that returns tables."""
+    return getattr(getattr(import_module(f"fire_toolkit.commands.{name}"), name), "place", None)
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +128,9 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     how_read |= {"reasons"} if "exclude" in how_read else set()
     told = {name for name, table in tables.items() if table.is_told}  # by the manifests of files
     options = {param.name for param in main.commands[name].params}
-    assert options - OF_THE_FRAME - how_read == parameters - told
-    assert options >= OF_THE_FRAME
+    own = OF_STAGES if place_of(name) else OF_THE_FRAME
+    assert options - own - how_read == parameters - told
+    assert options >= own
     _, helps = described(function)
     assert set(helps) == parameters
     assert {words for words in helps.values() if not words[:1].isupper() or words.count(". ") > 1} == set()
@@ -139,16 +150,32 @@ def test_python_gives_what_the_command_prints_and_writes(
     tables = {each: READ[each](file) for each, file in needed.items()}
     result = getattr(import_module(f"fire_toolkit.commands.{name}"), name)(**tables, **values)
     assert isinstance(result, Found)
+    if place := place_of(name):
+        check_files(result, Path(f"{name}.csv"), done, is_file="." in place)
+        return
     written = result.table if result.written is None else result.written
     assert fire.table_text(written, "csv").encode() == Path(f"{name}.csv").read_bytes()
     said = [*([f"rests on: {result.basis}"] if result.basis else []), *(f"note: {n}" for n in result.notes)]
     said += result.said
     assert done.stderr.splitlines()[: len(said)] == said
     if result.next:
-        assert f" pairs to judge in {name}.csv\n" in done.stderr
-        assert f"next: fire-toolkit {result.next} {name}.csv" in done.stderr
+        assert f"{result.words.replace('{out}', f'{name}.csv')}\n" in done.stderr
+        assert "next: fire-toolkit " in done.stderr
     drawn = result.draw(result.table, "table") if result.draw else fire.table_text(result.table)
     assert result.is_long or done.stdout == drawn
+
+
+def check_files(result: Found, out: Path, done: Any, *, is_file: bool) -> None:
+    """Check the files and words of a stage against what its function returns."""
+    first = next(iter(result.files))
+    for name, content in result.files.items():
+        path = out if is_file and name == first else (out.parent if is_file else out) / name
+        text = fire.table_text(content, "csv") if hasattr(content, "columns") else content
+        assert path.read_bytes() == (text.encode() if isinstance(text, str) else text)
+    words = result.words.replace("{out}", str(out)).splitlines()
+    told = [*(f"note: {note}" for note in result.notes), *result.said, *words]
+    assert done.stderr.splitlines()[: len(told)] == told
+    assert bool(result.next) == ("next: " in done.stderr)
 
 
 def test_own_items_are_left_out_as_asked_in_python_too(sample: Path) -> None:

@@ -32,12 +32,10 @@ AUGMENTED, CHANGES = fire.augment_qrels(QRELS, LABELS)
 
 def results() -> dict[str, Any]:
     judgments = fire.read_judgments(SAMPLE / "judgments.csv")
-    grades = fire.read_guideline("caption-relevance-v1").grades
     pool = fire.pool_runs(RUNS, depth=2)
     measures = ["C@1", "MedR"]
     return {
         "read_judgments": judgments,
-        "resolve": fire.resolve(judgments.judgments, grades=grades),
         "augment_qrels": fire.augment_qrels(QRELS, LABELS),
         "pool_runs": pool,
         "score_runs": fire.score_runs(RUNS, QRELS, measures, augmented=AUGMENTED),

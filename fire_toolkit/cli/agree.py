@@ -20,7 +20,7 @@ from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.agreement_text import draw_agreement
 from fire_toolkit.cli.common import current_workspace, format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, level_of, pairs_by_votes
+from fire_toolkit.cli.judged_files import grades_of, level_of
 from fire_toolkit.cli.options import exclude_options, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -28,6 +28,7 @@ from fire_toolkit.formats.tables.table_files import typed_judgments
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs
+from fire_toolkit.words import pairs_by_votes
 
 INCLUSION = "inclusion_probability"
 _EFFECTS = ("mean place of positives", "neighbours both positive")

@@ -23,12 +23,13 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say, say_notes, summarise
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.judged_files import latest_round, reasons_of
+from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import connection_from
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.judgments import latest_round
 from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
@@ -129,7 +130,7 @@ def derive_judgments(
     found = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
     dropped = reasons_of(found.dropped)
     counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
-    counts |= latest_round(found.judgments)
+    counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
     inputs.write(out, files, stage, rules.record, counts)
     words = f"{numbers_of(added.counts)}; {len(found.judgments):,} judgments"

@@ -27,7 +27,7 @@ from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.judged_files import latest_round, reasons_of
+from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import reads
 from fire_toolkit.elsewhere.exports import how_to_read
@@ -37,6 +37,7 @@ from fire_toolkit.files import read_bytes, read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.fire_release import is_fire_release
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.judgments import latest_round
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.segments import segments_of
 
@@ -132,7 +133,9 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
     n_judgments, n_pairs = len(result.judgments), len(code_pairs(result.judgments)[1])
     n_annotators = int(result.judgments["annotator_id"].nunique())
     counts: dict[str, Any] = {"judgments": n_judgments, "pairs": n_pairs, "annotators": n_annotators}
-    counts |= {"dropped": dropped} | latest_round(result.judgments)
+    counts |= {"dropped": dropped} | (
+        {"round": latest} if (latest := latest_round(result.judgments)) > 1 else {}
+    )
     contents = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
     given.write(file, contents, "import", rules.record, counts)
     words = f"{n_judgments:,} judgments of {n_pairs:,} pairs by {n_annotators} annotators"

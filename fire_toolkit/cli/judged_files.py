@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
-from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -17,7 +16,7 @@ from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_gu
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Grades, Guideline
-from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.judgments import latest_round
 from fire_toolkit.tables import Dropped, Judgments, repeated_answers
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.config import BY_GUIDELINE, SETTINGS
@@ -98,20 +97,6 @@ def number_annotators(judgments: Judgments) -> dict[str, int]:
     return {name: number for number, name in enumerate(busiest, start=1)}
 
 
-def pairs_by_votes(n_pairs: Sequence[int]) -> str:
-    """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
-    parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]
-    more = sum(n_pairs[4:])
-    last = f"{more:,} with 4 or more"
-    return f"{n_of(sum(n_pairs), 'pair')}, {', '.join([*parts, *([last] if more else [])])}"
-
-
-def latest_round(judgments: pd.DataFrame) -> dict[str, int]:
-    """Return the latest round of judgments, as a count, where it is not the first."""
-    latest = int(judgments["round"].max()) if len(judgments) else 1
-    return {"round": latest} if latest > 1 else {}
-
-
 def reasons_of(dropped: pd.DataFrame) -> dict[str, int]:
     """Return how many answers were dropped for each reason, sorted by reason."""
     counts = dropped["reason"].value_counts().sort_index()
@@ -120,8 +105,7 @@ def reasons_of(dropped: pd.DataFrame) -> dict[str, int]:
 
 def next_number(judgments: Judgments) -> int:
     """Return the round of what is asked next: after all that judgments name and the workspace has begun."""
-    is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
-    latest = int(judgments["round"].max()) if is_known else 1
+    latest = latest_round(judgments)
     workspace = current_workspace()
     return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
 
@@ -160,25 +144,3 @@ def leave_out(judgments: Judgments, excluded: Mapping[str, str]) -> Judgments:
         say(f"note: {n_of(int(counts[name]), 'judgment')} of {name} left out: {reason}")
     kept = judgments[~judgments["annotator_id"].isin(list(excluded))]
     return Judgments(kept.reset_index(drop=True)) if excluded else judgments
-
-
-def with_control_answers(
-    judgments: Judgments, inputs: Inputs, controls: pd.DataFrame, grades: Grades | None
-) -> Judgments:
-    """Return the judgments and the answers to controls that `dropped.csv` beside their file holds.
-
-    A campaign does not count answers to controls as votes; they say how well their annotators judge.
-    """
-    path = inputs.needed("judgments")
-    beside = path.with_name("dropped.csv")
-    if not beside.is_file():
-        return judgments
-    names = ["query_id", "doc_id", "annotator_id", "label", "created_at"]
-    dropped = read_delimited(inputs.use(beside), required=[*names, "reason"])
-    answers = dropped.loc[(dropped["reason"] == "control") & dropped["label"].isin(list(grades or {})), names]
-    answers = answers[~answers["annotator_id"].isin(inputs.values.get("exclude") or [])]
-    answers = answers.merge(controls[PAIR])
-    if not len(answers):
-        return judgments
-    say(f"note: {n_of(len(answers), 'answer')} to controls read from {beside}")
-    return latest_judgments(pd.concat([judgments, answers], ignore_index=True), where=str(path))[0]

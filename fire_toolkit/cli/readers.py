@@ -9,15 +9,19 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
-from fire_toolkit.cli.common import chosen_path, workspace_path
+from fire_toolkit.cli.campaigns import begun_here, full_pull_due
+from fire_toolkit.cli.common import chosen_path, say, workspace_path
+from fire_toolkit.cli.designs import design_of
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import level_of
+from fire_toolkit.cli.judged_files import level_of, next_number
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.tables import Judgments, Qrels
+from fire_toolkit.workspace.manifests import writer_of
 
 Values = Mapping[str, Any]
 
@@ -59,6 +63,30 @@ def _labellings(given: Given, values: Values) -> dict[str, Qrels]:
     return found
 
 
+def _to_resolve(given: Given, values: Values) -> Judgments:
+    """Return the judgments; a note where those of the workspace may lack edits that a server did not date."""
+    judgments = given.judgments
+    if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
+        say(f"note: {due}")
+    return judgments
+
+
+def _dropped(given: Given, values: Values) -> pd.DataFrame | None:
+    """Return the answers beside the judgments that are no votes, where controls tell how right they are."""
+    path = given.needed("judgments").with_name("dropped.csv")
+    if not given.values["controls"] or not path.is_file():
+        return None
+    names = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
+    dropped = read_delimited(given.use(path), required=names)[names]
+    return dropped[~dropped["annotator_id"].isin(list(given.excluded))]
+
+
+def _shown_sha256(given: Given, values: Values) -> str | None:
+    """Return the hash of the guideline that annotators were shown, where the judgments' manifest has it."""
+    writer = writer_of(given.needed("judgments"))
+    return (writer.parameters if writer else {}).get("guideline_sha256")
+
+
 def _files_of(named: tuple[str, ...], given: Given) -> dict[str, Path]:
     if not named:
         path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
@@ -89,5 +117,15 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
         given.use(given.values["answers"] or given.values["questions"])
     ),
     "questions": lambda given, values: read_questions(given.use(given.values["questions"])),
+    "to_resolve": _to_resolve,
+    "original_if_given": lambda given, values: (
+        read_qrels(given.use(given.values["qrels"])) if given.values["qrels"] else None
+    ),
+    "queries_to_share": lambda given, values: given.queries if values["share_judgments"] else None,
+    "controls_given": lambda given, values: given.controls(given.grades),
+    "dropped": _dropped,
+    "design": lambda given, values: design_of(given, given.values["design"]),
+    "next_number": lambda given, values: next_number(given.judgments),
+    "shown_sha256": _shown_sha256,
     "labels_given": lambda given, values: given.labels if given.values["labels"] else None,
 }

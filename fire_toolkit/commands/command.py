@@ -48,6 +48,21 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
     return called
 
 
+def stage(place: str) -> Callable[[Callable[_P, Found]], Callable[_P, Found]]:
+    """Return what makes a function a command that writes files.
+
+    place: where in the workspace it writes unless --out says otherwise: a folder, or the name of a file,
+    which takes the name that --out gives.
+    """
+
+    def decorate(function: Callable[_P, Found]) -> Callable[_P, Found]:
+        called = command(function)
+        called.__dict__["place"] = place
+        return called
+
+    return decorate
+
+
 def tables_of(function: Callable[..., Any]) -> dict[str, Table]:
     """Return the tables that a command is given, by parameter."""
     hints = get_type_hints(function, include_extras=True)

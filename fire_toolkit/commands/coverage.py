@@ -19,9 +19,10 @@ from fire_toolkit.commands.types import (
     SettledAugmented,
 )
 from fire_toolkit.measures.defaults import COVERAGE
-from fire_toolkit.results import Found
+from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import check_pool
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import n_of
 
 
 @command
@@ -81,7 +82,14 @@ def coverage(
         shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
         said.append(f"{run_id}: judged {shares}")
     pool = _pool_of(found.pairs)
-    return replace(found, said=said, written=pool, counts={"pairs": len(pool)}, next="tasks")
+    return replace(
+        found,
+        said=said,
+        written=pool,
+        counts={"pairs": len(pool)},
+        words=f"{n_of(len(pool), 'pair')} to judge in {{out}}",
+        next=Next("tasks {out}", "--queries {QUERIES} --out {stem}.tasks.json"),
+    )
 
 
 def _pool_of(pairs: pd.DataFrame) -> pd.DataFrame:

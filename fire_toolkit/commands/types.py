@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import pandas as pd
 
-from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.scoring.tifa import Answers, Question
 from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run
@@ -73,6 +73,18 @@ LabelsOf = Annotated[Labels, Table("labels", "Labels")]
 LabelsIfGiven = Annotated[Labels | None, Table("labels_given", "Labels | None")]
 EarlierJudgments = Annotated[Judgments | None, Table("earlier_judgments", "Judgments | None")]
 JudgmentsOf = Annotated[Judgments, Table("counted_judgments", "Judgments", also=("guideline", "exclude"))]
+ToResolve = Annotated[
+    Judgments,
+    Table("to_resolve", "Judgments", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",)),
+]
+GuidelineOf = Annotated[Guideline | None, Table("judged_by", "Guideline | None", metavar="NAME")]
+OriginalIfGiven = Annotated[Qrels | None, Table("original_if_given", "Qrels | None")]
+QueriesToShare = Annotated[Queries | None, Table("queries_to_share", "Queries | None")]
+ControlsOf = Annotated[pd.DataFrame | None, Table("controls_given", "pd.DataFrame | None")]
+DroppedBeside = Annotated[pd.DataFrame | None, Table("dropped", "pd.DataFrame | None", is_told=True)]
+DesignOf = Annotated[pd.DataFrame | None, Table("design", "pd.DataFrame | None")]
+RoundOf = Annotated[int | None, Table("next_number", "int | None", is_told=True)]
+ShownGuideline = Annotated[str | None, Table("shown_sha256", "str | None", is_told=True)]
 GradesOf = Annotated[Grades | None, Table("grades", "Grades | None", is_told=True)]
 LevelOf = Annotated[str | None, Table("level", "str | None", is_told=True)]
 OriginalGrade = Annotated[int | None, Table("original_grade", "int | None", is_told=True)]

@@ -119,7 +119,8 @@ def test_alpha_alone_is_that_of_the_table(uneven: Fire) -> None:
 
 def test_resolve_and_augment_do_as_their_functions(uneven: Fire) -> None:
     told = uneven("resolve", "judgments.csv", "--out", "anew").stderr
-    labels, disputes = fire.resolve(judgments())
+    found = fire.resolve(judgments())
+    labels, disputes = found.labels, found.disputes
     pd.testing.assert_frame_equal(fire.read_labels("anew/labels.csv"), labels, check_dtype=False)
     assert len(pd.read_csv("anew/disputes.csv")) == len(disputes)
     n_unassigned = int((judgments()["kind"] == "unassigned").sum())
@@ -129,7 +130,7 @@ def test_resolve_and_augment_do_as_their_functions(uneven: Fire) -> None:
     columns = ["query_id", "doc_id", "relevance"]
     pd.testing.assert_frame_equal(fire.read_qrels("anew.txt")[columns], augmented[columns])
     uneven("resolve", "judgments.csv", "--out", "all", "--count-unassigned")
-    counted, _ = fire.resolve(judgments(), count_unassigned=True)
+    counted = fire.resolve(judgments(), count_unassigned=True).labels
     pd.testing.assert_frame_equal(fire.read_labels("all/labels.csv"), counted, check_dtype=False)
     assert len(counted) > len(labels)
 

@@ -1,0 +1,83 @@
+"""What a command returns: printed, written with a manifest, and the command that comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.cli.common import DRAWN, current_workspace, say, say_next
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.hints import runs_named
+from fire_toolkit.cli.printing import print_table
+from fire_toolkit.formats.tables.table_text import table_text
+from fire_toolkit.results import Found, Next
+
+_PLACES = {"compare": "comparison/comparison.csv"}  # of what a command keeps in the workspace, unless told
+
+
+def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None:
+    """Print the table, what it rests on, notes, and what else the result says."""
+    form = "csv" if result.is_long and given.form in DRAWN else given.form
+    basis = given.basis(*result.more, of=tables)
+    print_table(result.table, form, result.draw or table_text, basis=basis, notes=result.notes)
+    for line in result.said:
+        say(line)
+
+
+def keep_table(
+    result: Found, given: Given, name: str, parameters: Mapping[str, Any], *, is_usual: bool
+) -> None:
+    """Write the table to --out, else where the workspace keeps it; say so, and what comes next."""
+    table = result.table if result.written is None else result.written
+    given.keep(table, name, parameters, place=_PLACES.get(name) if is_usual else None, counts=result.counts)
+    if given.values["out"] and result.words:
+        say(result.words.replace("{out}", str(given.values["out"])))
+    if given.values["out"]:
+        _say_next(result.next, given, Path(given.values["out"]))
+
+
+def write_files(
+    result: Found, given: Given, out: Path, stage: str, parameters: Mapping[str, Any], *, is_file: bool
+) -> None:
+    """Write a stage's files, those of further folders with a manifest of their own; say what was counted.
+
+    is_file: `out` is the name of the first file, and the others lie beside it; else the folder of all.
+    """
+    for line in (*(f"note: {note}" for note in result.notes), *result.said):
+        say(line)
+    known = {**parameters, "excluded": given.excluded or None, **result.parameters}
+    known = {key: value for key, value in known.items() if value is not None}
+    folders: dict[Path, dict[str, Any]] = {}
+    for number, (name, content) in enumerate(result.files.items()):
+        path = out if is_file and number == 0 else (out.parent if is_file else out) / name
+        folders.setdefault(path.parent, {})[path.name] = content
+    first = next(iter(folders))
+    for folder, files in folders.items():
+        counts = {**result.counts, **result.trace} if folder == first else {}
+        given.write(out if is_file and folder == first else folder, files, stage, known, counts)
+    given.summarise(result.counts, result.words.replace("{out}", str(out)))
+    _say_next(result.next, given, out)
+
+
+def _say_next(following: Next | str, given: Given, out: Path) -> None:
+    """Name the command that comes next, with what it must be told here."""
+    if isinstance(following, str):
+        if following:
+            say(f"next: {following}")
+        return
+    if following.begun:
+        from fire_toolkit.cli.campaigns import begun_here  # heavy
+
+        if begun_here():
+            say_next(following.begun)
+            return
+    words = [following.command]
+    words += [] if current_workspace() else [following.outside]
+    words += [following.elsewhere] if given.values["out"] else []
+    line = (
+        " ".join(filter(None, words)).replace("{out}", str(out)).replace("{stem}", str(out.with_suffix("")))
+    )
+    for each in ("QUERIES", "QRELS"):
+        line = line.replace(f"{{{each}}}", given.hint(each) if f"{{{each}}}" in line else "")
+    say_next(line.replace("{RUNS}", runs_named()))

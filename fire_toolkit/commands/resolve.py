@@ -1,0 +1,320 @@
+"""`resolve`: judgments to labels and disputes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Annotated, Any, Literal
+
+import pandas as pd
+
+from fire_toolkit.collections.sharing import mark_shared
+from fire_toolkit.collections.sharing import share_judgments as share_with_same_text
+from fire_toolkit.commands.command import stage
+from fire_toolkit.commands.types import (
+    ControlsOf,
+    DesignOf,
+    DroppedBeside,
+    GradesOf,
+    GuidelineOf,
+    Option,
+    OriginalIfGiven,
+    QueriesToShare,
+    RoundOf,
+    ShownGuideline,
+    ToResolve,
+)
+from fire_toolkit.errors import UsageError
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.inference.binomial import wilson
+from fire_toolkit.judgments import latest_judgments, latest_round
+from fire_toolkit.resolution.changes import against_majority
+from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
+from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
+from fire_toolkit.resolution.query_labels import query_labels, query_validity
+from fire_toolkit.resolution.rejected import rejected_originals
+from fire_toolkit.resolution.resolve import Resolution, grades_or_usual, resolve_in_full
+from fire_toolkit.resolution.resolve import next_round as disputed_pairs
+from fire_toolkit.resolution.settle import settle_disputes
+from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.results import Found, Next
+from fire_toolkit.tables import (
+    FOURTH,
+    Judgments,
+    Labels,
+    Queries,
+    asked_judgments,
+    check_disputes,
+    check_labels,
+)
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.validity import QueryLabels
+from fire_toolkit.words import n_of, pairs_by_votes
+
+
+@stage("labels")
+def resolve(
+    judgments: ToResolve,
+    qrels: OriginalIfGiven = None,
+    controls: ControlsOf = None,
+    design: DesignOf = None,
+    queries: QueriesToShare = None,
+    *,
+    guideline: GuidelineOf = None,
+    grades: GradesOf = None,
+    dropped: DroppedBeside = None,
+    shown_sha256: ShownGuideline = None,
+    round: RoundOf = None,  # noqa: A002
+    rule: Annotated[str, Option(setting=("resolve", "rule"))] = "fire",
+    adjudicators: Annotated[Sequence[str], Option(("--adjudicator",), metavar="NAME")] = (),
+    disputes: Literal["unjudged", "0", "1"] = "unjudged",
+    count_unassigned: bool = False,
+    without_rechecks: bool = False,
+    next_round: bool = False,
+    share_judgments: Literal["same-text"] | None = None,
+) -> Found:
+    """Resolve judgments into one label for each pair, and list what stays in dispute.
+
+    Rule `fire`: one judgment stands; of several, a label with more than half of the votes; else a
+    dispute, for a third annotator (--next-round writes DIR/next_round/pool.csv). An escalated or
+    skipped answer is not a vote, nor is one that was not asked of its annotator (kind `unassigned`).
+    With --qrels, DIR/rejected/pool.csv holds the original positives to ask again before either side is
+    believed.
+    The change against a plain majority is always reported, with --controls also how often either is right
+    on pairs whose label is known. With --share-judgments the column shared_from
+    of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
+
+    Where the design is known, labels.csv and disputes.csv have each pair's design_class and its votes in the
+    order of the design (design_votes, 1 for positive): `score --honest` corrects for their errors by these.
+
+    Args:
+        judgments: The judgments (judgments.csv).
+        qrels: The original qrels: original positives that the labels reject become a pool of their own.
+        controls: Qrels or labels of known pairs: how often the rule is right on them beside a majority; rule
+            dawid-skene learns from them.
+        design: A table with query_id, doc_id and design_class (single, doubled, verify): how many votes each
+            pair was to get, fixed before any was seen. [default: the campaign's]
+        queries: The queries, for --share-judgments.
+        guideline: The guideline judged by. Without it: the default's labels, or numbers as their own grades.
+        grades: The grade of each label, in the guideline's order; those that labels spell, unless given.
+        dropped: Answers that are no votes; those to controls teach rule dawid-skene.
+        shown_sha256: The hash of the guideline that annotators were shown.
+        round: The round of pairs that are asked again; the one after the judgments', unless given.
+        rule: How several judgments become one label: fire, majority, unanimous, adjudicator, dawid-skene.
+        adjudicators: Whose judgment decides under the rule adjudicator. Without it: the latest round's.
+        disputes: Disputes get no label, or all count as not relevant (0) or relevant (1), to see what they
+            decide.
+        count_unassigned: Also count answers to tasks assigned to somebody else.
+        without_rechecks: Leave out answers to pairs that were looked at again (`next-round --recheck`):
+            labels by design, which can be corrected for errors.
+        next_round: Also write disputes as a pool to ask again.
+        share_judgments: Also give each annotator's judgments to every query of the same text (`audit` lists
+            them).
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": ["a", "b", "b"], "annotator_id": ["u", "u", "v"],
+        ...     "label": ["yes", "yes", "no"]}))
+        >>> found = fire.resolve(judgments, grades={"yes": 1, "no": 0})
+        >>> found.labels[["doc_id", "label", "relevance", "method", "n_judgments"]]
+          doc_id label  relevance method  n_judgments
+        0      a   yes          1   fire            1
+        >>> found.disputes
+          query_id doc_id       reason  n_yes  n_no
+        0        q      b  no_majority      1     1
+    """
+    known = grades_or_usual(judgments, guideline.grades if guideline and grades is None else grades)
+    votes, fourth, notes = _counted(judgments, unassigned=count_unassigned, rechecks=not without_rechecks)
+    votes, counts_of_shared = _shared(votes, queries) if share_judgments else (votes, {})
+    answers = _answers_to_controls(dropped, controls, known)
+    notes += [f"{n_of(len(answers), 'answer')} to controls read from dropped.csv"] if len(answers) else []
+    full = _resolved(votes, answers, known, controls=controls, rule=rule, adjudicators=adjudicators)
+    counts = _counts_of(full, votes, known) | counts_of_shared
+    if disputes != "unjudged":
+        full = replace(full, labels=settle_disputes(full.labels, full.disputes, grades=known, end=disputes))
+    labels = mark_shared(full.labels, votes) if share_judgments else full.labels
+    files: dict[str, Any] = {"labels.csv": labels, "disputes.csv": full.disputes}
+    said: list[str] = []
+    if full.posteriors is not None and full.confusions is not None:
+        files |= {"posteriors.csv": full.posteriors, "confusions.csv": full.confusions}
+        said += _words_of_model(full.n_pairs_by_votes, full.confusions, counts["against_majority"])
+    if design is not None:
+        in_order = votes_in_order(Judgments(pd.concat([votes, fourth], ignore_index=True)), grades=known)
+        for name in ("labels.csv", "disputes.csv"):
+            files[name] = with_design(files[name], design, in_order, rechecked_pairs(votes))
+    if guideline and guideline.is_of_queries:
+        files |= _of_queries(full.labels, votes, guideline, shown_sha256)
+        said.append(_words_of_unusable(files["query_labels.csv"]))
+    counts["labels"], number = len(full.labels), round or latest_round(judgments) + 1
+    if next_round:
+        files["next_round/pool.csv"] = disputed_pairs(full.disputes, round=number)
+    if qrels is not None:
+        files["rejected/pool.csv"] = rejected_originals(full.labels, qrels, round=number)
+        counts["rejected_originals"] = len(files["rejected/pool.csv"])
+    return Found(
+        files=files,
+        notes=notes,
+        more=[n_of(len(votes), "judgment")],
+        said=said,
+        parameters=_parameters(guideline, disputes, adjudicators),
+        counts=counts,
+        trace={"log_likelihoods": [*full.trace], "converged": full.converged} if full.trace else {},
+        words="\n".join(_words_of(counts, rule)),
+        next=_next(guideline, n_again=len(full.disputes) if next_round else 0),
+    )
+
+
+def _counted(
+    judgments: Judgments, *, unassigned: bool, rechecks: bool
+) -> tuple[Judgments, Judgments, list[str]]:
+    """Return the judgments that are votes, the fourth votes, which no label counts, and notes on both."""
+    kinds = judgments["kind"] if "kind" in judgments else pd.Series("", index=judgments.index)
+    fourth = Judgments(judgments[kinds == FOURTH])
+    votes = Judgments(judgments[kinds != FOURTH].reset_index(drop=True))
+    kept_apart = f"{n_of(len(fourth), 'fourth vote')} kept apart: they test votes, and no label counts them"
+    notes = [kept_apart] if len(fourth) else []
+    votes = votes if rechecks else leave_out_rechecks(votes)
+    asked = votes if unassigned else asked_judgments(votes)
+    if n_left := len(votes) - len(asked):
+        n_pairs = len(votes.drop_duplicates(PAIR)) - len(asked.drop_duplicates(PAIR))
+        notes.append(
+            f"{n_of(n_left, 'answer')} not asked of their annotator left out, as `agree` does; "
+            f"{n_of(n_pairs, 'pair')} without another answer (--count-unassigned counts them)"
+        )
+    return asked, fourth, notes
+
+
+def _shared(judgments: Judgments, queries: Queries | None) -> tuple[Judgments, dict[str, int]]:
+    """Return the judgments with those shared among queries of the same text, and what was counted."""
+    if queries is None:
+        raise UsageError("judgments are shared among queries of the same text; expected queries")
+    shared = share_with_same_text(judgments, queries)
+    return shared.judgments, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
+
+
+def _answers_to_controls(
+    dropped: pd.DataFrame | None, controls: pd.DataFrame | None, grades: Grades
+) -> pd.DataFrame:
+    """Return the answers to controls among those that are no votes: they say how well annotators judge."""
+    if dropped is None or controls is None:
+        return pd.DataFrame()
+    answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
+    found: pd.DataFrame = answers.drop(columns="reason").merge(controls[PAIR])
+    return found
+
+
+def _resolved(judgments: Judgments, answers: pd.DataFrame, grades: Grades, **by: Any) -> Resolution:
+    """Return what a rule makes of judgments; answers to controls teach a model, and are no judgments."""
+    votes = judgments
+    if len(answers):
+        both = pd.concat([judgments, answers], ignore_index=True)
+        votes = latest_judgments(both, where="answers to controls")[0]
+    full = resolve_in_full(votes, grades=grades, count_unassigned=True, **by)
+    if not len(answers):
+        return full
+    pairs = judgments[PAIR].drop_duplicates()
+    posteriors = None if full.posteriors is None else full.posteriors.merge(pairs)
+    labels, disputes = check_labels(full.labels.merge(pairs)), check_disputes(full.disputes.merge(pairs))
+    return replace(full, labels=labels, disputes=disputes, posteriors=posteriors)
+
+
+def _counts_of(full: Resolution, judgments: Judgments, grades: Grades) -> dict[str, Any]:
+    counts: dict[str, Any] = {"labels": len(full.labels), "disputes": len(full.disputes)}
+    counts["against_majority"] = against_majority(judgments, full.labels, grades=grades)
+    counts["pairs_by_votes"] = list(full.n_pairs_by_votes)
+    return counts | ({} if full.on_controls is None else {"on_controls": asdict(full.on_controls)})
+
+
+def _of_queries(
+    labels: Labels, judgments: Judgments, guideline: Guideline, shown_sha256: str | None
+) -> dict[str, Any]:
+    """Return what was said of captions alone as tables of queries."""
+    sha256 = shown_sha256 or guideline.sha256
+    validity = query_validity(judgments, guideline=guideline.name, guideline_sha256=sha256)
+    return {"query_labels.csv": query_labels(labels, judgments), "query_validity.csv": validity}
+
+
+def _parameters(guideline: Guideline | None, disputes: str, adjudicators: Sequence[str]) -> dict[str, Any]:
+    """Return what the manifest says beside the options: the grades of a guideline that has three or more."""
+    grades = None
+    if guideline and guideline.level == "ordinal":
+        grades = {label: grade for label, grade in guideline.grades.items() if grade is not None}
+    settled = None if disputes == "unjudged" else disputes
+    people = sorted(adjudicators) or None
+    return {"disputes": settled, "adjudicators": people, "grades": grades, "next_round": None}
+
+
+def _next(guideline: Guideline | None, *, n_again: int) -> Next | str:
+    if guideline and guideline.is_of_queries:
+        return "in the workspace of the pairs: fire-toolkit augment"
+    if n_again:
+        again = "{out}/next_round"
+        outside = f"--queries {{QUERIES}} --out {again}/tasks.json"
+        return Next(f"tasks {again} --overlap 0", outside, begun="next-round")  # which knows who saw a pair
+    return Next("augment", "--qrels {QRELS}", "--labels {out}/labels.csv --out {out}/augmented.txt")
+
+
+def _words_of_unusable(found: QueryLabels) -> str:
+    return f"{(~found['is_usable']).sum():,} of {len(found):,} captions with a label are unusable"
+
+
+def _words_of_model(
+    n_pairs_by_votes: tuple[int, ...], confusions: pd.DataFrame, change: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield how many votes a model of annotators had to learn from, and warnings.
+
+    These are where most pairs have one vote, and where many labels are not a majority's: the model may have
+    settled on a wrong fit.
+    """
+    by_annotator = confusions.drop_duplicates("annotator_id")["n_votes"]
+    low, middle, high = (f"{by_annotator.quantile(share):,.0f}" for share in (0, 0.5, 1))
+    yield (
+        f"votes: {pairs_by_votes(n_pairs_by_votes)}; {n_of(len(by_annotator), 'annotator')} with "
+        f"{low} to {high} votes each, half of them up to {middle}"
+    )
+    n_pairs = sum(n_pairs_by_votes[1:])
+    if 2 * n_pairs_by_votes[1] > n_pairs:
+        yield (
+            f"warning: {n_pairs_by_votes[1]:,} of {n_of(n_pairs, 'pair')} have one vote. The model learns "
+            "who errs from pairs with several votes; its posterior of the others is a guess, and often far "
+            "too sure"
+        )
+    n_labelled = change["same"] + change["other"]
+    if 10 * change["other"] > n_labelled:
+        yield (
+            f"warning: {change['other']:,} of {n_labelled:,} labels are not a majority's; a model can settle "
+            "far from the truth: believe it only where it is the better one on --controls"
+        )
+
+
+def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
+    """Yield what was counted in words."""
+    change = counts["against_majority"]
+    yield f"{n_of(counts['labels'], 'pair')} with a label, {counts['disputes']:,} in dispute, by rule {rule}"
+    yield (
+        f"against a majority: {change['other']:,} with another label, {change['gained']:,} with a label that "
+        f"it leaves in dispute, {change['lost']:,} in dispute that it labels"
+    )
+    if found := counts.get("on_controls"):
+        right = [
+            _right(found["n_right"], found["n_labelled"], f"rule {rule}"),
+            _right(found["majority_right"], found["majority_labelled"], "a majority"),
+        ]
+        yield f"on {n_of(found['n_controls'], 'control')}, each unknown to the rule: {'; '.join(right)}"
+    if "shared_judgments" in counts:
+        n = n_of(counts["shared_judgments"], "judgment")
+        conflicts = f"{counts['shared_conflicts']:,} not, where captions of one text got different labels"
+        yield (f"{n} shared among queries of the same text; {conflicts}")
+    if counts.get("rejected_originals"):
+        n = n_of(counts["rejected_originals"], "original positive")
+        yield (f"{n} labelled not relevant: ask again (rejected/pool.csv) before either is believed")
+
+
+def _right(n_right: int, n_labelled: int, whose: str) -> str:
+    if not n_labelled:
+        return f"{whose} labels none"
+    low, high = wilson(n_right, n_labelled)
+    share = f"{n_right / n_labelled:.3f}, 95% {low:.3f} to {high:.3f}"
+    return f"{whose} is right on {n_right:,} of {n_labelled:,} that it labels ({share})"
