@@ -20,6 +20,8 @@ STDIN = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_BYTES = 256 << 20
 _GZIP_RATIO = 200
+_DAMAGED = "damaged gzip file ({}); copy it again from its source"
+_START_BYTES = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _ADDRESS = re.compile(r"(s3|gs|hf|https?):/+")  # of which a Path keeps one stroke
 
@@ -40,12 +42,30 @@ def read_bytes(path: str | Path) -> bytes:
         with gzip.open(io.BytesIO(raw)) as unpacked:
             content = unpacked.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: damaged gzip file ({error}); copy it again from its source") from None
+        raise FormatError(f"{path}: {_DAMAGED.format(error)}") from None
     if len(content) > most:
         raise FormatError(
             f"{path}: unpacks to more than {most:,} bytes, as gzip bombs do; if it is real, gunzip it first"
         )
     return content
+
+
+def start_of(path: str | Path) -> tuple[bytes, bool]:
+    """Return the first 64 KiB of a file, unpacked where they are gzip, and whether they were packed.
+
+    Raises:
+        FormatError: as `opened`; the file is empty, or damaged gzip.
+    """
+    with opened(path) as stream:
+        start = stream.read(_START_BYTES)
+    if not start:
+        raise FormatError(f"{path}: empty file, expected at least one line")
+    if not is_gzip(start):
+        return start, False
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start, _START_BYTES), True
+    except zlib.error as error:
+        raise FormatError(f"{path}: {_DAMAGED.format(error)}") from None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import by_header, have, need
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.runs.trec import read_trec_qrels, well_formed_qrels
+from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.ids import id_text
 from fire_toolkit.tables import Qrels, check_qrels
@@ -86,9 +86,8 @@ def read_qrels(path: str | Path) -> Qrels:
           query_id doc_id  relevance    source
         0        q     d1          1  original
     """
-    found = well_formed_qrels(path)
-    if found is not None:
-        return check_qrels(found, where=str(path))
+    if is_trec_qrels(path):
+        return read_trec_qrels(path)
     source = Source(path)
     if _is_own(source):
         return check_qrels(read_delimited(path, required=_COLUMNS), where=str(path))

@@ -6,11 +6,10 @@ reader recognises a file.
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import is_gzip, opened
+from fire_toolkit.files import start_of
 from fire_toolkit.formats.arrays import npy, pickle_files, safetensors_files, torch_files
 from fire_toolkit.formats.arrays.arrays import Arrays
 from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
@@ -19,8 +18,6 @@ from fire_toolkit.formats.runs.parquet_vectors import read_parquet_vectors
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.plugins import Registry
-
-HEAD_BYTES = 1 << 16
 
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 for _reader in (
@@ -49,7 +46,7 @@ def recognise(path: Path) -> RunReader:
     """
     reader = find_reader(path)
     if reader is None:
-        start, _ = _start(path)
+        start, _ = start_of(path)
         if guess := not_a_run(start):
             raise FormatError(f"{path}: {guess}")
         shown = repr(start[:24].decode("utf-8", errors="replace"))
@@ -82,25 +79,10 @@ def find_reader(path: Path) -> RunReader | None:
         FormatError: the file cannot be opened, is empty, is damaged gzip, has arrays within gzip, or is known
             to be something else.
     """
-    start, is_packed = _start(path)
+    start, is_packed = start_of(path)
     reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
     if reader is None and (other := not_the_file(start)):
         raise FormatError(f"{path}: {other}")
     if reader is not None and is_packed and reader.read_arrays is not None:
         raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
     return reader
-
-
-def _start(path: Path) -> tuple[bytes, bool]:
-    """Return the first bytes of a file, unpacked where they are gzip, and whether they were packed."""
-    with opened(path) as stream:
-        start = stream.read(HEAD_BYTES)
-    if not start:
-        raise FormatError(f"{path}: empty file, expected at least one line")
-    if not is_gzip(start):
-        return start, False
-    try:
-        head = zlib.decompressobj(wbits=31).decompress(start, HEAD_BYTES)
-    except zlib.error as error:
-        raise FormatError(f"{path}: damaged gzip file ({error}); copy it again from its source") from None
-    return head, True
