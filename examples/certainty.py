@@ -1,7 +1,7 @@
 """What corrected labels mean, in one run: the sample pool and, where it is, a benchmark of COCO captions.
 
 Scores with their bounds and intervals, differences that hold, FIRE's tables, overlap, orders,
-contributions, reusability and the cost of settling a new run, printed as the commands print them. Of the
+what each run brought, reusability and the cost of settling a new run, printed as the commands print them. Of the
 COCO captions the last system is not pooled: it is the new run.
 
     python examples/certainty.py [COCO_ECCV_FOLDER]
@@ -62,9 +62,9 @@ def show_all(runs: list[Path], queries: Path, original: Path, labels: Path, sour
     fire("compare", *runs[:3], "--depth", "5", "--depth", "10", "--ties", "a")
     for show in ("agreement", "swaps"):
         fire("orders", *runs, "--qrels", original, "--qrels", augmented, *MEASURES, "--show", show)
-    fire("contributions", *pool_sources, "--labels", labels, "--qrels", original)
-    fire("reusability", *runs, *both, *pool_sources)
-    fire("reusability", *runs, *both, *pool_sources, *MEASURES, "--show", "orders")
+    fire("own", *pool_sources, "--labels", labels, "--qrels", original)
+    fire("reuse", *runs, *both, *pool_sources)
+    fire("reuse", *runs, *both, *pool_sources, *MEASURES, "--show", "orders")
     fire("coverage", runs[-1], *both, "--out", out / "settle" / "pool.csv")
 
 

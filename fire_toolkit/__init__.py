@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from fire_toolkit.campaign.tasks import make_tasks as make_tasks
     from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export
     from fire_toolkit.commands.compare import compare as compare
-    from fire_toolkit.commands.contributions import contributions as contributions
     from fire_toolkit.commands.coverage import coverage as coverage
     from fire_toolkit.commands.influence import influence as influence
     from fire_toolkit.commands.orders import orders as orders
+    from fire_toolkit.commands.own import own as own
     from fire_toolkit.commands.resolve import resolve as resolve
-    from fire_toolkit.commands.reusability import reusability as reusability
+    from fire_toolkit.commands.reuse import reuse as reuse
     from fire_toolkit.commands.tifa import tifa as tifa
     from fire_toolkit.errors import FireError as FireError
     from fire_toolkit.formats.collections import read_collection as read_collection

@@ -54,10 +54,10 @@ FILES: dict[str, Any] = {
 CALLS: list[tuple[str, list[str], dict[str, Any]]] = [
     ("compare", ["--depth", "5", "--depth", "20", "--per-query"], {"depth": [5, 20], "per_query": True}),
     ("compare", ["--ties", "a"], {"ties": "a"}),
-    ("contributions", ["--show", "sets"], {"show": "sets"}),
-    ("reusability", ["-m", "C@1", "--show", "all"], {"measures": ["C@1"], "show": "all"}),
+    ("own", ["--show", "sets"], {"show": "sets"}),
+    ("reuse", ["-m", "C@1", "--show", "all"], {"measures": ["C@1"], "show": "all"}),
     (
-        "reusability",
+        "reuse",
         ["--family", "both=fused,shape-contour"],
         {"families": {"fused": "both", "shape-contour": "both"}},
     ),

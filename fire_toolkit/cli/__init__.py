@@ -55,7 +55,7 @@ GROUPS = [
     Group(
         "study",
         "see what the scores rest on, and how far they could move",
-        ("contributions", "reusability", "coverage", "orders", "influence"),
+        ("own", "reuse", "coverage", "orders", "influence"),
     ),
     Group(
         "show",

@@ -14,7 +14,7 @@ PAPER = ("C@1", "C@5", "C@10", "AP@20")
 # `score` and its kin, unless a workspace names others.
 SCORE = ("C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10")
 
-# `reusability`: a hit, a graded measure, and those made for holes in the judgments.
+# `reuse`: a hit, a graded measure, and those made for holes in the judgments.
 REUSABILITY = (
     *("C@1", "C@10", "nDCG@10"),
     *("C@10:condensed", "bpref", "infAP", "RBP(p=0.8)", "RBP_residual(p=0.8)"),

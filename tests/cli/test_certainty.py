@@ -85,10 +85,10 @@ def test_orders_are_compared_between_labellings(sample: Fire) -> None:
 
 def test_contributions_count_what_each_run_found(sample: Fire) -> None:
     files = ("--pool-sources", "pool_sources.csv", "--labels", "labels", "--qrels", "qrels.txt")
-    found = rows(sample("contributions", *files, "--format", "csv"))
+    found = rows(sample("own", *files, "--format", "csv"))
     assert [row["run_id"] for row in found][:2] == ["colour-histogram", "fused"]
     assert {row["n_pooled"] for row in found} == {"1000"}
-    sets = rows(sample("contributions", *files, "--show", "sets", "--format", "csv"))
+    sets = rows(sample("own", *files, "--show", "sets", "--format", "csv"))
     assert sum(int(row["n_pairs"]) for row in sets) == 2244
     assert sum(int(row["new"]) for row in sets) == 313
 
@@ -104,7 +104,7 @@ def test_reusability_leaves_each_run_out(sample: Fire) -> None:
     sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
     files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources", "pool_sources.csv")
     every = sorted(str(path) for path in Path("runs").glob("*.run"))
-    arguments = ("reusability", *every, *files, "-m", "C@10", "-m", "bpref", "--format", "csv")
+    arguments = ("reuse", *every, *files, "-m", "C@10", "-m", "bpref", "--format", "csv")
     own = rows(sample(*arguments))
     assert len(own) == 5 * 2
     assert all(row["left_out"] == row["run_id"] for row in own)
@@ -138,7 +138,7 @@ def test_coverage_writes_the_pairs_that_would_settle_a_run(sample: Fire) -> None
 
 def test_pool_sources_given_twice_are_refused(sample: Fire) -> None:
     twice = ("--pool-sources", ".", "--pool-sources", "round2")
-    for command in (("contributions", "--labels", "labels", "--qrels", "qrels.txt"), ("score", *RUNS)):
+    for command in (("own", "--labels", "labels", "--qrels", "qrels.txt"), ("score", *RUNS)):
         told = sample(*command, *twice, code=2).stderr
         assert "--pool-sources" in told
         assert "given 2 times; pool all runs together" in told

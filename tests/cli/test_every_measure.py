@@ -71,7 +71,7 @@ def test_orders_and_reusability(sample: Fire) -> None:
         for r in rows(sample("score", *RUNS, *arguments[:4], *MEASURES, "--format", "csv"))
         if r["qrels"] == "augmented"
     }
-    for row in rows(sample("reusability", *RUNS, *arguments, "--format", "csv")):
+    for row in rows(sample("reuse", *RUNS, *arguments, "--format", "csv")):
         expected = scored[row["measure"], row["run_id"]]
         assert abs(float(row["all"]) - expected) < 1e-9 + 1e-12 * abs(expected), row
     arguments = ("--qrels", original, "--judgments", "judgments.csv", *MEASURES, "--format", "csv")

@@ -91,7 +91,7 @@ IN_WORKSPACE = (
     "difference",
     "orders",
     "coverage",
-    "reusability",
+    "reuse",
     "score --honest",
     "report methods",
 )

@@ -99,10 +99,10 @@ def states(fire: Fire) -> dict[str, tuple[str, str]]:
 REPORTS = (
     ("score", "--format", "csv"),
     ("score", "--honest", "-m", "C@1", "-m", "C@3", "--format", "csv"),
-    ("contributions", "--format", "csv"),
-    ("contributions", "--show", "sets", "--format", "csv"),
-    ("reusability", "--format", "csv"),
-    ("reusability", "--show", "all", "--format", "csv"),
+    ("own", "--format", "csv"),
+    ("own", "--show", "sets", "--format", "csv"),
+    ("reuse", "--format", "csv"),
+    ("reuse", "--show", "all", "--format", "csv"),
     ("coverage", "--format", "csv"),
     ("difference", "-m", "C@1", "--format", "csv"),
     ("report", "table1", "--format", "csv"),
@@ -194,7 +194,7 @@ def test_all_tables_are_those_of_one_pool_of_the_models_that_are_there(
     for name, table in together.items():
         assert in_turn[name] == table, name
 
-    by_run = {row["run_id"]: row for row in rows(in_turn["contributions --format csv"])}
+    by_run = {row["run_id"]: row for row in rows(in_turn["own --format csv"])}
     models = {"late": {"clip": "clip", "frozen": "frozen", "late": "late"}}.get(what) or (
         {"clip": "clip", "frozen": "late"} if "changed" in what else {"clip": "clip", "late": "late"}
     )

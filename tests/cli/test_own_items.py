@@ -457,7 +457,7 @@ def test_both_directions_keep_own_items_and_say_so(fire: Fire) -> None:
 
 
 def test_labels_of_own_items_count_nowhere(fire: Fire, folder: Path, workspace: Composed) -> None:
-    """Judgments from a pool that still asked about references: `score --honest` and `contributions`."""
+    """Judgments from a pool that still asked about references: `score --honest` and `own`."""
     query, own = workspace.queries[0], workspace.docs[workspace.reference[0]]
     rows = [f"{query},{own},relevant,1,fire"]
     rows += [
@@ -482,7 +482,7 @@ def test_labels_of_own_items_count_nowhere(fire: Fire, folder: Path, workspace: 
     (folder / "sources.csv").write_text(
         f"query_id,doc_id,run_id,rank\n{query},{own},m0,1\n{query},{target},m0,2\n"
     )
-    row = json.loads(fire("contributions", "--pool-sources", "sources.csv", "--format", "json").stdout)[0]
+    row = json.loads(fire("own", "--pool-sources", "sources.csv", "--format", "json").stdout)[0]
     assert (row["n_pooled"], row["new"]) == (1, 0)
 
 

@@ -18,7 +18,7 @@ COMMANDS = {
     "honest": ("score", "--honest", *QRELS, "--labels", "labels", *SOURCES, "-m", "C@1"),
     "difference": ("difference", *BOTH, "-m", "C@1"),
     "orders": ("orders", *QRELS, "--qrels", "augmented.txt", "-m", "C@1", *FEW),
-    "reusability": ("reusability", *BOTH, *SOURCES, "-m", "C@1"),
+    "reuse": ("reuse", *BOTH, *SOURCES, "-m", "C@1"),
     "influence": ("influence", *QRELS, "--judgments", "judgments.csv", "-m", "C@1"),
     "coverage": ("coverage", *BOTH, "-m", "C@1"),
     "table1": ("report", "table1", *BOTH, "-m", "C@1"),
@@ -71,7 +71,7 @@ def test_runs_for_different_splits_are_not_compared(uneven: Fire) -> None:
     assert "runs 'fused' and 'few' have 49 of 100 queries in common" in refused.stderr
 
 
-@pytest.mark.parametrize("name", ["difference", "orders", "reusability"])
+@pytest.mark.parametrize("name", ["difference", "orders", "reuse"])
 def test_runs_read_to_different_depths_are_said(uneven: Fire, name: str) -> None:
     words = arguments(name, "runs/motion-track.run", "short.run")
     told = uneven(*words, "-m", "AP").stderr
@@ -94,7 +94,7 @@ def test_every_table_says_what_it_rests_on(uneven: Fire, name: str, output_forma
         assert "\\toprule" in result.stdout
 
 
-@pytest.mark.parametrize("name", ["honest", "reusability", "table4", "score"])
+@pytest.mark.parametrize("name", ["honest", "reuse", "table4", "score"])
 def test_runs_that_fed_no_pool_are_marked(uneven: Fire, name: str) -> None:
     sources = SOURCES if name == "score" else ()
     words = arguments(name, "runs/fused.run", "short.run")

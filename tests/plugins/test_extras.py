@@ -107,9 +107,9 @@ WITH_MEASURES = {
         *("orders", *RUNS, "--qrels", "original=qrels.txt", "--qrels", "augmented=augmented.txt"),
         *("--resamples", "50", *CSV),
     ),
-    "reusability": ("reusability", *RUNS, *AUGMENTED, "--pool-sources", ".", "--show", "all", *CSV),
-    "reusability, orders": (
-        "reusability",
+    "reuse": ("reuse", *RUNS, *AUGMENTED, "--pool-sources", ".", "--show", "all", *CSV),
+    "reuse, orders": (
+        "reuse",
         *RUNS,
         *AUGMENTED,
         "--pool-sources",

@@ -1,4 +1,4 @@
-"""`reusability`: what scores and places are without each run's own judgments."""
+"""`reuse`: what scores and places are without each run's own judgments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _families(given: tuple[str, ...]) -> dict[str, str]:
 
 
 @command
-def reusability(
+def reuse(
     runs: Runs,
     qrels: Original,
     augmented: Augmented,
@@ -75,7 +75,7 @@ def reusability(
         >>> pairs = pd.DataFrame({"query_id": "q", "doc_id": ["x", "y"], "relevance": 1})
         >>> both, qrels = check_qrels(pairs), check_qrels(pairs[:1])
         >>> sources = fire.pool_runs(runs, depth=1).sources
-        >>> fire.reusability(runs, qrels, both, sources, measures=["C@1"]).table[["run_id", "all", "without"]]
+        >>> fire.reuse(runs, qrels, both, sources, measures=["C@1"]).table[["run_id", "all", "without"]]
           run_id  all  without
         0   clip  1.0      1.0
         3    ssb  1.0      0.0

@@ -1,4 +1,4 @@
-"""`contributions`: what each run brought to the pool."""
+"""`own`: what each run brought to the pool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fire_toolkit.results import Found
 
 
 @command
-def contributions(
+def own(
     pool_sources: PoolOf,
     labels: LabelsOf,
     qrels: Original,
@@ -24,7 +24,7 @@ def contributions(
     """Count the pairs that each run pooled, those that it alone pooled, and how they were judged.
 
     Original positives that were confirmed are counted apart from new positives. What a run's own pairs
-    change in the scores of a measure, `reusability -m` and `report table4 -m` say.
+    change in the scores of a measure, `reuse -m` and `report table4 -m` say.
 
     Args:
         pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.
@@ -42,7 +42,7 @@ def contributions(
         >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["x"], "relevance": 1}))
         >>> pairs = {"query_id": "q", "doc_id": ["x", "y"], "label": "match", "relevance": 1}
         >>> sources = fire.pool_runs([run], depth=2).sources
-        >>> found = fire.contributions(sources, check_labels(pd.DataFrame(pairs)), qrels)
+        >>> found = fire.own(sources, check_labels(pd.DataFrame(pairs)), qrels)
         >>> found.table[["run_id", "n_pooled", "confirmed", "new"]]
           run_id  n_pooled  confirmed  new
         0   clip         2          1    1
