@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from click import Command, Group
 
@@ -74,13 +73,9 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_python_of_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_the_readme_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    library, save = re.findall(r"```python\n(.*?)```", text, re.S)
-    (tmp_path / "runs").mkdir()
-    monkeypatch.chdir(tmp_path)
-    exec(save, {"sims": np.eye(2), "query_ids": ["1", "2"], "doc_ids": ["a", "b"]})
-    assert (tmp_path / "runs" / "clip4clip.npz").is_file()
+    (library,) = re.findall(r"```python\n(.*?)```", text, re.S)
     monkeypatch.chdir(ROOT / "pools" / "sample")
     names: dict[str, Any] = {}
     exec(library, names)

@@ -27,12 +27,12 @@ EVE, FAY = f"EVE-{RUN}", f"FAY-{RUN}"
 
 
 def block_with(line: str) -> str:
-    """Return the block of commands in README that holds `line`."""
-    (found,) = [block for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) if line in block]
+    """Return the block of commands in README or the page on campaigns that holds `line`."""
+    (found,) = [block for block in re.findall(r"```sh\n(.*?)```", PAGES, re.DOTALL) if line in block]
     return str(found)
 
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/campaign.md"))
 
 
 def write_clips(folder: Path) -> None:
