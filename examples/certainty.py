@@ -1,8 +1,8 @@
 """What corrected labels mean, in one run: the sample pool and, where it is, a benchmark of COCO captions.
 
 Scores with their bounds and intervals, differences that hold, FIRE's tables, overlap, orders,
-what each run brought, reusability and the cost of settling a new run, printed as the commands print them. Of the
-COCO captions the last system is not pooled: it is the new run.
+what each run brought, reusability and the cost of settling a new run, printed as the commands print
+them. Of the COCO captions the last system is not pooled: it is the new run.
 
     python examples/certainty.py [COCO_ECCV_FOLDER]
 """
