@@ -12,7 +12,7 @@ from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.sample import measure
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
-from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables import Items, Judgments, first_round
 
 RESAMPLING = Resampling(n_resamples=2000)
 LEAST_AGREEMENT = 0.7
@@ -91,6 +91,17 @@ def live_quality(
     rows = [*_low_alpha(interval, n_pairable), *_alarms(people, judgments, votes, least_agreement)]
     alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
     return LiveQuality(interval, measure(votes, "prevalence", level)[0], n_pairable, people, alarms)
+
+
+def item_seconds(items: Items) -> pd.Series | None:
+    """Return doc_id → seconds that the item lasts: end_s − start_s, or a column duration_s; None: unknown."""
+    if {"start_s", "end_s"} <= set(items.columns) and items["end_s"].notna().any():
+        seconds = items["end_s"] - items["start_s"]
+    elif "duration_s" in items.columns:
+        seconds = pd.to_numeric(items["duration_s"], errors="coerce")
+    else:
+        return None
+    return pd.Series(seconds.to_numpy(), index=items["doc_id"])
 
 
 def _low_alpha(interval: Interval, n_pairable: int) -> Iterator[tuple[str, str, str]]:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.campaigns import guideline_of_campaign
-from fire_toolkit.cli.common import current_workspace, json_option, say
-from fire_toolkit.cli.server_options import connection_options
+from fire_toolkit.cli.common import current_workspace, say
+from fire_toolkit.cli.server_options import Server
 from fire_toolkit.errors import FireError, ServerError
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
 
-@click.command()
-@connection_options
-@json_option
-@click.pass_context
-def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json: bool) -> None:
+def doctor(*, server: Server, as_json: bool) -> int:
     """Check server, token, and this workspace's projects: there, unchanged, and their items seen.
 
     Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
@@ -33,7 +28,7 @@ def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json
     root = workspace.root if workspace else None
     begun = read_campaign(root) if root else None
     campaign = (begun, guideline_of_campaign(root, begun)) if root and begun else None
-    findings = list(examine(root, campaign, url=url, token_file=token_file))
+    findings = list(examine(root, campaign, url=server.url, token_file=server.token_file))
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     for finding in [] if as_json else findings:
@@ -42,5 +37,5 @@ def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json
             click.echo(f"      {'':<10}  -> {finding.fix}")
     bad = [finding for finding in findings if finding.state == BAD]
     say(f"{len(bad)} of {len(findings)} checks failed" if bad else "all is well")
-    if bad:
-        ctx.exit((ServerError if any(each.is_servers for each in bad) else FireError).exit_code)
+    code = ServerError.exit_code if any(each.is_servers for each in bad) else FireError.exit_code
+    return code if bad else 0

@@ -25,7 +25,7 @@ from fire_toolkit.cli.common import numbers_of, relative_path, say, say_notes, s
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.meter import Meter
-from fire_toolkit.cli.server_options import connection_from
+from fire_toolkit.cli.server_options import Server
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
@@ -42,12 +42,7 @@ CARRIERS.add(BY_PAGE, OwnPage)
 
 
 def pull_once(
-    root: Path,
-    url: str | None,
-    token_file: Path | None,
-    *,
-    is_full: bool = False,
-    accepts_loss: bool = False,
+    root: Path, server: Server, *, is_full: bool = False, accepts_loss: bool = False
 ) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
     campaign, rounds = read_campaign(root), Rounds(root)
@@ -58,19 +53,17 @@ def pull_once(
         )
     found = []
     for name in names:
-        carrier = carrier_of(name, root, url, token_file, accepts_loss=accepts_loss)
+        carrier = carrier_of(name, root, server, accepts_loss=accepts_loss)
         own = Rounds(root, name)
         with Meter("tasks read", None) as meter:
             found.append(carrier.fetch(campaign, own, root / LEDGER_FOLDER, is_full=is_full, report=meter))
     return all_fetched(found)
 
 
-def carrier_of(
-    name: str, root: Path, url: str | None, token_file: Path | None, *, accepts_loss: bool = False
-) -> Carrier:
+def carrier_of(name: str, root: Path, server: Server, *, accepts_loss: bool = False) -> Carrier:
     """Return the server, or a plug-in's carrier of that name."""
     if name == BY_SERVER:
-        return LabelStudio(connection_from(url, token_file), root, accepts_loss=accepts_loss)
+        return LabelStudio(server.connection, root, accepts_loss=accepts_loss)
     return CARRIERS.named(name)(root)
 
 
@@ -92,14 +85,14 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     return all_fetched(found)
 
 
-def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Sequence[Path]) -> None:
+def fetch_all(root: Path, server: Server, exports: Sequence[Path]) -> None:
     """Bring the ledger up to what every carrier of the campaign has."""
     rounds = Rounds(root)
     carriers = {*rounds.carriers.values()}
     if BY_HAND in carriers:
         read_files(root, exports)
     if carriers != {BY_HAND}:
-        pull_once(root, url, token_file)
+        pull_once(root, server)
 
 
 def guideline_of(root: Path) -> Guideline:

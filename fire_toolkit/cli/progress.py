@@ -5,85 +5,86 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from fire_toolkit.agreement.live import LEAST_AGREEMENT
-from fire_toolkit.campaign.progress import QueueProgress, total_progress
-from fire_toolkit.cli.common import Range, drawn, json_option, n_of, named_files, say
+from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
+from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
+from fire_toolkit.cli.campaigns import Begun, begun_here
+from fire_toolkit.cli.common import Range, drawn, n_of, named_file, named_files, say, say_next, setting_or_default
 from fire_toolkit.cli.fetching import fetch_all
 from fire_toolkit.cli.hands import begun_campaign
 from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.meter import workspace_root
-from fire_toolkit.cli.quality import Look, plain
-from fire_toolkit.cli.server_options import connection_options
+from fire_toolkit.cli.server_options import Server, private_folder
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import ServerError
+from fire_toolkit.formats.tables.table_files import read_items
+from fire_toolkit.labelstudio.annotators import read_register
+from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.locks import Busy
 
 
-@click.command()
-@click.option("--watch", is_flag=True, help="Pull and show again every --every seconds, until Ctrl-C.")
-@click.option("--every", type=Range(min=1), default=30.0, help="Seconds between looks.")
-@click.option("--pull", "pulls", is_flag=True, help="Pull before showing.")
-@click.option(
-    "--least-agreement",
-    type=Range(0, 1),
-    default=LEAST_AGREEMENT,
-    show_default=True,
-    help="Less agreement with others, on 10 shared pairs or more, is an alarm.",
-)
-@connection_options
-@json_option
 def progress(
-    watch: bool,
-    every: float,
-    pulls: bool,
-    least_agreement: float,
-    url: str | None,
-    token_file: Path | None,
-    as_json: bool,
+    *, watch: Annotated[float | None, Range(min=1), Option(metavar="SECONDS")] = None, server: Server, as_json: bool
 ) -> None:
     """Show a campaign's progress and quality: tasks, pace, agreement, controls, what to look into.
 
-    Counts what the ledger holds: `pull` first, or use --pull. Below the queues stands alpha of the first
+    Counts what the ledger holds: `pull` first, or --watch. Below the queues stands alpha of the first
     answers so far, and each annotator beside the others on the pairs that they share. Alarms are reasons to
     look: answers faster than the item lasts (where `items` say start_s and end_s, or duration_s), one
-    answer to everything, little agreement with others.
+    answer to everything, agreement below 70% with others on 10 shared pairs or more. Accounts on a server are
+    listed with their states.
+
+    Args:
+        watch: Pull and show again every so many seconds, until Ctrl-C.
     """
-    root = workspace_root()
+    root = private_folder().parent
     while True:
-        if pulls or watch:
+        if watch:
             try:
                 with workspace_lock():
-                    fetch_all(root, url, token_file, named_files("import", "exports"))
+                    fetch_all(root, server, named_files("import", "exports"))
             except (ServerError, Busy) as error:
-                if not watch:
-                    raise
                 say(f"note: {error}")
-        if watch and not as_json:
-            click.clear()
-        look = Look(begun_campaign(), least_agreement)
-        _show(look, as_json=as_json)
+            if not as_json:
+                click.clear()
+        states = {row.pseudonym: row.state for row in read_register(private_folder())}
+        if states and begun_here() is None:
+            _show_accounts(states, as_json=as_json)
+            say_next("push")
+        else:
+            _show(begun_campaign(), states, as_json=as_json)
         if not watch:
             return
-        time.sleep(every)
+        time.sleep(watch)
 
 
-def _show(look: Look, *, as_json: bool) -> None:
-    both = [*look.queues, total_progress(look.queues)]
+def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
+    rules, level = campaign.guideline, str(setting_or_default(None, "agree", "level"))
+    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=rules)
+    items = named_file("items")
+    quality = live_quality(
+        ledger_to_judgments(campaign.ledger, campaign.rounds, guideline=rules).judgments,
+        grades=rules.grades,
+        level=rules.level if level == BY_GUIDELINE else level,
+        lengths_s=item_seconds(read_items(items)) if items else None,
+    )
+    both = [*queues, total_progress(queues)]
     if as_json:
-        records = [asdict(queue) | {"control_accuracy": queue.control_accuracy} for queue in both]
-        click.echo(json.dumps([plain(own) | look.record(q) for own, q in zip(records, both, strict=True)]))
+        click.echo(json.dumps([_record(queue, quality, states) for queue in both]))
         return
     click.echo(drawn([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
-    quality = look.quality
     people = quality.people[quality.people["n_votes"] > 0]
     if len(people):
         rows = [_beside(row) for row in people.to_dict("records")]
         click.echo("\n" + drawn(rows, _BESIDE, "table"), nl=False)
+    if states:
+        click.echo()
+        _show_accounts(states, as_json=False)
     alpha = quality.alpha
     if math.isnan(alpha.value):
         say(f"no alpha yet: {alpha.note}")
@@ -96,19 +97,53 @@ def _show(look: Look, *, as_json: bool) -> None:
         say(f"look into {name}: {words}")
 
 
-_BESIDE = (
-    "annotator",
-    "votes",
-    "shared pairs",
-    "agreement",
-    "positive",
-    "others' positive",
-    "s",
-    "others' s",
+def _show_accounts(states: Mapping[str, str], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([{"annotator_id": name, "state": state} for name, state in states.items()]))
+    else:
+        click.echo(drawn([*states.items()], ["account", "state"], "table", align="left"), nl=False)
+
+
+_PEOPLE = (
+    "n_votes",
+    "positive_rate",
+    "n_shared",
+    "shared_positive_rate",
+    "peer_positive_rate",
+    "peer_agreement",
+    "shared_duration_s",
+    "peer_duration_s",
+    "n_timed",
+    "n_faster",
 )
 
 
-def _beside(row: dict[Any, Any]) -> list[str]:
+def _record(queue: QueueProgress, quality: LiveQuality, states: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is known of a queue and its annotator, or of all, as JSON has it."""
+    counts = asdict(queue) | {"control_accuracy": queue.control_accuracy}
+    if queue.annotator_id == "all" and queue.round == 0:
+        alpha = quality.alpha
+        counts |= {"alpha": alpha.value, "alpha_low": alpha.low, "alpha_high": alpha.high}
+        counts |= {"n_pairable": quality.n_pairable, "prevalence": quality.prevalence}
+        return _plain(counts) | {"alarms": quality.alarms.to_dict("records")}
+    rows = quality.people
+    own = rows.loc[rows["annotator_id"] == queue.annotator_id, list(_PEOPLE)]
+    state = {"state": states[queue.annotator_id]} if queue.annotator_id in states else {}
+    return _plain(counts | (own.iloc[0].to_dict() if len(own) else {})) | state
+
+
+def _plain(values: dict[Any, Any]) -> dict[str, Any]:
+    """Return values as JSON has them: nothing where there is not a number."""
+    return {
+        key: None if value != value else int(value) if key.startswith("n_") else value
+        for key, value in values.items()
+    }
+
+
+_BESIDE = ("annotator", "votes", "shared pairs", "agreement", "positive", "others' positive", "s", "others' s")
+
+
+def _beside(row: Mapping[Any, Any]) -> list[str]:
     shares = (row[name] for name in ("peer_agreement", "shared_positive_rate", "peer_positive_rate"))
     return [
         str(row["annotator_id"]),
@@ -136,7 +171,7 @@ _HEADER = (
 )
 
 
-def _cells(queue: QueueProgress) -> list[str]:
+def _cells(queue: QueueProgress) -> Sequence[str]:
     numbers = (queue.n_tasks, queue.n_done, queue.n_left, queue.n_training_left, queue.n_skipped)
     controls = f"{queue.n_right} of {queue.n_controls}" if queue.n_controls else ""
     return [

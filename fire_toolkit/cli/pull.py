@@ -28,7 +28,7 @@ def pull(*, full: bool = False, accept_loss: bool = False, server: Server, as_js
     if accept_loss and not full:
         raise click.UsageError("--accept-loss goes with --full")
     with workspace_lock():
-        pulled = pull_once(root, server.url, server.token_file, is_full=full, accepts_loss=accept_loss)
+        pulled = pull_once(root, server, is_full=full, accepts_loss=accept_loss)
         derive_judgments(root, pulled, as_json=as_json)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

@@ -74,7 +74,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 @click.argument("tasks", required=False, metavar="[TASKS.json]", type=click.Path(path_type=Path))
 @annotator_option(
     "A,B,C=LOAD",
-    "The annotators; a LOAD of 2 gets twice the tasks. [default: everybody active in `annotators list`]",
+    "The annotators; a LOAD of 2 gets twice the tasks. [default: everybody active, see `progress`]",
 )
 @click.option(
     "--training",

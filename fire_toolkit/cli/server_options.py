@@ -38,6 +38,14 @@ class Server:
     url: str | None = None
     token_file: Path | None = None
 
+    @property
+    def connection(self) -> Connection:
+        """How to reach the server that is named."""
+        workspace = current_workspace()
+        return read_connection(
+            workspace.root if workspace else None, url=self.url, token_file=self.token_file
+        )
+
 
 connection_options = together(
     click.option("--url", help="The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's]"),
@@ -58,12 +66,6 @@ most_tasks_option = click.option(
     metavar="N",
     help="What an annotator has beyond this goes to a second project, and so on.",
 )
-
-
-def connection_from(url: str | None, token_file: Path | None) -> Connection:
-    """Return the connection that the options, the environment or the workspace name."""
-    workspace = current_workspace()
-    return read_connection(workspace.root if workspace else None, url=url, token_file=token_file)
 
 
 def stored_connection() -> Connection | None:

@@ -78,7 +78,7 @@ def _say_progress() -> None:
 def _say_doubled(campaign: Begun) -> None:
     """Ask the server of a campaign, if one is known here, and name what is there more than once."""
     from fire_toolkit.campaign.records import BY_SERVER, Rounds
-    from fire_toolkit.cli.server_options import connection_from
+    from fire_toolkit.cli.server_options import Server
     from fire_toolkit.labelstudio.glance import glance_at_projects
     from fire_toolkit.labelstudio.twins import find_doubled
 
@@ -86,7 +86,7 @@ def _say_doubled(campaign: Begun) -> None:
     if not sent:
         return
     try:
-        listed = glance_at_projects(connection_from(None, None))
+        listed = glance_at_projects(Server().connection)
     except FireError as error:
         say(f"note: the server was not asked whether anything is there twice ({error})")
         return

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import Result
@@ -465,7 +466,8 @@ def test_status_says_how_far_everybody_is_and_where_tasks_lie(fire: Fire, hand: 
     assert "exports/round-1.A03.csv has changed" in fire("status").stdout
     far = {queue["annotator_id"]: queue for queue in json.loads(fire("progress", "--format", "json").stdout)}
     assert (far["A02"]["n_done"], far["A03"]["n_done"], far["all"]["n_left"]) == (15, 5, 25)
-    fire("progress", "--pull")
+    monkeypatch.setattr("fire_toolkit.cli.progress.time.sleep", Mock(side_effect=KeyboardInterrupt))
+    fire("progress", "--watch", "60", code=1)
     assert "A03, round 1: 6 of 15 tasks" in fire("status").stderr
 
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -197,7 +198,7 @@ def test_those_who_have_seen_a_pair_cannot_decide_it(server: FakeServer, workspa
 def test_active_annotators_of_the_register_are_the_default(server: FakeServer, workspace: Path) -> None:
     refused = run("push", code=2)
     assert "no annotators: create accounts with `fire-toolkit annotators add A01 A02`" in refused.output
-    run("annotators", "list")
+    run("annotators", "add")
     assert json.loads(run("push", "--format", "json").stdout)["projects"] == 3
 
 
@@ -317,7 +318,7 @@ def test_exports_go_the_same_way(server: FakeServer, workspace: Path) -> None:
     answer_all(server, {2: "relevant", 3: "irrelevant"})
     tasks = [server._shown(task, {"fields": "all"}) for task in server.tasks.values()]
     Path("export.json").write_text(json.dumps(tasks))
-    run("annotators", "list")
+    run("annotators", "add")
     pulled = json.loads(run("import", "export.json", "--format", "json").stdout)
     assert (pulled["new"], pulled["judgments"]) == (12, 12)
     assert json.loads(run("pull", "--format", "json").stdout)["new"] == 0
@@ -438,7 +439,15 @@ def states() -> dict[str, tuple[str, str]]:
     }
 
 
-def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: Path) -> None:
+def watch_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pull and show progress, and go before the next time."""
+    monkeypatch.setattr("fire_toolkit.cli.progress.time.sleep", Mock(side_effect=KeyboardInterrupt))
+    run("progress", "--watch", "60", code=1)
+
+
+def test_status_knows_what_was_pushed_and_pulled(
+    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (workspace / "pool" / "pool.csv").rename(workspace / "pairs.csv")
     run("tasks", "pairs.csv", "--overlap", "0.5")
     assert states()["push"] == ("ready", "not done yet")
@@ -453,7 +462,7 @@ def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: 
     assert [states()[name][0] for name in ("push", "pull")] == ["done", "done"]
 
     answer_all(server, {3: "irrelevant"})
-    run("progress", "--pull")  # answers that judgments.csv does not have
+    watch_once(monkeypatch)  # answers that judgments.csv does not have
     state, reason = states()["pull"]
     assert state == "stale"
     assert re.fullmatch(r"ledger/\w+\.parquet is new", reason)

@@ -79,7 +79,7 @@ def test_outside_a_workspace_nothing_is_started(tmp_path: Path, monkeypatch: pyt
     for command in ("start", "stop"):
         result = run("labelstudio", command)
         assert (result.exit_code, "fire-toolkit init" in result.stderr) == (2, True)
-    assert run("annotators", "list", "--url", "http://127.0.0.1:9").exit_code == 2
+    assert run("annotators", "add", "--url", "http://127.0.0.1:9").exit_code == 2
 
 
 def test_a_server_that_fails_is_exit_code_3(root: Path, tmp_path: Path) -> None:
@@ -106,10 +106,10 @@ def test_the_doctor_ends_with_3_where_the_server_is_silent(root: Path) -> None:
     assert "GET http://127.0.0.1:9/api/version: ConnectError" in result.stdout
 
 
-def test_add_needs_names(root: Path) -> None:
-    assert run("annotators", "add").exit_code == 2
+def test_retire_needs_names(root: Path) -> None:
+    assert run("annotators", "retire").exit_code == 2
 
 
 def test_annotators_without_a_server_say_how_to_start_one(root: Path) -> None:
-    result = run("annotators", "list")
+    result = run("annotators", "add")
     assert (result.exit_code, "fire-toolkit labelstudio start" in result.stderr) == (1, True)
