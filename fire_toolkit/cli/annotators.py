@@ -1,4 +1,4 @@
-"""Make annotators' accounts, deactivate one, or give somebody's tasks to others; `progress` lists them.
+"""Make annotators' accounts, retire somebody, and give tasks to others; `progress` lists everybody.
 
 Who is who is written in .labelstudio/annotators.csv, which only you can read; elsewhere only
 pseudonyms appear.
@@ -137,8 +137,8 @@ def reassign(
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:
     records = [{key: getattr(row, key) for key in keys} for row in rows]
     cells = [list(record.values()) for record in records]
-    text = json.dumps(records, ensure_ascii=False) + "\n" if as_json else drawn(cells, keys, "table", align="left")
-    click.echo(text, nl=False)
+    drawn_rows = drawn(cells, keys, "table", align="left")
+    click.echo(json.dumps(records, ensure_ascii=False) + "\n" if as_json else drawn_rows, nl=False)
 
 
 COMMANDS = (add, retire, reassign)

@@ -41,9 +41,7 @@ from fire_toolkit.workspace.segments import segments_of
 CARRIERS.add(BY_PAGE, OwnPage)
 
 
-def pull_once(
-    root: Path, server: Server, *, is_full: bool = False, accepts_loss: bool = False
-) -> Fetched:
+def pull_once(root: Path, server: Server, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
     campaign, rounds = read_campaign(root), Rounds(root)
     names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]

@@ -65,7 +65,7 @@ def _parameters(own: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, li
             options = [option for _, of_field, _ in fields for option in of_field]
             yield each, options, partial(_made, hint, {field.name: value for field, _, value in fields})
         else:
-            yield each, [option_of(each, hint, helps[each.name])], partial(_one, each, hint)
+            yield each, [option_of(each, hint, helps.get(each.name, ""))], partial(_one, each, hint)
 
 
 def _given(name: str, values: Mapping[str, Any]) -> Any:

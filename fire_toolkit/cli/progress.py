@@ -15,7 +15,16 @@ from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.cli.campaigns import Begun, begun_here
-from fire_toolkit.cli.common import Range, drawn, n_of, named_file, named_files, say, say_next, setting_or_default
+from fire_toolkit.cli.common import (
+    Range,
+    drawn,
+    n_of,
+    named_file,
+    named_files,
+    say,
+    say_next,
+    setting_or_default,
+)
 from fire_toolkit.cli.fetching import fetch_all
 from fire_toolkit.cli.hands import begun_campaign
 from fire_toolkit.cli.locking import workspace_lock
@@ -29,7 +38,10 @@ from fire_toolkit.workspace.locks import Busy
 
 
 def progress(
-    *, watch: Annotated[float | None, Range(min=1), Option(metavar="SECONDS")] = None, server: Server, as_json: bool
+    *,
+    watch: Annotated[float | None, Range(min=1), Option(metavar="SECONDS")] = None,
+    server: Server,
+    as_json: bool,
 ) -> None:
     """Show a campaign's progress and quality: tasks, pace, agreement, controls, what to look into.
 
@@ -140,7 +152,16 @@ def _plain(values: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
-_BESIDE = ("annotator", "votes", "shared pairs", "agreement", "positive", "others' positive", "s", "others' s")
+_BESIDE = (
+    "annotator",
+    "votes",
+    "shared pairs",
+    "agreement",
+    "positive",
+    "others' positive",
+    "s",
+    "others' s",
+)
 
 
 def _beside(row: Mapping[Any, Any]) -> list[str]:

@@ -53,7 +53,7 @@ from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.options import annotator_option, captions_option
 from fire_toolkit.cli.push_media import look_after, look_before, refuse_missing, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
-from fire_toolkit.cli.server_options import connection_from, connection_options, most_tasks_option
+from fire_toolkit.cli.server_options import Server, connection_options, most_tasks_option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -168,7 +168,7 @@ def push(
         begin(root, campaign, changed)
         _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))
     else:
-        connection = connection_from(url, token_file)
+        connection = Server(url, token_file).connection
         if repair:
             say_repaired(connection, campaign)
         pushed = _push(connection, root, campaign, on_server, changed, rules, sample, most_tasks)
@@ -290,7 +290,7 @@ def _known_carrier(name: str, root: Path) -> str:
     if name == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if name != BY_SERVER:
-        carrier_of(name, root, None, None)
+        carrier_of(name, root, Server())
     return name
 
 
@@ -305,7 +305,7 @@ def _deliver_by_others(
     """Give out the rounds of plug-ins' carriers, and say where each queue is."""
     found: list[Delivered] = []
     for name in sorted({entry.carrier for entry in rounds}):
-        carrier = carrier_of(name, root, None, None)
+        carrier = carrier_of(name, root, Server())
         own = [entry for entry in rounds if entry.carrier == name]
         given = carrier.deliver(campaign, own, rules, read_ledger(root / LEDGER_FOLDER))
         places = carrier.where(campaign, own)

@@ -201,6 +201,6 @@ def _csrf(page: httpx.Response) -> str:
     if page.status_code != 200 or found is None:
         raise ServerError(
             f"GET {page.request.url.copy_with(query=None)}: {page.status_code}: no sign-up page; make the "
-            "account in Label Studio (Organization, Add Members), then run `fire-toolkit annotators add` without names"
+            "account in Label Studio (Organization, Add Members), then run `fire-toolkit annotators add`"
         )
     return found[1]

@@ -452,7 +452,9 @@ def test_killed_before_the_record_the_same_command_begins_the_same_campaign(fire
     assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
 
 
-def test_status_says_how_far_everybody_is_and_where_tasks_lie(fire: Fire, hand: Path) -> None:
+def test_status_says_how_far_everybody_is_and_where_tasks_lie(
+    fire: Fire, hand: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     export(hand, "A02", "A02.json")
     fill_in(hand, "A03", n=5)
     bring_in(fire)
