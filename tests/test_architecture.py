@@ -49,7 +49,7 @@ STAGES: dict[str, set[str]] = {
     "collections": {"matching"},
     # It simulates what the others do.
     "planning": {"inference", "matching", "measures", "pooling", "qrels"},
-    "release": {"reporting"},
+    "release": {"reporting", "scoring"},
     "gallery": {"qrels"},
 }
 STAGES["commands"] = set(STAGES)  # each command is a function of tables

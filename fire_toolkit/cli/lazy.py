@@ -37,7 +37,8 @@ class LazyCommands(Mapping[str, click.Command]):
             return function
         plain = _imported(f"{__package__}.plain")
         make = _imported(f"{__package__}.frame").framed if is_of_tables else plain.plain_command
-        command: click.Command = make(function) if function else plain.group_of(module, make)
+        is_group = hasattr(module, "COMMANDS")
+        command: click.Command = plain.group_of(module, make) if is_group else make(function)
         return command
 
     def __contains__(self, name: object) -> bool:

@@ -39,15 +39,23 @@ def plain_command(function: Callable[..., int | None]) -> click.Command:
 
 @cache
 def group_of(module: ModuleType, make: Callable[..., click.Command] = plain_command) -> click.Group:
-    """Return the group of the functions that a module lists as its COMMANDS; its docstring is the help."""
+    """Return the group of the functions that a module lists as its COMMANDS; its docstring is the help.
 
-    def run() -> None: ...
+    A function of the module's own name is what the group does without one of these.
+    """
+    word = module.__name__.rpartition(".")[2]
+    own = make(getattr(module, word)) if hasattr(module, word) else None
+
+    def run(**values: Any) -> None:
+        if own is not None and own.callback and not click.get_current_context().invoked_subcommand:
+            own.callback(**values)
 
     run.__module__ = module.__name__
-    commands = [make(function) for function in module.COMMANDS]
-    name = module.__name__.rpartition(".")[2].rstrip("_").replace("_", "-")
+    commands = {each.name or "": each for each in map(make, module.COMMANDS)}
     settings: dict[str, Any] = {"context_settings": {"help_option_names": ["-h", "--help"]}, "callback": run}
-    return FireGroup(name, {each.name or "": each for each in commands}, help=module.__doc__, **settings)
+    settings |= {"help": own.help if own else module.__doc__, "params": own.params if own else []}
+    settings["invoke_without_command"] = own is not None
+    return FireGroup(word.rstrip("_").replace("_", "-"), commands, **settings)
 
 
 Value = Callable[[Mapping[str, Any]], Any]

@@ -1,74 +1,85 @@
-"""`release`: a folder that is the publication of a workspace's labels; checks and comparison of releases."""
+"""`release`: a folder that publishes a workspace's labels; what is wrong with one, or has changed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import click
+import pandas as pd
 
-from fire_toolkit.cli.common import (
-    DRAWN,
-    FireGroup,
-    drawn,
-    format_option,
-    formatted,
-    json_option,
-    n_of,
-    needed_workspace,
-    relative_path,
-    say,
-)
+from fire_toolkit import __version__
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, read_rounds
+from fire_toolkit.cli.common import FORMATS, needed_workspace, relative_path, say
+from fire_toolkit.cli.elsewhere import PEOPLE_KEY
+from fire_toolkit.cli.fire_release import write_fire_release
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.cli.methods_facts import workspace_facts
+from fire_toolkit.cli.progress_line import Progress, wipe_progress
+from fire_toolkit.commands.types import Option
+from fire_toolkit.errors import FireError, StaleError, UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.release_files import parquet_files, text_files
+from fire_toolkit.formats.releases import (
+    STAGE,
+    qrels_of_release,
+    release_files,
+    release_version,
+    scores_in,
+    scores_of_release,
+)
+from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.guideline_files import guideline_files, list_guidelines
+from fire_toolkit.formats.tables.table_files import (
+    read_labels,
+    read_pool,
+    read_pool_sources,
+    read_query_design,
+)
+from fire_toolkit.formats.tables.table_text import LONG, table_text
+from fire_toolkit.labelstudio.annotators import NO_MAIL, read_register
+from fire_toolkit.labelstudio.connection import CONNECTION_FILE, SERVER_FOLDER, read_secret
+from fire_toolkit.labelstudio.media_key import MEDIA_KEY, make_key
+from fire_toolkit.media.places import is_public_address
+from fire_toolkit.release.answers import VERSION, check_answers
+from fire_toolkit.release.changes import ReleaseChanges, compare_releases, shown_scores
+from fire_toolkit.release.check import check_release
+from fire_toolkit.release.documents import documents
+from fire_toolkit.release.facts import ReleaseFacts, release_facts
+from fire_toolkit.release.people import make_pseudonyms, refuse_people
+from fire_toolkit.release.published import Published, publish
+from fire_toolkit.results import drawn_text
+from fire_toolkit.tables import check_changes, check_disputes
+from fire_toolkit.words import n_of
+from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder, writer_of
+from fire_toolkit.workspace.stages import stage_states
+
+_NEEDED = ": a release is made from a workspace"
+_MADE = ("pool", "resolve", "augment", "score")
+_BROUGHT = ("import", "pull")  # judgments may be a file of somebody's own
+_KEY = "release.key"
+_LOSS = "without it, another release of this version gives annotators other pseudonyms"
 
 
-@click.group(cls=FireGroup, invoke_without_command=True)
-@click.option("--version", metavar="VERSION", help="Version of the release, such as 1.0.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="[default: releases/VERSION]")
-@click.option("--date", metavar="YYYY-MM-DD", help="Date of the release. [default: today]")
-@click.option(
-    "--previous",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="The release before, for the changes since. [default: the highest version below in releases/]",
-)
-@click.option("--anonymous", "is_anonymous", is_flag=True, help="Name no creator: for double-blind review.")
-@click.option(
-    "--allow-name",
-    "allowed",
-    multiple=True,
-    metavar="NAME",
-    help="A word that documents may hold though an annotator is called so (may be repeated).",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["folder", "fire"]),
-    default="folder",
-    show_default=True,
-    help="A folder as described here, or one JSON file in the shape of FIRE's release.",
-)
-@click.option(
-    "--tables",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="For --format fire: what `import` made of such a file. [default: the workspace's own]",
-)
-@click.pass_context
 def release(
-    ctx: click.Context,
-    version: str | None,
-    out: Path | None,
-    date: str | None,
-    previous: Path | None,
-    is_anonymous: bool,
-    allowed: tuple[str, ...],
-    form: str,
-    tables: Path | None,
+    *,
+    version: Annotated[str | None, Option(metavar="VERSION")] = None,
+    out: Annotated[Path | None, Option(metavar="FOLDER")] = None,
+    date: Annotated[str | None, Option(metavar="YYYY-MM-DD")] = None,
+    previous: Annotated[Path | None, Option(metavar="FOLDER")] = None,
+    anonymous: bool = False,
+    allow_name: Annotated[Sequence[str], Option(metavar="NAME")] = (),
+    form: Annotated[Literal["folder", "fire"], Option(("--format",))] = "folder",
+    tables: Annotated[Path | None, Option(metavar="FOLDER")] = None,
 ) -> None:
     """Write a folder that publishes a workspace's labels, or check one.
 
@@ -84,42 +95,81 @@ def release(
     --format fire writes judgments, labels and disputes into the file --out, for tools that read FIRE's
     release, with the creator, dates and licence of the one that --tables was read from. Each entry also has
     the id of its caption, unless all captions of its text were judged alike.
+
+    Args:
+        version: Version of the release, such as 1.0.
+        out: [default: releases/VERSION]
+        date: Date of the release. [default: today]
+        previous: The release before, for the changes since. [default: the highest version below in releases/]
+        anonymous: Name no creator: for double-blind review.
+        allow_name: A word that documents may hold though an annotator is called so (may be repeated).
+        form: A folder as described here, or one JSON file in the shape of FIRE's release.
+        tables: For --format fire: what `import` made of such a file. [default: the workspace's own]
     """
-    if ctx.invoked_subcommand:
-        return
     if form == "fire":
-        _write_fire(out, tables, [version, date, previous, is_anonymous, allowed])
+        if version or date or previous or anonymous or allow_name:
+            raise click.UsageError("--format fire goes with --tables and --out alone")
+        if out is None:
+            raise click.UsageError("--out is needed: the JSON to write")
+        with workspace_lock():
+            write_fire_release(needed_workspace(_NEEDED), tables, out)
         return
     if tables is not None:
         raise click.UsageError("--tables is for --format fire")
     if version is None:
-        raise click.UsageError(
-            "--version is needed, such as 1.0; or `release check FOLDER`, `release diff OLD NEW`"
-        )
-    from fire_toolkit.cli.release_making import Wanted, make_release
-
-    workspace = needed_workspace(": a release is made from a workspace")
+        raise click.UsageError("--version is needed, such as 1.0; or `release check FOLDER`")
+    workspace = needed_workspace(_NEEDED)
     folder = out or relative_path(workspace.root / "releases" / version)
-    wanted = Wanted(version, _checked_date(date), folder, previous, is_anonymous, allowed)
+    made = _Release(workspace, folder, version, _checked_date(date), previous, anonymous)
     with workspace_lock(), Progress() as tell:
-        counts = make_release(workspace, wanted, tell)
+        n = made.write(allow_name, tell)
     say(
-        f"{folder}: version {version}, {n_of(counts['qrels'], 'pair')} of which {counts['positives']:,} are "
-        f"relevant, {n_of(counts['judgments'], 'judgment')} by {n_of(counts['annotators'], 'annotator')}"
+        f"{folder}: version {version}, {n_of(n['qrels'], 'pair')} of which {n['positives']:,} are relevant, "
+        f"{n_of(n['judgments'], 'judgment')} by {n_of(n['annotators'], 'annotator')}"
     )
     say(f"next: fire-toolkit release check {folder}")
 
 
-def _write_fire(out: Path | None, tables: Path | None, others: Sequence[object]) -> None:
-    """Write FIRE's JSON; it has no version and no date of its own."""
-    from fire_toolkit.cli.fire_release import write_fire_release
+def check(
+    folder: Annotated[Path, Option(metavar="NEW", is_argument=True)],
+    *,
+    against: Annotated[Path | None, Option(metavar="OLD")] = None,
+    form: Annotated[str, click.Choice(FORMATS), Option(("--format",))] = "table",
+) -> None:
+    """Check anybody's release: layout, metadata, hashes, qrels, privacy; or show what changed from another.
 
-    if any(others):
-        raise click.UsageError("--format fire goes with --tables and --out alone")
-    if out is None:
-        raise click.UsageError("--out is needed: the JSON to write")
-    with workspace_lock():
-        write_fire_release(needed_workspace(": a release is made from a workspace"), tables, out)
+    Each finding is a line on stdout; exit code 1 where there is any. With --against the table shows changed
+    scores of runs, and stderr counts the changed pairs; csv, tsv and json have a row for each pair and score.
+
+    Args:
+        folder: The release.
+        against: Compare with this release, from which it was changed, and check nothing.
+        form: Format of the output.
+    """
+    if against is not None:
+        changes = _compared(against, qrels_of_release(folder), scores_of_release(folder))
+        wipe_progress()
+        rows = shown_scores(changes)
+        if form in LONG:
+            click.echo(table_text(changes.rows, form), nl=False)
+        elif rows:
+            click.echo(drawn_text(rows, ["run", "measure", "before", "after"], form))
+        say(changes.in_words)
+        return
+    with Progress(f"checking {folder}"):
+        files = release_files(folder)
+        found = check_release(files)
+    wipe_progress()
+    if form == "table":
+        click.echo("".join(f"{each}\n" for each in found), nl=False)
+    else:
+        click.echo(table_text(pd.DataFrame(found, columns=["file", "line", "what"]), form), nl=False)
+    if found:
+        raise FireError(f"{folder}: {n_of(len(found), 'finding')} in {n_of(len(files), 'file')}")
+    say(f"{folder}: {n_of(len(files), 'file')}, nothing found")
+
+
+COMMANDS = (check,)
 
 
 def _checked_date(text: str | None) -> str:
@@ -131,54 +181,192 @@ def _checked_date(text: str | None) -> str:
         raise UsageError(f"--date {text!r}, expected a day such as 2026-11-22") from None
 
 
-@release.command("check")
-@click.argument("folder", type=click.Path(path_type=Path))
-@json_option
-def check(folder: Path, as_json: bool) -> None:
-    """Check anybody's release: layout, metadata, hashes, qrels, privacy.
-
-    Each finding is a line on stdout; exit code 1 where there is any.
-    """
-    from fire_toolkit.formats.releases import release_files
-    from fire_toolkit.release.check import check_release
-
-    with Progress(f"checking {folder}"):
-        files = release_files(folder)
-        found = check_release(files)
-    if as_json:
-        click.echo(json.dumps([each._asdict() for each in found], ensure_ascii=False))
-    else:
-        for each in found:
-            click.echo(each)
-    if found:
-        raise FireError(f"{folder}: {n_of(len(found), 'finding')} in {n_of(len(files), 'file')}")
-    say(f"{folder}: {n_of(len(files), 'file')}, nothing found")
+def _compared(previous: Path, corrected: Any, scores: pd.DataFrame | None) -> ReleaseChanges:
+    """Return what changed since the release `previous`."""
+    before, scores_before = qrels_of_release(previous), scores_of_release(previous)
+    return compare_releases(before, corrected, old_scores=scores_before, new_scores=scores)
 
 
-@release.command("diff")
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
-@format_option
-def diff(old: Path, new: Path, output_format: str) -> None:
-    """Show what changed from one release to another: pairs, and scores of runs.
+@dataclass(frozen=True)
+class _Release:
+    """A release to be: of which workspace, where, and what the command line says of it."""
 
-    The table shows changed scores, and stderr counts the pairs; csv, tsv and json have a row for each pair
-    and score.
-    """
-    from fire_toolkit.cli.release_files import changes_between
+    workspace: Workspace
+    out: Path
+    version: str
+    date: str
+    before: Path | None
+    is_anonymous: bool
 
-    changes = changes_between(old, new)
-    n = changes.counts
-    if output_format in DRAWN:
-        scores = changes.scores
-        rows = [
-            [*map(str, row[:2]), *(f"{value:.4f}" for value in row[2:])] for row in scores.to_numpy().tolist()
-        ]
-        if rows:
-            click.echo(drawn(rows, ["run", "measure", "before", "after"], output_format))
-    else:
-        click.echo(formatted(changes.rows, output_format), nl=False)
-    say(
-        f"{n_of(n['added'], 'pair')} added, {n['removed']:,} removed, {n['raised']:,} with a higher "
-        f"relevance, {n['lowered']:,} with a lower one; {n_of(n['scores'], 'score')} changed"
+    def write(self, allowed: Sequence[str], tell: Progress) -> Mapping[str, int]:
+        """Write the folder and return its counts; `allowed` are annotators' names that documents may hold.
+
+        Raises:
+            UsageError: no version, or an answer that is missing or wrong.
+            StaleError: a stage that is not done, or no longer fits what it was made from.
+            FireError: it is there already, or would publish what it must not.
+        """
+        if not VERSION.fullmatch(self.version):
+            raise UsageError(f"--version {self.version!r}, expected numbers and dots, such as 1.0")
+        if self.out.exists():
+            raise FireError(f"{self.out}: already exists and is not overwritten; choose another version")
+        answers, study, licences = (
+            self.workspace.settings[name] for name in ("release", "study", "licences")
+        )
+        check_answers(answers, study, licences, is_anonymous=self.is_anonymous)
+        tell("checking that all stages are done")
+        self._refuse_unfinished()
+        tell("reading the tables")
+        given = Given({})
+        published = self._read(given)
+        for note in published.notes:
+            say(f"note: {note}")
+        facts = self._facts(published, given)
+        tell("making the files")
+        contents = self._contents(published, facts)
+        tell(f"looking for names, addresses and tokens in {len(contents)} files")
+        comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
+        options: dict[str, Any] = {"answers": answers, "allowed": allowed, "is_anonymous": self.is_anonymous}
+        refuse_people(contents, comments.astype("str"), **self._people(published), **options)
+        tell(f"writing {self.out}")
+        parameters = {"version": self.version, "date": self.date, "name": facts.name}
+        counts = {**facts.counts, **facts.by_machine}
+        hashes = {name: sha256(content).hexdigest() for name, content in sorted(contents.items())}
+        manifest = Manifest(STAGE, __version__, parameters, given.published, hashes, counts)
+        write_folder(self.out, {**contents, MANIFEST: manifest.as_bytes()})
+        return facts.counts
+
+    def _refuse_unfinished(self) -> None:
+        for state in stage_states(self.workspace):
+            name, is_stale = state.stage.name, state.state == "stale"
+            if (name in _MADE and state.state != "done") or (name in _BROUGHT and is_stale):
+                raise StaleError(
+                    f"{name} is {state.state} ({state.reason}), so nothing sound can be released; "
+                    f"run `fire-toolkit {name}`"
+                )
+
+    def _read(self, given: Given) -> Published:
+        """Return the workspace's tables as they are published."""
+        root, settings = relative_path(self.workspace.root), self.workspace.settings
+        judgments = judgments_from(given.use(root / "judgments/judgments.csv"))
+        key = make_key(self.workspace.root / SERVER_FOLDER / _KEY, _LOSS)
+        corrected = read_qrels(given.use(root / "augmented/qrels.txt"))
+        queries, items, original = given.queries, given.items_if_any, given.original_as_read
+        changes, disputes = root / "augmented/changes.csv", root / "labels/disputes.csv"
+        design = root / "pool/query_design.csv"
+        stages = {
+            "changes": check_changes(read_delimited(given.use(changes)), where=str(changes)),
+            "labels": read_labels(given.use(root / "labels/labels.csv")),
+            "disputes": check_disputes(read_delimited(given.use(disputes)), where=str(disputes)),
+            "pool": read_pool(given.use(root / "pool/pool.csv")),
+            "pool_sources": read_pool_sources(given.use(root / "pool/pool_sources.csv")),
+            **({"query_design": read_query_design(given.use(design))} if design.is_file() else {}),
+            "runs": self._runs(given),
+            "leaderboard": scores_in(given.use(root / "scores/scores.csv")),
+        }
+        return publish(
+            stages,
+            *(judgments, original, corrected, queries, items),
+            names=make_pseudonyms(judgments["annotator_id"].unique(), key=key, version=self.version),
+            licences=settings["licences"],
+            with_comments=bool(settings["release"]["comments_consent"].strip()),
+            is_public=is_public_address,
+        )
+
+    def _runs(self, given: Given) -> pd.DataFrame:
+        """Return the name and hash of every run's file."""
+        paths = [given.use(relative_path(path)) for path in self.workspace.paths("runs", "files")]
+        hashes = [given.hash_of(path) for path in paths]
+        return pd.DataFrame({"file": [path.name for path in paths], "sha256": hashes}, dtype="str")
+
+    @property
+    def _previous(self) -> Path | None:
+        """The release named, else that of the highest version below in the workspace's folder of releases."""
+        if self.before:
+            return self.before
+        folder = relative_path(self.workspace.root / "releases")
+        known = {
+            tuple(map(int, path.name.split("."))): path
+            for path in folder.glob("*")
+            if VERSION.fullmatch(path.name) and path.is_dir()
+        }
+        below = [numbers for numbers in known if numbers < tuple(map(int, self.version.split(".")))]
+        return known[max(below)] if below else None
+
+    def _facts(self, published: Published, given: Given) -> ReleaseFacts:
+        before = self._previous
+        return release_facts(
+            published,
+            workspace_facts(self.workspace, given),
+            self.workspace.settings,
+            version=self.version,
+            date=self.date,
+            tool=f"fire-toolkit {__version__}",
+            platform=self._platform,
+            previous=release_version(before) or before.name if before else "",
+            is_anonymous=self.is_anonymous,
+        )
+
+    @property
+    def _platform(self) -> str:
+        """Where people judged: as fire.toml says, else as the campaign's carriers or `import` show.
+
+        Raises:
+            UsageError: the judgments are a file of somebody's own, and fire.toml does not say it.
+        """
+        stated = str(self.workspace.setting("release", "platform")).strip()
+        carriers = sorted({entry.carrier for entry in read_rounds(self.workspace.root)})
+        if stated:
+            return stated
+        if not carriers and writer_of(self.workspace.root / "judgments/judgments.csv") is None:
+            raise UsageError(
+                "judgments/judgments.csv was not written by `import` or `pull`; write into fire.toml, "
+                "[release] platform (where people judged)"
+            )
+        known = {BY_SERVER: "Label Studio", BY_HAND: "Label Studio, by files"}
+        return "; ".join(known.get(name, name) for name in carriers) or "Label Studio"
+
+    def _contents(self, published: Published, facts: ReleaseFacts) -> dict[str, bytes]:
+        """Return every file of the release but the manifest."""
+        tables, before = published.tables, self._previous
+        found = parquet_files(tables)
+        full = {name: tables[name] for name in tables if f"data/{name}.parquet" in found}
+        earlier = before / "CHANGELOG.md" if before else None
+        changes = _compared(before, published.corrected, tables["leaderboard"]) if before else None
+        if changes is not None:
+            found["changed_pairs.csv"] = delimited_bytes(changes.pairs)
+        text = read_text(earlier) if earlier and earlier.is_file() else ""
+        texts = documents(facts, full, found, changes=changes, earlier=text)
+        guideline = guideline_files(self._judged_by(published.guideline))
+        texts |= {f"guideline/{name}": text for name, text in guideline.items()}
+        found |= text_files(tables, published.original, published.corrected)
+        return found | {name: text.encode() for name, text in texts.items()}
+
+    def _judged_by(self, named: str) -> Path | str:
+        """Return the guideline that the judgments name, else the workspace's."""
+        own = self.workspace.root / named
+        if named and own.is_dir():
+            return own
+        return named if named in list_guidelines() else str(self.workspace.setting("tasks", "guideline"))
+
+    def _people(self, published: Published) -> dict[str, Any]:
+        """Return who must not be named, and what the workspace keeps secret."""
+        folder = self.workspace.root / SERVER_FOLDER
+        register = read_register(folder)
+        return {
+            "people": [*published.names, *(row.pseudonym for row in register)],
+            "passwords": [*(row.password for row in register), *_secrets(folder)],
+            "addresses": [row.email for row in register if not row.email.endswith(NO_MAIL)],
+        }
+
+
+def _secrets(folder: Path) -> Iterator[str]:
+    """Yield the tokens, passwords and keys in a workspace's private folder."""
+    yield from (
+        read_secret(folder / name).strip()
+        for name in (MEDIA_KEY, _KEY, PEOPLE_KEY)
+        if (folder / name).exists()
     )
+    if (folder / CONNECTION_FILE).exists():
+        stored = json.loads(read_secret(folder / CONNECTION_FILE))
+        yield from (str(stored[name]) for name in ("token", "password") if stored.get(name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from keyword import iskeyword
@@ -113,11 +112,6 @@ def licence_url(answers: Mapping[str, Any]) -> str | None:
     if answers["licence"] in ("MIT", "Apache-2.0"):
         return f"https://spdx.org/licenses/{answers['licence']}.html"
     return None
-
-
-def yaml_text(text: str) -> str:
-    """Return a text as a YAML scalar: JSON's strings are YAML's."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def spoken_name(creator: str) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import n_of
 
 PAIR_CHANGES = ("added", "removed", "raised", "lowered")
 
@@ -34,6 +35,15 @@ class ReleaseChanges(_ReleaseChanges, Result):
         by_change = self.pairs["change"].value_counts()
         found = {name: int(by_change.get(name, 0)) for name in PAIR_CHANGES}
         return {**found, "scores": len(self.scores)}
+
+    @property
+    def in_words(self) -> str:
+        """The same as a sentence."""
+        n = self.counts
+        return (
+            f"{n_of(n['added'], 'pair')} added, {n['removed']:,} removed, {n['raised']:,} with a higher "
+            f"relevance, {n['lowered']:,} with a lower one; {n_of(n['scores'], 'score')} changed"
+        )
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -101,46 +111,7 @@ def _scores(old: pd.DataFrame | None, new: pd.DataFrame | None) -> pd.DataFrame:
     return both.loc[~is_same, names].sort_values(key, ignore_index=True)
 
 
-def changelog(version: str, date: str, *, previous: str, changes: ReleaseChanges | None, earlier: str) -> str:
-    """Return CHANGELOG.md.
-
-    Args:
-        version, date: of this release. previous: the version before; empty for the first.
-        changes: since then; None for the first.
-        earlier: the CHANGELOG.md of the version before, whose entries follow.
-
-    Examples:
-        >>> print(changelog("1.0", "2026-11-22", previous="", changes=None, earlier=""))
-        # Changelog
-        <BLANKLINE>
-        ## 1.0 (2026-11-22)
-        <BLANKLINE>
-        The first version.
-        <BLANKLINE>
-    """
-    lines = ["# Changelog", "", f"## {version} ({date})", ""]
-    if changes is None:
-        lines.append("The first version.")
-    else:
-        n = changes.counts
-        lines.append(
-            f"Since {previous}: {n['added']:,} pairs added, {n['removed']:,} removed, {n['raised']:,} with a "
-            f"higher relevance, {n['lowered']:,} with a lower one (`changed_pairs.csv`)."
-        )
-        lines += _score_lines(changes.scores)
-    entries = earlier.partition("\n## ")[2]
-    return "\n".join([*lines, ""]) + (f"\n## {entries}" if entries else "")
-
-
-def _score_lines(scores: pd.DataFrame) -> list[str]:
-    if scores.empty:
-        return ["", "No score of a run changed."]
-    rows = [
-        f"| {run_id} | {measure} | {_shown(before)} | {_shown(after)} |"
-        for run_id, measure, before, after in scores.to_numpy().tolist()
-    ]
-    return ["", "| run | measure | before | after |", "|---|---|---|---|", *rows]
-
-
-def _shown(value: float) -> str:
-    return "" if value != value else f"{value:.4f}"
+def shown_scores(changes: ReleaseChanges) -> list[list[str]]:
+    """Return run, measure, and the score before and after, of each that changed; empty: none there."""
+    rows = changes.scores.to_numpy().tolist()
+    return [[run, name, *("" if v != v else f"{v:.4f}" for v in values)] for run, name, *values in rows]

@@ -13,8 +13,9 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.release.answers import licence_url
-from fire_toolkit.release.facts import ReleaseFacts, sentence
+from fire_toolkit.release.facts import ReleaseFacts
 from fire_toolkit.release.layout import TABLES, column_text, croissant_type
+from fire_toolkit.reporting.templates import sentence
 
 LOOKED_FOR = (
     *("rai:dataLimitations", "rai:dataBiases", "rai:personalSensitiveInformation", "rai:dataUseCases"),

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fire_toolkit.release.answers import spoken_name
+from fire_toolkit.release.published import Published
 from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraphs
+from fire_toolkit.reporting.templates import sentence
+from fire_toolkit.scoring.drawn import drawn_scores
+from fire_toolkit.tables import Scores
 from fire_toolkit.tables.machine import words_of_machine
 from fire_toolkit.words import n_of
 
@@ -128,16 +132,22 @@ class ReleaseFacts:
         where = f" {self.url}" if self.url else ""
         return f"{'; '.join(self.creators)} ({self.date[:4]}). {self.title}, version {self.version}.{where}"
 
-
-def sentence(text: str) -> str:
-    """Return a text that ends as a sentence does.
-
-    Examples:
-        >>> sentence("MSR-VTT")
-        'MSR-VTT.'
-    """
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    @property
+    def licence_notes(self) -> list[str]:
+        """A sentence for each part of the benchmark: whether it is included, and under which licence."""
+        own = {
+            "captions": (self.has_captions, "The texts of the queries"),
+            "media": (self.has_media, "Addresses of the media"),
+        }
+        notes = [
+            f"{what} are included under {self.licences.get(key, '')}, the licence of their source."
+            if is_there
+            else f"{what} are not included: get them from the benchmark itself and join them by id."
+            for key, (is_there, what) in own.items()
+        ]
+        if self.licences.get("qrels"):
+            notes.append(f"The original labels that are repeated here came under {self.licences['qrels']}.")
+        return notes
 
 
 def _paragraphs(methods: MethodFacts) -> dict[str, str]:
@@ -155,19 +165,43 @@ def _paragraphs(methods: MethodFacts) -> dict[str, str]:
     return found
 
 
-def licence_notes(facts: ReleaseFacts) -> list[str]:
-    """Return a sentence for each part of the benchmark: whether it is included, and under which licence."""
-    own = {
-        "captions": (facts.has_captions, "The texts of the queries"),
-        "media": (facts.has_media, "Addresses of the media"),
-    }
-    notes = []
-    for key, (is_there, what) in own.items():
-        licence = facts.licences.get(key, "")
-        if is_there:
-            notes.append(f"{what} are included under {licence}, the licence of their source.")
-        else:
-            notes.append(f"{what} are not included: get them from the benchmark itself and join them by id.")
-    if facts.licences.get("qrels"):
-        notes.append(f"The original labels that are repeated here came under {facts.licences['qrels']}.")
-    return notes
+def release_facts(
+    published: Published,
+    methods: MethodFacts,
+    settings: Mapping[str, Mapping[str, Any]],
+    *,
+    version: str,
+    date: str,
+    tool: str,
+    platform: str,
+    previous: str = "",
+    is_anonymous: bool = False,
+) -> ReleaseFacts:
+    """Return what is known of a release of these tables.
+
+    Args:
+        published: its tables.
+        methods: as `report methods` has them; people who were left out get their pseudonyms.
+        settings: sections of fire.toml, of which [release] and [licences] are used.
+        version, date, tool, platform, previous, is_anonymous: as in `ReleaseFacts`.
+    """
+    tables, by_rule = published.tables, methods.labels_by
+    if by_rule and by_rule.get("excluded"):
+        named = {published.names.get(who, "an annotator"): why for who, why in by_rule["excluded"].items()}
+        methods = replace(methods, labels_by={**by_rule, "excluded": named})
+    return ReleaseFacts(
+        version=version,
+        date=date,
+        tool=tool,
+        answers=settings["release"],
+        licences=settings["licences"],
+        methods=methods,
+        counts=published.counts,
+        platform=platform,
+        leaderboard=drawn_scores(Scores(tables["leaderboard"]), "markdown", transpose=True),
+        is_anonymous=is_anonymous,
+        has_captions="text" in tables["queries"],
+        has_media="media_url" in tables["corpus"],
+        has_comments="comment" in tables["judgments"],
+        previous=previous,
+    )

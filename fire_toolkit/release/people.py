@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.release.answers import spoken_name
 from fire_toolkit.tables import Judgments
 
 # The columns of judgments that are published; a comment only by consent. Any other stays at home.
@@ -21,6 +22,7 @@ PUBLISHED = (
 _PROSE = (".md", ".cff", ".toml", ".py", "LICENSE", "croissant.json", "comments")
 # The benchmark's own texts may say anything; what of them is published is the licence's matter.
 _CAPTIONS = ("queries.jsonl", "corpus.jsonl")
+_LONG_ENOUGH = 3  # characters of a name that is looked for in documents
 _EMAIL = re.compile(r"[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}")
 _TOKENS = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|sk-[A-Za-z0-9_-]{20,}|"
@@ -153,8 +155,42 @@ def _any_of(words: Sequence[str]) -> re.Pattern[str]:
     )
 
 
-def refuse_private(found: Sequence[Finding]) -> None:
-    """Raise `FireError` with the first places, where there is any finding."""
+def refuse_people(
+    contents: Mapping[str, bytes],
+    comments: Iterable[str],
+    *,
+    people: Iterable[str],
+    passwords: Iterable[str],
+    addresses: Iterable[str],
+    answers: Mapping[str, Any],
+    allowed: Collection[str] = (),
+    is_anonymous: bool = False,
+) -> None:
+    """Refuse a release that would name somebody, or hold a secret, in any of its files.
+
+    Args:
+        contents: file name → bytes.
+        comments: what annotators wrote, of each judgment that is published.
+        people: names of annotators.
+        passwords: secrets of the workspace. addresses: e-mails of annotators.
+        answers: [release] of fire.toml, whose contact may be named, and whose creators may.
+        allowed: names of annotators that documents may hold.
+        is_anonymous: whether the creators count as people not to be named.
+
+    Raises:
+        FireError: with the first places.
+    """
+    contact = answers["contact"]
+    names = [name for name in {*people} - {*allowed} if len(name) >= _LONG_ENOUGH and not name.isdigit()]
+    hidden = [*passwords, *(each for each in addresses if each not in contact.lower())]
+    if is_anonymous:
+        creators = ((name, spoken_name(name), name.split(",")[0]) for name in answers["creators"])
+        names += [part for parts in creators for part in parts]
+        hidden += [contact, answers["url"], answers["files_url"]]
+    texts = {name: content.decode() for name, content in contents.items() if not name.endswith(".parquet")}
+    texts["judgments.csv, comments"] = "\n".join(["", *comments])
+    secrets = [word for word in hidden if word]
+    found = list(find_private(texts, names=names, secrets=secrets, allowed=() if is_anonymous else [contact]))
     if found:
         shown = "; ".join(map(str, found[:5])) + (f"; {len(found) - 5:,} more" if len(found) > 5 else "")
         raise FireError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 
 from fire_toolkit.reporting.plots import Plot
+from fire_toolkit.reporting.templates import rendered
 
 _DATA = files("fire_toolkit.reporting") / "data"
 
@@ -70,12 +71,7 @@ def render_page(title: str, subtitle: str, sections: Sequence[Section], *, warni
         >>> "&lt;script&gt;" in render_page("<script>", "", [])
         True
     """
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string((_DATA / "report.html.jinja").read_text(encoding="utf-8"))
     has_plots = any(section.figures for section in sections)
     bundle = (_DATA / "vega-bundle.js").read_text(encoding="utf-8") if has_plots else ""
-    return template.render(title=title, subtitle=subtitle, sections=sections, bundle=bundle, warning=warning)
+    facts = {"title": title, "subtitle": subtitle, "warning": warning}
+    return rendered("reporting", "data/report.html", sections=sections, bundle=bundle, **facts)

@@ -350,7 +350,7 @@ def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
     (newer / "leaderboard.csv").write_text(
         scores.replace("clip,augmented,all,C@1,0.5", "clip,augmented,all,C@1,0.25")
     )
-    found = run("release", "diff", released, newer, "--format", "csv")
+    found = run("release", "check", newer, "--against", released, "--format", "csv")
     assert found.stdout.splitlines() == [
         "kind,query_id,doc_id,run_id,measure,before,after",
         "pair,1,c,,,0.0,1.0",
@@ -362,7 +362,7 @@ def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
         "1 pair added, 1 removed, 1 with a higher relevance, 0 with a lower one; 1 score changed"
         in found.stderr
     )
-    assert "clip" in run("release", "diff", released, newer).stdout
+    assert "clip" in run("release", "check", newer, "--against", released).stdout
 
 
 def test_the_package_gives_the_labels_as_dictionaries(released: Path) -> None:
@@ -384,7 +384,7 @@ def test_what_a_command_line_cannot_mean_is_said(workspace: Path) -> None:
     assert "expected numbers and dots" in run("release", "--version", "v1", code=1).stderr
     assert "expected a day" in run("release", "--version", "1.0", "--date", "today", code=1).stderr
     assert "no such folder" in run("release", "check", "nowhere", code=1).stderr
-    assert "expected a release" in run("release", "diff", "runs", "runs", code=1).stderr
+    assert "expected a release" in run("release", "check", "runs", "--against", "runs", code=1).stderr
 
 
 def test_what_follows_a_release_names_its_original_qrels_and_augment_takes_no_corrected_ones(

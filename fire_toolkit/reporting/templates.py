@@ -1,0 +1,53 @@
+"""Texts from templates, which say in words what a structure of facts holds."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fire_toolkit.words import n_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def rendered(room: str, name: str, **facts: Any) -> str:
+    """Return a template's text about some facts; of HTML every fact stands in it as text, whatever it holds.
+
+    room: the package that holds the template; name: its path there, without `.jinja`.
+    """
+    text = (files(f"fire_toolkit.{room}") / f"{name}.jinja").read_text(encoding="utf-8")
+    return _environment(is_html=name.endswith(".html")).from_string(text).render(facts)
+
+
+@cache
+def _environment(*, is_html: bool) -> Environment:
+    from jinja2 import Environment, StrictUndefined
+
+    made = Environment(
+        autoescape=is_html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=not is_html,
+    )
+    made.filters |= {"n": "{:,}".format, "n_of": n_of, "sentence": sentence, "quoted": quoted}
+    return made
+
+
+def sentence(text: str) -> str:
+    """Return a text that ends as a sentence does.
+
+    Examples:
+        >>> sentence("MSR-VTT")
+        'MSR-VTT.'
+    """
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def quoted(text: str) -> str:
+    """Return a text as a JSON string, which is a YAML scalar too."""
+    return json.dumps(text, ensure_ascii=False)
