@@ -23,13 +23,10 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from fire_toolkit.agreement.annotators import leave_one_out as leave_one_out
     from fire_toolkit.agreement.profiles import annotator_profiles as annotator_profiles
-    from fire_toolkit.agreement.summary import agreement_summary as agreement_summary
-    from fire_toolkit.agreement.table import agreement as _agreement
-    from fire_toolkit.agreement.table import agreement_intervals as agreement_intervals
-    from fire_toolkit.agreement.table import krippendorff_alpha as krippendorff_alpha
     from fire_toolkit.campaign.task_json import tasks_to_json as tasks_to_json
     from fire_toolkit.campaign.tasks import make_tasks as make_tasks
     from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export
+    from fire_toolkit.commands.agree import agree as agree
     from fire_toolkit.commands.compare import compare as compare
     from fire_toolkit.commands.coverage import coverage as coverage
     from fire_toolkit.commands.influence import influence as influence
@@ -79,8 +76,6 @@ if TYPE_CHECKING:
     from fire_toolkit.scoring.bidirectional import score_directions as score_directions
     from fire_toolkit.scoring.breakdown import score_breakdown as score_breakdown
 
-    agreement_table = _agreement
-
 
 def _listed() -> dict[str, tuple[str, str]]:
     """Return each public name's home, and its name there, as the imports above have them."""
@@ -88,8 +83,7 @@ def _listed() -> dict[str, tuple[str, str]]:
         node for node in ast.parse(Path(__file__).read_text("utf-8")).body if isinstance(node, ast.If)
     )
     imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
-    homes = {str(one.asname): (str(node.module), one.name) for node in imports for one in node.names}
-    return homes | {"agreement_table": homes.pop("_agreement")}
+    return {str(one.asname): (str(node.module), one.name) for node in imports for one in node.names}
 
 
 _HOME_OF = _listed()

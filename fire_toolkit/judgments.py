@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
-from fire_toolkit.tables.checks import TableSpec, are_distinct, check_table, ordered
+from fire_toolkit.tables.checks import Column, TableSpec, are_distinct, check_table, ordered
 
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
 
 _IN_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+_ROUND = re.compile("[1-9][0-9]*")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
 
@@ -55,6 +57,21 @@ def latest_judgments(
     in_order = contested.sort_values(["vote", "when"], kind="stable")
     earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
     return Judgments(ordered(checked.drop(index=earlier), JUDGMENTS.order)), _superseded(checked.loc[earlier])
+
+
+def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
+    """Return judgments with the columns round and inclusion_probability, if present, as numbers.
+
+    A round that is not a whole number stays text.
+    """
+    own: list[Column] = []
+    if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):
+        own.append(Column("round", "int", minimum=1))
+    if "inclusion_probability" in judgments.columns:
+        own.append(Column("inclusion_probability", "float", missing=True))
+    known = replace(JUDGMENTS, columns=tuple(own), key=(), order=())
+    numbers = check_table(known, judgments[[column.name for column in own]], where=where)
+    return Judgments(judgments.assign(**{name: numbers[name].array for name in numbers.columns}))
 
 
 def latest_round(judgments: pd.DataFrame) -> int:

@@ -88,7 +88,7 @@ class Found(Result):
     result rests on beyond the tables that the command was given; basis: all of it, in words. shown: which
     table is displayed, the first unless named. draw: returns it as text in one of `DRAWN`, by default all its
     columns. is_long: such a text is CSV. said: sentences of their own. written: what `--out` writes, where it
-    is not the table displayed.
+    is not the table displayed; place: where the workspace keeps it, if all that was read is the workspace's.
 
     files: what a stage writes, name → table or text; one in a further folder (`rejected/pool.csv`) has that
     folder's manifest, and its table the folder's name. parameters: what the manifest says of how the command
@@ -106,6 +106,7 @@ class Found(Result):
     is_long: bool = False
     said: Sequence[str] = ()
     written: pd.DataFrame | None = None
+    place: str = ""
     files: Mapping[str, pd.DataFrame | str | bytes] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, Any] = field(default_factory=dict)

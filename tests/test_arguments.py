@@ -60,7 +60,7 @@ def calls() -> list[tuple[Callable[[], object], str]]:
         (lambda: some.score_runs(np.eye(2), QRELS, ["C@1"]), "run_from_matrix makes one from a matrix"),
         (lambda: some.resolve(LABELS, grades=GRADES), "judgments is a Labels table"),
         (lambda: some.resolve(JUDGMENTS, grades=guideline), "grades is a Guideline"),
-        (lambda: some.krippendorff_alpha((JUDGMENTS, 0)), "read_judgments reads one (the first of"),
+        (lambda: some.agree((JUDGMENTS, 0)), "read_judgments reads one (the first of"),
         (lambda: some.make_tasks(QRELS, QUERIES, guideline=guideline), "pool is a Qrels table"),
         (lambda: some.make_tasks(POOL, QUERIES, guideline="g"), "guideline is the text 'g'"),
         (

@@ -75,6 +75,8 @@ CALLS += [
     ("tifa", ["--per", "label"], {"per": "label"}),
 ]
 CALLS += [
+    ("agree", ["--by", "annotator_id", "-m", "gwet_ac1"], {"by": "annotator_id", "statistics": ["gwet_ac1"]}),
+    ("agree", ["--cluster", "query_id"], {"cluster": "query_id"}),
     ("resolve", ["--rule", "dawid-skene", "--next-round"], {"rule": "dawid-skene", "next_round": True}),
     ("resolve", ["--disputes", "1", "--without-rechecks"], {"disputes": "1", "without_rechecks": True}),
 ]
@@ -159,7 +161,7 @@ def test_python_gives_what_the_command_prints_and_writes(
     said += result.said
     assert done.stderr.splitlines()[: len(said)] == said
     if result.next:
-        assert f"{result.words.replace('{out}', f'{name}.csv')}\n" in done.stderr
+        assert result.words.replace("{out}", f"{name}.csv") in done.stderr
         assert "next: fire-toolkit " in done.stderr
     drawn = result.draw(result.table, "table") if result.draw else fire.table_text(result.table)
     assert result.is_long or done.stdout == drawn

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import fire_toolkit as fire
+from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.cli import main
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.results import Result, bold, drawn_text
@@ -83,7 +84,7 @@ def test_what_a_notebook_shows_is_text(tmp_path: Path) -> None:
     run = fire.run_from_matrix([[0.9, 0.1], [0.2, 0.7]], [HOSTILE, "2"], ["a", "b"], HOSTILE)
     file = tmp_path / f"{HOSTILE.replace('/', '')}.csv"
     file.write_text(f"query_id,text\n1,{HOSTILE}\n")
-    alpha = fire.krippendorff_alpha(fire.read_judgments(SAMPLE / "judgments.csv").judgments)
+    alpha = krippendorff_alpha(fire.read_judgments(SAMPLE / "judgments.csv").judgments)
     shown = {
         "qrels": qrels,
         "run": run,
@@ -184,7 +185,7 @@ def tables() -> dict[str, pd.DataFrame]:
     guideline = fire.read_guideline("caption-relevance-v1")
     labels = fire.resolve(JUDGMENTS, grades=guideline.grades).labels
     return {
-        "agreement_table": fire.agreement_table(JUDGMENTS),
+        "agree": fire.agree(JUDGMENTS).table,
         "annotator_profiles": fire.annotator_profiles(JUDGMENTS, grades=guideline.grades),
         "leave_one_out": fire.leave_one_out(JUDGMENTS),
         "read_qrels": fire.read_qrels(str(SAMPLE / "qrels.txt")),
@@ -206,12 +207,12 @@ def test_a_notebook_says_what_a_table_rests_on(name: str, table: pd.DataFrame) -
 
 def test_the_words_say_what_was_given_and_no_folder() -> None:
     made = [
-        fire.agreement_table(JUDGMENTS),
+        fire.agree(JUDGMENTS).table,
         fire.read_qrels(SAMPLE / "qrels.txt"),
         fire.run_from_matrix([[1.0]], ["1"], ["a"], "<script>"),
     ]
     shown, read, hostile = (table._repr_html_() for table in made)  # type: ignore[operator]
-    assert f"rests on: agreement_table (judgments of {len(JUDGMENTS):,} rows" in shown
+    assert f"rests on: agree (judgments of {len(JUDGMENTS):,} rows" in shown
     assert "rests on: read_qrels (path qrels.txt); table: 100 rows (100 queries" in read
     assert "run_id &lt;script&gt;" in hostile
     assert "<script>" not in hostile

@@ -58,8 +58,8 @@ def framed(function: Callable[..., Found]) -> click.Command:
                 result = own(**called, **({"tell": tell} if "tell" in hints else {}))
             if out is None:
                 print_tables(result, given, called)
-                is_usual = not any(values.get(name) for name in tables) and True not in kept.values()
-                keep_table(result, given, own.__name__, _given_ones(kept), is_usual=is_usual)
+                is_usual = not any(values.get(each) for each in tables if each != "guideline")
+                keep_table(result, given, name, _given_ones(kept), is_usual=is_usual)
             else:
                 write_files(result, given, out, name, _given_ones(kept), is_file="." in str(place))
 

@@ -13,8 +13,6 @@ from fire_toolkit.cli.printing import print_table
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.results import Found, Next
 
-_PLACES = {"compare": "comparison/comparison.csv"}  # of what a command keeps in the workspace, unless told
-
 
 def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None:
     """Print the table, what it rests on, notes, and what else the result says."""
@@ -26,15 +24,25 @@ def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None
 
 
 def keep_table(
-    result: Found, given: Given, name: str, parameters: Mapping[str, Any], *, is_usual: bool
+    result: Found, given: Given, stage: str, parameters: Mapping[str, Any], *, is_usual: bool
 ) -> None:
-    """Write the table to --out, else where the workspace keeps it; say so, and what comes next."""
+    """Write the table to --out, else where the workspace keeps it; say so, and what comes next.
+
+    is_usual: all tables are the workspace's.
+    """
     table = result.table if result.written is None else result.written
-    given.keep(table, name, parameters, place=_PLACES.get(name) if is_usual else None, counts=result.counts)
-    if given.values["out"] and result.words:
-        say(result.words.replace("{out}", str(given.values["out"])))
-    if given.values["out"]:
-        _say_next(result.next, given, Path(given.values["out"]))
+    known, out = _parameters(result, given, parameters), given.values["out"]
+    given.keep(table, stage, known, place=result.place if is_usual else None, counts=result.counts)
+    if out and result.words:
+        say(result.words.replace("{out}", str(out)))
+    if out or not result.words:
+        _say_next(result.next, given, Path(out or "table"))
+
+
+def _parameters(result: Found, given: Given, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a manifest says of how the command was called."""
+    known = {**parameters, "excluded": given.excluded or None, **result.parameters}
+    return {key: value for key, value in known.items() if value is not None}
 
 
 def write_files(
@@ -46,8 +54,7 @@ def write_files(
     """
     for line in (*(f"note: {note}" for note in result.notes), *result.said):
         say(line)
-    known = {**parameters, "excluded": given.excluded or None, **result.parameters}
-    known = {key: value for key, value in known.items() if value is not None}
+    known = _parameters(result, given, parameters)
     folders: dict[Path, dict[str, Any]] = {}
     for number, (name, content) in enumerate(result.files.items()):
         path = out if is_file and number == 0 else (out.parent if is_file else out) / name

@@ -118,6 +118,7 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
     ),
     "questions": lambda given, values: read_questions(given.use(given.values["questions"])),
     "to_resolve": _to_resolve,
+    "joined": lambda given, values: [read_delimited(given.use(file)) for file in given.values["joined"]],
     "original_if_given": lambda given, values: (
         read_qrels(given.use(given.values["qrels"])) if given.values["qrels"] else None
     ),

@@ -54,7 +54,9 @@ def compare(
     found = compare_runs(runs, depth=depth, rbo_p=rbo_p, ties=ties, per_query=per_query)
     depths = [depth] if isinstance(depth, int) else depth
     more = [queries_of_lists(runs), f"top {', '.join(map(str, depths))}", f"ties {ties}"]
-    return Found({"comparisons": found.comparisons}, found.notes, more, draw=_drawn, is_long=per_query)
+    place = "" if per_query else "comparison/comparison.csv"
+    tables = {"comparisons": found.comparisons}
+    return Found(tables, found.notes, more, draw=_drawn, is_long=per_query, place=place)
 
 
 def _drawn(comparisons: Comparisons, form: str) -> str:

@@ -77,6 +77,14 @@ ToResolve = Annotated[
     Judgments,
     Table("to_resolve", "Judgments", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",)),
 ]
+AnyJudgments = Annotated[
+    Judgments,
+    Table("judgments", "Judgments", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",)),
+]
+Joined = Annotated[
+    Sequence[pd.DataFrame], Table("joined", "Sequence[pd.DataFrame]", option="--join", is_several=True)
+]
+GradesInPython = Annotated[Grades | None, Table("", "Grades | None", is_told=True)]
 GuidelineOf = Annotated[Guideline | None, Table("judged_by", "Guideline | None", metavar="NAME")]
 OriginalIfGiven = Annotated[Qrels | None, Table("original_if_given", "Qrels | None")]
 QueriesToShare = Annotated[Queries | None, Table("queries_to_share", "Queries | None")]

@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 import fire_toolkit as fire
+from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.tables import Judgments
 
 Fire = Callable[..., Result]
@@ -61,14 +62,10 @@ def both(function: Callable[..., Any], measures: list[str] | None = None, **more
 
 
 PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
-    "agree": (("agree", "judgments.csv"), lambda: fire.agreement_summary(judgments()).table),
+    "agree": (("agree", "judgments.csv"), lambda: fire.agree(judgments()).table),
     "agree, all rounds": (
-        ("agree", "judgments.csv", "--all-rounds", "--no-intervals"),
-        lambda: fire.agreement_table(judgments(), all_rounds=True),
-    ),
-    "intervals": (
-        ("agree", "judgments.csv", "--intervals"),
-        lambda: fire.agreement_intervals(judgments()),
+        ("agree", "judgments.csv", "--all-rounds"),
+        lambda: fire.agree(judgments(), all_rounds=True).table,
     ),
     "score": (
         ("score", *RUNS, *BOTH),
@@ -107,12 +104,12 @@ def test_a_command_and_its_function_give_the_same_table(uneven: Fire, name: str)
 
 def test_alpha_alone_is_that_of_the_table(uneven: Fire) -> None:
     table = pd.read_csv(io.StringIO(uneven("agree", "judgments.csv", "--format", "csv").stdout))
-    value = fire.krippendorff_alpha(judgments()).value
+    value = krippendorff_alpha(judgments()).value
     assert value == table["value"][0]
     others = [
-        fire.krippendorff_alpha(judgments(), all_rounds=True).value,
-        fire.krippendorff_alpha(judgments(), inclusion=None).value,
-        fire.krippendorff_alpha(judgments(), grades={"relevant": 1, "irrelevant": 0, "ambiguous": 0}).value,
+        krippendorff_alpha(judgments(), all_rounds=True).value,
+        krippendorff_alpha(judgments(), inclusion=None).value,
+        krippendorff_alpha(judgments(), grades={"relevant": 1, "irrelevant": 0, "ambiguous": 0}).value,
     ]
     assert len({round(each, 6) for each in (value, *others)}) == 4  # each default does something
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.files import STDIN, is_gzip, opened, read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
-from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.judgments import latest_judgments, typed_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     JUDGMENTS,
@@ -38,11 +37,10 @@ from fire_toolkit.tables import (
     check_queries,
     check_query_design,
 )
-from fire_toolkit.tables.checks import Column, TableSpec, are_ids, check_table
+from fire_toolkit.tables.checks import TableSpec, are_ids
 from fire_toolkit.tables.columns import PAIR, pairs_once
 from fire_toolkit.tables.validity import QUERY_LABELS, QueryLabels, check_query_labels
 
-_ROUND = re.compile("[1-9][0-9]*")
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 
@@ -272,18 +270,3 @@ def read_judgments_and_repeats(path: str | Path) -> tuple[Judgments, Dropped]:
     """Return what `read_judgments` returns, and the superseded answers themselves."""
     latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
     return typed_judgments(latest, where=str(path)), superseded
-
-
-def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
-    """Return judgments with the columns round and inclusion_probability, if present, as numbers.
-
-    A round that is not a whole number stays text.
-    """
-    own: list[Column] = []
-    if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):
-        own.append(Column("round", "int", minimum=1))
-    if "inclusion_probability" in judgments.columns:
-        own.append(Column("inclusion_probability", "float", missing=True))
-    known = replace(JUDGMENTS, columns=tuple(own), key=(), order=())
-    numbers = check_table(known, judgments[[column.name for column in own]], where=where)
-    return Judgments(judgments.assign(**{name: numbers[name].array for name in numbers.columns}))

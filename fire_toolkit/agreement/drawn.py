@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-import click
 import pandas as pd
 
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.cli.common import drawn, say_notes
-from fire_toolkit.cli.progress_line import wipe_progress
+from fire_toolkit.results import drawn_text
 
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
 _MORE = ("below_667", "below_800", "n_resampled")
+_NOTES = ("note", "interval_note")
 
 
-def draw_agreement(measured: pd.DataFrame, output_format: str, *, by: str | None, is_summary: bool) -> str:
-    """Return rows of agreement as a table; their notes are said beside it, each once.
+def draw_agreement(measured: pd.DataFrame, form: str, *, by: str | None, is_summary: bool) -> str:
+    """Return rows of agreement as a table, without their notes.
 
     by: the column that groups; is_summary: leave out the chances of alpha below its customary bounds, and
     what was resampled.
     """
-    measured = _say_notes_of(measured, output_format)
-    measured = measured.drop(columns=list(_MORE)) if is_summary else measured
-    measured = _in_words(measured, by, is_paper=output_format != "table")
+    left_out = [*_NOTES, *(_MORE if is_summary else ())]
+    measured = measured.drop(columns=[name for name in left_out if name in measured.columns])
+    measured = _in_words(measured, by, is_paper=form != "table")
     rows = [[_cell(value) for value in row] for row in measured.itertuples(index=False)]
-    return drawn(rows, list(measured.columns), output_format)
+    return drawn_text(rows, list(measured.columns), form)
 
 
-def _say_notes_of(measured: pd.DataFrame, output_format: str) -> pd.DataFrame:
-    """Say the notes, in LaTeX as comments above the table; return the table without them."""
-    for name in ("note", "interval_note"):
-        if name in measured.columns:
-            _say(_notes(measured, name), output_format)
-            measured = measured.drop(columns=name)
-    return measured
-
-
-def _say(notes: list[str], output_format: str) -> None:
-    if output_format == "latex":
-        wipe_progress()
-        click.echo("".join(f"% note: {note}\n" for note in notes), nl=False)
-    else:
-        say_notes(notes)
+def notes_of_rows(measured: pd.DataFrame) -> list[str]:
+    """Return each note on rows of agreement once, behind the rows that it is of where it is not of all."""
+    return [note for name in _NOTES if name in measured.columns for note in _notes(measured, name)]
 
 
 def _notes(measured: pd.DataFrame, column: str) -> list[str]:
-    """Return each note of the column once, behind the rows that it is of where it is not of all."""
     keys = ["group", "statistic"]
     notes = []
     for note, own in measured[measured[column] != ""].groupby(column, sort=False):
