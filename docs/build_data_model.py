@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fire_toolkit import tables
 from fire_toolkit.tables.checks import Column, TableSpec
+from fire_toolkit.tables.evidence import EVIDENCE
 from fire_toolkit.tables.validity import QUERY_LABELS, QUERY_VALIDITY
 
 PAGE = Path(__file__).with_name("data-model.md")
@@ -31,6 +32,7 @@ FILES = {
     "query validity": "`query_validity.csv`",
     "query labels": "`query_labels.csv`",
     "changes": "`changes.csv`",
+    "evidence": "`evidence.csv`, `evidence.parquet` above a million rows",
     "scores": "csv, tsv, json",
     "agreement": "csv, tsv, json",
     "comparisons": "csv, tsv, json",
@@ -41,7 +43,7 @@ def page() -> str:
     """Return the whole page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    found = (*vars(tables).values(), QUERY_VALIDITY, QUERY_LABELS)
+    found = (*vars(tables).values(), QUERY_VALIDITY, QUERY_LABELS, EVIDENCE)
     specs = [value for value in found if isinstance(value, TableSpec)]
     header = "| table | columns | key | rows in the order of | file |\n|---|---|---|---|---|\n"
     return before + BEGIN + header + "".join(map(row, specs)) + END + after

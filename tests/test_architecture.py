@@ -43,6 +43,7 @@ STAGES: dict[str, set[str]] = {
     "agreement": {"inference"},
     "resolution": set(),
     "qrels": set(),
+    "evidence": set(),
     "scoring": {"matching", "measures"},
     "inference": {"matching", "measures", "qrels"},
     "reporting": {"agreement", "inference", "matching", "measures", "resolution", "scoring"},

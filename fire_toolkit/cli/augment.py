@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
-from fire_toolkit.cli.as_augmented import GRADE, words_of_shared
+from fire_toolkit.cli.as_augmented import GRADE, guideline_grade, words_of_shared
 from fire_toolkit.cli.as_augmented import original_grade as grade_of_originals
 from fire_toolkit.cli.common import json_option, n_of, numbers_of, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.machine_scores import with_machine
+from fire_toolkit.cli.machine_scores import MACHINE_SAMPLE, answers_of_judge, with_machine
 from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm
 from fire_toolkit.cli.options import reads
-from fire_toolkit.cli.sampled_qrels import designed
+from fire_toolkit.cli.sampled_qrels import DESIGN, designed
+from fire_toolkit.cli.unusable import DROP, Unusable, files_of, refuse_sampled, unusable_among
 from fire_toolkit.cli.unusable import POLICIES as UNUSABLE
-from fire_toolkit.cli.unusable import files_of, refuse_sampled, unusable_among
+from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.formats.releases import refuse_corrected
 from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.evidence_files import evidence_files
+from fire_toolkit.formats.tables.table_files import (
+    read_labels,
+    read_pool,
+    read_query_design,
+    read_query_labels,
+)
 from fire_toolkit.qrels import (
     POLICIES,
     Augmented,
@@ -31,6 +43,8 @@ from fire_toolkit.qrels import (
     queries_without_positive,
 )
 from fire_toolkit.reporting.methods import words_of_errors
+from fire_toolkit.tables import Labels, check_disputes
+from fire_toolkit.tables.designs import check_machine_sample
 from fire_toolkit.tables.machine import words_of_machine
 
 SHOWN = 5
@@ -83,11 +97,12 @@ def augment(
     """
     file = given.out("augmented/qrels.txt")
     refuse_corrected(given.needed("qrels"))
-    original = given.original_as_read
+    original, all_labels = given.original_as_read, read_labels(given.use(given.needed("labels")))
     found = unusable_among(given, original, str(setting_or_default(unusable, "augment", "unusable")))
     given.unusable = found  # not those that an earlier `augment` wrote
     original = original if found is None else found.counted(original)
-    labels = given.labels
+    labels = all_labels if found is None else found.counted(all_labels)
+    given.labels = labels
     grade, source = grade_of_originals(given, original, labels, original_grade)
     original = original if grade is None else lift_originals(original, grade=grade)
     given.original = original  # not as qrels that an earlier `augment` wrote have it
@@ -100,10 +115,10 @@ def augment(
         by_machine["include_machine"] = include_machine
     augmented, beside, design = designed(given, augmented, file.name)
     refuse_sampled(found, list(beside))
-    if include_machine:
-        beside[f"{file.stem}.csv"] = augmented
+    beside |= {f"{file.stem}.csv": augmented} if include_machine else {}
     contents: dict[str, Any] = {file.name: trec_qrels_text(augmented), "changes.csv": changes, **beside}
-    contents |= files_of(found)
+    pairs = _evidence(given, all_labels, Augmented(augmented, changes), grade, found)
+    contents |= files_of(found) | evidence_files(pairs, beside=file.name)
     counts = change_counts(changes)
     lost = queries_without_positive(changes)
     n_lowered = count_lowered(changes)
@@ -118,6 +133,7 @@ def augment(
     parameters = {"policy": policy, **design} | (
         {GRADE: grade, "original_grade_from": source} if grade else {}
     )
+    parameters |= _of_whole(given)
     if found is not None:
         parameters |= found.parameters
         more["unusable"] = len(found.queries)
@@ -128,6 +144,43 @@ def augment(
         say_next("score")
     else:
         say_next(f"score --qrels {given.needed('qrels')} --augmented {file}", runs_named())
+
+
+def _evidence(
+    given: Given, labels: Labels, made: Augmented, grade: int | None, unusable: Unusable | None
+) -> pd.DataFrame:
+    """Return all that is known of each pair; labels: of all queries; grade: of original positives."""
+    disputes, pool = given.needed("labels").with_name("disputes.csv"), given.found("pool")
+    beside = [pool.with_name(name) for name in (DESIGN, MACHINE_SAMPLE)] if pool else []
+    design, sample = (given.use(each) if each.is_file() else None for each in beside or [Path(), Path()])
+    validity = given.needed("validity") if unusable is not None else None
+    original = given.original_as_read
+    return make_evidence(
+        original if grade is None else lift_originals(original, grade=grade),
+        labels,
+        *made,
+        disputes=check_disputes(read_delimited(given.use(disputes))) if disputes.is_file() else None,
+        pool=read_pool(given.use(pool)) if pool else None,
+        query_design=read_query_design(design) if design else None,
+        machine_sample=check_machine_sample(read_delimited(sample)) if sample else None,
+        validity=read_query_labels(validity) if validity else None,
+        takes_out=unusable is not None and unusable.policy == DROP,
+    )
+
+
+def _of_whole(given: Given) -> dict[str, Any]:
+    """Return the highest grade of the guideline, and the backbone of the judge whose sample was drawn."""
+    highest, pool = guideline_grade(given), given.found("pool")
+    known = {} if highest is None else {"highest_grade": highest}
+    sample = pool.with_name(MACHINE_SAMPLE) if pool else None
+    if sample is None or not sample.is_file():
+        return known
+    judge = str(read_delimited(sample, required=["judge_id"])["judge_id"].iloc[0])
+    try:
+        named = answers_of_judge(given, judge)["backbone"].unique().tolist()
+    except UsageError:  # the sample is here and the judge's table is not
+        return known
+    return known | ({"backbone": str(named[0])} if len(named) == 1 else {})
 
 
 def _describe_losses(policy: str, n_lowered: int, lost: Sequence[str]) -> Iterator[str]:

@@ -38,9 +38,9 @@ from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.pooling.settle import SETTLED
 from fire_toolkit.tables import Labels, PoolSources
 from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.evidence import Settled
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.settled import Settled
 from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 
 DRAWN = "inclusion_probability"

@@ -356,7 +356,14 @@ def writer_of(path: Path) -> Manifest | None:
 
 
 def _manifest_of(path: Path) -> tuple[Path, Manifest] | None:
-    for at in (path.with_name(path.name + _SUFFIX), path.with_name(MANIFEST)):
+    """Return the manifest that lists a file: its own, its folder's, or that of a file written with it."""
+    own = (path.with_name(path.name + _SUFFIX), path.with_name(MANIFEST))
+    for at in own:
         if at.is_file() and path.name in (manifest := read_manifest(at)).outputs:
             return at, manifest
-    return None
+    others = [at for at in sorted(path.parent.glob(f"*{_SUFFIX}")) if at.is_file() and at not in own]
+    found = [(at, each) for at in others if path.name in (each := read_manifest(at)).outputs]
+    if len(found) < 2:
+        return found[0] if found else None
+    sha256 = sha256_of(path) if path.is_file() else ""
+    return next((each for each in found if each[1].outputs[path.name] == sha256), found[0])

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.tables.evidence import Settled
 from fire_toolkit.workspace.manifests import writer_of
 
 _KEY = "settled"
-
-
-class Settled(NamedTuple):
-    """What qrels are settled for: a measure, the runs (id → sha256 of its file), and queries that wait."""
-
-    measure: str
-    runs: Mapping[str, str]
-    open_queries: int
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The same as it stands in a manifest."""
-        return {_KEY: self._asdict()}
 
 
 def settled_by(path: Path) -> Settled | None:

@@ -1,0 +1,1 @@
+"""Evidence: all that is known of each pair, in one table."""

@@ -1,0 +1,149 @@
+"""Labels, qrels and what a pool was drawn by, joined to evidence: one row for each pair of any of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.tables import Changes, Disputes, Labels, Pool, Qrels, QueryDesign
+from fire_toolkit.tables.columns import PAIR, code_pairs
+from fire_toolkit.tables.design import CLASSES, DESIGN, kinds_of_votes, n_votes_by_design
+from fire_toolkit.tables.designs import SAMPLE
+from fire_toolkit.tables.evidence import TAKEN_OUT, UNJUDGED, check_evidence
+from fire_toolkit.tables.validity import QueryLabels
+
+_OF_LABELS = ("label", "method", "n_judgments", "n_agree")
+_KINDS = {"is_disputed": False, "is_drawn": False, "is_usable": True}
+
+
+def make_evidence(
+    original: Qrels,
+    labels: Labels,
+    augmented: Qrels,
+    changes: Changes,
+    *,
+    disputes: Disputes | None = None,
+    pool: Pool | None = None,
+    query_design: QueryDesign | None = None,
+    machine_sample: pd.DataFrame | None = None,
+    validity: QueryLabels | None = None,
+    takes_out: bool = False,
+) -> pd.DataFrame:
+    """Return one row for each pair that any table holds, as `check_evidence` has it.
+
+    Args:
+        original: the original qrels as they count beside labels, all queries.
+        labels: the labels, of all queries.
+        augmented: the augmented qrels, see `augment_qrels`, and of a sample see `mark_sample`.
+        changes: what `augment_qrels` changed.
+        disputes: pairs that were judged and have no label.
+        pool: what was to be judged, with best ranks, and strata where it is a sample.
+        query_design: which queries were drawn to be judged deep.
+        machine_sample: what was drawn by a machine judge's score; other strata are not read then.
+        validity: which queries are usable.
+        takes_out: whether unusable queries count in nothing (`--unusable drop`).
+    """
+    empty = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
+    given = [changes, augmented, original, labels, disputes, pool, machine_sample]
+    tables = [empty if table is None else table[PAIR] for table in given]
+    codes, pairs = code_pairs(pd.concat(tables, ignore_index=True))
+    rows = np.split(codes, np.cumsum([len(table) for table in tables])[:-1])
+    of_changes, of_augmented, of_original, of_labels, of_disputes, of_pool, of_sample = rows
+    columns = _Columns(pairs)
+    columns.put("relevance", of_augmented, augmented["relevance"])
+    columns.put("original_relevance", of_original, original["relevance"])
+    columns.put("label_relevance", of_labels, labels["relevance"])
+    columns.put("source", of_changes, changes["source"], default=UNJUDGED)
+    columns.put("is_disputed", of_disputes, True)
+    for name in _OF_LABELS:
+        if name in labels:
+            columns.put(name, of_labels, labels[name])
+    for table, own in ((disputes, of_disputes), (labels, of_labels)):
+        if table is not None and set(DESIGN) <= set(table.columns):
+            for name, values in _votes(table).items():
+                columns.put(name, own, values)
+    if machine_sample is not None:
+        _put_sample(columns, of_sample, machine_sample)
+    elif "stratum" in augmented:
+        _put_strata(columns, (of_pool, pool), (of_original, original), (of_augmented, augmented))
+    if pool is not None:
+        is_found = pool["best_rank"].notna().to_numpy()
+        columns.put("best_rank", of_pool[is_found], pool.loc[is_found, "best_rank"])
+    _put_queries(columns, query_design, validity)
+    if takes_out:
+        is_out = ~columns.table["is_usable"]
+        columns.table["source"] = columns.table["source"].mask(is_out, TAKEN_OUT)
+    return check_evidence(columns.table)
+
+
+class _Columns:
+    """Columns over pairs, filled from tables that hold some of them."""
+
+    def __init__(self, pairs: pd.DataFrame) -> None:
+        self.table = pairs.assign(is_disputed=False)
+
+    def put(self, name: str, rows: Ints, values: Any, *, default: object = None) -> None:
+        """Set a column where `rows` are; elsewhere it stays as it is, at first missing or the default."""
+        if name in self.table:
+            column = self.table[name].to_numpy(copy=True)
+        elif name in _KINDS:
+            column = np.full(len(self.table), _KINDS[name])
+        elif isinstance(values, pd.Series) and not pd.api.types.is_numeric_dtype(values.dtype):
+            column = np.full(len(self.table), "" if default is None else default, dtype=object)
+        else:
+            column = np.full(len(self.table), np.nan)
+        if isinstance(values, pd.Series):
+            is_number = column.dtype.kind == "f"
+            values = values.astype("float64").to_numpy() if is_number else values.fillna("").to_numpy()
+        column[rows] = values
+        self.table[name] = pd.array(column, dtype="str") if column.dtype.kind == "O" else column
+
+
+def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the design class of each row, its votes by design, and those beyond it."""
+    codes, kinds = kinds_of_votes(table)
+    n_own = [
+        n_votes_by_design(name, votes) if votes and name in CLASSES else len(votes) for name, votes in kinds
+    ]
+    parts = {
+        "design_class": [name for name, _ in kinds],
+        "design_votes": [votes[:n] for (_, votes), n in zip(kinds, n_own, strict=True)],
+        "later_votes": [votes[n:] for (_, votes), n in zip(kinds, n_own, strict=True)],
+    }
+    return {name: pd.Series(np.array([*each, ""], dtype=object)[codes]) for name, each in parts.items()}
+
+
+def _put_sample(columns: _Columns, rows: Ints, sample: pd.DataFrame) -> None:
+    """Put what was drawn by a machine judge's score."""
+    for name in (*SAMPLE, "best_rank", "judge_id"):
+        columns.put(name, rows, sample[name])
+    columns.put("machine_score", rows, sample["score"])
+    columns.put("is_drawn", rows, sample["is_drawn"].to_numpy(dtype=bool))
+
+
+def _put_strata(columns: _Columns, *given: tuple[Ints, pd.DataFrame | None]) -> None:
+    """Put the strata of tables, a later one in the place of those before, and what of a sample was drawn."""
+    for rows, table in given:
+        for name in SAMPLE:
+            if table is not None and name in table:
+                columns.put(name, rows, table[name])
+    of_pool, pool = given[0]
+    if pool is not None and SAMPLE[0] in pool:
+        columns.put("is_drawn", of_pool, True)
+
+
+def _put_queries(columns: _Columns, query_design: QueryDesign | None, validity: QueryLabels | None) -> None:
+    """Put what is known of whole queries to each of their pairs."""
+    queries = columns.table["query_id"]
+    if query_design is not None:
+        of_query = query_design.set_index("query_id")
+        is_drawn = of_query["is_sampled"].astype(bool)
+        columns.table["query_depth"] = queries.map(of_query["depth"]).astype("float64")
+        chance = of_query["inclusion_probability"].where(is_drawn)
+        columns.table["query_probability"] = queries.map(chance).astype("float64")
+    if validity is not None:
+        unusable = validity.loc[~validity["is_usable"].astype(bool), "query_id"]
+        columns.table["is_usable"] = ~queries.isin(unusable)

@@ -1,0 +1,100 @@
+"""Evidence on disk: a CSV, or Parquet above a million rows, whose manifest has what is known of the whole."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_bytes
+from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.table_files import has_columns
+from fire_toolkit.tables.evidence import EVIDENCE, Evidence, Facts, check_evidence
+from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.settled import settled_by
+
+SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
+MOST_ROWS = 1_000_000  # of a CSV
+NEEDED = [column.name for column in EVIDENCE.columns if not column.rare]
+
+
+def evidence_files(pairs: pd.DataFrame, *, beside: str = "") -> dict[str, bytes]:
+    """Return the name of the file that holds evidence, and its bytes, the same for the same table.
+
+    beside: the name of the file of qrels that it stands beside, which the name begins with; none for the
+    workspace's.
+    """
+    name = "evidence" if Path(beside).stem in ("", "qrels") else f"{Path(beside).stem}.evidence"
+    if len(pairs) <= MOST_ROWS:
+        return {name + CSV: delimited_bytes(pairs)}
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    table = pa.Table.from_pandas(pairs, preserve_index=False).replace_schema_metadata(None)
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    return {name + PARQUET: buffer.getvalue()}
+
+
+def evidence_beside(path: Path) -> Path | None:
+    """Return the file of evidence that a path names: itself, in a folder, or written with qrels.
+
+    None for qrels of somebody's own.
+    """
+    if path.is_dir():
+        return next((file for each in SUFFIXES if (file := path / f"evidence{each}").is_file()), None)
+    if path.suffix == PARQUET or (path.suffix == CSV and path.is_file() and has_columns(path, *NEEDED)):
+        return path
+    writer = writer_of(path) if path.is_file() else None
+    written = [name for name in writer.outputs if _is_evidence(name)] if writer else []
+    return path.with_name(written[0]) if written else None
+
+
+def _is_evidence(name: str) -> bool:
+    return name.endswith(tuple(f"evidence{each}" for each in SUFFIXES))
+
+
+def read_evidence(path: str | Path) -> Evidence:
+    """Return evidence: a file, or the folder that holds it.
+
+    Raises:
+        FormatError: no such file, or one that holds something else.
+        TableError: what is wrong with its rows.
+    """
+    path = Path(path)
+    file = evidence_beside(path) or path
+    if file.suffix == PARQUET:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            content = pa.BufferReader(read_bytes(file))
+            found = pq.read_table(content, page_checksum_verification=True).to_pandas()
+        except (pa.ArrowException, OSError) as error:
+            raise FormatError(f"{file}: {error}; expected evidence, as `augment` writes it") from None
+    else:
+        found = read_delimited(file, required=NEEDED)
+    return Evidence(check_evidence(found, where=str(file)), facts_of(file))
+
+
+def facts_of(path: Path) -> Facts:
+    """Return what the manifest of `augment` says of evidence as a whole; of somebody's own file nothing."""
+    writer = writer_of(path)
+    if writer is None:
+        return Facts()
+    given: dict[str, Any] = writer.parameters
+    return Facts(
+        policy=str(given.get("policy", "union")),
+        original_grade=given.get("original_grade"),
+        grade_from=str(given.get("original_grade_from", "")),
+        highest_grade=given.get("highest_grade"),
+        unusable=str(given.get("unusable", "")),
+        n_queries=int(given.get("n_queries", 0)),
+        n_labelled=int(given.get("n_labelled", 0)),
+        settled=settled_by(path),
+        counts={**writer.counts, "include_machine": given.get("include_machine", "")},
+        backbone=str(given.get("backbone", "")),
+    )

@@ -1,0 +1,177 @@
+"""Evidence and back: what measures read of it is what its makers were given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from command import run as fire_run
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as some
+from small_world import World
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.evidence.making import make_evidence
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables import evidence_files
+from fire_toolkit.formats.tables.evidence_files import read_evidence
+from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.inference.evidence import Known, known_of
+from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.pool import PoolingResult
+from fire_toolkit.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
+from fire_toolkit.tables import Disputes, Labels, Qrels, check_disputes, check_labels
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import CLASSES, DESIGN
+from fire_toolkit.tables.designs import SAMPLE
+from fire_toolkit.tables.evidence import Evidence
+from fire_toolkit.tables.validity import QueryLabels, check_query_labels
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {"depth": 3},
+    "strata": {"depth": 6, "strategy": "strata(1:2:1,3:6:.5)"},
+    "deep": {"depth": 2, "deep_queries": 0.5, "deep_depth": 5},
+    "machine": {"depth": 4, "strategy": "machine(judge=j, random=20)", "budget": 30},
+}
+
+
+def pooled(world: World, kind: str, rng: np.random.Generator) -> PoolingResult:
+    machine = world.runs[PAIR].astype("str").drop_duplicates()
+    machine = machine.assign(score=rng.random(len(machine)))
+    given = {"machine": machine} if kind == "machine" else {}
+    return pool_runs(world.runs, originals=world.original, include_originals=True, **KINDS[kind], **given)
+
+
+def judged(pairs: pd.DataFrame, rng: np.random.Generator, grade: int) -> tuple[Labels, Disputes]:
+    """Labels and disputes of some of the pairs, with the votes of a design."""
+    fate = rng.choice(["label", "dispute", "open"], len(pairs), p=[0.7, 0.15, 0.15])
+    votes = ["".join(rng.choice(["0", "1"], rng.integers(1, 5))) for _ in range(len(pairs))]
+    design = {DESIGN[0]: rng.choice(["", *CLASSES], len(pairs)), DESIGN[1]: votes}
+    relevance = rng.integers(0, grade + 1, len(pairs))
+    known = pairs[PAIR].astype("str").assign(**design, label="x", relevance=relevance, method="fire")
+    labels = known[fate == "label"].assign(n_judgments=2, n_agree=1)
+    return check_labels(labels), check_disputes(
+        known[fate == "dispute"].assign(reason="tie")[[*PAIR, *DESIGN, "reason"]]
+    )
+
+
+def same(found: pd.DataFrame | None, wanted: pd.DataFrame, names: list[str]) -> None:
+    assert found is not None
+    pd.testing.assert_frame_equal(
+        found[names].reset_index(drop=True), wanted[names].reset_index(drop=True), check_dtype=False
+    )
+
+
+@settings(max_examples=25, phases=[Phase.generate])
+@given(
+    seed=some.integers(0, 999),
+    kind=some.sampled_from(sorted(KINDS)),
+    policy=some.sampled_from(POLICIES),
+    grade=some.integers(1, 3),
+    takes_out=some.booleans(),
+)
+def test_measures_read_of_evidence_what_it_was_made_of(
+    seed: int, kind: str, policy: str, grade: int, takes_out: bool
+) -> None:
+    rng, world = np.random.default_rng(seed), World(seed)
+    pool = pooled(world, kind, rng)
+    labels, disputes = judged(pool.pool, rng, grade)
+    validity = query_labels(world.original, rng)
+    unusable = set(validity.loc[~validity["is_usable"].astype(bool), "query_id"])
+    is_sample = "stratum" in pool.pool and pool.sample is None
+    takes_out &= not is_sample and kind != "machine"
+
+    def counted(table: Any) -> Any:
+        return table[~table["query_id"].isin(unusable)].reset_index(drop=True) if takes_out else table
+
+    lifted = lift_originals(world.original, grade=grade)
+    augmented, changes = augment_qrels(counted(lifted), counted(labels), policy=policy, original_grade=grade)
+    if is_sample:
+        augmented = mark_sample(augmented, pool.pool, pool.undrawn)
+    parts = {"disputes": disputes, "pool": pool.pool, "query_design": pool.design, "validity": validity}
+    pairs = make_evidence(
+        lifted, labels, augmented, changes, **parts, machine_sample=pool.sample, takes_out=takes_out
+    )
+    known = known_of(Evidence(pairs))
+    same(known.original, counted(lifted), [*PAIR, "relevance"])
+    same(known.augmented, augmented, [*PAIR, "relevance", *(["stratum"] if is_sample else [])])
+    same(known.labels, counted(labels), [*PAIR, "label", "relevance", "method", "n_judgments", *DESIGN])
+    same(known.disputes, counted(disputes), [*PAIR, *DESIGN])
+    assert known.unusable == unusable
+    best = counted(pool.pool[pool.pool["best_rank"].notna()] if pool.sample is None else pool.sample)
+    assert known.best_ranks is not None
+    same(known.best_ranks[pair_rows(known.best_ranks, best) >= 0], best, [*PAIR, "best_rank"])
+    the_same_design(known, pool, augmented)
+    assert set(pairs.loc[pairs["relevance"].isna(), "source"]) <= {"unjudged", "unusable", "rejected"}
+
+
+def the_same_design(known: Known, pool: PoolingResult, augmented: Qrels) -> None:
+    """The strata, deep queries and machine sample of a pool."""
+    if pool.sample is not None:
+        assert known.design is not None
+        assert known.design.sample is not None
+        names = [*PAIR, "best_rank", "judge_id", "score", *SAMPLE, "is_drawn"]
+        same(known.design.sample, pool.sample, names)
+        return
+    if "stratum" not in pool.pool:
+        assert known.design is None
+        return
+    assert known.design is not None
+    same(known.design.pairs, augmented, [*PAIR, *SAMPLE])
+    if pool.design is not None:
+        in_order = pool.design.sort_values("query_id")
+        names = ["query_id", "depth", "is_sampled", "inclusion_probability"]
+        assert known.design.queries is not None
+        same(known.design.queries, in_order, names)
+
+
+def query_labels(original: Qrels, rng: np.random.Generator) -> QueryLabels:
+    queries = original["query_id"].unique()
+    usable = rng.random(len(queries)) < 0.7
+    usable[0] = True
+    columns = {"query_id": queries, "label": "x", "is_usable": usable, "n_votes": 1, "n_agree": 1}
+    return check_query_labels(pd.DataFrame(columns))
+
+
+def test_a_file_holds_what_the_table_does(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = known_of(read_evidence(sample / "augmented.txt"))
+    same(known.augmented, read_qrels(sample / "augmented.txt"), [*PAIR, "relevance"])
+    same(known.original, read_qrels(sample / "qrels.txt"), [*PAIR, "relevance"])
+    labels = read_labels(sample / "labels")
+    same(known.labels, labels, [*PAIR, "label", "relevance", "method", "n_judgments", "n_agree"])
+    assert known.facts.policy == "union"
+    pairs = read_evidence(sample / "augmented.evidence.csv").pairs
+    monkeypatch.setattr(evidence_files, "MOST_ROWS", 10)
+    ((name, content),) = evidence_files.evidence_files(pairs).items()
+    (tmp_path / name).write_bytes(content)
+    assert name == "evidence.parquet"
+    pd.testing.assert_frame_equal(read_evidence(tmp_path).pairs, pairs)
+    (tmp_path / name).write_bytes(content[:-9])
+    with pytest.raises(FireError, match="expected evidence"):
+        read_evidence(tmp_path)
+
+
+def test_qrels_that_augment_wrote_lead_to_their_evidence(sample: Path) -> None:
+    assert evidence_files.evidence_beside(sample / "augmented.txt") == sample / "augmented.evidence.csv"
+    assert evidence_files.evidence_beside(sample / "qrels.txt") is None
+    qrels = ("--qrels", sample / "qrels.txt", "--labels", sample / "labels")
+    fire_run("augment", *qrels, "--policy", "drop", "--out", sample / "drop.txt")
+    assert read_evidence(sample / "drop.txt").facts.policy == "drop"
+    assert read_evidence(sample / "augmented.txt").facts.policy == "union"
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    import shutil
+
+    pool = tmp_path / "pool"
+    shutil.copytree(Path(__file__).parents[2] / "pools" / "sample", pool)
+    fire_run("resolve", pool / "judgments.csv", "--out", pool / "labels")
+    qrels = ("--qrels", pool / "qrels.txt", "--labels", pool / "labels")
+    fire_run("augment", *qrels, "--out", pool / "augmented.txt")
+    return pool
