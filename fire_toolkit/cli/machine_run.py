@@ -14,7 +14,7 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.asking import queries_alone
 from fire_toolkit.cli.common import Range, json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media import media_root, root_option
+from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
@@ -53,7 +53,6 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> tup
 )
 @click.option("--backbone", default="", metavar="NAME", help="The model's backbone, such as siglip-so400m.")
 @reads("queries", "items", "guideline", pool="The pairs to ask about: a pool, or any table of pairs.")
-@root_option
 @click.option(
     "--frames", type=click.IntRange(1, 64), default=8, show_default=True, help="Frames shown of a clip."
 )
@@ -127,7 +126,7 @@ def run(given: Given, judge_id: str | None, **options: Any) -> None:
     judge_id = judge_id or file_name(options["model"])
     pool = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
     tasks = make_tasks(pool, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
-    root, folder = media_root(options["root"]), given.out(f"machine/{judge_id}")
+    root, folder = media_root(), given.out(f"machine/{judge_id}")
     requests, faults = requests_of(tasks, root, rules, n_samples=options["samples"])
     spending = Spending(options["price"], options["budget"])
     kept = ("samples", "send_media_to", "budget", "price")

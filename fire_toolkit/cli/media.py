@@ -1,24 +1,24 @@
-"""`media`: will people's browsers play the items, make those that they do not, serve them."""
+"""Check whether browsers play the items, transcode those that they do not, and serve them.
+
+The annotation page shows no error when a video does not play, so check before annotators start.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import click
 
 from fire_toolkit.cli.common import (
     DRAWN,
-    FireGroup,
     chosen_path,
     current_workspace,
     drawn,
-    format_option,
     formatted,
-    json_option,
     n_of,
     named_file,
     relative_path,
@@ -26,13 +26,13 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
     summarise,
-    together,
     workspace_path,
 )
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.media_links import addresses_here, base_and_port
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.server_options import stored_connection
+from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
@@ -50,25 +50,14 @@ _WORDS = {
     "no": "do not play",
     "not looked at": "were not checked",
 }
-root_option = click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where relative paths of items start. [default: the workspace, else this folder]",
-)
-media_arguments = together(click.argument("items", required=False), root_option)
-origin_option = click.option(
-    "--origin",
-    metavar="URL",
-    help="Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's "
-    "server]",
-)
+ItemsFile = Annotated[str | None, Option(is_argument=True, metavar="[ITEMS]")]
+Origin = Annotated[str | None, Option(metavar="URL")]
 
 
-def media_root(given: Path | None) -> Path:
+def media_root() -> Path:
     """Return the folder where relative paths of items start, without links and dots."""
     workspace = current_workspace()
-    return (given or (workspace.root if workspace else Path.cwd())).resolve()
+    return (workspace.root if workspace else Path.cwd()).resolve()
 
 
 class ShownMedia(NamedTuple):
@@ -115,47 +104,31 @@ def known_server(given: str | None = None) -> Connection | None:
     return Connection(checked_url(url), "") if url else stored_connection()
 
 
-@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
-def media() -> None:
-    """Check whether browsers play the items, transcode those that they do not, and serve them.
-
-    The annotation page shows no error when a video does not play, so check before annotators start.
-    """
-
-
-@media.command()
-@media_arguments
-@origin_option
-@click.option(
-    "--guideline",
-    metavar="NAME",
-    help="Also check that items are what its page shows. [default: the workspace's]",
-)
-@click.option("--all", "show_all", is_flag=True, help="Show the items that play, too.")
-@format_option
-@click.pass_context
 def check(
-    ctx: click.Context,
-    items: str | None,
-    root: Path | None,
-    origin: str | None,
-    guideline: str | None,
-    show_all: bool,
+    items: ItemsFile = None,
+    *,
+    origin: Origin = None,
+    show_all: Annotated[bool, Option(("--all",))] = False,
     output_format: str,
-) -> None:
+) -> int:
     """Check every item: whether it exists, a browser plays it, and its address answers correctly.
 
     ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path
     or an address. An address must answer a page of Label Studio (CORS) and in parts (Range). Prints
-    each item that will not play, why, and how to fix it; exit code 1 if there is one.
+    each item that will not play, why, and how to fix it; exit code 1 if there is one. In a workspace items
+    must also be what its guideline's page shows.
+
+    Args:
+        origin: Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's
+            server]
+        show_all: Show the items that play, too.
     """
     seen = used_media(items, Inputs())
-    urls, folder, server = seen.items["media_url"], media_root(root), known_server(origin)
+    urls, folder, server = seen.items["media_url"], media_root(), known_server(origin)
     if any(map(is_address, urls)) and not server:
         raise click.UsageError("--origin is needed: some items are addresses, which must allow its pages")
-    kind = ""
-    if guideline is not None or current_workspace():
-        kind = read_guideline(setting_or_default(guideline, "tasks", "guideline")).item_kind
+    guideline = setting_or_default(None, "tasks", "guideline")
+    kind = read_guideline(guideline).item_kind if current_workspace() else ""
     with Progress() as progress:
         found = check_media(
             seen.items,
@@ -178,41 +151,35 @@ def check(
     elif any(file_at(url, folder) for url in urls):
         say("note: browsers cannot open local paths; `media serve` gives them URLs")
         say_next("media serve", f"{items} --write-items items.served.tsv")
-    if NO in counts:
-        ctx.exit(1)
+    return 1 if NO in counts else 0
 
 
-@media.command()
-@media_arguments
-@click.option(
-    "--to", "codec", type=click.Choice(list(TARGETS)), default="h264", show_default=True, help="Which codec."
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Folder for the videos, items.tsv and the record. [default: media/transcoded of the workspace]",
-)
-@json_option
-@click.pass_context
 def transcode(
-    ctx: click.Context, items: str | None, root: Path | None, codec: str, out: Path | None, as_json: bool
-) -> None:
+    items: ItemsFile = None,
+    *,
+    to: Literal["h264", "vp9"] = "h264",
+    out: Annotated[Path | None, click.Path(file_okay=False, path_type=Path), Option(metavar="DIR")] = None,
+    as_json: bool,
+) -> int:
     """Transcode videos that some browsers do not play to H.264 or VP9, without sound; write a new items.tsv.
 
     Videos that play are left alone. A killed run resumes where it stopped: finished videos are known
     by their hashes. One encoder thread, so the same video gives the same bytes. Exit code 1 if a
     video cannot be done; its item keeps the old media_url.
+
+    Args:
+        to: Which codec.
+        out: Folder for the videos, items.tsv and the record. [default: media/transcoded of the workspace]
     """
     folder = chosen_path(out, workspace_path("media/transcoded"), "--out")
     inputs = Inputs()
     seen = used_media(items, inputs)
-    file, target = folder / f"{seen.name}.tsv", TARGETS[codec]
+    file, target = folder / f"{seen.name}.tsv", TARGETS[to]
     n_media = seen.items["media_url"].nunique()
     with Progress() as progress:
         done = transcode_media(
             seen.items,
-            root=media_root(root),
+            root=media_root(),
             out=folder,
             target=target,
             report=lambda n, name: progress(f"{n:,} of {n_media:,}: {name}"),
@@ -226,8 +193,7 @@ def transcode(
     summarise(counts, f"{words}; {relative_path(file)} names what is to be shown", as_json=as_json)
     say_items(file, seen.name)
     say_next(f"media check {file}")
-    if counts[FAILED]:
-        ctx.exit(1)
+    return 1 if counts[FAILED] else 0
 
 
 def say_items(path: Path, key: str) -> None:
@@ -239,48 +205,28 @@ def say_items(path: Path, key: str) -> None:
         say(f'to use it, write in fire.toml under [collection]: {key} = "{name.as_posix()}"')
 
 
-@media.command()
-@media_arguments
-@origin_option
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    help="It stands in the tasks: keep to it. 0: any free one. [default: that of [media] url in fire.toml, "
-    "else 8790]",
-)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Another IPv4 address of this machine lets others in.",
-)
-@click.option(
-    "--base-url",
-    metavar="URL",
-    help="How browsers reach it. [default: [media] url in fire.toml, else /media of the server's "
-    "--public-url, else http://ADDRESS:PORT]",
-)
-@click.option(
-    "--write-items",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the items with addresses, for `fire-toolkit tasks`.",
-)
 def serve(
-    items: str | None,
-    root: Path | None,
-    origin: str | None,
-    port: int | None,
-    host: str,
-    base_url: str | None,
-    write_items: Path | None,
+    items: ItemsFile = None,
+    *,
+    origin: Origin = None,
+    port: Annotated[int | None, click.IntRange(0, 65535)] = None,
+    host: Annotated[str, Option(metavar="ADDRESS")] = "127.0.0.1",
+    write_items: Annotated[Path | None, click.Path(dir_okay=False, path_type=Path)] = None,
 ) -> None:
     """Serve the items' files on this machine to Label Studio's pages until Ctrl-C; print the base URL.
 
     Only files of the items are served, in parts (Range), and only pages of the given Label Studio may
     read them (CORS). Each refused request is shown. In a workspace addresses do not tell which file they
-    lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them.
+    lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them; they begin with [media] url of
+    fire.toml, else with /media of the server's --public-url, else with http://ADDRESS:PORT.
+
+    Args:
+        origin: Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's
+            server]
+        port: It stands in the tasks: keep to it. 0: any free one. [default: that of [media] url in fire.toml,
+            else 8790]
+        host: Another IPv4 address of this machine lets others in.
+        write_items: Write the items with addresses, for `fire-toolkit tasks`.
     """
     from fire_toolkit.media.server import MediaServer, items_at, served_files
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
@@ -290,9 +236,9 @@ def serve(
     label_studio = known_server(origin)
     if not label_studio:
         raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
-    pages_from, folder = label_studio.page_origin, media_root(root)
+    pages_from, folder = label_studio.page_origin, media_root()
     served = served_files(seen.items, root=folder)
-    base, port = base_and_port(base_url, host, port)
+    base, port = base_and_port(host, port)
     addresses = addresses_here(served.names, base or f"http://{host}:{port}")
     server = MediaServer(
         folder,
@@ -319,3 +265,6 @@ def serve(
         click.echo(server.base_url)
         wait_to_be_stopped(stopped)
     say("stopped")
+
+
+COMMANDS = (check, transcode, serve)

@@ -37,17 +37,16 @@ def local_base() -> str:
     return f"{base}/" if urlsplit(base).hostname in LOOPBACK_HOSTS else ""
 
 
-def base_and_port(base_url: str | None, host: str, port: int | None) -> tuple[str, int]:
+def base_and_port(host: str, port: int | None) -> tuple[str, int]:
     """Return how browsers reach the media served here (empty: by host and port), and the port to serve at.
 
-    What is given comes before [media] url, which stands back where host or port are given for this machine.
+    [media] url stands back where host or port are given for this machine.
     """
-    base = checked_url(base_url) if base_url else media_base()
+    base = media_base()
     parts = urlsplit(base)
     is_here = parts.hostname in LOOPBACK_HOSTS
-    if not base_url and is_here and (port is not None or host not in LOOPBACK_HOSTS):
-        base = ""
-    return base, (parts.port if is_here and parts.port else PORT) if port is None else port
+    at = (parts.port if is_here and parts.port else PORT) if port is None else port
+    return "" if is_here and (port is not None or host not in LOOPBACK_HOSTS) else base, at
 
 
 def with_addresses(table: Table, ids: Collection[str]) -> Table:

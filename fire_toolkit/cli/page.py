@@ -1,27 +1,31 @@
-"""`page`: our own page on which annotators judge, served from this machine, and their links."""
+"""Have annotators judge on our own page, served from here: one key an answer, each with a link.
+
+`push --carrier page --annotator A01 --annotator A02` begins such a round.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_PAGE, Round, read_retired
 from fire_toolkit.cli.campaigns import Begun, begun_here
-from fire_toolkit.cli.common import FireGroup, n_of, named_file, say, say_next
+from fire_toolkit.cli.common import n_of, named_file, say, say_next
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media import used_media
 from fire_toolkit.cli.media_links import addresses_here, local_base, media_base
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.pages.carrier import journal_file
 from fire_toolkit.pages.links import PLACE, end_links, make_links, read_links
 from fire_toolkit.workspace.locks import hold_lock
 
-_PORT = 8792
 CONSENT = """Before you begin
 
 You will see captions together with videos or images and answer the same question about each pair. Under \
@@ -33,29 +37,11 @@ Some of what is shown may be upsetting: nobody has looked at all of it beforehan
 anything to its end. Ask whoever runs this before you begin if you have questions."""
 
 
-_captions = click.option(
-    "--captions",
-    type=click.IntRange(1, MOST_CAPTIONS),
-    help="How many captions of one item a page may have. [default: what the queues were drawn for]",
-)
-_consent = click.option(
-    "--consent",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A text that annotators agree to before they begin, with a content warning. [default: a short one]",
-)
+Captions = Annotated[int | None, click.IntRange(1, MOST_CAPTIONS)]
 
 
 def _agreed(consent: Path | None) -> str:
     return read_text(consent).strip() if consent else CONSENT
-
-
-@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
-def page() -> None:
-    """Have annotators judge on our own page, served from here: one key an answer, each with a link.
-
-    `push --carrier page --annotator A01 --annotator A02` begins such a round.
-    """
 
 
 def _begun() -> Begun:
@@ -68,38 +54,26 @@ def _begun() -> Begun:
     return campaign
 
 
-@page.command()
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0: any free one."
-)
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
-@click.option(
-    "--public-url",
-    default="",
-    metavar="URL",
-    help="The https address of the proxy by which people elsewhere reach the page.",
-)
-@_captions
-@_consent
-@click.option(
-    "--new-link",
-    "renewed",
-    multiple=True,
-    metavar="NAME",
-    help="Make a new link for an annotator (may be repeated); the old one stops working.",
-)
 def serve(
-    port: int,
-    host: str,
-    public_url: str,
-    captions: int | None,
-    consent: Path | None,
-    renewed: tuple[str, ...],
+    *,
+    port: Annotated[int, click.IntRange(0, 65535)] = 8792,
+    public_url: Annotated[str, Option(metavar="URL")] = "",
+    captions: Captions = None,
+    consent: Path | None = None,
+    new_link: Annotated[tuple[str, ...], Option(metavar="NAME")] = (),
 ) -> None:
     """Serve the page until Ctrl-C; print a link for each annotator who has none yet.
 
     Every answer is on disk (campaign/page/answers.journal) before the page goes on, and `pull` brings it into
     the ledger, also while this runs. People elsewhere come through a proxy with TLS (--public-url).
+
+    Args:
+        port: 0: any free one.
+        public_url: The https address of the proxy by which people elsewhere reach the page.
+        captions: How many captions of one item a page may have. [default: what the queues were drawn for]
+        consent: A text that annotators agree to before they begin, with a content warning. [default: a short
+            one]
+        new_link: Make a new link for an annotator (may be repeated); the old one stops working.
     """
     from fire_toolkit.pages.office import Office, Setting
     from fire_toolkit.pages.server import PageServer, page_address
@@ -107,16 +81,16 @@ def serve(
     from fire_toolkit.workspace.journal import Journal
 
     campaign = _begun()
-    page_address(host, port, public_url)
+    page_address(port, public_url)
     root, place = campaign.root, campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
     setting = Setting(captions, _agreed(consent), media_files(root), local_base())
-    ended = _known_people(renewed, _people(campaign))
+    ended = _known_people(new_link, _people(campaign))
     with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable() as stopped:
         end_links(root, ended)
         journal = Journal(journal_file(root))
         office = Office(root, campaign.campaign, campaign.guideline, journal, setting)
-        server = PageServer(office, host=host, port=port, public_url=public_url, report=say)
+        server = PageServer(office, port=port, public_url=public_url, report=say)
         with server:
             missing = office.missing()
             if missing:
@@ -130,25 +104,25 @@ def serve(
     say_next("pull")
 
 
-@page.command()
-@click.argument("names", nargs=-1)
-@_captions
-@_consent
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("pages"),
-    show_default=True,
-    metavar="FOLDER",
-    help="Where the pages go; each annotator has a folder of her own.",
-)
 @writes_workspace
-def write(names: tuple[str, ...], captions: int | None, consent: Path | None, out: Path) -> None:
+def write(
+    names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="[NAME]...")] = (),
+    *,
+    captions: Captions = None,
+    consent: Path | None = None,
+    out: Annotated[Path, Option(metavar="FOLDER")] = Path("pages"),
+) -> None:
     """Write the page as a file for each annotator (or those named), for people who reach no server.
 
     FOLDER/A01 holds judge.html and the files of its items: hand the folder out whole. The page keeps answers
     in the browser and saves them as answers.A01.jsonl; `import` takes that file. Write the pages again for a
     further round: what was answered stays in the annotators' browsers.
+
+    Args:
+        captions: How many captions of one item a page may have. [default: what the queues were drawn for]
+        consent: A text that annotators agree to before they begin, with a content warning. [default: a short
+            one]
+        out: Where the pages go; each annotator has a folder of her own.
     """
     from fire_toolkit.folder.carrier import refuse_file_names
     from fire_toolkit.pages.desk import make_desk
@@ -225,3 +199,6 @@ def media_files(root: Path) -> dict[str, Path]:
         for shown in (name, addresses[media_url]):
             found[base + url_path(shown)] = root / name
     return found
+
+
+COMMANDS = (serve, write)

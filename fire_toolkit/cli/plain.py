@@ -1,8 +1,8 @@
 """A function that serves, sends or manages accounts as a command; a module of such functions as a group.
 
 Its options come from its signature and its docstring, see `cli.parameters`. A parameter `as_json` is
-`--format text|json`; one whose type is a dataclass stands for an option for each of its fields. The number
-that the function returns is the exit code.
+`--format text|json`, `output_format` the format of a table; one whose type is a dataclass stands for an
+option for each of its fields. The number that the function returns is the exit code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, json_option
+from fire_toolkit.cli.common import FireGroup, format_option, json_option
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 
 
@@ -58,6 +58,7 @@ def group_of(module: ModuleType, make: Callable[..., click.Command] = plain_comm
     return FireGroup(word.rstrip("_").replace("_", "-"), commands, **settings)
 
 
+_OF_THE_FRAME = {"as_json": json_option, "output_format": format_option}
 Value = Callable[[Mapping[str, Any]], Any]
 
 
@@ -66,8 +67,8 @@ def _parameters(own: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, li
     hints, helps = get_type_hints(own, include_extras=True), described(own)[1]
     for each in inspect.signature(own).parameters.values():
         hint = hints[each.name]
-        if each.name == "as_json":
-            yield each, made_by(json_option), partial(_given, each.name)
+        if each.name in _OF_THE_FRAME:
+            yield each, made_by(_OF_THE_FRAME[each.name]), partial(_given, each.name)
         elif isinstance(hint, type) and is_dataclass(hint):
             fields = list(_parameters(hint))
             options = [option for _, of_field, _ in fields for option in of_field]

@@ -23,7 +23,6 @@ from fire_toolkit.pages.office import Office, Refused
 from fire_toolkit.pages.written import instructions
 from fire_toolkit.serving import LOOPBACK, LocalServer
 
-PORT = 8792
 _IDLE_S = 300
 _MOST_BYTES = 65_536
 _FILES = {"": "page.html", "page.js": "page.js", "page.css": "page.css"}
@@ -31,19 +30,19 @@ _TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 Act = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 
-def page_address(host: str, port: int, public_url: str) -> str:
+def page_address(port: int, public_url: str) -> str:
     """Return where annotators open the page.
 
     Raises:
         UsageError: others than this machine's users would send answers and links unencrypted.
     """
-    address = (public_url or f"http://{host}:{port}").rstrip("/")
+    address = (public_url or f"http://{LOOPBACK}:{port}").rstrip("/")
     parts = urlsplit(address)
     if parts.scheme == "https" and parts.hostname and not parts.path:
         return address
-    if host not in LOOPBACK_HOSTS or parts.hostname not in LOOPBACK_HOSTS or parts.scheme != "http":
+    if parts.hostname not in LOOPBACK_HOSTS or parts.scheme != "http":
         raise UsageError(
-            f"{address} at {host}: beyond this machine the page goes by TLS only; put a proxy before it "
+            f"{address}: beyond this machine the page goes by TLS only; put a proxy before it "
             "(docs/deploy) and give its address as --public-url https://…, without a path"
         )
     return address
@@ -60,21 +59,18 @@ class PageServer(LocalServer):
         self,
         office: Office,
         *,
-        host: str = LOOPBACK,
-        port: int = PORT,
+        port: int,
         public_url: str = "",
         report: Callable[[str], None] = lambda words: None,
     ) -> None:
-        page_address(host, port, public_url)
+        page_address(port, public_url)
         self._office = office
         self._report = report
-        super().__init__(
-            _with_headers(self._app(host, public_url), office), host=host, port=port, idle_s=_IDLE_S
-        )
-        self.address = page_address(host, self.server_port, public_url)
+        super().__init__(_with_headers(self._app(public_url), office), port=port, idle_s=_IDLE_S)
+        self.address = page_address(self.server_port, public_url)
         self._origins = _origins(self.address)
 
-    def _app(self, host: str, public_url: str) -> ASGIApp:
+    def _app(self, public_url: str) -> ASGIApp:
         acts = {"consent": self._office.agree, "answer": self._office.answer, "undo": self._office.undo}
         routes = [
             *(Route(f"/{path}", _static(name), methods=["GET"]) for path, name in _FILES.items()),
@@ -84,7 +80,7 @@ class PageServer(LocalServer):
             Route("/media/{name}", self._guarded(self._media), methods=["GET"]),
             *(Route(f"/{path}", self._guarded(_taking(act)), methods=["POST"]) for path, act in acts.items()),
         ]
-        hosts = {host, *(h for h in LOOPBACK_HOSTS if ":" not in h), urlsplit(public_url).hostname or host}
+        hosts = {*(h for h in LOOPBACK_HOSTS if ":" not in h), urlsplit(public_url).hostname or LOOPBACK}
         return Starlette(
             routes=routes,
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=sorted(hosts), www_redirect=False)],
