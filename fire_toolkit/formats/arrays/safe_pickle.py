@@ -1,17 +1,19 @@
-"""Pickles read as data: an interpreter that builds plain containers and numpy arrays and nothing else.
+"""Pickles read as data: Python's own reader, with plain containers and numpy arrays and nothing else.
 
-A pickle is a program. Python's own reader imports the names in it and calls them; this one never
-imports or calls a name: each name is looked up in a table of builders written here, and a name that is
-not in the table ends the reading. Arrays are made from their bytes with a dtype of plain numbers or
-text, never by numpy's own `__setstate__`, which trusts what it is given.
+A pickle is a program that names functions and calls them. Here each name is looked up in a table of builders
+of our own, and a name that is not in the table ends the reading: nothing is imported. Arrays are
+made from their bytes with a dtype of plain numbers or text, never by numpy's own `__setstate__`, which trusts
+what it is given; no attribute of anything is set.
 """
 
 from __future__ import annotations
 
 import io
-import pickletools
+import pickle
+import struct
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, NoReturn
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -21,14 +23,12 @@ from fire_toolkit.formats.arrays.pickle_builders import (
     BUILDERS,
     Builder,
     Name,
-    Pending,
     Refused,
+    Unfinished,
     as_key,
+    of_objects,
 )
 
-# What a damaged pickle raises when its instructions are read; the warning (of an unknown escape in a text)
-# only where warnings are errors.
-DAMAGED = (ValueError, TypeError, KeyError, IndexError, OverflowError, DeprecationWarning)
 _MAX_DEPTH = 64
 _MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
 
@@ -73,233 +73,164 @@ def load_plain(
     raw = stream.read(max_bytes + 1)
     if len(raw) > max_bytes:
         raise FormatError(f"{where}: a pickle of more than {max_bytes:,} bytes is not read")
-    machine = _Machine({**BUILDERS, **(builders or {})}, persistent)
     try:
-        value = machine.run(raw)
-        _check_plain(value, n_steps=machine.n_steps)
+        value = _PlainUnpickler(raw, {**BUILDERS, **(builders or {})}, persistent).load()
+        walk = _Walk()
+        finished = walk.of(value, 0)
     except Refused as refused:
         raise FormatError(f"{where}: {refused}") from None
-    except DAMAGED as error:
-        raise FormatError(f"{where}: damaged or truncated pickle ({error}); copy it again") from None
-    return value
+    except Exception as error:  # damaged bytes make the reader fail in any way
+        words = str(error) or type(error).__name__
+        raise FormatError(f"{where}: damaged or truncated pickle ({words}); copy it again") from None
+    if finished.n_values > 1000 + _MAX_SHARING * walk.n_items:
+        raise FormatError(
+            f"{where}: stands for {finished.n_values:,} values through references, expected a few for each"
+        )
+    return finished.value
 
 
-class _Machine:
-    """The stack and memo of one pickle; `run` carries out its opcodes one by one."""
+_PYTHONS: Any = pickle._Unpickler  # not the one in C, which has no steps to override
+
+
+class _PlainUnpickler(_PYTHONS):  # type: ignore[misc]
+    """Python's reader, whose names are builders, whose keys are scalars, and which sets no attributes."""
 
     def __init__(
-        self, builders: Mapping[str, Builder], persistent: Callable[[object], object] | None
+        self, raw: bytes, builders: Mapping[str, Builder], persistent: Callable[[object], object] | None
     ) -> None:
-        self.builders = builders
-        self.persistent = persistent
-        self.stack: list[Any] = []
-        self.marks: list[list[Any]] = []
-        self.memo: dict[int, Any] = {}
-        self.n_steps = 0
+        super().__init__(io.BytesIO(raw))
+        self.n_bytes = len(raw)
+        self.builders, self.persistent = builders, persistent
 
-    def run(self, raw: bytes) -> object:
-        for opcode, argument, _ in pickletools.genops(io.BytesIO(raw)):
-            self.n_steps += 1
-            name = opcode.name
-            if name in _VALUES:
-                self.push(_as_value(name, argument))
-            elif name == "STOP":
-                break
-            else:
-                step = _STEPS.get(name)
-                if step is None:
-                    raise Refused(f"holds the instruction {name}, expected plain data")
-                step(self, argument)
-        return self.stack.pop()
-
-    def push(self, value: object) -> None:
-        self.stack.append(value)
-
-    def pop_mark(self) -> list[Any]:
-        items, self.stack = self.stack, self.marks.pop()
-        return items
-
-    def remember(self, key: int) -> None:
-        value = self.stack[-1]
-        self.memo[key] = value
-        if isinstance(value, Pending):
-            value.memo_keys.append(key)
-
-    def call(self, name: object, arguments: object) -> None:
-        if not isinstance(name, Name) or not isinstance(arguments, tuple):
-            raise Refused("calls something other than a name, expected plain data")
-        if name.name not in self.builders:
-            _refuse_name(name.name)
-        self.push(self.builders[name.name](*arguments))
-
-    def push_name(self, module: object, name: object) -> None:
+    def find_class(self, module: str, name: str) -> Any:
         full = f"{module}.{name}"
-        known = full in self.builders or full in BARE_NAMES
-        if not known and self.persistent is None:
-            _refuse_name(full)
-        self.push(Name(full))
+        found = Name(full, self.builders.get(full))
+        if found.build is None and full not in BARE_NAMES and self.persistent is None:
+            raise found.refused()
+        return found
 
-    def build(self, state: object) -> None:
-        value = self.stack[-1]
-        if isinstance(value, Pending):
-            self.stack[-1] = complete = value.complete(state)
-            for key in value.memo_keys:
-                self.memo[key] = complete
-        elif not isinstance(value, dict):
+    def persistent_load(self, pid: object) -> object:
+        if self.persistent is None:
+            raise Refused("refers to something outside the file (a persistent id), expected plain data")
+        return self.persistent(pid)
+
+    def _decode_string(self, value: bytes) -> str | bytes:
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+
+    def _load_new(self) -> None:
+        arguments = self.stack.pop()
+        self.stack[-1] = self.stack[-1](*arguments)
+
+    def _load_build(self) -> None:
+        state, made = self.stack.pop(), self.stack[-1]
+        if isinstance(made, Unfinished):
+            made.value = made.finish(state)
+        elif not isinstance(made, dict):
             raise Refused("sets attributes of an object, expected plain data")
 
+    def _load_dict(self) -> None:
+        items = self.pop_mark()
+        self.stack.append(dict(zip(map(as_key, items[::2]), items[1::2], strict=True)))
 
-def _refuse_name(name: str) -> NoReturn:
-    raise Refused(
-        f"refers to {name!r}, expected plain data: containers, text, numbers and numpy arrays; "
-        "nothing in the file was run"
-    )
+    def _load_item(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._put([key, value])
 
+    def _load_items(self) -> None:
+        self._put(self.pop_mark())
 
-def _as_value(opcode: str, argument: Any) -> object:
-    if opcode in _CONSTANTS:
-        return _CONSTANTS[opcode]
-    if opcode in ("BINSTRING", "SHORT_BINSTRING"):
-        raw = argument.encode("latin-1")
-        try:
-            return raw.decode("utf-8")
-        except UnicodeDecodeError:
-            return raw
-    return argument
+    def _put(self, items: list[Any]) -> None:
+        if not isinstance(self.stack[-1], dict):
+            raise Refused("sets items of something other than a dict, expected plain data")
+        self.stack[-1].update(zip(map(as_key, items[::2]), items[1::2], strict=True))
 
+    def _load_members(self) -> None:
+        members = self.pop_mark()
+        if not isinstance(self.stack[-1], set):
+            raise Refused("adds to something other than a set, expected plain data")
+        self.stack[-1].update(map(as_key, members))
 
-_CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
-_VALUES = {
-    *_CONSTANTS,
-    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
-    *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
-    *("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
-}
+    def _load_frozenset(self) -> None:
+        members = self.pop_mark()
+        self.stack.append(frozenset(map(as_key, members)))
 
+    def _load_bytearray(self) -> None:
+        (length,) = struct.unpack("<Q", self.read(8))
+        if length > self.n_bytes:
+            raise ValueError(f"{length:,} bytes in a pickle of {self.n_bytes:,}")
+        self.stack.append(bytearray(self.read(length)))
 
-def _tuple_of(machine: _Machine, n_items: int) -> None:
-    if len(machine.stack) < n_items:
-        raise IndexError("the stack is empty")
-    items = tuple(machine.stack[-n_items:])
-    machine.stack[-n_items:] = [items]
-
-
-def _append(machine: _Machine, items: list[Any]) -> None:
-    target = machine.stack[-1]
-    if not isinstance(target, list):
-        raise Refused("appends to something other than a list, expected plain data")
-    target.extend(items)
-
-
-def _set_items(machine: _Machine, items: list[Any]) -> None:
-    target = machine.stack[-1]
-    if not isinstance(target, dict) or len(items) % 2:
-        raise Refused("sets items of something other than a dict, expected plain data")
-    for key, value in zip(items[::2], items[1::2], strict=True):
-        target[as_key(key)] = value
+    dispatch = {  # noqa: RUF012  # as the class above has it
+        **_PYTHONS.dispatch,
+        pickle.NEWOBJ[0]: _load_new,
+        pickle.BUILD[0]: _load_build,
+        pickle.DICT[0]: _load_dict,
+        pickle.SETITEM[0]: _load_item,
+        pickle.SETITEMS[0]: _load_items,
+        pickle.ADDITEMS[0]: _load_members,
+        pickle.FROZENSET[0]: _load_frozenset,
+        pickle.BYTEARRAY8[0]: _load_bytearray,
+    }
 
 
-def _add_items(machine: _Machine, items: list[Any]) -> None:
-    target = machine.stack[-1]
-    if not isinstance(target, set):
-        raise Refused("adds to something other than a set, expected plain data")
-    target.update(map(as_key, items))
+@dataclass(frozen=True)
+class _Finished:
+    """A value whose arrays are made, how many values it stands for, and how deep it is nested."""
+
+    value: Any
+    n_values: int = 1
+    height: int = 0
 
 
-def _mark(machine: _Machine) -> None:
-    machine.marks.append(machine.stack)
-    machine.stack = []
+class _Walk:
+    """Puts finished arrays in their places, and refuses leftover names, deep nesting and cycles.
+
+    n_items: the values in all containers, each container counted once.
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[int, tuple[object, _Finished]] = {}  # with the object, whose id is so not given again
+        self.n_items = 0
+
+    def of(self, value: Any, depth: int) -> _Finished:
+        """Return a value as it is to be handed out."""
+        if isinstance(value, Name):
+            raise value.refused()
+        if isinstance(value, Unfinished):
+            if value.value is None:
+                raise Refused("an array without its content")
+            value = value.value
+        is_array = isinstance(value, np.ndarray) and value.dtype.hasobject
+        if not is_array and not isinstance(value, dict | list | tuple):
+            return _Finished(value)
+        known = self.seen.get(id(value))
+        if depth + (known[1].height if known else 0) > _MAX_DEPTH:
+            raise Refused(f"nested deeper than {_MAX_DEPTH}, or contains itself")
+        if known:
+            return known[1]
+        inner = list(value.values()) if isinstance(value, dict) else list(value.flat if is_array else value)
+        parts = [self.of(each, depth + 1) for each in inner]
+        self.n_items += len(parts)
+        n_values, height = (
+            1 + sum(part.n_values for part in parts),
+            1 + max((p.height for p in parts), default=0),
+        )
+        finished = _Finished(_with_parts(value, [part.value for part in parts]), n_values, height)
+        self.seen[id(value)] = value, finished
+        return finished
 
 
-def _persist(machine: _Machine, key: object) -> None:
-    if machine.persistent is None:
-        raise Refused("refers to something outside the file (a persistent id), expected plain data")
-    machine.push(machine.persistent(key))
-
-
-def _dict_of(items: list[Any]) -> dict[Any, Any]:
-    return dict(zip(map(as_key, items[::2]), items[1::2], strict=True))
-
-
-def _call_top(machine: _Machine) -> None:
-    arguments = machine.stack.pop()
-    machine.call(machine.stack.pop(), arguments)
-
-
-def _name_on_stack(machine: _Machine) -> None:
-    name = machine.stack.pop()
-    machine.push_name(machine.stack.pop(), name)
-
-
-_STEPS: dict[str, Callable[[_Machine, Any], object]] = {
-    "PROTO": lambda machine, _: None,
-    "FRAME": lambda machine, _: None,
-    "MARK": lambda machine, _: _mark(machine),
-    "POP": lambda machine, _: machine.stack.pop() if machine.stack else machine.pop_mark(),
-    "POP_MARK": lambda machine, _: machine.pop_mark(),
-    "DUP": lambda machine, _: machine.push(machine.stack[-1]),
-    "EMPTY_LIST": lambda machine, _: machine.push([]),
-    "EMPTY_DICT": lambda machine, _: machine.push({}),
-    "EMPTY_SET": lambda machine, _: machine.push(set()),
-    "LIST": lambda machine, _: machine.push(machine.pop_mark()),
-    "DICT": lambda machine, _: machine.push(_dict_of(machine.pop_mark())),
-    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_mark())),
-    "TUPLE1": lambda machine, _: _tuple_of(machine, 1),
-    "TUPLE2": lambda machine, _: _tuple_of(machine, 2),
-    "TUPLE3": lambda machine, _: _tuple_of(machine, 3),
-    "FROZENSET": lambda machine, _: machine.push(frozenset(map(as_key, machine.pop_mark()))),
-    "APPEND": lambda machine, _: _append(machine, [machine.stack.pop()]),
-    "APPENDS": lambda machine, _: _append(machine, machine.pop_mark()),
-    "SETITEM": lambda machine, _: _set_items(machine, [machine.stack.pop(), machine.stack.pop()][::-1]),
-    "SETITEMS": lambda machine, _: _set_items(machine, machine.pop_mark()),
-    "ADDITEMS": lambda machine, _: _add_items(machine, machine.pop_mark()),
-    "PUT": lambda machine, key: machine.remember(key),
-    "BINPUT": lambda machine, key: machine.remember(key),
-    "LONG_BINPUT": lambda machine, key: machine.remember(key),
-    "MEMOIZE": lambda machine, _: machine.remember(len(machine.memo)),
-    "GET": lambda machine, key: machine.push(machine.memo[key]),
-    "BINGET": lambda machine, key: machine.push(machine.memo[key]),
-    "LONG_BINGET": lambda machine, key: machine.push(machine.memo[key]),
-    "GLOBAL": lambda machine, names: machine.push_name(*names.split(" ", 1)),
-    "STACK_GLOBAL": lambda machine, _: _name_on_stack(machine),
-    "REDUCE": lambda machine, _: _call_top(machine),
-    "NEWOBJ": lambda machine, _: _call_top(machine),
-    "BUILD": lambda machine, _: machine.build(machine.stack.pop()),
-    "PERSID": lambda machine, key: _persist(machine, key),
-    "BINPERSID": lambda machine, _: _persist(machine, machine.stack.pop()),
-}
-
-
-def _check_plain(value: object, *, n_steps: int) -> None:
-    """Refuse leftover names and unfinished arrays, deep nesting, and values that expand too much."""
-    n_values, _ = _measure(value, {}, 0)
-    if n_values > 1000 + _MAX_SHARING * n_steps:
-        raise Refused(f"stands for {n_values:,} values through references, expected at most a few each")
-
-
-def _measure(value: object, measured: dict[int, tuple[int, int]], depth: int) -> tuple[int, int]:
-    """Return how many values `value` stands for when every reference is followed, and its height."""
-    if isinstance(value, Name):
-        _refuse_name(value.name)
-    if isinstance(value, Pending):
-        raise Refused("an array without its content")
-    inner = _inner_values(value)
-    if inner is None:
-        return 1, 0
-    if depth + measured.get(id(value), (0, 0))[1] > _MAX_DEPTH:
-        raise Refused(f"nested deeper than {_MAX_DEPTH}, or contains itself")
-    if id(value) not in measured:
-        parts = [_measure(item, measured, depth + 1) for item in inner]
-        height = 1 + max((part[1] for part in parts), default=0)
-        measured[id(value)] = (1 + sum(part[0] for part in parts), height)
-    return measured[id(value)]
-
-
-def _inner_values(value: object) -> list[Any] | None:
+def _with_parts(value: Any, parts: list[Any]) -> Any:
+    """Return a container with these values in the places of its own."""
+    if isinstance(value, tuple):
+        return tuple(parts)
     if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, np.ndarray) and value.dtype.hasobject:
-        return list(value.flat)
-    return None
+        value.update(zip(value, parts, strict=True))
+        return value
+    if isinstance(value, list):
+        value[:] = parts
+        return value
+    return of_objects(parts, value.shape)
