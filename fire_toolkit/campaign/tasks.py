@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -154,6 +155,23 @@ def split_pair_ids(tokens: Iterable[str]) -> dict[str, tuple[str, str]]:
     for token in dict.fromkeys(tokens):
         by_length.setdefault(len(token), []).append(token)
     return {token: ids for same in by_length.values() for token, ids in _split_of_length(same)}
+
+
+def task_links(rows: pd.DataFrame, page_url: str) -> dict[tuple[str, str], str]:
+    """Return where the last task of each pair can be opened in a Label Studio.
+
+    Args:
+        rows: of the ledger: source, project, task, pair_id; what came from files or our own page has no task.
+        page_url: the server's.
+    """
+    is_there = ~rows["source"].str.startswith(("file:", "page:")) & (rows["task"].fillna("") != "")
+    tasks = rows[is_there & (rows["pair_id"].fillna("") != "")].drop_duplicates("pair_id", keep="last")
+    pairs = split_pair_ids(tasks["pair_id"])
+    return {
+        pairs[pair]: f"{page_url}/projects/{quote(project)}/data?task={quote(task)}"
+        for pair, project, task in zip(tasks["pair_id"], tasks["project"], tasks["task"], strict=True)
+        if pair in pairs
+    }
 
 
 def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, str]]]:

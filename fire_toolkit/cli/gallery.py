@@ -2,91 +2,201 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 
 import click
 
+from fire_toolkit import __version__
+from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.records import LEDGER_FOLDER
+from fire_toolkit.campaign.tasks import task_links
 from fire_toolkit.cli.common import needed_workspace, relative_path, say
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import grades_of, number_annotators
+from fire_toolkit.cli.media import known_server
+from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.commands.types import Option
+from fire_toolkit.files import sha256_of
+from fire_toolkit.formats.tables.table_files import read_query_labels
+from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
+from fire_toolkit.media.gallery_server import GalleryServer
+from fire_toolkit.media.shown import ShownMedia, shown_media
+from fire_toolkit.serving import stoppable, wait_to_be_stopped
+from fire_toolkit.tables import Items, Queries
+from fire_toolkit.words import n_of
+from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder
 
-_PORT = 8794
+_STAGE = "gallery"
+_SITE = ("index.html", "gallery.css", "gallery.js")
 
 
-@click.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="[default: gallery in the workspace]"
-)
-@click.option(
-    "--depth", type=click.IntRange(1, 100), default=5, show_default=True, help="How many docs of each run."
-)
-@click.option(
-    "--public",
-    "is_public",
-    is_flag=True,
-    help="For others: no single votes, comments or links to tasks; captions and media only where [licences] "
-    "of fire.toml names their licence.",
-)
-@click.option(
-    "--copy-media", is_flag=True, help="Copy the items' files into the folder, as --public does: it can move."
-)
-@click.option("--serve", is_flag=True, help="Then serve it to browsers of this machine, until Ctrl-C.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=_PORT,
-    show_default=True,
-    help="Port of --serve; 0: any free one.",
-)
-@click.option(
-    "--recheck",
-    "marked",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Ask again about the pairs marked there, as `next-round --recheck FILE` does; writes no gallery.",
-)
-@click.pass_context
 def gallery(
-    context: click.Context,
-    out: Path | None,
-    depth: int,
-    is_public: bool,
-    copy_media: bool,
-    serve: bool,
-    port: int,
-    marked: Path | None,
+    *,
+    out: Annotated[Path | None, Option(metavar="FOLDER")] = None,
+    depth: Annotated[int, click.IntRange(1, 100)] = 5,
+    public: bool = False,
+    copy_media: bool = False,
+    serve: bool = False,
+    port: Annotated[int, click.IntRange(0, 65535)] = 8794,
 ) -> None:
     """Write a gallery: each caption with the top docs of each run, playing, and their labels.
 
     A static folder: open its index.html in a browser, from the disk or from any server; it asks for nothing
     from elsewhere but items that are addresses. Filters find captions with new positives, split votes,
     another winner, rejected originals or unusable captions; a list names the most convincing false negatives
-    and labels to look at again. Pairs that you mark there are downloaded as recheck.csv, which --recheck asks
-    again.
+    and labels to look at again. Pairs that you mark there are downloaded as recheck.csv, for
+    `next-round --recheck recheck.csv`.
 
     Annotators stand in it by numbers, the busiest first. It shows models, ranks and labels: keep it away from
     people who judge.
-    """
-    from fire_toolkit.cli.gallery_making import Wanted, make_gallery
 
-    if marked is not None:
-        context.invoke(_command("next-round", context), marked=marked)
-        return
+    Args:
+        out: [default: gallery in the workspace]
+        depth: How many docs of each run.
+        public: For others: no single votes, comments or links to tasks; captions and media only where
+            [licences] of fire.toml names their licence.
+        copy_media: Copy the items' files into the folder, as --public does: it can move.
+        serve: Then serve it to browsers of this machine, until Ctrl-C.
+        port: Port of --serve; 0: any free one.
+    """
     workspace = needed_workspace(": a gallery is made from a workspace")
     folder = out or relative_path(workspace.root / "gallery")
-    served = make_gallery(workspace, Wanted(folder, depth, is_public, copy_media or is_public))
+    made = _Gallery(workspace, folder, depth, public, copy_media or public)
+    with Progress("captions, lists and labels") as tell:
+        write_folder(folder, made.contents(tell), replaces=_STAGE)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    say(
+        f"{folder}: {n_of(len(made.shown.queries), 'caption')}, {n_of(len(made.shown.keys), 'pair')}, media "
+        f"of {n_of(len(made.media.seen), 'item')}, {size / 1e6:,.1f} MB"
+    )
     if not serve:
         say(f"open {folder / 'index.html'} in a browser")
         return
-    from fire_toolkit.cli.gallery_server import GalleryServer
-    from fire_toolkit.serving import stoppable, wait_to_be_stopped
-
-    with stoppable() as stopped, GalleryServer(folder, served, port=port) as server:
+    beside = [] if made.copies_media else list(made.media.files.values())
+    with stoppable() as stopped, GalleryServer(folder, beside, port=port) as server:
         click.echo(server.address)
         say("for browsers of this machine alone; Ctrl-C stops")
         wait_to_be_stopped(stopped)
     say("stopped")
 
 
-def _command(name: str, context: click.Context) -> click.Command:
-    program = context.find_root().command
-    assert isinstance(program, click.Group)
-    return program.commands[name]
+@dataclass(frozen=True)
+class _Gallery:
+    """A gallery to be: of which workspace, where, and what it shows to whom."""
+
+    workspace: Workspace
+    out: Path
+    depth: int
+    is_public: bool
+    copies_media: bool
+
+    @cached_property
+    def given(self) -> Given:
+        return Given({"own_item": None, "qrels": None})
+
+    @property
+    def root(self) -> Path:
+        return relative_path(self.workspace.root)
+
+    def contents(self, tell: Progress) -> Iterator[tuple[str, bytes | Path]]:
+        """Yield every file of the folder, the manifest last."""
+        outputs: dict[str, str] = {}
+        for name, content in self._files():
+            tell(name)
+            outputs[name] = sha256_of(content) if isinstance(content, Path) else sha256(content).hexdigest()
+            yield name, content
+        parameters = {"depth": self.depth, "public": self.is_public, "policy": self._policy}
+        counts = {"captions": len(self.shown.queries)}
+        yield (
+            MANIFEST,
+            Manifest(_STAGE, __version__, parameters, self.given.published, outputs, counts).as_bytes(),
+        )
+
+    def _files(self) -> Iterator[tuple[str, bytes | Path]]:
+        given = self.given
+        judgments = given.judgments if given.found("judgments") else None
+        shown = self.shown
+        numbers = number_annotators(judgments) if judgments is not None else {}
+        grades = (grades_of(judgments, None) or {}) if judgments is not None else {}
+        votes = votes_on(shown, judgments, grades=grades, numbers=numbers)
+        beside = Beside(self.media.seen, self._item_texts, self._links)
+        title = self.workspace.root.resolve().name
+        subtitle = f"top {self.depth} of {n_of(len(shown.runs), 'run')}; {given.basis()}"
+        tables = (shown, votes, beside)
+        yield from gallery_files(*tables, title=title, subtitle=subtitle, is_public=self.is_public)
+        for name in _SITE:
+            text = (files("fire_toolkit.gallery") / "site" / name).read_text(encoding="utf-8")
+            yield name, text.replace("{{ORIGINS}}", self.media.origins).encode()
+        yield from ((name, self.media.files[doc]) for doc, name in self.media.copies.items())
+
+    @property
+    def _policy(self) -> str:
+        return str(self.workspace.setting("augment", "policy"))
+
+    @cached_property
+    def shown(self) -> Shown:
+        given = self.given
+        labels = given.labels if given.found("labels") else None
+        has_disputes = labels is not None and given.needed("labels").with_name("disputes.csv").is_file()
+        return shown_pairs(
+            given.runs_to(self.depth),
+            given.original,
+            given.queries if self._may_show("captions") else Queries(given.queries.assign(text="")),
+            labels=labels,
+            disputes=given.disputes if has_disputes else None,
+            policy=self._policy,
+            unusable=self._unusable,
+            depth=self.depth,
+        )
+
+    def _may_show(self, what: str) -> bool:
+        """Whether a gallery may show captions or media; it is said once where it may not."""
+        if not self.is_public or self.workspace.settings["licences"][what].strip():
+            return True
+        say(f"note: no {what}: [licences] {what} of fire.toml names no licence")
+        return False
+
+    @property
+    def _unusable(self) -> list[str]:
+        path = self.given.found("validity")
+        if path is None:
+            return []
+        table = read_query_labels(self.given.use(path))
+        return list(table.loc[~table["is_usable"], "query_id"])
+
+    @cached_property
+    def _items(self) -> Items | None:
+        path = self.given.path("items")
+        return self.given.items_if_any if path and path.is_file() else None
+
+    @cached_property
+    def media(self) -> ShownMedia:
+        """The media of the items that are shown, where they may be."""
+        if self._items is None or not self._may_show("media"):
+            return ShownMedia()
+        whose = {"copies_files": self.copies_media, "is_public": self.is_public}
+        found = shown_media(self._items, self.shown.shown_docs, root=self.root, out=self.out, **whose)
+        if found.n_lost:
+            say(f"note: {n_of(found.n_lost, 'file')} of items not there (see `fire-toolkit media check`)")
+        return found
+
+    @property
+    def _item_texts(self) -> Mapping[str, str]:
+        if self._items is None or "text" not in self._items or not self._may_show("captions"):
+            return {}
+        return dict(zip(self._items["doc_id"], self._items["text"].fillna(""), strict=True))
+
+    @property
+    def _links(self) -> Mapping[tuple[str, str], str]:
+        """Where the task of each pair can be opened in the workspace's Label Studio."""
+        server, folder = known_server(), self.root / LEDGER_FOLDER
+        if self.is_public or server is None or not folder.is_dir():
+            return {}
+        return task_links(read_ledger(folder), server.page_url)

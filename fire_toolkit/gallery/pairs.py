@@ -48,6 +48,11 @@ class Shown:
     unusable: Bools
 
     @property
+    def shown_docs(self) -> pd.Index[str]:
+        """The docs of the pairs, each once."""
+        return self.docs[pd.unique(self.doc)]
+
+    @property
     def keys(self) -> Ints:
         """A number for each pair, ascending."""
         return self.query * len(self.docs) + self.doc

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fire_toolkit.words import n_of
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 
 def rendered(room: str, name: str, **facts: Any) -> str:
@@ -18,13 +18,22 @@ def rendered(room: str, name: str, **facts: Any) -> str:
 
     room: the package that holds the template; name: its path there, without `.jinja`.
     """
-    text = (files(f"fire_toolkit.{room}") / f"{name}.jinja").read_text(encoding="utf-8")
-    return _environment(is_html=name.endswith(".html")).from_string(text).render(facts)
+    return _template(room, name).render(facts)
+
+
+def rendered_blocks(room: str, name: str, **facts: Any) -> list[tuple[str, str]]:
+    """Return title and text of each block of a template, in their order; a text is one line."""
+    template = _template(room, name)
+    context = template.new_context(facts)
+    texts = {title: "".join(block(context)).splitlines() for title, block in template.blocks.items()}
+    return [(title, " ".join(filter(None, map(str.strip, lines)))) for title, lines in texts.items()]
 
 
 @cache
-def _environment(*, is_html: bool) -> Environment:
+def _template(room: str, name: str) -> Template:
     from jinja2 import Environment, StrictUndefined
+
+    is_html = name.endswith(".html")
 
     made = Environment(
         autoescape=is_html,
@@ -34,7 +43,8 @@ def _environment(*, is_html: bool) -> Environment:
         keep_trailing_newline=not is_html,
     )
     made.filters |= {"n": "{:,}".format, "n_of": n_of, "sentence": sentence, "quoted": quoted}
-    return made
+    text = (files(f"fire_toolkit.{room}") / f"{name}.jinja").read_text(encoding="utf-8")
+    return made.from_string(text)
 
 
 def sentence(text: str) -> str:
