@@ -42,6 +42,12 @@ def test_columns_that_come_and_go_are_refused(tmp_path: Path) -> None:
         read_trec_qrels(tmp_path / "qrels")
 
 
+def test_a_control_character_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b\x1b 1\n")
+    with pytest.raises(FormatError, match=r"qrels:2: 'b\\x1b' holds control characters, expected ids"):
+        read_trec_qrels(tmp_path / "qrels")
+
+
 FIELDS = st.one_of(
     st.sampled_from(["q1", "007", "NA", "日本", '"', "a,b", "é", "1", "-1", "0", "1.0", "x y", "\u00a0", ""]),
     st.text(st.characters(codec="utf-8"), max_size=3),

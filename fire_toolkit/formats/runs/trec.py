@@ -212,6 +212,9 @@ def _in_plain_lines(path: str | Path, rows: _Rows) -> Any:
             width = rows.width_of(fields)
             own = fields[: width or None]
             top = top or own
+            if not are_ids(own):
+                found = next(field for field in own if not are_ids([field]))
+                raise FormatError(f"{path}:{number}: {found[:60]!r} holds control characters, expected ids")
             plain.append(" ".join(rows.plain(own, top, f"{path}:{number}")))
             n_ids += fields[0].startswith("#")
             n_longer += 0 < width < len(fields)
