@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import Annotated
 
 import click
 
@@ -12,6 +13,7 @@ from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli.common import drawn, n_of, say
 from fire_toolkit.cli.demo_live import run_live
 from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
+from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
 from fire_toolkit.demo.encode import media_suffix
 from fire_toolkit.demo.truth import TruthReport, compare_with_truth
@@ -24,38 +26,31 @@ from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN
 from fire_toolkit.workspace.manifests import write_files
 
 
-@click.command()
-@click.option(
-    "--out",
-    metavar="DIR",
-    help="Where the demo's workspace is made. [default: fire-demo, fire-demo-live with --live]",
-)
-@click.option("--seed", default=0, help="Another seed makes another world.", show_default=True)
-@click.option(
-    "--live",
-    "is_live",
-    is_flag=True,
-    help="Judge yourself, in the browser: a smaller world on our own page, until Ctrl-C.",
-)
-@click.option(
-    "--label-studio",
-    "on_label_studio",
-    is_flag=True,
-    help="With --live: on a Label Studio on this machine (installed on first use: about 4 minutes, 1 GB).",
-)
-@click.pass_context
-def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool, on_label_studio: bool) -> None:
+def demo(
+    *,
+    out: Annotated[str | None, Option(metavar="DIR")] = None,
+    seed: int = 0,
+    live: bool = False,
+    label_studio: bool = False,
+) -> None:
     """Run the whole loop on rendered clips, real small models and annotators with known habits.
 
     About 60 clips of moving shapes are rendered and encoded; each caption's own clip is its only
     original positive, though others match too. Five models rank the clips from their pixels; four
     annotators (careful, hasty, lenient, strict) answer. The truth of every pair is known, so at the
     end the corrected scores stand beside the true ones.
+
+    Args:
+        out: Where the demo's workspace is made. [default: fire-demo, fire-demo-live with --live]
+        seed: Another seed makes another world.
+        live: Judge yourself, in the browser: a smaller world on our own page, until Ctrl-C.
+        label_studio: With --live: on a Label Studio on this machine (installed on first use: about 4 minutes,
+            1 GB).
     """
-    if is_live:
-        run_live(ctx, Path(out or "fire-demo-live"), seed, on_label_studio=on_label_studio)
+    if live:
+        run_live(Path(out or "fire-demo-live"), seed, on_label_studio=label_studio)
         return
-    if on_label_studio:
+    if label_studio:
         raise click.UsageError("--label-studio goes with --live")
     root = Path(out or "fire-demo")
     prepare_folder(root, "")
@@ -63,15 +58,15 @@ def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool, on_label
     say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
     write_world(world, root, seed)
     with contextlib.chdir(root):
-        run_command(ctx, "pool")
-        run_command(ctx, "tasks")
+        run_command("pool")
+        run_command("tasks")
         seen = _answer(world, "tasks/tasks.json", "first", batch=1, seed=seed, seen={})
         seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seed=seed, seen=seen)
         for words in (["import"], ["resolve", "--next-round"]):
-            run_command(ctx, *words)
-        _third_labels(ctx, world, seed, seen)
+            run_command(*words)
+        _third_labels(world, seed, seen)
         for words in (["augment"], ["score"], ["compare"], ["report", "html"], ["gallery"]):
-            run_command(ctx, *words)
+            run_command(*words)
         _compare_with_truth(world)
     _say_what_next(root)
 
@@ -106,13 +101,13 @@ def _answer(
     return {key: seen.get(key, set()) | answered.get(key, set()) for key in {*seen, *answered}}
 
 
-def _third_labels(ctx: click.Context, world: World, seed: int, seen: dict[str, set[str]]) -> None:
+def _third_labels(world: World, seed: int, seen: dict[str, set[str]]) -> None:
     """Ask a third annotator about every dispute, and resolve again."""
     words = ["--overlap", "0", "--out", "tasks/third.json"]
-    run_command(ctx, "tasks", "labels/next_round", *words)
+    run_command("tasks", "labels/next_round", *words)
     _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
     for words in (["import"], ["agree"], ["resolve"]):
-        run_command(ctx, *words)
+        run_command(*words)
 
 
 def _compare_with_truth(world: World) -> None:

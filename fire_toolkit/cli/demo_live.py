@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import click
-
 from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
@@ -38,7 +36,7 @@ PAGE_PORT = 8792
 ITEMS, SERVED = Path("collection/items.tsv"), Path("collection/items.served.tsv")
 
 
-def run_live(ctx: click.Context, root: Path, seed: int, *, on_label_studio: bool = False) -> None:
+def run_live(root: Path, seed: int, *, on_label_studio: bool = False) -> None:
     """Make or find the live demo in `root`, keep it up until Ctrl-C, then pull and print the tables."""
     load_pyav()  # a page for videos shows nothing else
     prepare_folder(root, "live" if on_label_studio else "live page")
@@ -51,42 +49,42 @@ def run_live(ctx: click.Context, root: Path, seed: int, *, on_label_studio: bool
         write_world(world, root, seed, items=items, depth=DEPTH, overlap=OVERLAP)
     with contextlib.chdir(root):
         if on_label_studio:
-            _run_on_label_studio(ctx)
+            _run_on_label_studio()
         else:
-            _run_on_own_page(ctx)
-        _show_tables(ctx)
+            _run_on_own_page()
+        _show_tables()
     _say_what_next(root, " --label-studio" if on_label_studio else "")
 
 
-def _run_on_own_page(ctx: click.Context) -> None:
+def _run_on_own_page() -> None:
     """Serve the page until Ctrl-C; it is there within seconds and needs nothing else."""
     if not Path("tasks/tasks.json").is_file():
-        run_command(ctx, "pool")
-        run_command(ctx, "tasks")
+        run_command("pool")
+        run_command("tasks")
     people = [word for name in ANNOTATORS for word in ("--annotator", name)]
-    run_command(ctx, "push", "--carrier", "page", *people)
+    run_command("push", "--carrier", "page", *people)
     say("\nOpen a link below, agree, and press 1, 2 or 3. Two people, or you in two browsers: some pairs are")
     say("asked of both. Ctrl-C here fetches the answers and prints the tables.")
     port = ["--port", "0"] if not is_free_port(PAGE_PORT) else []
     links = [word for name in ANNOTATORS for word in ("--new-link", name)]
-    run_command(ctx, "page", "serve", *links, *port)
-    run_command(ctx, "pull")
+    run_command("page", "serve", *links, *port)
+    run_command("pull")
 
 
-def _run_on_label_studio(ctx: click.Context) -> None:
-    with _label_studio(ctx), _media() as media:
-        _ask(ctx)
+def _run_on_label_studio() -> None:
+    with _label_studio(), _media() as media:
+        _ask()
         _wait(media)
-        run_command(ctx, "pull")
+        run_command("pull")
 
 
 @contextmanager
-def _label_studio(ctx: click.Context) -> Iterator[None]:
+def _label_studio() -> Iterator[None]:
     """Run the workspace's Label Studio; it is stopped afterwards unless it ran before."""
     folder = Path(SERVER_FOLDER).absolute()
     was_running = is_running(folder)
     try:
-        run_command(ctx, "labelstudio", "start")
+        run_command("labelstudio", "start")
         yield
     finally:
         if not was_running and stop_server(folder):
@@ -116,14 +114,14 @@ def _media() -> Iterator[MediaServer]:
         yield server
 
 
-def _ask(ctx: click.Context) -> None:
+def _ask() -> None:
     """Push the tasks for two annotators; what is there already stays."""
     if not Path("tasks/tasks.json").is_file():
-        run_command(ctx, "pool")
-        run_command(ctx, "tasks")
-    run_command(ctx, "media", "check")
-    run_command(ctx, "annotators", "add", *ANNOTATORS)
-    run_command(ctx, "push")
+        run_command("pool")
+        run_command("tasks")
+    run_command("media", "check")
+    run_command("annotators", "add", *ANNOTATORS)
+    run_command("push")
 
 
 def _wait(media: MediaServer) -> None:
@@ -149,7 +147,7 @@ def _queues() -> list[tuple[str, str]]:
     return [(queue.annotator_id, found[queue]) for queue in sorted(found, key=str)]
 
 
-def _show_tables(ctx: click.Context) -> None:
+def _show_tables() -> None:
     """Print what can be said from the answers so far."""
     judgments, _ = read_judgments("judgments/judgments.csv")
     if judgments.empty:
@@ -159,7 +157,7 @@ def _show_tables(ctx: click.Context) -> None:
     steps: Sequence[Sequence[str]] = (["resolve"], ["augment"], ["score"])
     for words in ([["agree"]] if by_both else []) + [list(step) for step in steps]:
         try:
-            run_command(ctx, *words)
+            run_command(*words)
         except FireError as error:
             say(f"error: {error}")
             return

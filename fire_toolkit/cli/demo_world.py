@@ -73,9 +73,10 @@ def _npz(**arrays: Any) -> bytes:
     return stream.getvalue()
 
 
-def run_command(ctx: click.Context, *words: str) -> None:
+def run_command(*words: str) -> None:
     """Show a command as a person would type it, and run it."""
     say(f"\n$ fire-toolkit {' '.join(words)}")
+    ctx = click.get_current_context()
     group = ctx.find_root().command
     assert isinstance(group, click.Group)
     command = group.commands[words[0]]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from shlex import quote
+from typing import Annotated
 
 import click
 
 from fire_toolkit.cli.common import say
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
@@ -16,16 +18,24 @@ from fire_toolkit.labelstudio.media_key import make_media_key
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.manifests import write_files
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 
-@click.command()
-@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--guideline", metavar="NAME", help="The guideline that its tasks are judged by.")
-def init(folder: Path, guideline: str | None) -> None:
+
+def init(
+    folder: Annotated[Path | None, Option(is_argument=True), _FOLDER] = None,
+    *,
+    guideline: Annotated[str | None, Option(metavar="NAME")] = None,
+) -> None:
     """Make a workspace: a folder with a fire.toml and places for collection, runs and exports.
 
     With a guideline that shows captions alone, such as query-validity-v1, and inside another workspace: one
     for a campaign on the captions of that one, whose `augment` then reads what came of it.
+
+    Args:
+        folder: The folder; the one here unless given.
+        guideline: The guideline that its tasks are judged by.
     """
+    folder = folder or Path()
     path = folder / CONFIG
     if path.exists():
         raise UsageError(f"{path}: already exists; edit it, or choose another folder")

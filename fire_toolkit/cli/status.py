@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import drawn, json_option, n_of, needed_workspace, say, say_next
+from fire_toolkit.cli.common import drawn, n_of, needed_workspace, say, say_next
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
 
@@ -20,10 +23,11 @@ if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
 
 
-@click.command()
-@json_option
-def status(as_json: bool) -> None:
-    """Show what is done in this workspace, what is stale and why, and the next command."""
+def status(*, as_json: bool) -> None:
+    """Show what is done in this workspace, what is stale and why, and the next command.
+
+    What has to be done again because files have changed is named as it was last given.
+    """
     workspace = needed_workspace("; make a workspace with `fire-toolkit init`")
     is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
     found = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
@@ -43,9 +47,20 @@ def status(as_json: bool) -> None:
         if waiting.stage.name == "import" and not has_campaign(workspace.root):
             say(ON_A_SERVER)
     if following:
-        say_next(following.stage.name)
+        say_next(_command_of(following, workspace))
     elif not waiting:
         say("next: in the workspace of the pairs: fire-toolkit augment" if is_of_queries else "all is done")
+
+
+def _command_of(state: StageState, workspace: Workspace) -> str:
+    """Return the command of a stage, as it was last given where files that it reads have changed."""
+    at = manifest_path(workspace.root / state.stage.out, is_folder=state.stage.is_folder)
+    given = read_manifest(at).command if state.changed and at.is_file() else {}
+    if not {"words", "folder"} <= given.keys():
+        return state.stage.name
+    folder = (workspace.root / given["folder"]).resolve()
+    words = shlex.join(map(str, given["words"]))
+    return words if folder == Path.cwd() or len(given["words"]) == 1 else f"{words}   # in {given['folder']}"
 
 
 def _say_progress() -> None:

@@ -30,13 +30,11 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
     told = {
         "demo",
         "init",
+        "guideline",
+        "retire",
         "snippet",
-        "show",
-        "new",
-        "check",
         "start",
         "stop",
-        "refresh",
         "serve",
     }
     told |= {"html", "write", "gallery", "plot"}

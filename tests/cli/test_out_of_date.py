@@ -1,4 +1,4 @@
-"""Every result knows its age: what is older than its inputs is said, and `refresh` redoes it."""
+"""Every result knows its age: what is older than its inputs is said, and how to redo it."""
 
 import json
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from fire_toolkit.workspace.manifests import read_manifest
 
 Fire = Callable[..., Result]
 OUT_OF_DATE = "warning: out of date: "
+HOW = "`fire-toolkit status` says how to redo it"
 
 
 @pytest.fixture
@@ -23,9 +24,9 @@ def judged(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fire("pool")
     fire("tasks", "--overlap", "0")
     answer(root, {})
-    for words in (["import"], ["resolve", "--rule", "majority"], ["augment", "--policy", "override"]):
+    for words in (["import"], ["resolve", "--count-unassigned"], ["augment", "--original-grade", "1"]):
         fire(*words)
-    fire("score", "-m", "C@1", "-m", "P@2")
+    fire("score")
     return root
 
 
@@ -51,17 +52,16 @@ def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_
     for command in reads_labels:
         assert warnings(fire(*command)) == []
     answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    changed = f"{OUT_OF_DATE}import (exports/one.json has changed); `fire-toolkit refresh` redoes it"
+    changed = f"{OUT_OF_DATE}import (exports/one.json has changed); {HOW}"
     assert warnings(fire("agree")) == [changed]
     fire("import")
     assert warnings(fire("agree")) == []
     for command in (*reads_labels, ["score"], ["orders"], ["own"]):
-        assert warnings(fire(*command)) == [
-            f"{OUT_OF_DATE}resolve (judgments/judgments.csv has changed); `fire-toolkit refresh` redoes it"
-        ], command
-    fire("resolve", "--rule", "majority")
+        told = f"{OUT_OF_DATE}resolve (judgments/judgments.csv has changed); {HOW}"
+        assert warnings(fire(*command)) == [told], command
+    fire("resolve", "--count-unassigned")
     assert "out of date: augment (labels/labels.csv has changed)" in warnings(fire("score"))[0]
-    assert warnings(fire("resolve", "--rule", "majority")) == []
+    assert warnings(fire("resolve", "--count-unassigned")) == []
 
 
 def test_the_report_says_in_its_first_line_what_is_out_of_date(fire: Fire, judged: Path) -> None:
@@ -76,52 +76,43 @@ def test_the_report_says_in_its_first_line_what_is_out_of_date(fire: Fire, judge
     assert "out of date: resolve (judgments/judgments.csv has changed)" in latex
 
 
-def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(fire: Fire, judged: Path) -> None:
+def next_words(fire: Fire) -> list[str]:
+    """The command that `status` names."""
+    (line,) = (line for line in fire("status").stderr.splitlines() if line.startswith("next: "))
+    return line.removeprefix("next: fire-toolkit ").split()
+
+
+def test_status_names_what_is_to_be_redone_in_order_as_it_was_given(fire: Fire, judged: Path) -> None:
     answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    redone = fire("refresh")
-    given = [line.removeprefix("$ fire-toolkit ") for line in redone.stderr.splitlines() if line[:2] == "$ "]
-    assert given == [
-        "import",
-        "resolve --rule majority",
-        "augment --policy override",
-        "score -m C@1 -m P@2",
-    ]
-    assert "redone: import, resolve, augment, score" in redone.stderr
+    given = []
+    for _ in range(5):
+        given.append(" ".join(words := next_words(fire)))
+        fire(*words)
+    redone = ["resolve --count-unassigned", "augment --original-grade 1", "score"]
+    assert given == ["import", "agree", *redone]
     assert "1 0 b 1" in (judged / "augmented/qrels.txt").read_text()
-    assert read_manifest(judged / "labels/manifest.json").parameters["rule"] == "majority"
-    assert read_manifest(judged / "scores/scores.csv.manifest.json").parameters["measures"] == ["C@1", "P@2"]
-    kept = {path: path.read_bytes() for path in judged.rglob("*") if path.is_file()}
-    assert "nothing to redo" in fire("refresh").stderr
-    assert {path: path.read_bytes() for path in kept} == kept
+    assert read_manifest(judged / "labels/manifest.json").parameters["count_unassigned"] is True
+    assert "stale" not in fire("status").stdout
     assert warnings(fire("score", "--honest", "-m", "C@1")) == []
 
 
-def test_refresh_gives_a_command_again_where_it_was_given(
+def test_status_says_where_a_command_was_given_that_names_files(
     fire: Fire, judged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fire("agree")
     monkeypatch.chdir(judged / "runs")
-    fire("compare", "clip.run", "ssb.run", "--out", "../comparison/comparison.csv")
-    monkeypatch.chdir(judged / "exports")
-    text = (judged / "runs/ssb.run").read_text().replace("ssb\n2 Q0 a", "ssb\n2 Q0 c")
-    (judged / "runs/ssb.run").write_text(text)
-    found = fire("refresh")
-    assert "$ fire-toolkit compare clip.run ssb.run --out ../comparison/comparison.csv" in found.stderr
-    assert "still stale: pool (runs/ssb.run has changed)" in found.stderr
-    assert Path.cwd() == judged / "exports"
+    fire("score", "clip.run", "--qrels", "../collection/qrels.txt", "--out", "../scores/scores.csv")
+    monkeypatch.chdir(judged)
+    text = (judged / "runs/clip.run").read_text()
+    (judged / "runs/clip.run").write_text(text.replace("0.9", "0.95"))
+    fire("pool")
+    fire("augment", "--original-grade", "1")
+    told = fire("status").stderr
+    words = "score clip.run --qrels ../collection/qrels.txt --out ../scores/scores.csv"
+    assert f"next: fire-toolkit {words}   # in runs" in told
 
 
-def test_refresh_overwrites_nothing_that_was_changed_by_hand(fire: Fire, judged: Path) -> None:
-    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    labels = judged / "labels/labels.csv"
-    labels.write_text(labels.read_text().replace("irrelevant", "relevant"))
-    edited = labels.read_bytes()
-    assert (
-        "labels/labels.csv: changed since `fire-toolkit resolve` wrote it" in fire("refresh", code=1).stderr
-    )
-    assert labels.read_bytes() == edited
-
-
-def test_refresh_does_not_guess_the_options_of_a_manifest_without_its_command(
+def test_status_does_not_guess_the_options_of_a_manifest_without_its_command(
     fire: Fire, judged: Path
 ) -> None:
     at = judged / "labels/manifest.json"
@@ -129,15 +120,6 @@ def test_refresh_does_not_guess_the_options_of_a_manifest_without_its_command(
     del found["command"]
     at.write_text(json.dumps(found))
     answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    assert fire("refresh", code=1).stderr.splitlines()[-1] == (
-        "error: labels/manifest.json: does not tell the command that was given; run `fire-toolkit resolve` "
-        "with the options that it needs"
-    )
-
-
-def test_refresh_stands_where_a_command_fails(fire: Fire, judged: Path) -> None:
-    (judged / "exports/one.json").write_text("[{]")
-    scores = (judged / "scores/scores.csv").read_bytes()
-    found = fire("refresh", code=1)
-    assert "exports/one.json" in found.stderr.splitlines()[-1]
-    assert (judged / "scores/scores.csv").read_bytes() == scores
+    fire("import")
+    fire("agree")
+    assert next_words(fire) == ["resolve"]
