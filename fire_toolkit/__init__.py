@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fire_toolkit.campaign.tasks import make_tasks as make_tasks
     from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export
     from fire_toolkit.commands.agree import agree as agree
+    from fire_toolkit.commands.audit import audit as audit
     from fire_toolkit.commands.compare import compare as compare
     from fire_toolkit.commands.coverage import coverage as coverage
     from fire_toolkit.commands.influence import influence as influence

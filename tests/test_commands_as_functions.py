@@ -38,6 +38,8 @@ READ: dict[str, Callable[[Any], Any]] = {
     "augmented": fire.read_qrels,
     "labels": fire.read_labels,
     "pool_sources": fire.read_pool_sources,
+    "queries": fire.read_queries,
+    "items": fire.read_items,
 }
 FILES: dict[str, Any] = {
     "runs": ["runs/fused.run", "runs/shape-contour.run"],
@@ -49,6 +51,8 @@ FILES: dict[str, Any] = {
     "augmented": "augmented.txt",
     "labels": "labels/labels.csv",
     "pool_sources": "pool/pool_sources.csv",
+    "queries": "queries.tsv",
+    "items": "items.tsv",
 }
 # Commands with options beside the files, as Python has them.
 CALLS: list[tuple[str, list[str], dict[str, Any]]] = [

@@ -3,49 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import click
-
-from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, say_notes
-from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, say_notes
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections import Collection
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
-from fire_toolkit.matching.own_items import COLUMN, RULES
+from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, has_campaign
 
 
-@click.command("add-collection")
-@reads()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--name", help="The collection's name, for the manifest. [default: the first file's name]")
-@click.option("--split", help="The split to keep, where a file has several; `all` keeps all. [default: test]")
-@click.option(
-    "--own-item",
-    type=click.Choice(RULES),
-    help="Whether each query's own item (column reference) is left out of its ranking. [default: as the "
-    "benchmark's scorer does]",
-)
-@click.option("--out", metavar="DIR", help="Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.")
-@json_option
-def add_collection(given: Given, files: tuple[str, ...], name: str | None, split: str | None) -> None:
+def add_collection(
+    files: Annotated[Sequence[str], Option(is_argument=True, metavar="FILE...")],
+    *,
+    name: str | None = None,
+    split: str | None = None,
+    own_item: Literal["drop", "keep"] | None = None,
+    out: Annotated[str | None, Option(metavar="DIR")] = None,
+    as_json: bool,
+) -> None:
     """Read a benchmark's files, whatever their form, and write its queries, items and original qrels.
 
     FILE... is recognised by its content: MSR-VTT, MSVD, COCO, Flickr30k, LAVIS and BLIP, DiDeMo,
     ActivityNet, LSMDC, VATEX, CIRR, CIRCO, FashionIQ, BEIR folders, qrels, plain tables. A list of ids
     among the files says which items the split has; `-` is standard input.
+
+    Args:
+        files: The benchmark's files.
+        name: The collection's name, for the manifest. [default: the first file's name]
+        split: The split to keep, where a file has several; `all` keeps all. [default: test]
+        own_item: Whether each query's own item (column reference) is left out of its ranking. [default: as
+            the benchmark's scorer does]
+        out: Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.
+        as_json: Print the counts.
     """
-    folder = given.out("collection")
+    inputs = Inputs({"out": out, "as_json": as_json})
+    folder = inputs.out("collection")
     paths = as_files(files)
     collection, recognised = read_collection(paths, split=split)
     for found in recognised:
-        given.note(found.path)
+        inputs.note(found.path)
         say(f"{found.path}: {found.reader} ({found.why})")
     say_notes(collection.notes)
     tables = {"queries.tsv": collection.queries, "items.tsv": collection.items}
@@ -62,18 +65,18 @@ def add_collection(given: Given, files: tuple[str, ...], name: str | None, split
         "notes": collection.notes,
     }
     if COLUMN in collection.queries:
-        rule = given.values["own_item"] or own_item_rule_of(found.reader for found in recognised)
+        rule = own_item or own_item_rule_of(found.reader for found in recognised)
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     counts = collection.counts
-    _refuse_while_out(given, folder, parameters)
-    given.write(folder, tables, "add-collection", parameters, counts)
-    given.summarise(counts, _words(collection))
+    _refuse_while_out(inputs, folder, parameters)
+    inputs.write(folder, tables, "add-collection", parameters, counts)
+    inputs.summarise(counts, _words(collection))
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
 
 
-def _refuse_while_out(given: Given, folder: Path, parameters: Mapping[str, Any]) -> None:
+def _refuse_while_out(inputs: Inputs, folder: Path, parameters: Mapping[str, Any]) -> None:
     """Raise `UsageError` where another collection would be replaced of which people have tasks."""
     workspace, at = current_workspace(), folder / MANIFEST
     if workspace is None or not at.is_file():
@@ -81,7 +84,7 @@ def _refuse_while_out(given: Given, folder: Path, parameters: Mapping[str, Any])
     named = (workspace.path("collection", name) for name in ("queries", "items", "qrels"))
     is_own = folder.resolve() in {path.resolve().parent for path in named if path}
     before = read_manifest(at)
-    is_same = before.inputs == given.hashes and before.parameters == json.loads(json.dumps(parameters))
+    is_same = before.inputs == inputs.hashes and before.parameters == json.loads(json.dumps(parameters))
     if is_own and not is_same and (has_campaign(workspace.root) or handed_out(workspace.root)):
         raise UsageError(
             f"{folder}: tasks of this collection are out, so it is not replaced; make another workspace for "

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import json_option, n_of, say, say_next, say_notes, summarise
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.common import n_of, say, say_next, say_notes, summarise
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
-from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.streams import as_files
+from fire_toolkit.commands.types import Option
+from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
-from fire_toolkit.formats.runs.candidates import KINDS
-from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS
-from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.kept import Kept
 from fire_toolkit.formats.runs.masks import read_mask
@@ -30,68 +28,27 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
 from fire_toolkit.tables.columns import PAIR
 
+_File = Annotated[str | None, Option(metavar="FILE")]
 
-@click.command("add-run")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--id", "run_id", metavar="NAME", help="The run's id. [default: the file's own, or its name]")
-@click.option("--key", metavar="NAME", help="Which array, part or run to read, where a file holds several.")
-@reads(
-    query_ids="Ids of a matrix's queries, one a line, or the benchmark's own file.",
-    doc_ids="Ids of a matrix's docs, one a line, or the benchmark's own file.",
-    qrels="The original qrels: their positives are kept at any rank.",
-    queries="The queries: their own items, and the members of groups.tsv beside them, are kept at any rank.",
-)
-@click.option(
-    "--orientation",
-    type=click.Choice([QUERIES_ROWS, QUERIES_COLUMNS]),
-    help="Whether rows or columns are queries; needed for a square matrix, unless --expect settles it.",
-)
-@click.option(
-    "--expect",
-    "expected",
-    multiple=True,
-    metavar="M=VALUE",
-    help="A score that the model's log printed, such as R@1=46.1; the run must give it (may be repeated).",
-)
-@click.option(
-    "--depth",
-    "top",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Docs kept for each query.",
-)
-@click.option(
-    "--allow",
-    default="",
-    metavar="LIST",
-    help="Anomalies to accept: any of nan, inf, flood, constant, duplicates.",
-)
-@click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")
-@click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="How vectors are compared.")
-@click.option(
-    "--scores",
-    "candidates",
-    type=click.Choice(KINDS),
-    help="FILE is what vector search gives: ids (places of docs) and these scores. Say which: the higher the "
-    "better (similarity), or the lower (distance, as of faiss L2 and hnswlib).",
-)
-@click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
-@click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
-@json_option
+
 def add_run(
-    given: Given,
-    files: tuple[str, ...],
-    run_id: str | None,
-    key: str | None,
-    orientation: str | None,
-    expected: tuple[str, ...],
-    top: int,
-    allow: str,
-    embeddings: bool,
-    similarity: str | None,
-    candidates: str | None,
-    mask: str | None,
+    files: Annotated[Sequence[str], Option(is_argument=True, metavar="FILE...")],
+    *,
+    run_id: Annotated[str | None, Option(("--id", "--name"), metavar="NAME")] = None,
+    key: Annotated[str | None, Option(metavar="NAME")] = None,
+    query_ids: _File = None,
+    doc_ids: _File = None,
+    qrels: _File = None,
+    queries: _File = None,
+    orientation: Literal["queries-rows", "queries-columns"] | None = None,
+    expected: Annotated[Sequence[str], Option(("--expect",), metavar="M=VALUE")] = (),
+    depth: Annotated[int, Option(least=1)] = 100,
+    allow: Annotated[str, Option(metavar="LIST")] = "",
+    similarity: Literal["dot", "cosine", "l2"] | None = None,
+    candidates: Annotated[Literal["similarity", "distance"] | None, Option(("--scores",))] = None,
+    mask: _File = None,
+    out: Annotated[str | None, Option(metavar="DIR")] = None,
+    as_json: bool,
 ) -> None:
     """Add a model's predictions: matrices, vectors or ranked lists, in any format of docs/formats.md.
 
@@ -102,61 +59,76 @@ def add_run(
 
     --scores takes what vector search gives (faiss, cuVS, usearch, hnswlib, Lance): queries × K ids and
     scores, as an .npz or Parquet. Docs that an index which is not exact left out are missing from the run.
+
+    Args:
+        files: The predictions.
+        run_id: The run's id. [default: the file's own, or its name]
+        key: Which array, part or run to read, where a file holds several.
+        query_ids: Ids of a matrix's queries, one a line, or the benchmark's own file.
+        doc_ids: Ids of a matrix's docs, one a line, or the benchmark's own file.
+        qrels: The original qrels: their positives are kept at any rank.
+        queries: The queries: their own items, and the members of groups.tsv beside them, are kept at any
+            rank.
+        orientation: Whether rows or columns are queries; needed for a square matrix, unless --expect settles
+            it.
+        expected: A score that the model's log printed, such as R@1=46.1; the run must give it (may be
+            repeated).
+        depth: Docs kept for each query.
+        allow: Anomalies to accept: any of nan, inf, flood, constant, duplicates.
+        similarity: How vectors are compared. Two FILEs are then query vectors and doc vectors.
+        candidates: FILE is what vector search gives: ids (places of docs) and these scores. Say which: the
+            higher the better (similarity), or the lower (distance, as of faiss L2 and hnswlib).
+        mask: Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).
+        out: Folder for the runs. [default: the workspace's runs/]
+        as_json: Print the reports.
     """
-    folder = given.out("runs")
-    _check_usage(files, run_id, embeddings=embeddings, candidates=candidates)
+    if candidates and similarity:
+        raise click.UsageError("--scores and --similarity are of two kinds of FILEs; leave one of them out")
+    is_pair = similarity is not None and len(files) == 2
+    if run_id is not None and len(files) > 1 and not is_pair:
+        raise click.UsageError("--id names one run; add several files one by one")
+    named = {"query_ids": query_ids, "doc_ids": doc_ids, "qrels": qrels, "queries": queries, "out": out}
+    inputs = Inputs(named)
+    folder, original = inputs.out("runs"), inputs.found("qrels")
     request = Request(
         run_id=run_id,
         key=key,
         orientation=orientation,
         expected=[parse_expectation(text) for text in expected],
-        qrels=given.original_if_any,
-        depth=top,
-        kept=_kept(given),
+        qrels=read_qrels(inputs.use(original)) if original else None,
+        depth=depth,
+        kept=_kept(inputs),
         allow=parse_allowances(allow),
         similarity=similarity,
-        mask=read_mask(given.use(mask)) if mask else None,
+        mask=read_mask(inputs.use(mask)) if mask else None,
         candidates=candidates,
     )
     reports = []
     paths = as_files(files)
-    for path, other in [(paths[0], paths[1])] if embeddings else [(path, None) for path in paths]:
-        own = Inputs(given.values)
-        own.hashes.update(given.hashes)
+    for path, other in [(paths[0], paths[1])] if is_pair else [(path, None) for path in paths]:
+        own = Inputs(named)
+        own.hashes.update(inputs.hashes)
         result = _ingested(request, path, other, own)
         for file in filter(None, (path, other)):
             own.note(file)
         reports.append(_write(folder, result, own, request))
-        _tell(path, result, as_json=given.as_json)
-    if given.as_json:
+        _tell(path, result, as_json=as_json)
+    if as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", f"{folder}/*.parquet --out pool")
 
 
-def _kept(given: Given) -> Kept:
+def _kept(inputs: Inputs) -> Kept:
     """Return the own items and the groups, whose docs are kept at any rank."""
-    own, queries = choose_own_items(given), given.found("queries")
+    own, queries = choose_own_items(inputs), inputs.found("queries")
     if own.of_query:
         stand = "do not count" if own.is_dropped else "count"
         say(f"note: queries' own items stay in the run; they {stand} in its scores ({own.why})")
     groups = queries.with_name("groups.tsv") if queries else None
     if groups is None or not groups.is_file():
         return Kept(own.of_query, own.is_dropped, None)
-    members = read_delimited(given.use(groups), required=PAIR)
+    members = read_delimited(inputs.use(groups), required=PAIR)
     return Kept(own.of_query, own.is_dropped, members)
-
-
-def _check_usage(
-    files: tuple[str, ...], run_id: str | None, *, embeddings: bool, candidates: str | None
-) -> None:
-    if embeddings and candidates:
-        raise click.UsageError("--scores and --embeddings are two kinds of FILEs; leave one of them out")
-    if embeddings and len(files) != 2:
-        raise click.UsageError(
-            f"--embeddings takes two FILEs, query vectors and doc vectors; found {len(files)}"
-        )
-    if run_id is not None and len(files) > 1 and not embeddings:
-        raise click.UsageError("--id names one run; add several files one by one")
 
 
 def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) -> Ingested:

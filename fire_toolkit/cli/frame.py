@@ -73,7 +73,9 @@ def _options_of_table(name: str, table: Table, words: str) -> list[click.Paramet
         return []
     also = [option for each in table.also for option in made_by(shared_option(each))]
     if table.is_argument:
-        return [click.Argument([name], metavar=table.metavar, required=table.metavar[0] != "["), *also]
+        n = -1 if table.is_several else 1
+        is_needed = table.metavar[0] != "["
+        return [click.Argument([name], nargs=n, metavar=table.metavar, required=is_needed), *also]
     if name in _SHARED:
         return made_by(shared_option(name, words))
     spelled = [table.option or f"--{name.replace('_', '-')}", name]

@@ -252,8 +252,12 @@ def _as_text(name: str, content: pd.DataFrame | str | bytes) -> str | bytes:
         return content
     from fire_toolkit.formats.runs.trec import trec_qrels_text
     from fire_toolkit.formats.tables.delimited import delimited_bytes
-    from fire_toolkit.tables import Qrels
+    from fire_toolkit.tables import Qrels, Run
 
+    if name.endswith(".parquet"):
+        from fire_toolkit.formats.runs.native import run_bytes
+
+        return run_bytes(Run(content))
     if not name.endswith((".csv", ".tsv")):
         if "relevance" not in content:
             raise UsageError(f"{name}: expected a name that ends in .csv or .tsv for this table")

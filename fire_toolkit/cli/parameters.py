@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from fire_toolkit.cli.common import setting_or_default
+from fire_toolkit.cli.common import Range, setting_or_default
 from fire_toolkit.commands.command import marked
 from fire_toolkit.commands.types import Option
 
@@ -73,8 +73,8 @@ def _type_of(kind: Any, hint: Any) -> click.ParamType[Any]:
         found: click.ParamType[Any] = own
     elif get_origin(kind) is Literal:
         found = click.Choice(get_args(kind))
-    elif (least := (marked(hint, Option) or Option()).least) is not None:
-        found = click.IntRange(min=least)
+    elif (bounds := marked(hint, Option)) and (bounds.least, bounds.most) != (None, None):
+        found = (click.IntRange if of is int else Range)(bounds.least, bounds.most)
     else:
         found = click.Path(path_type=Path) if of is Path else click.types.convert_type(of)
     return found

@@ -10,12 +10,14 @@ import pandas as pd
 
 from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
 from fire_toolkit.cli.campaigns import begun_here, full_pull_due
-from fire_toolkit.cli.common import chosen_path, say, workspace_path
+from fire_toolkit.cli.common import chosen_path, say, say_notes, workspace_path
 from fire_toolkit.cli.designs import design_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_judgments
@@ -87,6 +89,34 @@ def _shown_sha256(given: Given, values: Values) -> str | None:
     return (writer.parameters if writer else {}).get("guideline_sha256")
 
 
+def _media_hashes(given: Given, values: Values) -> pd.DataFrame | None:
+    """Return the hashes of the items' files; None where no folder is given, or no items are."""
+    folder, items = given.values["media"], given.items_if_any
+    if folder is None:
+        return None
+    if items is None:
+        raise UsageError("--media needs the items: name them with --items")
+    hashes = item_file_hashes(items, Path(folder))
+    if len(hashes) < len(items):
+        say(f"note: {len(items) - len(hashes):,} of {len(items):,} items have no file in {folder}")
+    return hashes
+
+
+def _training_texts(given: Given, values: Values) -> list[str] | None:
+    """Return the captions of a file's training split; of all splits where none is called train."""
+    train = given.values["train"]
+    if train is None:
+        return None
+    try:
+        collection, recognised = read_collection([train], split="train")
+    except UsageError:
+        collection, recognised = read_collection([train], split="all")
+    say_notes(f"{train}: {note}" for note in collection.notes)
+    for file in recognised:
+        given.use(file.path)
+    return [str(text) for text in collection.queries["text"]]
+
+
 def _files_of(named: tuple[str, ...], given: Given) -> dict[str, Path]:
     if not named:
         path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
@@ -117,6 +147,9 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
         given.use(given.values["answers"] or given.values["questions"])
     ),
     "questions": lambda given, values: read_questions(given.use(given.values["questions"])),
+    "runs_if_given": lambda given, values: given.runs if given.values["runs"] else [],
+    "media_hashes": _media_hashes,
+    "training_texts": _training_texts,
     "to_resolve": _to_resolve,
     "joined": lambda given, values: [read_delimited(given.use(file)) for file in given.values["joined"]],
     "original_if_given": lambda given, values: (

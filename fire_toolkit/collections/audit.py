@@ -15,7 +15,7 @@ from fire_toolkit.collections.duplicates import (
     near_duplicates,
     shared_positives,
 )
-from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity
+from fire_toolkit.collections.matchers import match_by_similarity
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.matching.ranking import split_runs
@@ -120,24 +120,16 @@ def audit_suggestions(
     qrels: Qrels,
     *,
     min_similarity: float,
-    percentile: float | None = None,
-    max_edits: int | None = None,
 ) -> None:
     """Add pairs to judge: each query with the items of captions like its own.
 
-    min_similarity: the cosine from which captions are alike; percentile, max_edits: in its place, see
-    `matchers`.
+    min_similarity: the cosine from which captions are alike.
     """
-    if max_edits is not None:
-        found, how = match_by_edits(queries, qrels, max_distance=max_edits), f"{max_edits} edits or fewer"
-    else:
-        least = min_similarity if percentile is None else None
-        found, threshold = match_by_similarity(queries, qrels, min_similarity=least, percentile=percentile)
-        how = f"a cosine of {threshold:.6g} or more"
+    found = match_by_similarity(queries, qrels, min_similarity=min_similarity)
     n_queries = found["query_id"].nunique()
     meaning = (
-        f"pairs of {n_queries:,} queries with an item of another caption, by {how}; suggestions to pool "
-        "(suggestions.parquet), not judgments"
+        f"pairs of {n_queries:,} queries with an item of another caption, by a cosine of "
+        f"{min_similarity:.6g} or more; suggestions to pool (suggestions.parquet), not judgments"
     )
     audit.add("suggestions", found, len(queries), meaning)
 
@@ -179,22 +171,22 @@ def confusable_ids(ids: Sequence[str]) -> pd.DataFrame:
     return table.sort_values(["like", "id"]).reset_index(drop=True)
 
 
-def audit_items(audit: Audit, hashes: pd.DataFrame, n_items: int) -> None:
+def audit_items(audit: Audit, hashes: pd.DataFrame) -> None:
     """Add items whose files are the same bytes.
 
-    hashes: columns doc_id and sha256, for the items whose files could be read.
+    hashes: columns doc_id and sha256, for the items that have a file; the hash is empty where no other file
+    has its size.
     """
-    ordered = hashes.sort_values("doc_id")
+    ordered = hashes[hashes["sha256"] != ""].sort_values("doc_id")
     repeated = ordered["sha256"].duplicated()
     first = ordered[~repeated].set_index("sha256")["doc_id"]
     same = ordered[repeated]
     table = pd.DataFrame(
         {"doc_id": same["doc_id"].to_numpy(), "same_as": first.loc[same["sha256"]].to_numpy()}
     )
+    table = table.sort_values(["same_as", "doc_id"]).reset_index(drop=True)
     meaning = "items whose file is another item's, byte for byte: a positive of one is a positive of both"
-    audit.add(
-        "duplicate_items", table.sort_values(["same_as", "doc_id"]).reset_index(drop=True), n_items, meaning
-    )
+    audit.add("duplicate_items", table, len(hashes), meaning)
 
 
 def audit_runs(

@@ -14,7 +14,6 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.collections.duplicates import has_text, seen_beside_text
-from fire_toolkit.collections.edits import pairs_within
 from fire_toolkit.collections.ngrams import NgramIndex, index_texts
 from fire_toolkit.collections.similarity import compared_once
 from fire_toolkit.errors import UsageError
@@ -24,22 +23,18 @@ from fire_toolkit.tables import Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 MAX_PAIRS = 20_000_000
-_N_BINS = 1 << 20
+_MATCHER = "tfidf"
 _COLUMNS = ["query_id", "doc_id", "matcher", "score", "via_query_id"]
 
 
-def match_by_similarity(
-    queries: Queries, qrels: Qrels, *, min_similarity: float | None = None, percentile: float | None = None
-) -> tuple[pd.DataFrame, float]:
-    """Return pairs of queries with the items of similar captions, and the threshold used.
+def match_by_similarity(queries: Queries, qrels: Qrels, *, min_similarity: float) -> pd.DataFrame:
+    """Return pairs of queries with the items of similar captions.
 
     Args:
         queries: the captions; those without text match nothing, and captions that go with something seen
             (media_url, reference) match only captions of the same.
         qrels: original positives; a caption stands for each of its positives.
-        min_similarity: the character TF-IDF cosine from which captions are alike, in (0, 1]; or
-        percentile: take the threshold from the cosines of all pairs of captions: in [0, 100), to within
-            a millionth.
+        min_similarity: the character TF-IDF cosine from which captions are alike, in (0, 1].
 
     Returns:
         Columns query_id, doc_id, matcher (`tfidf`), score (the highest cosine of the query with a caption
@@ -47,13 +42,12 @@ def match_by_similarity(
         that the qrels hold are left out. Similarity blocks keep memory to the pairs suggested.
 
     Raises:
-        UsageError: neither or both thresholds, one out of range, or more than 20 million captions alike.
+        UsageError: a similarity out of range, or more than 20 million captions alike.
     """
-    _check_threshold(min_similarity, percentile)
+    if not 0 < min_similarity <= 1:
+        raise UsageError(f"similarity {min_similarity}, expected above 0 and at most 1")
     queries = Queries(queries[has_text(queries)])
     index = index_texts(queries["text"].tolist())
-    if min_similarity is None:
-        min_similarity = _threshold(index, float(percentile or 0))
     found: list[pd.DataFrame] = []
     n_alike = 0
     for left, right, scores in _alike(index, min_similarity):
@@ -63,20 +57,7 @@ def match_by_similarity(
                 f"more than {MAX_PAIRS:,} pairs of captions are alike from {min_similarity:.6f} on; raise it"
             )
         found.append(_items_of(queries, qrels, left, right, scores))
-    return _suggestions(found, qrels, "tfidf"), min_similarity
-
-
-def match_by_edits(queries: Queries, qrels: Qrels, *, max_distance: int) -> pd.DataFrame:
-    """Return pairs of queries with the items of captions at an edit distance of at most `max_distance`.
-
-    As `match_by_similarity`; matcher is `edits` and score the lowest distance, negative, so that a
-    higher score is nearer.
-    """
-    queries = Queries(queries[has_text(queries)])
-    left, right, distances = pairs_within(queries["text"].tolist(), max_distance=max_distance)
-    both = np.concatenate([left, right]), np.concatenate([right, left])
-    scores = -np.concatenate([distances, distances]).astype(np.float64)
-    return _suggestions([_items_of(queries, qrels, *both, scores)], qrels, "edits")
+    return _suggestions(found, qrels)
 
 
 def suggestion_run(suggestions: pd.DataFrame) -> Run:
@@ -89,25 +70,6 @@ def suggestion_run(suggestions: pd.DataFrame) -> Run:
         [['tfidf', 'b', 1], ['tfidf', 'a', 2]]
     """
     return rank_run(suggestions[[*PAIR, "score"]].assign(run_id=suggestions["matcher"]))
-
-
-def _check_threshold(min_similarity: float | None, percentile: float | None) -> None:
-    if (min_similarity is None) == (percentile is None):
-        raise UsageError("give either a similarity or a percentile as the threshold")
-    if min_similarity is not None and not 0 < min_similarity <= 1:
-        raise UsageError(f"similarity {min_similarity}, expected above 0 and at most 1")
-    if percentile is not None and not 0 <= percentile < 100:
-        raise UsageError(f"percentile {percentile}, expected from 0 to below 100")
-
-
-def _threshold(index: NgramIndex, percentile: float) -> float:
-    """Return the cosine below which `percentile` of all pairs of different captions lie."""
-    counts = np.zeros(_N_BINS + 1, dtype=np.int64)
-    for _, _, cosines in compared_once(index):
-        pairs = cosines[cosines >= 0]
-        counts += np.bincount((pairs * _N_BINS).astype(np.int64), minlength=_N_BINS + 1)
-    wanted = percentile / 100 * counts.sum()
-    return float(np.searchsorted(np.cumsum(counts), wanted, side="right")) / _N_BINS
 
 
 def _alike(index: NgramIndex, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
@@ -139,9 +101,9 @@ def _best(pairs: pd.DataFrame) -> pd.DataFrame:
     return ordered.drop_duplicates(PAIR)
 
 
-def _suggestions(found: list[pd.DataFrame], qrels: Qrels, matcher: str) -> pd.DataFrame:
+def _suggestions(found: list[pd.DataFrame], qrels: Qrels) -> pd.DataFrame:
     pairs = (
         _best(pd.concat(found, ignore_index=True)) if found else pd.DataFrame({name: [] for name in _COLUMNS})
     )
-    new = pairs[pair_rows(pairs, qrels) < 0].assign(matcher=matcher)
+    new = pairs[pair_rows(pairs, qrels) < 0].assign(matcher=_MATCHER)
     return new[_COLUMNS].reset_index(drop=True)

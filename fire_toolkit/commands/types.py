@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.scoring.tifa import Answers, Question
-from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run
+from fire_toolkit.tables import Items, Judgments, Labels, PoolSources, Qrels, Queries, Run
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,16 @@ class Table:
 class Option:
     """What an option needs beyond its parameter's type and default.
 
-    names: how it is spelled. setting: section and key of fire.toml, taken where it is not given. least: the
-    smallest number. parse: makes the value of what was given. is_argument: a word of its own.
+    names: how it is spelled. setting: section and key of fire.toml, taken where it is not given. least, most:
+    the smallest and the largest number. parse: makes the value of what was given. is_argument: a word of its
+    own.
     """
 
     names: tuple[str, ...] = ()
     metavar: str | None = None
     setting: tuple[str, str] | None = None
-    least: int | None = None
+    least: float | None = None
+    most: float | None = None
     parse: Callable[[tuple[str, ...]], Any] | None = None
     is_argument: bool = False
 
@@ -73,6 +75,15 @@ LabelsOf = Annotated[Labels, Table("labels", "Labels")]
 LabelsIfGiven = Annotated[Labels | None, Table("labels_given", "Labels | None")]
 EarlierJudgments = Annotated[Judgments | None, Table("earlier_judgments", "Judgments | None")]
 JudgmentsOf = Annotated[Judgments, Table("counted_judgments", "Judgments", also=("guideline", "exclude"))]
+QueriesOf = Annotated[Queries, Table("queries", "Queries")]
+ItemsIfAny = Annotated[Items | None, Table("items_if_any", "Items | None")]
+OriginalAsItStands = Annotated[Qrels | None, Table("original_if_any", "Qrels | None")]
+RunsIfGiven = Annotated[
+    Sequence[Run],
+    Table("runs_if_given", "Sequence[Run]", metavar="[RUN...]", is_argument=True, is_several=True),
+]
+MediaHashes = Annotated[pd.DataFrame | None, Table("media_hashes", "pd.DataFrame | None", metavar="DIR")]
+TrainingTexts = Annotated[Sequence[str] | None, Table("training_texts", "Sequence[str] | None")]
 ToResolve = Annotated[
     Judgments,
     Table("to_resolve", "Judgments", metavar="[JUDGMENTS.csv]", is_argument=True, also=("exclude",)),

@@ -112,10 +112,6 @@ def test_counts_as_json(fire: Fire, folder: Path) -> None:
 
 
 def test_usage(fire: Fire, folder: Path) -> None:
-    assert (
-        "--embeddings takes two FILEs"
-        in fire("add-run", "clip.run", "--embeddings", "--out", "r", code=2).stderr
-    )
     assert "--id names one run" in fire("add-run", "a", "b", "--id", "x", "--out", "r", code=2).stderr
     assert "--out is needed" in fire("add-run", "clip.run", code=2).stderr
     assert "expected some of nan, inf" in fire("add-run", "a", "--allow", "x", "--out", "r", code=1).stderr
@@ -126,7 +122,7 @@ def test_vectors_in_two_files(fire: Fire, folder: Path) -> None:
     np.save(folder / "video.npy", np.eye(4))
     for name, ids in (("text.query_ids", "x y z"), ("video.doc_ids", "a b c d")):
         (folder / f"{name}.txt").write_text(ids.replace(" ", "\n"))
-    fire("add-run", "text.npy", "video.npy", "--embeddings", "--allow", "flood", "--out", "runs")
+    fire("add-run", "text.npy", "video.npy", "--similarity", "cosine", "--allow", "flood", "--out", "runs")
     counts = json.loads((folder / "runs/text.parquet.manifest.json").read_text())["counts"]
     assert [counts["similarity"], counts["rows"]] == ["cosine", 12]
 
@@ -140,14 +136,14 @@ def test_what_a_vector_search_gave_is_scored_as_any_run(fire: Fire, folder: Path
     assert "1 id is padding; 1 query has fewer docs than are kept" in said
     said = fire("score", "runs/m.parquet", "--qrels", "qrels.txt", "-m", "C@1", "--format", "csv").stdout
     assert said.splitlines()[1] == "m,original,all,C@1,1.0"
-    both = ("add-run", "m.npz", "m.npz", "--scores", "distance", "--embeddings", *asked)
-    assert "--scores and --embeddings are two kinds of FILEs" in fire(*both, code=2).stderr
+    both = ("add-run", "m.npz", "m.npz", "--scores", "distance", "--similarity", "dot", *asked)
+    assert "--scores and --similarity are of two kinds of FILEs" in fire(*both, code=2).stderr
 
 
 def test_a_mask_in_a_file_of_its_own(fire: Fire, folder: Path) -> None:
     np.savez(folder / "m.npz", sims=[[3, 1], [9, 9], [1, 3]], query_ids=["1", "2"], doc_ids=["a", "b"])
     np.save(folder / "mask.npy", np.array([True, False, True]))
-    fire("add-run", "m.npz", "--mask", "mask.npy", "--out", "runs")
+    fire("add-run", "m.npz", "--mask", "mask.npy", "--name", "m", "--out", "runs")
     counts = json.loads((folder / "runs/m.parquet.manifest.json").read_text())["counts"]
     assert [counts["rows"], counts["padding"]] == [4, 1]
 

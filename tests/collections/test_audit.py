@@ -134,13 +134,13 @@ def test_captions_ids_and_files_are_findings_with_their_tables() -> None:
     audit = Audit()
     audit_captions(audit, CAPTIONS, min_similarity=0.9)
     audit_ids(audit, {"queries": ["q1", "Q1"], "items": ["v01", "v1"]})
-    hashes = pd.DataFrame({"doc_id": ["c", "a", "b"], "sha256": ["x", "x", "y"]})
-    audit_items(audit, hashes, 9)
+    hashes = pd.DataFrame({"doc_id": list("cabde"), "sha256": ["x", "x", "y", "", ""]})
+    audit_items(audit, hashes)
     assert findings(audit) == {
         "duplicate_captions": (2, 5),
         "near_duplicate_captions": (0, 5),
         "confusable_ids": (2, 4),
-        "duplicate_items": (1, 9),
+        "duplicate_items": (1, 5),
     }
     assert rows(audit.tables["confusable_ids"]) == [("queries", "q1", "Q1"), ("items", "v1", "v01")]
     assert rows(audit.tables["duplicate_items"]) == [("c", "a")]

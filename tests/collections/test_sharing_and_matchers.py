@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_run
+from fire_toolkit.collections.matchers import match_by_similarity, suggestion_run
 from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import (
@@ -143,8 +143,7 @@ ORIGINAL: Qrels = check_qrels(
 
 
 def test_pairs_are_suggested_with_the_caption_they_come_through() -> None:
-    found, threshold = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
-    assert threshold == 0.8
+    found = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
     assert list(found[["query_id", "doc_id", "via_query_id"]].itertuples(index=False, name=None)) == [
         ("q1", "v2", "q2"),
         ("q2", "v1", "q1"),
@@ -154,46 +153,20 @@ def test_pairs_are_suggested_with_the_caption_they_come_through() -> None:
     assert found["score"].between(0.8, 1).all()
 
 
-def test_the_percentile_is_that_of_all_pairs_of_captions() -> None:
-    # 12 ordered pairs of different captions: 6 are of the three like ones.
-    found, threshold = match_by_similarity(CAPTIONS, ORIGINAL, percentile=50)
-    assert len(found) == 3
-    assert threshold > 0.3
-    everything, lowest = match_by_similarity(CAPTIONS, ORIGINAL, percentile=0)
-    assert 0.0 <= lowest < threshold
-    assert len(everything) == 3 + 2 + 3
-
-
-def test_pairs_by_edits_have_the_distance_as_a_negative_score() -> None:
-    found = match_by_edits(CAPTIONS, ORIGINAL, max_distance=1)
-    assert list(found.itertuples(index=False, name=None)) == [
-        ("q1", "v2", "edits", -1.0, "q3"),
-        ("q3", "v1", "edits", -1.0, "q1"),
-    ]
-
-
 def test_suggestions_are_a_run_and_no_judgments() -> None:
-    found, _ = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
+    found = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
     run = suggestion_run(found)
     pd.testing.assert_frame_equal(check_run(run), run)
     assert {"tfidf"} == set(run["run_id"])
     assert "label" not in run
-    none, _ = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=1)
+    none = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=1)
     assert len(suggestion_run(none)) == 0
 
 
-@pytest.mark.parametrize(
-    ("thresholds", "message"),
-    [
-        ({}, "either a similarity or a percentile"),
-        ({"min_similarity": 0.5, "percentile": 50}, "either a similarity or a percentile"),
-        ({"min_similarity": 0}, "expected above 0"),
-        ({"percentile": 100}, "below 100"),
-    ],
-)
-def test_a_threshold_out_of_range_is_an_error(thresholds: dict[str, float], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        match_by_similarity(CAPTIONS, ORIGINAL, **thresholds)
+@pytest.mark.parametrize("similarity", [0, 1.5])
+def test_a_threshold_out_of_range_is_an_error(similarity: float) -> None:
+    with pytest.raises(UsageError, match="expected above 0 and at most 1"):
+        match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=similarity)
 
 
 def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +174,7 @@ def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(matchers, "MAX_PAIRS", 5)
     with pytest.raises(UsageError, match="more than 5 pairs of captions are alike"):
-        match_by_similarity(CAPTIONS, ORIGINAL, percentile=0)
+        match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.001)
 
 
 def test_captions_match_only_beside_the_same_image_and_silence_matches_nothing() -> None:
@@ -209,10 +182,8 @@ def test_captions_match_only_beside_the_same_image_and_silence_matches_nothing()
     seen = rows | {"reference": ["i1", "i2", "i1", "i1", "i1"]}
     qrels = check_qrels(pd.DataFrame({"query_id": rows["query_id"], "doc_id": list("abcde"), "relevance": 1}))
     queries = check_queries(pd.DataFrame(seen))
-    by_edits = match_by_edits(queries, qrels, max_distance=0)
-    by_similarity, _ = match_by_similarity(queries, qrels, min_similarity=0.5)
-    for found in (by_edits, by_similarity):
-        assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "c"), ("q3", "a")]
+    found = match_by_similarity(queries, qrels, min_similarity=0.5)
+    assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "c"), ("q3", "a")]
 
 
 def test_a_query_s_own_item_is_never_suggested() -> None:
@@ -220,5 +191,5 @@ def test_a_query_s_own_item_is_never_suggested() -> None:
     qrels = check_qrels(
         pd.DataFrame({"query_id": ["q1", "q2", "q2"], "doc_id": ["a", "b", "i"], "relevance": 1})
     )
-    found = match_by_edits(check_queries(pd.DataFrame(rows)), qrels, max_distance=0)
+    found = match_by_similarity(check_queries(pd.DataFrame(rows)), qrels, min_similarity=1)
     assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "b"), ("q2", "a")]

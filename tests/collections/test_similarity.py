@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.collections import texts as columns
-from fire_toolkit.collections.edits import edit_distances, pairs_within
+from fire_toolkit.collections.edits import edit_distances
 from fire_toolkit.collections.ngrams import index_texts, word_ngrams
 from fire_toolkit.collections.similarity import nearest_mean, similar_pairs
 
@@ -137,31 +137,6 @@ def test_edit_distances_are_those_of_the_definition(texts: list[str], bound: int
     left, right = np.indices((len(texts), len(texts))).reshape(2, -1)
     expected = [min(levenshtein(texts[i], texts[j]), bound + 1) for i, j in zip(left, right, strict=True)]
     assert expected == edit_distances(texts, left, right, max_distance=bound).tolist()
-
-
-@settings(max_examples=examples(60))
-@given(st.lists(letters, max_size=8), st.integers(0, 4))
-def test_pairs_within_a_distance_are_all_of_them(texts: list[str], bound: int) -> None:
-    expected = [
-        (i, j, distance)
-        for i in range(len(texts))
-        for j in range(i + 1, len(texts))
-        if (distance := levenshtein(texts[i], texts[j])) <= bound
-    ]
-    found = pairs_within(texts, max_distance=bound)
-    assert expected == list(zip(*(part.tolist() for part in found), strict=True))
-
-
-def test_pairs_within_a_distance_are_found_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fire_toolkit.collections import edits
-
-    texts = [f"{'x' * (n % 9)} caption {n % 4}" for n in range(40)]
-    whole = pairs_within(texts, max_distance=2)
-    monkeypatch.setattr(edits, "_BLOCK", 3)
-    monkeypatch.setattr(edits, "_WIDTH", 5)
-    for one, other in zip(whole, pairs_within(texts, max_distance=2), strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert len(whole[0]) > 40
 
 
 def test_texts_without_words_have_no_likes() -> None:

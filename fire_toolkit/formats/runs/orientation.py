@@ -29,7 +29,7 @@ def possible_readings(
         raise FormatError(
             f"{path}: shape {shape}, but {n_queries} query ids and {n_docs} doc ids; expected "
             f"{n_queries} × {n_docs}, or {n_docs} × {n_queries}, or more rows of padding; if these are "
-            "vectors, give query vectors and doc vectors with --embeddings"
+            "vectors, give query vectors and doc vectors with --similarity"
         )
     return tuple(fits)
 
