@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.resolve import resolve as resolve
     from fire_toolkit.commands.reuse import reuse as reuse
     from fire_toolkit.commands.tifa import tifa as tifa
+    from fire_toolkit.elsewhere.judgments import judgments_from_table as judgments_from_table
     from fire_toolkit.errors import FireError as FireError
     from fire_toolkit.formats.collections import read_collection as read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels as read_qrels

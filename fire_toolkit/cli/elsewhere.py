@@ -7,16 +7,18 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import LEDGER_FOLDER
-from fire_toolkit.cli.common import current_workspace, relative_path, together
+from fire_toolkit.cli.common import current_workspace, relative_path
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.server_options import private_folder
+from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.exports import controls_of, read_elsewhere_export, tasks_of
 from fire_toolkit.elsewhere.found import FoundFile
 from fire_toolkit.elsewhere.labels import LabelMap
@@ -37,57 +39,34 @@ _LOSS = "without it, the same people get other pseudonyms, and their answers cou
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """The options on judgments made elsewhere, as they were given."""
+    """How judgments made elsewhere are read.
 
-    pair: str | None
-    columns: Sequence[str]
-    mapping: Sequence[str]
-    split: str
-    submissions: str | None
-    source: str | None
-    skip_unknown: bool
-    dry_run: bool
+    Args:
+        pair: Read a Label Studio project that was not made here; its tasks have the ids in these fields.
+        columns: Read a table of another tool by its columns; ROLE: annotator, query, doc, pair, label, time,
+            seconds, status, round, comment.
+        mapping: Which label of the guideline a value is; - for no vote (may be repeated).
+        split: The separator between the two ids in the column pair.
+        submissions: Prolific's export of submissions: only approved work counts.
+        source: Where account names come from: in one source, one name is one person.
+        skip_unknown: Leave out pairs that the collection does not have.
+        dry_run: Show what is understood, and write nothing.
+    """
+
+    pair: Annotated[str | None, Option(metavar="query=FIELD,doc=FIELD")] = None
+    columns: Annotated[Sequence[str], Option(metavar="ROLE=COLUMN,...")] = ()
+    mapping: Annotated[Sequence[str], Option(("--label",), metavar="[CONTROL:]VALUE=LABEL")] = ()
+    split: Annotated[str, Option(metavar="TEXT")] = ""
+    submissions: Annotated[str | None, Option(metavar="FILE")] = None
+    source: Annotated[str | None, Option(metavar="NAME")] = None
+    skip_unknown: bool = False
+    dry_run: bool = False
 
     @property
     def is_asked(self) -> bool:
         """Whether any of them was given."""
         given = (self.pair, self.columns, self.mapping, self.split, self.submissions, self.source)
         return any((*given, self.skip_unknown, self.dry_run))
-
-
-elsewhere_options = together(
-    click.option(
-        "--pair",
-        metavar="query=FIELD,doc=FIELD",
-        help="Read a Label Studio project that was not made here; its tasks have the ids in these fields.",
-    ),
-    click.option(
-        "--columns",
-        multiple=True,
-        metavar="ROLE=COLUMN,...",
-        help=f"Read a table of another tool by its columns; ROLE: {', '.join(ROLES)}.",
-    ),
-    click.option(
-        "--label",
-        "mapping",
-        multiple=True,
-        metavar="[CONTROL:]VALUE=LABEL",
-        help="Which label of the guideline a value is; - for no vote (may be repeated).",
-    ),
-    click.option(
-        "--split", default="", metavar="TEXT", help="The separator between the two ids in the column pair."
-    ),
-    click.option(
-        "--submissions", metavar="FILE", help="Prolific's export of submissions: only approved work counts."
-    ),
-    click.option(
-        "--source",
-        metavar="NAME",
-        help="Where account names come from: in one source, one name is one person.",
-    ),
-    click.option("--skip-unknown", is_flag=True, help="Leave out pairs that the collection does not have."),
-    click.option("--dry-run", is_flag=True, help="Show what is understood, and write nothing."),
-)
 
 
 def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> None:

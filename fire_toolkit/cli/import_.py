@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
@@ -16,20 +16,19 @@ from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import (
     current_workspace,
-    json_option,
     named_files,
     numbers_of,
     say_next,
     say_notes,
 )
-from fire_toolkit.cli.elsewhere import Elsewhere, elsewhere_options, import_elsewhere
+from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.options import reads
+from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.exports import how_to_read
 from fire_toolkit.elsewhere.tables import how_to_read_table
 from fire_toolkit.errors import FormatError, UsageError
@@ -42,14 +41,15 @@ from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.segments import segments_of
 
 
-@click.command(name="import")
-@click.argument("exports", nargs=-1, metavar="EXPORT...")
-@reads(guideline="The guideline judged by. [default: caption-relevance-v1]")
-@click.option("--out", metavar="FILE", help="The judgments (CSV); dropped.csv is written beside it.")
-@elsewhere_options
-@json_option
 @writes_workspace
-def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
+def import_(
+    exports: Annotated[Sequence[str], Option(is_argument=True, metavar="EXPORT...")] = (),
+    *,
+    guideline: Annotated[str | None, Option(metavar="NAME")] = None,
+    out: Annotated[str | None, Option(metavar="FILE")] = None,
+    elsewhere: Elsewhere,
+    as_json: bool,
+) -> None:
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
 
     In a campaign (begun by `tasks --annotator` or `push`) answers go into its ledger, and judgments are
@@ -69,14 +69,21 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
     FIRE's own release (its JSON) is known by its content and becomes tables of the workspace's captions in
     the folder --out: a text stands for all captions with that text, disagreements are kept as disputes, and
     outside.csv lists what lies outside the collection.
+
+    Args:
+        exports: The files.
+        guideline: The guideline judged by. [default: caption-relevance-v1]
+        out: The judgments (CSV); dropped.csv is written beside it.
+        elsewhere: How judgments made elsewhere are read.
+        as_json: Print the counts.
     """
+    given = Given({"guideline": guideline, "out": out, "as_json": as_json})
     file = given.out("judgments/judgments.csv")
     paths = list(map(Path, exports)) or named_files("import", "exports")
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
-    asked = Elsewhere(**elsewhere)
     sheets: list[Path] = []
-    if not asked.is_asked:
+    if not elsewhere.is_asked:
         if len(paths) == 1 and is_fire_release(paths[0]):
             import_fire_release(given, paths[0])
             return
@@ -86,15 +93,15 @@ def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
             paths = [path for path in paths if path not in sheets]
         if not paths:
             return
-    is_usual = given.values["out"] is None
+    is_usual = out is None
     with _without_collection():
-        if asked.is_asked:
-            import_elsewhere(given, paths, asked)
+        if elsewhere.is_asked:
+            import_elsewhere(given, paths, elsewhere)
         elif is_usual and (root := _ledger_here()):
             _into_ledger(given, root, paths, sheets)
         else:
             _at_once(given, paths, file)
-    if not asked.dry_run:
+    if not elsewhere.dry_run:
         say_next("agree" if is_usual else f"agree {file}")
 
 

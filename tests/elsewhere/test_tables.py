@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+import fire_toolkit
 from fire_toolkit.campaign.ledger import read_ledger
 
 Fire = Callable[..., Result]
@@ -82,6 +83,24 @@ def test_mturk_keeps_what_was_approved_and_dates_it(
         ("1e5", "skipped", "annotation 3 / left out (Rejected)")
     ]
     assert not re.search(rb"\bA[123]\b", b"".join(path.read_bytes() for path in Path("judgments").iterdir()))
+
+
+def test_in_python_a_table_gives_the_same_votes(
+    fire: Fire, workspace: Path, votes: Votes, table: Table
+) -> None:
+    rows = [mturk("A1", "NA", "007", "Yes"), mturk("A2", "NA", "007", "No"), mturk("A1", "NA", "007", "No")]
+    rows += [mturk("A1", "1e5", "v1", "Unsure"), mturk("A3", "1e5", "v1", "No", "Rejected")]
+    file = save_csv("batch.csv", rows, MTURK)
+    fire("import", file, *OF_MTURK, *YES_NO, "--label", "Unsure=-")
+    columns = dict(part.split("=") for part in OF_MTURK[1].split(","))
+    labels = {"Yes": "relevant", "No": "irrelevant", "Unsure": "-"}
+    rules = fire_toolkit.read_guideline("caption-relevance-v1")
+    found = fire_toolkit.judgments_from_table(file, columns, guideline=rules, labels=labels)
+    own = found.judgments[["query_id", "doc_id", "label"]].itertuples(index=False, name=None)
+    assert sorted(own) == sorted(votes())
+    assert sorted(found.dropped["reason"]) == sorted(row["reason"] for row in table("dropped.csv"))
+    with pytest.raises(fire_toolkit.FireError, match="4 answers have a value that no --label names"):
+        fire_toolkit.judgments_from_table(file, columns, guideline=rules)
 
 
 @pytest.mark.slow
