@@ -70,8 +70,9 @@ class Next(NamedTuple):
     """The command that goes on from what was written, and what it must be told where no workspace knows it.
 
     `{out}` stands for where the files are, `{stem}` for that without its suffix, `{QUERIES}` and `{QRELS}`
-    for these files. outside: what is named outside a workspace. elsewhere: what is named where --out said
-    where to write. begun: the command of a workspace whose campaign has begun, where that is another.
+    for these files, `{JUDGMENTS}` for the file given, if any. outside: what is named outside a workspace.
+    elsewhere: what is named where --out said where to write. begun: the command of a workspace whose campaign
+    has begun, where that is another.
     """
 
     command: str

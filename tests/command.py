@@ -10,10 +10,12 @@ from fire_toolkit.cli import main
 
 
 def run(*arguments: object, code: int = 0) -> Result:
-    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
+    """Run a command and expect exit code 0 (or `code`), no traceback, no placeholder in `next`."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
+    unfilled = [line for line in result.stderr.splitlines() if line.startswith("next: ") and "{" in line]
+    assert not unfilled
     return result
 
 

@@ -87,4 +87,6 @@ def _say_next(following: Next | str, given: Given, out: Path) -> None:
     )
     for each in ("QUERIES", "QRELS"):
         line = line.replace(f"{{{each}}}", given.hint(each) if f"{{{each}}}" in line else "")
-    say_next(line.replace("{RUNS}", runs_named(given.values.get("runs", ()))))
+    line = line.replace("{RUNS}", runs_named(given.values.get("runs", ())))
+    judgments = given.values.get("judgments")
+    say_next(line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else ""))

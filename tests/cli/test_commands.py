@@ -123,7 +123,7 @@ def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> 
 
 
 def test_agree_gives_the_named_columns(fire: Fire) -> None:
-    table = rows(fire("agree", "judgments.csv", "--no-intervals", "--format", "csv").stdout)
+    table = rows(fire("agree", "judgments.csv", "-m", "all", "--format", "csv").stdout)
     expected = "group,statistic,level,value,n_units,n_pairable,n_annotators,note"
     assert expected.split(",") == list(table[0])
     by_name = {row["statistic"]: row for row in table}

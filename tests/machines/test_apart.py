@@ -32,7 +32,7 @@ def workspace(folder: Path, *, with_judge: bool) -> dict[str, bytes]:
         judged = ("judgments.csv", "--out", "labels")
         fire("resolve", *judged)
         fire("augment", "--labels", "labels", "--out", "augmented/qrels.txt")
-        fire("agree", "judgments.csv", "--no-intervals")
+        fire("agree", "judgments.csv", "-m", "alpha")
     files = [path for name in OF_PEOPLE for path in sorted((folder / name).rglob("*")) if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
