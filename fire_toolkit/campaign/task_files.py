@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.campaign.asking import HandedOut
+from fire_toolkit.campaign.queues import CONTROL, TRAINING
+from fire_toolkit.campaign.records import FOLDER
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import REFERENCE_URL, split_pair_id
-from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import read_text
+from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.files import paths_in, read_text
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number
 
 
 def overlap_file(path: Path) -> Path:
@@ -44,6 +51,18 @@ def task_keys(path: Path) -> set[str]:
     return keys
 
 
+def handed_out_here(root: Path) -> HandedOut:
+    """Return what the workspace `root` has handed out."""
+    given: set[str] = set()
+    for folder in paths_in(root / FOLDER):
+        path = folder / "assignments.csv"
+        if path.is_file():
+            rows = read_delimited(path, required=["pair_id", "kind"])
+            given.update(rows.loc[~rows["kind"].isin([TRAINING, CONTROL]), "pair_id"])
+    files = {number: task_keys(path) for number, path in handed_out(root).items()}
+    return HandedOut(files, given, begun_rounds(root), next_round_number(root))
+
+
 def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = True) -> Tasks:
     """Return the tasks in a file of `tasks` as batch 1, and those of its `.overlap.json` as batch 2.
 
@@ -68,6 +87,42 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         numbers = ", ".join(map(str, sorted(tasks["round"].unique())))
         raise FormatError(f"{path}: tasks of rounds {numbers}; expected those of one round")
     return tasks
+
+
+def kept_files(
+    file: Path, texts: Mapping[str, bytes], *, is_on_server: bool
+) -> tuple[dict[str, bytes], bool]:
+    """Return the texts to write, with those that an earlier `tasks` wrote beside them, and if any changes.
+
+    Other captions and addresses of the same tasks are written where a server carries them: `push` then
+    updates those that nobody has answered. Whoever deletes `file` has no use for those of doubled pairs.
+
+    Raises:
+        UsageError: a file that is there would change: people may have its tasks.
+    """
+    at = manifest_path(file, is_folder=False)
+    there = read_manifest(at).outputs if at.is_file() else {}
+    both = {file.name, overlap_file(file).name}  # the others are of single persons, and stay
+    gone = set() if file.is_file() else both
+    found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}
+    earlier = {name: path.read_bytes() for name, path in found.items() if name not in gone}
+    changed = [
+        name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
+    ]
+    may_change = is_on_server and all(_same_pairs(earlier[name], texts.get(name)) for name in changed)
+    if changed and not may_change:
+        raise UsageError(
+            f"{file.with_name(changed[0])}: already exists, would change, and people may have its tasks; if "
+            f"nobody has, delete {file} and run this again; or write elsewhere with --out"
+        )
+    return {**earlier, **texts} if file.is_file() else dict(texts), bool(changed)
+
+
+def _same_pairs(earlier: bytes, now: bytes | None) -> bool:
+    """Whether two files of tasks ask the same pairs in the same order."""
+    tasks = (parse_json(text.decode(), "tasks") for text in (earlier, now or b"[]"))
+    before, after = ([task["data"][PAIR_ID] for task in each] for each in tasks)
+    return bool(before == after)
 
 
 def _entries(path: Path) -> list[Any]:

@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.asking import queries_alone
 from fire_toolkit.cli.common import Range, json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.readers import queries_alone
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.machines.cache import Cache

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
 from fire_toolkit.cli.campaigns import begun_here, full_pull_due
-from fire_toolkit.cli.common import chosen_path, say, say_notes, workspace_path
+from fire_toolkit.cli.common import chosen_path, current_workspace, say, say_notes, workspace_path
 from fire_toolkit.cli.designs import design_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
@@ -20,9 +20,11 @@ from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
-from fire_toolkit.tables import Judgments, Qrels
+from fire_toolkit.tables import Judgments, Pool, Qrels, check_pool
+from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.manifests import writer_of
 
 Values = Mapping[str, Any]
@@ -115,6 +117,25 @@ def _training_texts(given: Given, values: Values) -> list[str] | None:
     for file in recognised:
         given.use(file.path)
     return [str(text) for text in collection.queries["text"]]
+
+
+def queries_alone(given: Given) -> Pool:
+    """Return each query of the original qrels, else of the queries, without an item.
+
+    Raises:
+        UsageError: this is no workspace for captions alone: their answers would stand among those of pairs.
+    """
+    workspace, rules = current_workspace(), given.guideline
+    own = read_guideline(workspace.setting("tasks", "guideline")).name if workspace else rules.name
+    if given.values["pool"] or (workspace and own != rules.name):
+        raise UsageError(
+            f"{rules.name} asks about captions alone, so it has a campaign of its own: `fire-toolkit init "
+            f"validity --guideline {rules.name}`, then `cd validity` and `fire-toolkit tasks`"
+        )
+    found = given.queries["query_id"]
+    if (original := given.original_if_any) is not None:
+        found = found[found.isin(original["query_id"])]
+    return check_pool(pd.DataFrame({"query_id": found, "doc_id": ALONE}))
 
 
 def _files_of(named: tuple[str, ...], given: Given) -> dict[str, Path]:

@@ -2,64 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import click
 
-from fire_toolkit.campaign.records import Campaign, Round, refuse_other_round
-from fire_toolkit.campaign.task_files import overlap_file
+from fire_toolkit.campaign.asking import (
+    in_free_round,
+    never_asked,
+    not_judged,
+    refuse_texts_unseen,
+    round_of_pairs,
+)
+from fire_toolkit.campaign.queues import MOST_CAPTIONS
+from fire_toolkit.campaign.records import BY_HAND, Campaign, Round, refuse_other_round
+from fire_toolkit.campaign.rounds import first_round
+from fire_toolkit.campaign.task_files import handed_out_here, kept_files, overlap_file
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.asking import Asked, by_hand, kept, refuse_texts_unseen, warn_of_unshown, what_to_ask
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
 from fire_toolkit.cli.common import (
     Range,
+    chosen_path,
     current_workspace,
-    json_option,
     n_of,
+    relative_path,
     say,
     say_next,
-    setting_or_default,
 )
-from fire_toolkit.cli.designs import check_policy, policy_option, record_design
+from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.media_links import with_addresses
-from fire_toolkit.cli.options import annotator_option, captions_option, reads
+from fire_toolkit.cli.readers import queries_alone
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
-from fire_toolkit.folder.carrier import queue_files
+from fire_toolkit.commands.types import Option
+from fire_toolkit.folder.carrier import queue_files, refuse_file_names
+from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
-from fire_toolkit.tables import Pool, Queries
+from fire_toolkit.media.places import file_at
+from fire_toolkit.pooling import pairs_to_ask
+from fire_toolkit.tables import Pool, Queries, Tasks
+from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, rounds_by_hand, tasks_file
+
+_File = Annotated[str | None, Option(metavar="FILE")]
 
 
-@click.command()
-@click.argument("pool", required=False)
-@reads("queries", "items")
-@click.option(
-    "--guideline", metavar="NAME", help="A guideline's name or folder. [default: caption-relevance-v1]"
-)
-@click.option("--overlap", type=Range(0, 1), help="Share of pairs that get a second judgment. [default: 0.1]")
-@captions_option
-@click.option("--seed", type=int, help="Seed of the order and of the doubled pairs. [default: 0]")
-@annotator_option(
-    "A,B,C=LOAD",
-    "Also write a file and a sheet for each person, in the queues that `push` would give (a LOAD of 2: twice "
-    "the tasks): a campaign by hand.",
-)
-@policy_option
-@click.option(
-    "--out",
-    metavar="FILE",
-    help="The tasks; those of doubled pairs go to FILE's .overlap.json. [default: tasks/tasks.json, of later "
-    "rounds tasks/round-N/tasks.json]",
-)
-@json_option
-@writes_workspace
+@dataclass(frozen=True)
+class _Asked:
+    """The pairs to ask, the file for their tasks, and how many pairs of the pool are not asked."""
+
+    pairs: Pool
+    file: Path
+    n_left: int
+
+    @property
+    def left_out(self) -> str:
+        """Say how many pairs are left out."""
+        return f"{n_of(self.n_left, 'pair')} judged or asked before left out"
+
+
 def tasks(
-    given: Given, overlap: float | None, captions: int | None, annotators: tuple[str, ...], policy: str | None
+    pool: Annotated[str | None, Option(is_argument=True)] = None,
+    *,
+    queries: _File = None,
+    items: _File = None,
+    guideline: Annotated[str | None, Option(metavar="NAME")] = None,
+    overlap: Annotated[float, Range(0, 1), Option(setting=("tasks", "overlap"))] = 0.1,
+    captions: Annotated[int, click.IntRange(1, MOST_CAPTIONS), Option(setting=("tasks", "captions"))] = 1,
+    seed: Annotated[int, Option(setting=("tasks", "seed"))] = 0,
+    annotators: Annotated[Sequence[str], Option(("--annotator",), metavar="A,B,C=LOAD")] = (),
+    policy: Literal["verify-positives", "until-confirmed"] | None = None,
+    out: _File = None,
+    as_json: bool,
 ) -> None:
     """Turn a pool (folder or pool.csv) into blind Label Studio tasks.
 
@@ -68,64 +86,112 @@ def tasks(
 
     Only new pairs are asked: those of the pool's latest round that are not judged and, in a workspace, were
     not handed out before. Files that were handed out are never overwritten: each round has its own folder.
+
+    Args:
+        pool: The pool, or its folder.
+        queries: The queries: query_id, text and, of composed ones, reference.
+        items: The items: a table with doc_id and media_url.
+        guideline: A guideline's name or folder. [default: caption-relevance-v1]
+        overlap: Share of pairs that get a second judgment.
+        captions: Captions of one item on a page: the doubled pairs and queues are drawn by page (1: by pair).
+        seed: Seed of the order and of the doubled pairs.
+        annotators: Also write a file and a sheet for each person, in the queues that `push` would give (a
+            LOAD of 2: twice the tasks): a campaign by hand.
+        policy: Which positives get a second vote (and a third where the two differ), fixed by design so that
+            scores can be corrected for errors: all, or those that can still make a run's C@1, C@5 or C@10.
+            [default: the campaign's]
+        out: The tasks; those of doubled pairs go to FILE's .overlap.json. [default: tasks/tasks.json, of
+            later rounds tasks/round-N/tasks.json]
     """
+    named = {"pool": pool, "queries": queries, "items": items, "guideline": guideline, "out": out}
+    people = [name.strip() for each in annotators for name in each.split(",") if name.strip()]
+    options: dict[str, Any] = {"overlap": overlap, "n_captions": captions, "seed": seed}
+    with workspace_lock():
+        _make(Given({**named, "as_json": as_json}), people, policy, options)
+
+
+def _make(given: Given, people: Sequence[str], policy: str | None, options: dict[str, Any]) -> None:
+    """Write the tasks, and begin a round by hand where people are named."""
     workspace = current_workspace()
-    if policy and (workspace is None or not annotators):
+    if policy and (workspace is None or not people):
         raise click.UsageError(
             "--policy is for a campaign in a workspace: with --annotator, or `push --policy`"
         )
     if workspace:
         check_policy(workspace.root, policy)
-    asked = what_to_ask(given)
-    file, rules = asked.file, given.guideline
-    queries, items = given.queries, given.items_if_any
-    share = float(setting_or_default(overlap, "tasks", "overlap"))
-    seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
-    pairs = _without_own_items(asked.pairs, queries)
-    if not annotators:  # who watches files by hand finds them by their paths
-        queries = with_addresses(queries, set(pairs["query_id"]))
-        shown = {*pairs["doc_id"], *(own_items_of(queries).values() if rules.shows_reference else ())}
-        items = with_addresses(items, shown) if items is not None else None
-    size = int(setting_or_default(captions, "tasks", "captions"))
-    options: dict[str, Any] = {"overlap": share, "n_captions": size, "seed": seed}
-    made = make_tasks(pairs, queries, items=items, guideline=rules, **options)
-    if rules.shows_media:
-        refuse_texts_unseen(made, items, rules)
+    asked, rules = _what_to_ask(given), given.guideline
+    file, made = asked.file, _made(given, asked, is_by_hand=bool(people), options=options)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
     if not counts["tasks"] and asked.n_left:
-        given.summarise(counts, f"nothing to ask: {_left_out(asked.n_left)}")
+        given.summarise(counts, f"nothing to ask: {asked.left_out}")
         return
-    stem = file.name.removesuffix(".json")
-    names = {1: file.name, 2: f"{stem}.overlap.json"}
+    names = {1: file.name, 2: overlap_file(file).name}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
-    entry = by_hand(made, loads_of(annotators), size, seed) if annotators else None
-    own = queue_files(entry, rules, stem=stem) if entry else {}
+    entry = _by_hand(made, people, options) if people else None
+    own = queue_files(entry, rules, stem=file.name.removesuffix(".json")) if entry else {}
     for files in own.values():
         texts |= files
-    parameters = {**rules.record, "overlap": share, "seed": seed} | ({"captions": size} if size > 1 else {})
-    texts = kept(file, texts)
+    size = {"captions": options["n_captions"]} if options["n_captions"] > 1 else {}
+    parameters = {**rules.record, "overlap": options["overlap"], "seed": options["seed"], **size}
+    texts, has_changed = kept_files(file, texts, is_on_server=_is_on_server(file))
+    if has_changed:
+        say(
+            "note: captions or addresses of tasks have changed; `push` updates those that nobody has answered"
+        )
     begins = None if given.values["out"] else _campaign_for(entry, rules)
     given.write(file, texts, "tasks", parameters, counts)
     if entry and begins:
         begin(*begins, [entry])
         record_design(begins[0], policy)
-    given.summarise(counts, _words(counts, asked))
+    again = f"; {counts['doubled']:,} of them again in {overlap_file(file)}, for a second annotator"
+    words = f"{n_of(counts['tasks'], 'task')} in {file}" + (again if counts["doubled"] else "")
+    given.summarise(counts, f"{words}; {asked.left_out}" if asked.n_left else words)
     if rules.shows_media:
-        warn_of_unshown(made)
+        _warn_of_unshown(made)
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
     _say_next_of_tasks(is_handed_out=entry is not None)
 
 
-def _words(counts: Mapping[str, int], asked: Asked) -> str:
-    words = f"{n_of(counts['tasks'], 'task')} in {asked.file}"
-    if counts["doubled"]:
-        second = overlap_file(asked.file)
-        words += f"; {counts['doubled']:,} of them again in {second}, for a second annotator"
-    if asked.n_left:
-        words += f"; {_left_out(asked.n_left)}"
-    return words
+def _what_to_ask(given: Given) -> _Asked:
+    """Return what a pool leaves to ask; of the workspace's own pool what nobody was handed and nobody judged.
+
+    Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
+    """
+    workspace, out = current_workspace(), given.values["out"]
+    root = workspace.root if workspace else Path()
+    if given.guideline.is_of_queries:
+        pooled, is_own = queries_alone(given), workspace is not None and not out
+    else:
+        file = given.needed("pool")
+        pooled = read_pool(given.use(file))
+        is_own = workspace is not None and file.resolve() == (root / "pool" / "pool.csv").resolve()
+    path = root / "judgments" / "judgments.csv"
+    judged = read_judged_pairs(path) if is_own and path.is_file() else None
+    if is_own and not out:
+        pairs = never_asked(pooled, judged, handed_out_here(root))
+    elif given.guideline.is_of_queries:
+        pairs = pooled
+    else:
+        pairs = pairs_to_ask(pooled)
+        pairs = not_judged(pairs, judged) if is_own else pairs
+        pairs = in_free_round(pairs, handed_out_here(root)) if workspace and not out else pairs
+    place = relative_path(tasks_file(root, round_of_pairs(pairs))) if workspace else None
+    return _Asked(pairs, chosen_path(out, place, "--out"), len(pooled) - len(pairs))
+
+
+def _made(given: Given, asked: _Asked, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:
+    """Return the tasks; a server finds files by addresses, who watches them by hand by paths."""
+    queries, items, rules = given.queries, given.items_if_any, given.guideline
+    pairs = _without_own_items(asked.pairs, queries)
+    if not is_by_hand:
+        queries = with_addresses(queries, set(pairs["query_id"]))
+        shown = {*pairs["doc_id"], *(own_items_of(queries).values() if rules.shows_reference else ())}
+        items = with_addresses(items, shown) if items is not None else None
+    made = make_tasks(pairs, queries, items=items, guideline=rules, **options)
+    refuse_texts_unseen(made, items, rules)
+    return made
 
 
 def _without_own_items(pairs: Pool, queries: Queries) -> Pool:
@@ -136,8 +202,36 @@ def _without_own_items(pairs: Pool, queries: Queries) -> Pool:
     return kept_pairs
 
 
-def _left_out(n_pairs: int) -> str:
-    return f"{n_of(n_pairs, 'pair')} judged or asked before left out"
+def _by_hand(made: Tasks, people: Sequence[str], options: dict[str, Any]) -> Round:
+    """Return the round of tasks that files carry, in the queues that `push` would give."""
+    loads = loads_of(people)
+    refuse_file_names(loads)
+    size, seed = options["n_captions"], options["seed"]
+    entry = first_round(round_of_pairs(made), made, loads, n_captions=size, seed=seed)
+    return replace(entry, carrier=BY_HAND)
+
+
+def _is_on_server(file: Path) -> bool:
+    """Whether a server carries the round whose tasks lie in `file`."""
+    workspace = current_workspace()
+    if workspace is None:
+        return False
+    numbers = [n for n, path in handed_out(workspace.root).items() if path.resolve() == file.resolve()]
+    return bool(set(numbers) & campaign_rounds(workspace.root) - rounds_by_hand(workspace.root))
+
+
+def _warn_of_unshown(made: Tasks) -> None:
+    """Say which media_url of the tasks are ids or paths on this machine."""
+    urls = made["media_url"].unique()
+    bad = [url for url in urls if not url or file_at(url, Path())]
+    if bad:
+        shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
+        say(
+            f"warning: {len(bad):,} of {n_of(len(urls), 'item')} cannot be shown to annotators: media_url "
+            f"is empty, an id or a local path, not a URL ({shown}); `media serve` gives files addresses, "
+            f"and our own page (`push --carrier page`) shows them as they are; for ids, "
+            "give --items a table with doc_id and media_url"
+        )
 
 
 def _campaign_for(entry: Round | None, rules: Guideline) -> tuple[Path, Campaign] | None:

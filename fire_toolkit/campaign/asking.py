@@ -1,0 +1,94 @@
+"""Which pairs of a pool are left to ask: nothing twice, and nothing over what was handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from fire_toolkit.campaign.tasks import pair_ids
+from fire_toolkit.errors import UsageError
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.tables import Items, Pool, Tasks
+from fire_toolkit.tables.columns import listed, pair_rows
+from fire_toolkit.words import n_of
+
+
+@dataclass(frozen=True)
+class HandedOut:
+    """What a workspace has handed out.
+
+    files: the pair ids of each round's tasks; given: those that a campaign gave out for a judgment; begun:
+    the numbers of all rounds; following: the number of one that begins now.
+    """
+
+    files: Mapping[int, Collection[str]] = field(default_factory=dict)
+    given: Collection[str] = ()
+    begun: Collection[int] = ()
+    following: int = 1
+
+
+def not_judged(pairs: Pool, judged: pd.DataFrame | None) -> Pool:
+    """Return the pairs that neither the pool nor judgments (query_id, doc_id) call judged."""
+    left = pairs[~pairs["is_judged"]] if "is_judged" in pairs.columns else pairs
+    if judged is not None and len(left):
+        left = left[pair_rows(left, judged) < 0]
+    return Pool(left.reset_index(drop=True))
+
+
+def never_asked(pooled: Pool, judged: pd.DataFrame | None, handed: HandedOut) -> Pool:
+    """Return the pairs that nobody was handed and nobody judged; where there are none, the latest round's.
+
+    Their round is the pool's, or the one that begins now where that has begun.
+    """
+    asked = set().union(*handed.files.values(), handed.given)
+    rest = not_judged(pooled, judged)
+    fresh = rest[[key not in asked for key in _keys(rest)]]
+    if len(fresh):
+        number = int(fresh["round"].max())
+        number = handed.following if number in handed.begun else number
+        return Pool(fresh.assign(round=number).reset_index(drop=True))
+    latest = max(handed.files, default=0)
+    own = handed.files.get(latest, ())
+    again = pooled[[key in own for key in _keys(pooled)]]
+    whole = again if len(again) == len(own) else again.iloc[:0]
+    return Pool(whole.assign(round=max(latest, 1)).reset_index(drop=True))
+
+
+def in_free_round(pairs: Pool, handed: HandedOut) -> Pool:
+    """Return the pairs in their round, or in the next one if other pairs were handed out in theirs.
+
+    Raises:
+        UsageError: pairs of a new round were given out before, and `tasks` does not know who has seen them;
+            the tasks of a round that is there may change.
+    """
+    there, keys = handed.files.get(round_of_pairs(pairs)), _keys(pairs)
+    if there is not None and set(there) == set(keys):
+        return pairs
+    if again := sum(key in handed.given for key in keys):
+        raise UsageError(
+            f"{again:,} of {n_of(len(pairs), 'pair')} were given out in this campaign before, and `tasks` "
+            "would give them to people who have answered them; `next-round` asks them of others"
+        )
+    return pairs if there is None else Pool(pairs.assign(round=handed.following))
+
+
+def round_of_pairs(pairs: pd.DataFrame) -> int:
+    """Return the round of the pairs, 1 where there are none."""
+    return int(pairs["round"].max()) if len(pairs) else 1
+
+
+def refuse_texts_unseen(made: Tasks, items: Items | None, rules: Guideline) -> None:
+    """Raise a UsageError where the items are texts, and the guideline's page shows files."""
+    if not rules.shows_media or not len(made) or items is None or "text" not in items.columns:
+        return
+    if made["media_url"].isin(["", *made["doc_id"].unique()]).all():
+        raise UsageError(
+            f"the items are texts, and {rules.name} shows a {rules.item_kind}: choose a guideline that shows "
+            "texts, as with --guideline passage-relevance-v1; or give --items with media_url"
+        )
+
+
+def _keys(pairs: pd.DataFrame) -> list[str]:
+    return pair_ids(listed(pairs["query_id"]), listed(pairs["doc_id"]))
