@@ -16,8 +16,8 @@ import pandas as pd
 from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement_intervals
-from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.resolution.changes import against_majority
+from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import Resolution, resolve_in_full
 from fire_toolkit.tables import Judgments

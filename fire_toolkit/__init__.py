@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.tifa import tifa as tifa
     from fire_toolkit.elsewhere.judgments import judgments_from_table as judgments_from_table
     from fire_toolkit.errors import FireError as FireError
+    from fire_toolkit.evidence.qrels import augment_qrels as augment_qrels
+    from fire_toolkit.evidence.qrels import change_counts as change_counts
     from fire_toolkit.formats.collections import read_collection as read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels as read_qrels
     from fire_toolkit.formats.plot_files import save_plot as save_plot
@@ -63,8 +65,6 @@ if TYPE_CHECKING:
     from fire_toolkit.measures import parse_measure as parse_measure
     from fire_toolkit.planning.plan import plan_designs as plan_designs
     from fire_toolkit.pooling import pool_runs as pool_runs
-    from fire_toolkit.qrels import augment_qrels as augment_qrels
-    from fire_toolkit.qrels import change_counts as change_counts
     from fire_toolkit.reporting.plots import plot_annotators as plot_annotators
     from fire_toolkit.reporting.plots import plot_differences as plot_differences
     from fire_toolkit.reporting.plots import plot_judged as plot_judged
@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
     home, its_name = _HOME_OF[name]
     value = getattr(import_module(home), its_name)
     if isinstance(value, FunctionType):
-        from fire_toolkit.arguments import checked
+        from fire_toolkit.public.arguments import checked
 
         value = checked(value, name)
     globals()[name] = value

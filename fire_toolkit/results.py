@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 DRAWN = {"table": "simple", "latex": "latex_booktabs", "markdown": "pipe", "html": "html"}
 _BOLD = {"latex": ("\\textbf{", "}"), "markdown": ("**", "**"), "html": ("<b>", "</b>")}
 _MOST_ROWS = 60
-_LONGEST_WORDS = 60  # characters of an argument that are shown
 _BEGIN, _END = "\ue000", "\ue001"  # stand for the marks of bold text while a table is drawn
 
 
@@ -54,7 +52,7 @@ class Result:
         names: Sequence[str] = self._fields  # type: ignore[attr-defined]
         found = [(name, part) for name, part in zip(names, parts, strict=True) if name != "notes"]
         return "; ".join(
-            words for name, part in found if (words := _part_in_words(name, part, self.n_queries))
+            words for name, part in found if (words := part_in_words(name, part, self.n_queries))
         )
 
     def _table_html(self) -> str:
@@ -171,7 +169,7 @@ _OF_SCORES = {"run_id", "qrels", "query_id", "measure", "value"}
 _ALL = "all"  # what scores have as the query of an aggregate
 
 
-def _part_in_words(name: str, part: object, n_queries: int = 0) -> str:
+def part_in_words(name: str, part: object, n_queries: int = 0) -> str:
     """Return what a part of a result holds; empty for a part that is neither a table nor a number.
 
     n_queries: what the aggregates in a table of scores are of, where that is known.
@@ -189,7 +187,7 @@ def _part_in_words(name: str, part: object, n_queries: int = 0) -> str:
     if table.columns.isin(_OF_SCORES).sum() == len(_OF_SCORES):
         numbers["query_id"] = n_queries or int((table["query_id"].unique() != _ALL).sum())
     counts = ", ".join(n_of(int(n), _COUNTED[key]) for key, n in numbers.items() if n)
-    return f"{name}: {_rows(table)}" + (f" ({counts})" if counts else "")
+    return f"{name}: {rows_in_words(table)}" + (f" ({counts})" if counts else "")
 
 
 def shown_html(table: str, notes: Sequence[object]) -> str:
@@ -198,59 +196,9 @@ def shown_html(table: str, notes: Sequence[object]) -> str:
     return table + (f"<ul>{items}</ul>" if items else "")
 
 
-def show_basis(table: pd.DataFrame, made: str) -> None:
-    """Have a notebook say below a table what it rests on: how it was made, and what it holds.
-
-    The table stays a plain frame: only this object shows it. What is filtered, copied, merged or unpickled
-    from it is another table, of which the words might be wrong, and is shown as pandas does.
-    """
-    itself = weakref.ref(table)  # the frame must not hold itself in memory
-
-    def shown() -> str:
-        own = itself()
-        if own is None:
-            return ""
-        basis = f"rests on: {made}; {_part_in_words('table', own)}"
-        of_pandas: Any = type(own)
-        return shown_html(of_pandas._repr_html_(own) or "", [basis])
-
-    object.__setattr__(table, "_repr_html_", shown)
-
-
-def made_in_words(name: str, given: Mapping[str, object]) -> str:
-    """Return how a function was called: the tables it was given by their sizes, files by their names.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> made_in_words("read_qrels", {"path": Path("collection/qrels.txt"), "grades": {"yes": 1}})
-        'read_qrels (path qrels.txt, grades of 1)'
-    """
-    words = [told for each, value in given.items() if (told := _given_in_words(each, value))]
-    return f"{name} ({', '.join(words)})" if words else name
-
-
-def _given_in_words(name: str, value: object) -> str:
-    """Return an argument in a few words; empty for what says nothing."""
-    if isinstance(value, bool | int | float):
-        return f"{name} {value}"
-    if isinstance(value, str) or hasattr(value, "__fspath__"):
-        return f"{name} {_short(str(getattr(value, 'name', value)))}"
-    if hasattr(value, "columns"):
-        return f"{name} of {_rows(cast('pd.DataFrame', value))}"
-    parts = value.values() if isinstance(value, Mapping) else value
-    if not isinstance(parts, Collection) or not len(parts):
-        return ""
-    if all(isinstance(each, str) for each in parts):
-        return f"{name} {_short(', '.join(map(str, parts)))}"
-    return f"{name} of {len(parts):,}"
-
-
-def _rows(table: pd.DataFrame) -> str:
+def rows_in_words(table: pd.DataFrame) -> str:
+    """Return how many rows a table has."""
     return n_of(len(table), "row")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]} …"
 
 
 def drawn_table(table: pd.DataFrame, form: str, digits: int) -> str:

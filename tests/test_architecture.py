@@ -25,9 +25,7 @@ import fire_toolkit
 PACKAGE = Path(fire_toolkit.__file__).parent
 BASE = {
     "errors",
-    "ids",
     "arrays",
-    "draws",
     "results",
     "tables",
     "guidelines",
@@ -39,19 +37,17 @@ STAGES: dict[str, set[str]] = {
     "matching": set(),
     "measures": {"matching"},
     "pooling": {"matching"},
-    "judgments": set(),
     "agreement": {"inference"},
     "resolution": set(),
-    "qrels": set(),
     "evidence": set(),
     "scoring": {"matching", "measures"},
-    "inference": {"matching", "measures", "qrels"},
+    "inference": {"evidence", "matching", "measures"},
     "reporting": {"agreement", "inference", "matching", "measures", "resolution", "scoring"},
     "collections": {"matching"},
     # It simulates what the others do.
-    "planning": {"inference", "matching", "measures", "pooling", "qrels"},
+    "planning": {"inference", "matching", "measures", "pooling", "evidence"},
     "release": {"reporting", "scoring"},
-    "gallery": {"qrels"},
+    "gallery": {"evidence"},
 }
 STAGES["commands"] = set(STAGES)  # each command is a function of tables
 IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "click", "shutil", "tempfile"}
@@ -106,7 +102,7 @@ CAMPAIGN = sorted((PACKAGE / "campaign").glob("*.py"))
 
 
 def test_the_campaign_knows_no_carrier() -> None:
-    below = {"campaign", "judgments", "files", "syntax", "formats", "workspace"}
+    below = {"campaign", "resolution", "files", "syntax", "formats", "workspace"}
     assert beyond(CAMPAIGN, BASE | below) == {}
 
 
@@ -118,7 +114,6 @@ def test_what_a_campaign_computes_touches_no_file_or_clock() -> None:
 OF_PEOPLE = {
     "campaign",
     "folder",
-    "judgments",
     "labelstudio",
     "pages",
     "resolution",
@@ -145,10 +140,9 @@ def test_every_room_has_its_place() -> None:
         "labelstudio",
         "media",
         "campaign",
-        "serving",
     }
     edges |= {"folder", "machines", "pages", "elsewhere"}
-    placed = BASE | set(STAGES) | edges | {"arguments", "cli", "demo", "__init__", "__main__"}
+    placed = BASE | set(STAGES) | edges | {"public", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import fire_toolkit as fire
-from fire_toolkit.arguments import MADE_BY, SPECS, kinds_of
 from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.public.arguments import MADE_BY, SPECS, kinds_of
 from fire_toolkit.tables import check_judgments, check_labels, check_pool, check_qrels, check_queries
 
 GRADES = {"irrelevant": 0, "relevant": 1}

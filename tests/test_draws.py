@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fire_toolkit import draws
-from fire_toolkit.draws import draw_kinds, draw_units
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference import draws
+from fire_toolkit.inference.draws import draw_kinds, draw_units
 
 
 def counted(n_units: int) -> np.ndarray:

@@ -13,9 +13,9 @@ import pytest
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.ids import id_text, id_texts
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.ids import id_text, id_texts
 
 BIG = 2**63
 

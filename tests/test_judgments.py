@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import TableError
-from fire_toolkit.judgments import latest_judgments, utc_time
+from fire_toolkit.resolution.judgments import latest_judgments, utc_time
 
 
 def answers(*rows: tuple[str, str, str], pair: tuple[str, str] = ("q", "d")) -> pd.DataFrame:

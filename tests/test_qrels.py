@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.qrels import (
+from fire_toolkit.evidence.qrels import (
     POLICIES,
     augment_qrels,
     change_counts,

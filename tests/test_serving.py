@@ -9,7 +9,7 @@ import time
 import pyarrow as pa
 from pyarrow import csv
 
-from fire_toolkit.serving import stoppable
+from fire_toolkit.media.serving import stoppable
 
 
 def test_a_stop_is_known_even_where_its_exception_is_lost() -> None:

@@ -14,8 +14,8 @@ from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure, weig
 from fire_toolkit.agreement.statistic import TablesValue
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
 from fire_toolkit.arrays import Floats
-from fire_toolkit.draws import draw_weights
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.draws import draw_weights
 from fire_toolkit.inference.shares import critical_value, share_interval
 from fire_toolkit.tables import Judgments
 

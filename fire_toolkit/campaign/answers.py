@@ -40,7 +40,7 @@ from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import text_of, without_mark
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
-from fire_toolkit.judgments import utc_time
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables.checks import are_ids, is_id
 
 API = "api"

@@ -27,7 +27,7 @@ from fire_toolkit.campaign.ledger import (
 )
 from fire_toolkit.campaign.ledger_rows import with_states
 from fire_toolkit.campaign.page_json import whole_key
-from fire_toolkit.judgments import just_after, utc_time
+from fire_toolkit.resolution.judgments import just_after, utc_time
 from fire_toolkit.words import n_of
 
 TaskKey = tuple[str, str]

@@ -24,7 +24,7 @@ from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.judgments import utc_time
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables.checks import is_id
 
 Json = Mapping[str, Any]

@@ -13,7 +13,7 @@ from fire_toolkit.campaign.answers import Answer, one_line, read_answers, read_e
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.grades import label_grades
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.validity import ALONE

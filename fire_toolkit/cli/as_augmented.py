@@ -8,7 +8,7 @@ from typing import Any
 
 from fire_toolkit.cli.common import n_of, say, setting_or_default
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.qrels import grade_of_originals, highest_grade, lift_originals
+from fire_toolkit.evidence.qrels import grade_of_originals, highest_grade, lift_originals
 from fire_toolkit.tables import Labels, Qrels
 from fire_toolkit.workspace.manifests import writer_of
 

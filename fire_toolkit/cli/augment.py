@@ -23,6 +23,15 @@ from fire_toolkit.cli.unusable import DROP, Unusable, files_of, refuse_sampled, 
 from fire_toolkit.cli.unusable import POLICIES as UNUSABLE
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.making import make_evidence
+from fire_toolkit.evidence.qrels import (
+    POLICIES,
+    Augmented,
+    augment_qrels,
+    change_counts,
+    count_lowered,
+    lift_originals,
+    queries_without_positive,
+)
 from fire_toolkit.formats.releases import refuse_corrected
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -32,15 +41,6 @@ from fire_toolkit.formats.tables.table_files import (
     read_pool,
     read_query_design,
     read_query_labels,
-)
-from fire_toolkit.qrels import (
-    POLICIES,
-    Augmented,
-    augment_qrels,
-    change_counts,
-    count_lowered,
-    lift_originals,
-    queries_without_positive,
 )
 from fire_toolkit.reporting.methods import words_of_errors
 from fire_toolkit.tables import Labels, check_disputes

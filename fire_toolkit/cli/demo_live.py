@@ -22,7 +22,7 @@ from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
 from fire_toolkit.labelstudio.local_server import is_running, stop_server
 from fire_toolkit.media.probe import load_pyav
-from fire_toolkit.serving import is_free_port, stoppable, wait_to_be_stopped
+from fire_toolkit.media.serving import is_free_port, stoppable, wait_to_be_stopped
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import write_files
 

@@ -36,7 +36,7 @@ from fire_toolkit.files import read_bytes, read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.fire_release import is_fire_release
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.judgments import latest_round
+from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.segments import segments_of
 

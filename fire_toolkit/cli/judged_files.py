@@ -16,7 +16,7 @@ from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_gu
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Grades, Guideline
-from fire_toolkit.judgments import latest_round
+from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import Dropped, Judgments, repeated_answers
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.config import BY_GUIDELINE, SETTINGS

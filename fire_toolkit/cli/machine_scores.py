@@ -11,9 +11,9 @@ import pandas as pd
 from fire_toolkit.cli.common import current_workspace, setting_or_default, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.qrels import MACHINE, Augmented, include_machine
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
-from fire_toolkit.qrels import MACHINE, Augmented, include_machine
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.machine import one_answer_per_pair

@@ -229,7 +229,7 @@ def serve(
         write_items: Write the items with addresses, for `fire-toolkit tasks`.
     """
     from fire_toolkit.media.server import MediaServer, items_at, served_files
-    from fire_toolkit.serving import stoppable, wait_to_be_stopped
+    from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
 
     inputs = Inputs()
     seen = used_media(items, inputs)

@@ -75,9 +75,9 @@ def serve(
             one]
         new_link: Make a new link for an annotator (may be repeated); the old one stops working.
     """
+    from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
     from fire_toolkit.pages.office import Office, Setting
     from fire_toolkit.pages.server import PageServer, page_address
-    from fire_toolkit.serving import stoppable, wait_to_be_stopped
     from fire_toolkit.workspace.journal import Journal
 
     campaign = _begun()

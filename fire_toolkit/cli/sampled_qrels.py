@@ -12,11 +12,11 @@ from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_scores import MACHINE_SAMPLE
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.qrels import mark_sample
 from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_pool, read_query_design
-from fire_toolkit.qrels import mark_sample
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.columns import pair_rows

@@ -39,12 +39,12 @@ from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.cli.unusable import heading_of_usable, usable_alone
+from fire_toolkit.evidence.qrels import POLICIES
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
-from fire_toolkit.qrels import POLICIES
 from fire_toolkit.scoring import Scoring, score_curves, score_runs
 from fire_toolkit.scoring.breakdown import BreakdownScores, score_breakdown
 from fire_toolkit.scoring.drawn import drawn_scores, score_cells

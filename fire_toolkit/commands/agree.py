@@ -16,7 +16,7 @@ from fire_toolkit.agreement.votes import Grades, level_for
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import AnyJudgments, GradesInPython, GuidelineOf, Joined, Option
 from fire_toolkit.guidelines.grades import label_grades
-from fire_toolkit.judgments import typed_judgments
+from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs

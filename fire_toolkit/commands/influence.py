@@ -23,9 +23,9 @@ from fire_toolkit.commands.types import (
     OwnQueries,
     Runs,
 )
+from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade, lift_originals
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
-from fire_toolkit.qrels import Augmented, augment_qrels, highest_grade, lift_originals
 from fire_toolkit.resolution.resolve import grades_or_usual, resolve
 from fire_toolkit.resolution.vote_table import Grades
 from fire_toolkit.resolution.without import LabelsWithout, labels_without_each

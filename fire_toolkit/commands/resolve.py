@@ -27,10 +27,10 @@ from fire_toolkit.commands.types import (
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.binomial import wilson
-from fire_toolkit.judgments import latest_judgments, latest_round
 from fire_toolkit.resolution.changes import against_majority
 from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
 from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
+from fire_toolkit.resolution.judgments import latest_judgments, latest_round
 from fire_toolkit.resolution.query_labels import query_labels, query_validity
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import Resolution, grades_or_usual, resolve_in_full

@@ -12,7 +12,7 @@ from fire_toolkit.campaign.ledger_rows import pair_of
 from fire_toolkit.elsewhere.found import Found, FoundFile
 from fire_toolkit.elsewhere.values import text_of_value, texts_of, value_at
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.judgments import utc_time
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.checks import is_id
 

@@ -15,7 +15,7 @@ from fire_toolkit.elsewhere.tools import TOOLS
 from fire_toolkit.elsewhere.understood import understand
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.tables import DROPPED, check_dropped
 
 _COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "duration_s", "comment", "round"]

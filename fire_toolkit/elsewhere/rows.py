@@ -20,7 +20,7 @@ from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.found import BY_FILE, SKIP, WHERE, Found, FoundFile
 from fire_toolkit.elsewhere.labels import LabelMap
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
-from fire_toolkit.judgments import just_after
+from fire_toolkit.resolution.judgments import just_after
 
 Row = dict[str, str]
 _MILLISECONDS = len("2026-03-02T09:23:56.123")

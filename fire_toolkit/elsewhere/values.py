@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.judgments import describe_bad_time, utc_time
+from fire_toolkit.resolution.judgments import describe_bad_time, utc_time
 from fire_toolkit.syntax import parse_json
 
 _NOTHING = ("", "false", "0", "none", "null", "nan")

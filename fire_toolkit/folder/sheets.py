@@ -14,7 +14,7 @@ from fire_toolkit.campaign.tasks import REFERENCE_URL, pair_id, split_pair_id
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, REFERENCE, RELEVANCE, Guideline
-from fire_toolkit.judgments import utc_time
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
 
 LABEL, PAIR = "label", "pair_id"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints
-from fire_toolkit.qrels import augment_qrels
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.tables import Changes, Disputes, Labels, Qrels, Queries, Run, check_labels
 
 STATES = ("unjudged", "irrelevant", "new", "confirmed", "rejected", "original", "disputed", "shared")

@@ -10,6 +10,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.qrels import augment_qrels, change_counts, originals_beside
+from fire_toolkit.evidence.qrels import highest_grade as top_grade
 from fire_toolkit.inference.bounds import describe_bounds, is_bounded, score_bounds, why_unbounded
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
@@ -29,8 +31,6 @@ from fire_toolkit.inference.machine_estimates import estimate_by_design, pairs_o
 from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
-from fire_toolkit.qrels import augment_qrels, change_counts, originals_beside
-from fire_toolkit.qrels import highest_grade as top_grade
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, PoolSources, Qrels
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints, starts_of_groups
-from fire_toolkit.draws import draw_kinds, draw_units
+from fire_toolkit.inference.draws import draw_kinds, draw_units
 
 _ONE_THREAD = 1 << 18  # products of this many steps start no second thread
 _ALIKE = 20  # from so many equal rows on, on average, they are drawn together

@@ -67,7 +67,7 @@ def start_server(
 
 def _settled(folder: Path, port: int | None, public_url: str | None) -> Connection:
     """Write and return how the server to start will be reached: as before, but for what is given."""
-    from fire_toolkit.serving import is_free_port
+    from fire_toolkit.media.serving import is_free_port
 
     path = folder / CONNECTION_FILE
     server = Connection("", secrets.token_hex(20), password=secrets.token_urlsafe(18))

@@ -14,11 +14,11 @@ from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, gone_ro
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import FULL, VANISHED, Campaign, queue_named
 from fire_toolkit.errors import ServerError
-from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.api import Api, Filter, Json, Task, status_of
 from fire_toolkit.labelstudio.projects import check_config, own_projects, part_of
 from fire_toolkit.labelstudio.sweep import sweep_tasks
 from fire_toolkit.labelstudio.vanished import PART, QUEUE, Vanished, born_at, find_vanished, vanished_words
+from fire_toolkit.resolution.judgments import utc_time
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120

@@ -8,8 +8,8 @@ from typing import Any
 
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import Campaign, queue_named
-from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.projects import own_projects
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.words import n_of
 
 QUEUE = " queue"

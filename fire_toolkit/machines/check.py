@@ -10,8 +10,8 @@ import pandas as pd
 
 from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.arrays import Floats
-from fire_toolkit.draws import draw_units
 from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.inference.draws import draw_units
 from fire_toolkit.machines.groups import JudgedPairs, auc_row, calibration, group_table
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (

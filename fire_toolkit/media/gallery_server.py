@@ -13,7 +13,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount
 
 from fire_toolkit.media.server import NamedFiles, content_type
-from fire_toolkit.serving import LOOPBACK, LocalServer
+from fire_toolkit.media.serving import LOOPBACK, LocalServer
 
 _TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css"}
 _HEADERS = {"Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"}

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.media.places import PORT, files_of
-from fire_toolkit.serving import LOOPBACK, LocalServer
+from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.tables import Items, check_items
 
 _LOOPBACK_NAMES = (LOOPBACK, "localhost")

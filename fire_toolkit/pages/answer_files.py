@@ -19,10 +19,10 @@ from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.judgments import utc_time
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, checked_answer, checked_text, fold_records
 from fire_toolkit.pages.desk import task_names
 from fire_toolkit.pages.written import FORM, VERSION
+from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.journal import Record
 
 

@@ -14,7 +14,7 @@ from fire_toolkit.campaign.ledger_rows import answer_text, gone_rows, with_state
 from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE, Guideline
-from fire_toolkit.judgments import just_after
+from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.workspace.journal import Record
 
 ANSWER, UNDO, CONSENT = "answer", "undo", "consent"

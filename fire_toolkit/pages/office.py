@@ -20,7 +20,6 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.judgments import just_after
 from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import (
     ANSWER,
@@ -42,6 +41,7 @@ from fire_toolkit.pages.desk import (
 )
 from fire_toolkit.pages.links import read_links, session_hash, session_of
 from fire_toolkit.pages.written import shown_guideline
+from fire_toolkit.resolution.judgments import just_after
 from fire_toolkit.workspace.journal import Journal, Record
 
 

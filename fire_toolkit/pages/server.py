@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.media.places import LOOPBACK_HOSTS
 from fire_toolkit.media.server import content_type
+from fire_toolkit.media.serving import LOOPBACK, LocalServer
 from fire_toolkit.pages.office import Office, Refused
 from fire_toolkit.pages.written import instructions
-from fire_toolkit.serving import LOOPBACK, LocalServer
 
 _IDLE_S = 300
 _MOST_BYTES = 65_536

@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.qrels import augment_qrels, originals_beside
+from fire_toolkit.evidence.qrels import augment_qrels, originals_beside
 from fire_toolkit.tables import check_labels, check_qrels
 
 Fire = Callable[..., Result]

@@ -15,6 +15,7 @@ from small_world import World
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.making import make_evidence
+from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables import evidence_files
 from fire_toolkit.formats.tables.evidence_files import read_evidence
@@ -22,7 +23,6 @@ from fire_toolkit.formats.tables.table_files import read_labels
 from fire_toolkit.inference.evidence import Known, known_of
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.pool import PoolingResult
-from fire_toolkit.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
 from fire_toolkit.tables import Disputes, Labels, Qrels, check_disputes, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, DESIGN

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import JoinError
+from fire_toolkit.evidence.qrels import augment_qrels, change_counts
 from fire_toolkit.inference.contributions import contributions
-from fire_toolkit.qrels import augment_qrels, change_counts
 from fire_toolkit.tables import check_labels, check_pool_sources, check_qrels
 
 SOURCES = check_pool_sources(

@@ -7,8 +7,8 @@ import pytest
 
 from examples import seeds
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.coverage import coverage
-from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference import holm, score_differences
 from fire_toolkit.matching.ranking import top
-from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_run
 

@@ -6,9 +6,9 @@ import pytest
 
 from examples import seeds
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.leave_out import leave_out
 from fire_toolkit.inference.orders import kendall_tau
-from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau, tau_ap
-from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
 
 MakeWorld = Callable[..., Any]

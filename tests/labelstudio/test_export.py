@@ -19,7 +19,7 @@ from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.judgments import utc_time
+from fire_toolkit.resolution.judgments import utc_time
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 Json = Any

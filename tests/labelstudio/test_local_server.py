@@ -208,7 +208,7 @@ def test_a_stranger_on_the_port_is_never_taken_for_ours(
 ) -> None:
     """Label Studio moves on to the next port when its own was taken meanwhile, and tells nobody."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setattr("fire_toolkit.serving.is_free_port", lambda port: True)
+        monkeypatch.setattr("fire_toolkit.media.serving.is_free_port", lambda port: True)
         with pytest.raises(ServerError, match="another program took the port"):
             start(folder, port=taken.getsockname()[1])
     wait_until(lambda: not is_running(folder))

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from fire_toolkit.serving import LocalServer
+from fire_toolkit.media.serving import LocalServer
 
 Says = Callable[[str, list[bytes]], "str | Response | dict[str, Any]"]
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from child import first_line, running, words_until
 
-from fire_toolkit import serving
 from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.media import serving
 from fire_toolkit.media.check import check_media
 from fire_toolkit.media.server import MediaServer, items_at, served_files, url_path
 from fire_toolkit.tables import Items

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from child import first_line, running
 
-from fire_toolkit import serving
+from fire_toolkit.media import serving
 from fire_toolkit.media.server import MediaServer
 
 PAGE = "http://127.0.0.1:8080"

@@ -7,8 +7,8 @@ import pytest
 
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference import scores_with_uncertainty
-from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.reporting.captions import by_length, by_similarity, saturation
 from fire_toolkit.reporting.contributions import all_and_new
 from fire_toolkit.reporting.data import describe_data

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, held
-from fire_toolkit.ids import id_texts
 
 QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
 DOC_IDS = ("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "corpus_ids")

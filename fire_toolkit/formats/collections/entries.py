@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
+from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR
 
 ALL = "all"

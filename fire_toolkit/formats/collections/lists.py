@@ -14,8 +14,8 @@ from fire_toolkit.formats.arrays.arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.collections.entries import Entry, by_list, entries_of, have, image_items
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
+from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.names import find_name
-from fire_toolkit.ids import id_text
 
 _are_images = by_list("images", "id", "file_name")
 

@@ -12,9 +12,9 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import by_header, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.ids import id_text
 from fire_toolkit.tables import Qrels, check_qrels
 
 _MOST = 10**15

@@ -10,9 +10,9 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import Captions, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.names import find_name
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.ids import id_text
 from fire_toolkit.matching.own_items import COLUMN
 
 NAMES: dict[str, tuple[str, ...]] = {

@@ -8,8 +8,8 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import ALL, Captions, Entry, as_list, chosen_split, entries_of
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.ids import id_text
 
 JSFUSION = ("key", "vid_key", "video_id", "sentence")
 _OF_VIDEOS = {

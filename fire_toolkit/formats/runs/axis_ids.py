@@ -23,9 +23,9 @@ from fire_toolkit.formats.arrays.zips import ZIP_MAGIC
 from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.parquet_runs import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
-from fire_toolkit.ids import id_texts
 from fire_toolkit.workspace.manifests import writer_of
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}

@@ -15,12 +15,12 @@ import numpy as np
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import Arrays, described
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.candidates import PADDING, Candidates
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, all_rows, rows_per_block
 from fire_toolkit.formats.runs.names import QUERY, find_name
 from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
 from fire_toolkit.formats.runs.readers import recognise
-from fire_toolkit.ids import id_texts
 
 PLACES = ("ids", "indices", "i", "labels", "neighbors", "keys", "places", "doc_ids", "doc_id")
 VALUES = ("scores", "distances", "d", "similarities", "sims", "score", "distance", "_distance")

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.axis_ids import needed_ids
 from fire_toolkit.formats.runs.ingest import Request, rank_queries
 from fire_toolkit.formats.runs.matrix import Array, held
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
-from fire_toolkit.ids import id_texts
 from fire_toolkit.tables import Qrels, Run
 
 _WHERE = Path("run_from_matrix")

@@ -18,11 +18,11 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text, without_mark
+from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.index_lists import from_places
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.runs.reader import RunReader
-from fire_toolkit.ids import id_text
 from fire_toolkit.syntax import parse_json
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
 from fire_toolkit.formats.runs.reader import RunReader, begins
 from fire_toolkit.formats.runs.table_runs import listed_table
-from fire_toolkit.ids import id_texts
 
 PARQUET_MAGIC = b"PAR1"
 is_parquet = begins(PARQUET_MAGIC)

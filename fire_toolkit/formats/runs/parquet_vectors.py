@@ -11,10 +11,10 @@ import numpy as np
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import Arrays
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.matrix import Array, as_floats
 from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
 from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
-from fire_toolkit.ids import id_texts
 
 _IDS = (*QUERY, *DOC, "id", "ids")
 

@@ -20,7 +20,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN, is_gzip, opened, without_mark
 from fire_toolkit.formats.collections.entries import Entry
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.tables import (
     Disputes,
     Items,

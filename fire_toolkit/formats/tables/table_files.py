@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.files import STDIN, is_gzip, opened, read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
-from fire_toolkit.judgments import latest_judgments, typed_judgments
+from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     JUDGMENTS,

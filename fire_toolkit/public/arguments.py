@@ -20,7 +20,8 @@ from fire_toolkit import tables
 from fire_toolkit.commands.command import takes as taken_by
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.results import Found, Result, made_in_words, show_basis
+from fire_toolkit.public.shown import made_in_words, show_basis
+from fire_toolkit.results import Found, Result
 from fire_toolkit.tables.checks import TableSpec, check_table
 from fire_toolkit.tables.columns import are_in_order
 
