@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.compare import compare as compare
     from fire_toolkit.commands.coverage import coverage as coverage
     from fire_toolkit.commands.influence import influence as influence
+    from fire_toolkit.commands.machine_check import machine_check as machine_check
     from fire_toolkit.commands.orders import orders as orders
     from fire_toolkit.commands.own import own as own
+    from fire_toolkit.commands.plan import plan as plan
+    from fire_toolkit.commands.pool import pool as pool
     from fire_toolkit.commands.resolve import resolve as resolve
     from fire_toolkit.commands.reuse import reuse as reuse
     from fire_toolkit.commands.tifa import tifa as tifa
@@ -58,12 +61,10 @@ if TYPE_CHECKING:
     from fire_toolkit.formats.tables.table_text import table_text as table_text
     from fire_toolkit.inference import score_differences as score_differences
     from fire_toolkit.inference import scores_with_uncertainty as scores_with_uncertainty
-    from fire_toolkit.machines.check import check_judge as check_judge
     from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
     from fire_toolkit.matching.ranking import rank_run as rank_run
     from fire_toolkit.measures import list_measures as list_measures
     from fire_toolkit.measures import parse_measure as parse_measure
-    from fire_toolkit.planning.plan import plan_designs as plan_designs
     from fire_toolkit.pooling import pool_runs as pool_runs
     from fire_toolkit.reporting.plots import plot_annotators as plot_annotators
     from fire_toolkit.reporting.plots import plot_differences as plot_differences

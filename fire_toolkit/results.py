@@ -67,10 +67,10 @@ class Result:
 class Next(NamedTuple):
     """The command that goes on from what was written, and what it must be told where no workspace knows it.
 
-    `{out}` stands for where the files are, `{stem}` for that without its suffix, `{QUERIES}` and `{QRELS}`
-    for these files, `{JUDGMENTS}` for the file given, if any. outside: what is named outside a workspace.
-    elsewhere: what is named where --out said where to write. begun: the command of a workspace whose campaign
-    has begun, where that is another.
+    `{out}` stands for where the files are, `{stem}` for that without its suffix, `{given}` for what --out
+    said, if anything, `{QUERIES}` and `{QRELS}` for these files, `{JUDGMENTS}` for the file given, if any.
+    outside: what is named outside a workspace. elsewhere: what is named where --out said where to write.
+    begun: the command of a workspace whose campaign has begun, where that is another.
     """
 
     command: str

@@ -49,7 +49,7 @@ STAGES: dict[str, set[str]] = {
     "release": {"reporting", "scoring"},
     "gallery": {"evidence"},
 }
-STAGES["commands"] = set(STAGES)  # each command is a function of tables
+STAGES["commands"] = {*STAGES, "machines"}  # each command is a function of tables
 IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "click", "shutil", "tempfile"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 

@@ -28,6 +28,7 @@ SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
 NO_PYTHON_NAME = {"measures"}  # `fire_toolkit.measures` is the room of measures
 OF_THE_FRAME = {"output_format", "out"}
 OF_STAGES = {"as_json", "out"}
+GROUPS_OF_COMMANDS = ("machine",)
 READ: dict[str, Callable[[Any], Any]] = {
     "runs": lambda paths: [fire.read_run(path) for path in paths],
     "judgments": lambda path: fire.read_judgments(path).judgments,
@@ -40,6 +41,7 @@ READ: dict[str, Callable[[Any], Any]] = {
     "pool_sources": fire.read_pool_sources,
     "queries": fire.read_queries,
     "items": fire.read_items,
+    "machine": fire.read_machine_judgments,
 }
 FILES: dict[str, Any] = {
     "runs": ["runs/fused.run", "runs/shape-contour.run"],
@@ -53,6 +55,7 @@ FILES: dict[str, Any] = {
     "pool_sources": "pool/pool_sources.csv",
     "queries": "queries.tsv",
     "items": "items.tsv",
+    "machine": "machine.csv",
 }
 # Commands with options beside the files, as Python has them.
 CALLS: list[tuple[str, list[str], dict[str, Any]]] = [
@@ -82,6 +85,11 @@ CALLS += [
     ("agree", ["--by", "annotator_id", "-m", "gwet_ac1"], {"by": "annotator_id", "statistics": ["gwet_ac1"]}),
     ("agree", ["--cluster", "query_id"], {"cluster": "query_id"}),
     ("resolve", ["--rule", "dawid-skene", "--next-round"], {"rule": "dawid-skene", "next_round": True}),
+    ("plan", ["-m", "C@1", "--tell", "60", "--all"], {"measures": ["C@1"], "points": 60.0, "every": True}),
+    ("plan", ["--draw-pilot", "60", "--seed", "1"], {"n_drawn": 60, "seed": 1}),
+    ("pool", ["--strategy", "strata(1:3:1,4:10:.5)"], {"strategy": "strata(1:3:1,4:10:.5)"}),
+    ("pool", ["--strategy", "settle(C@5)", "--depth", "5"], {"strategy": "settle(C@5)", "depth": 5}),
+    ("machine_check", ["--show", "groups"], {"show": "groups"}),
     ("resolve", ["--disputes", "1", "--without-rechecks"], {"disputes": "1", "without_rechecks": True}),
 ]
 CALLS += [(name, [], {}) for name in NAMES]
@@ -89,6 +97,19 @@ CALLS += [(name, [], {}) for name in NAMES]
 
 def function_of(name: str) -> Callable[..., Any]:
     return inspect.unwrap(getattr(import_module(f"fire_toolkit.commands.{name}"), name))
+
+
+def words_of_command(name: str) -> list[str]:
+    """The words by which a function is called: those of a group are called by two."""
+    group, _, own = name.partition("_")
+    return [group, own] if group in GROUPS_OF_COMMANDS else [name.replace("_", "-")]
+
+
+def command_of(name: str) -> click.Command:
+    command: click.Command = main
+    for word in words_of_command(name):
+        command = command.commands[word]  # type: ignore[attr-defined]
+    return command
 
 
 def place_of(name: str) -> str | None:
@@ -109,6 +130,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
         query, doc = fire.read_labels("labels/labels.csv").loc[0, ["query_id", "doc_id"]]
         question = {"id": query, "question": "a dog?", "choices": ["yes", "no"], "answer": "yes"}
         Path("questions.json").write_text(json.dumps([question | {"element_type": "animal"}]))
+        scores = fire.read_labels("labels/labels.csv")[["query_id", "doc_id"]]
+        scores.assign(judge_id="j", score=(scores.index % 7) / 7).to_csv("machine.csv", index=False)
         Path("answers.csv").write_text(f"query_id,doc_id,question,answer\n{query},{doc},a dog?,no\n")
     return folder
 
@@ -133,7 +156,7 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     how_read = {option for table in tables.values() for option in table.also}
     how_read |= {"reasons"} if "exclude" in how_read else set()
     told = {name for name, table in tables.items() if table.is_told}  # by the manifests of files
-    options = {param.name for param in main.commands[name].params}
+    options = {param.name for param in command_of(name).params}
     own = OF_STAGES if place_of(name) else OF_THE_FRAME
     assert options - own - how_read == parameters - told
     assert options >= own
@@ -148,24 +171,25 @@ def test_python_gives_what_the_command_prints_and_writes(
     sample: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: list[str], values: dict[str, Any]
 ) -> None:
     monkeypatch.chdir(sample)
-    needed = {each: FILES[each] for each in tables_of(function_of(name)) if each in FILES}
+    tables_taken = tables_of(function_of(name)).items()
+    needed = {each: FILES[each] for each, table in tables_taken if each in FILES and not table.is_told}
     if name == "tifa" and words != ["--per", "label"]:
         del needed["labels"]
-    files = [word for param in main.commands[name].params for word in words_of(param, needed)]
-    done = invoke(name, *files, *words, "--out", f"{name}.csv")
+    files = [word for param in command_of(name).params for word in words_of(param, needed)]
+    done = invoke(*words_of_command(name), *files, *words, "--out", f"by_{name}.csv")
     tables = {each: READ[each](file) for each, file in needed.items()}
     result = getattr(import_module(f"fire_toolkit.commands.{name}"), name)(**tables, **values)
     assert isinstance(result, Found)
     if place := place_of(name):
-        check_files(result, Path(f"{name}.csv"), done, is_file="." in place)
+        check_files(result, Path(f"by_{name}.csv"), done, is_file="." in place)
         return
     written = result.table if result.written is None else result.written
-    assert fire.table_text(written, "csv").encode() == Path(f"{name}.csv").read_bytes()
+    assert fire.table_text(written, "csv").encode() == Path(f"by_{name}.csv").read_bytes()
     said = [*([f"rests on: {result.basis}"] if result.basis else []), *(f"note: {n}" for n in result.notes)]
     said += result.said
     assert done.stderr.splitlines()[: len(said)] == said
     if result.next:
-        assert result.words.replace("{out}", f"{name}.csv") in done.stderr
+        assert result.words.replace("{out}", f"by_{name}.csv") in done.stderr
         assert "next: fire-toolkit " in done.stderr
     drawn = result.draw(result.table, "table") if result.draw else fire.table_text(result.table)
     assert result.is_long or done.stdout == drawn

@@ -1,8 +1,9 @@
-"""Pairs that are chosen and not planned, asked again as a round: marked, doubted, or named by a strategy."""
+"""Pairs that are asked again become a round: in a campaign its next one, elsewhere a pool for `tasks`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +11,128 @@ import pandas as pd
 
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
-from fire_toolkit.campaign.rounds import assign_next_round
+from fire_toolkit.campaign.rounds import assign_next_round, seen_by_all, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, deliver_files, handed_to
-from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, workspace_path
+from fire_toolkit.cli.frame_output import keep_files
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number
-from fire_toolkit.cli.machine_check import judge_file
-from fire_toolkit.cli.machine_scores import scores_of_judge
-from fire_toolkit.cli.new_pairs import pool_by
+from fire_toolkit.cli.machine_scores import judge_file, scores_of_judge
+from fire_toolkit.cli.readers import with_tables
+from fire_toolkit.commands.pool import pool
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.resolution.plan import FOURTH_VOTE
+from fire_toolkit.machines.doubts import LEAST_DOUBT, doubted_labels
+from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan
 from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
+from fire_toolkit.workspace.config import SETTINGS
 
-LEAST_DOUBT = 0.9
+
+@dataclass(frozen=True)
+class Again:
+    """The next round: its number, who can be asked, and the campaign that it belongs to, if one has begun."""
+
+    given: Given
+    number: int
+    campaign: Begun | None
+    annotators: Sequence[str]
+
+    @classmethod
+    def of(cls, given: Given, annotators: Sequence[str], number: int | None = None) -> Again:
+        """Return the next round of what is given; the annotators are those named."""
+        number = number or next_number(given.judgments)
+        return cls(given, number, begun_here(), annotators)
+
+    @property
+    def seed(self) -> int:
+        """Of the order and the queues."""
+        return int(setting_or_default(self.given.values["seed"], "tasks", "seed"))
+
+    @property
+    def waiting(self) -> pd.DataFrame | None:
+        """The pairs that wait for an answer in a round that has begun."""
+        begun = self.campaign
+        return waiting_pairs(begun.rounds, begun.ledger, begun.retired) if begun else None
+
+    def planned(self, plan: Callable[..., RoundPlan]) -> RoundPlan:
+        """Plan a round of pairs that somebody can be asked, and say which others would be in it."""
+        planned, begun = plan(waiting=self.waiting), self.campaign
+        if begun is None:
+            return planned
+        spent = seen_by_all(begun.rounds, begun.ledger, self._asked())
+        is_spent = pair_rows(planned.pool, spent) >= 0
+        if not is_spent.any() or is_spent.all():  # of all of them the queues say it
+            return planned
+        say(
+            f"note: {n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen "
+            f"(first: {' '.join(planned.pool.loc[is_spent, PAIR].iloc[0])}); name somebody else with "
+            "--annotator"
+        )
+        return plan(waiting=pd.concat([self.waiting, spent]))
+
+    def _asked(self) -> list[str]:
+        """Return who can be asked: those named, else those of the campaign, else all who are active."""
+        assert self.campaign is not None
+        known = () if self.annotators else handed_to(self.campaign)
+        return list(self.annotators or known or active_annotators(self.campaign))
+
+    def given_out(self, pairs: pd.DataFrame, kind: str = ADJUDICATION) -> Round | None:
+        """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
+        if self.campaign is None:
+            return None
+        latest = self.campaign.rounds[-1]
+        names = self._asked()
+        if latest.carrier == BY_HAND:
+            refuse_file_names(names)
+        is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
+        entry = assign_next_round(
+            pairs,
+            self.campaign.rounds,
+            self.campaign.ledger,
+            names,
+            retired=self.campaign.retired,
+            number=self.number,
+            kind=kind,
+            seed=self.seed,
+            fourth=pairs[is_fourth] if is_fourth.any() else None,
+            n_captions=latest.n_captions,
+        )
+        return replace(entry, carrier=latest.carrier) if entry else None
+
+    def write(
+        self, entry: Round | None, files: dict[str, Any], parameters: dict[str, Any], counts: dict[str, int]
+    ) -> Path:
+        """Write the round's files, and begin it in the campaign; return where they are."""
+        place = self.given.out(f"plan/round-{self.number}")
+        self.given.write(place, files, "next-round", parameters, counts)
+        if self.campaign and entry:
+            begin(self.campaign.root, self.campaign.campaign, [entry])
+        return place
+
+    def ask(self, pairs: Pool, parameters: dict[str, Any], kind: str = ADJUDICATION) -> None:
+        """Make pairs that were chosen, and not planned, a round."""
+        entry = self.given_out(pairs, kind)
+        if self.campaign and entry is None:
+            say("all of them wait for an answer in a round that has begun; nothing was written")
+            return
+        place = self.write(entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})
+        say(f"round {self.number}: {n_of(len(pairs), 'pair')} to ask again, in {place}")
+        self.say_next(f"tasks {place} --overlap 0")
+
+    def say_next(self, command: str, known: str = "", *, is_empty: bool = False) -> None:
+        """Name the command that carries the round in its campaign, else the one that makes tasks of it.
+
+        The files of rounds by hand that are not there are written before, whether or not this one is empty.
+        """
+        carried = "import" if deliver_files() else "push"
+        if not is_empty:
+            say_next(*([carried] if self.campaign else [command, known]))
 
 
-def ask_marked(given: Given, marked: Path, annotators: tuple[str, ...]) -> None:
+def ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:
     """Ask another vote on the judged pairs of a file, as a round of class recheck."""
     table = read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates(ignore_index=True)
     is_judged = pair_rows(table, given.judgments) >= 0
@@ -41,91 +144,41 @@ def ask_marked(given: Given, marked: Path, annotators: tuple[str, ...]) -> None:
     _recheck(given, table[is_judged], annotators, {"recheck": marked.name})
 
 
-def ask_doubts(given: Given, judge: str | None, budget: int | None, annotators: tuple[str, ...]) -> None:
+def ask_doubts(given: Given, judge: str | None, budget: int | None, annotators: Sequence[str]) -> None:
     """Ask another vote on labels that a machine judge considers wrong, as a round of class recheck.
-
-    Suggestions, and no more: a judge may be wrong, and its doubts are no sample. The doubt in a positive
-    label is 1 − P(yes), in another one P(yes); pairs without a score are not doubted.
 
     budget: so many, the most doubtful first; None: all.
     """
     judge = judge or judge_file(None).parent.name
-    labels, scores = given.labels, scores_of_judge(given, judge)
-    known = scores["score"].dropna()
-    if not known.between(0, 1).all():
-        raise UsageError(
-            f"scores lie between {known.min():g} and {known.max():g}; doubts need probabilities, from 0 to 1"
-        )
-    pairs = labels[[*PAIR, "relevance"]].merge(scores, on=PAIR)
-    pairs["doubt"] = pairs["score"].mask(pairs["relevance"] >= 1, 1 - pairs["score"])
-    found = pairs[pairs["doubt"] >= LEAST_DOUBT].sort_values(["doubt", *PAIR], ascending=[False, True, True])
+    found = doubted_labels(given.labels, scores_of_judge(given, judge))
     n = n_of(len(found), "label")
     say(f"{n} doubted by judge {judge} at {LEAST_DOUBT:g} or more; suggestions, not errors")
     if len(found):
-        _recheck(given, found[PAIR].head(budget or len(found)), annotators, {"doubts": judge})
+        _recheck(given, found.head(budget or len(found)), annotators, {"doubts": judge})
 
 
 def _recheck(
-    given: Given, pairs: pd.DataFrame, annotators: tuple[str, ...], parameters: dict[str, Any]
+    given: Given, pairs: pd.DataFrame, annotators: Sequence[str], parameters: dict[str, Any]
 ) -> None:
-    number = next_number(given.judgments)
-    again = check_pool(pairs.assign(round=number, design_class=RECHECK))
-    _ask_again(given, again, number, annotators, parameters, kind=RECHECK)
+    again = Again.of(given, annotators)
+    again.ask(check_pool(pairs.assign(round=again.number, design_class=RECHECK)), parameters, RECHECK)
 
 
-def ask_by(given: Given, strategy: str, annotators: tuple[str, ...]) -> None:
-    """Pool by a strategy; the judged pairs that it wants another vote on become a round."""
-    again, number = pool_by(given, strategy)
-    if len(again):
-        _ask_again(given, again, number, annotators, {"strategy": strategy})
+def ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:
+    """Pool the workspace's runs by a strategy, from the labels so far, into the workspace's pool.
 
-
-def _ask_again(
-    given: Given,
-    again: Pool,
-    number: int,
-    annotators: tuple[str, ...],
-    parameters: dict[str, Any],
-    kind: str = ADJUDICATION,
-) -> None:
-    """Make pairs a round: in a campaign its next one, elsewhere a pool."""
-    campaign = begun_here()
-    seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
-    entry = given_out(campaign, again, annotators, number, seed, kind) if campaign else None
-    if campaign and entry is None:
-        say("all of them wait for an answer in a round that has begun; nothing was written")
-        return
-    place = given.out(f"plan/round-{number}")
-    given.write(place, {"pool.csv": again}, "next-round", parameters, {"pairs": len(again)})
-    if campaign and entry:
-        begin(campaign.root, campaign.campaign, [entry])
-    say(f"round {number}: {n_of(len(again), 'pair')} to ask again, in {place}")
-    is_by_hand = deliver_files()
-    say_next(("import" if is_by_hand else "push") if campaign else f"tasks {place} --overlap 0")
-
-
-def asked_of(campaign: Begun, annotators: tuple[str, ...]) -> list[str]:
-    """Return who can be asked: those named, else those of the campaign, else all who are active."""
-    known = () if annotators else handed_to(campaign)
-    return list(annotators or known or active_annotators(campaign))
-
-
-def given_out(
-    campaign: Begun,
-    pairs: pd.DataFrame,
-    annotators: tuple[str, ...],
-    number: int,
-    seed: int,
-    kind: str = ADJUDICATION,
-) -> Round | None:
-    """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
-    carrier = campaign.rounds[-1].carrier
-    names = asked_of(campaign, annotators)
-    if carrier == BY_HAND:
-        refuse_file_names(names)
-    options: dict[str, Any] = {"retired": campaign.retired, "number": number, "kind": kind, "seed": seed}
-    is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
-    options["fourth"] = pairs[is_fourth] if is_fourth.any() else None
-    options["n_captions"] = campaign.rounds[-1].n_captions
-    entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, **options)
-    return replace(entry, carrier=carrier) if entry else None
+    The judged pairs that it wants another vote on become a round; new pairs get the round after it.
+    """
+    folder = workspace_path("pool")
+    if folder is None:
+        raise UsageError("--strategy is for a workspace; elsewhere: fire-toolkit pool RUN... --strategy")
+    pooled = Given({**given.values, "runs": (), "out": None})
+    settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
+    tables = with_tables(pool, pooled, settings | {"strategy": strategy})
+    found, number = pool(**tables), tables["next_round"] or 1
+    if len(pairs := found.tables["again"]):
+        found = pool(**tables | {"next_round": number + 1})
+    keep_files(found, pooled, folder, "pool", {}, is_file=False)
+    if len(pairs):
+        asked = check_pool(pairs.assign(round=number, stratum="again", inclusion_probability=1.0))
+        Again.of(given, annotators, number).ask(asked, {"strategy": strategy})

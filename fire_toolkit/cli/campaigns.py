@@ -195,6 +195,11 @@ def deliver_files() -> bool:
     return campaign.is_by_hand
 
 
+def names_of(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in words that hold one each, or several with commas."""
+    return tuple(name.strip() for word in words for name in word.split(",") if name.strip())
+
+
 def loads_of(annotators: Sequence[str]) -> dict[str, float]:
     """Return the load of each annotator in texts NAME or NAME=LOAD."""
     loads: dict[str, float] = {}

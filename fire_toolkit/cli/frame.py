@@ -15,13 +15,13 @@ from typing import Any, get_type_hints
 import click
 
 from fire_toolkit.cli.common import format_option, json_option
-from fire_toolkit.cli.frame_output import keep_table, print_tables, write_files
+from fire_toolkit.cli.frame_output import keep_files, keep_table, print_tables
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.options import shared_option
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.cli.readers import read_table
+from fire_toolkit.cli.readers import with_tables
 from fire_toolkit.commands.command import marked, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.results import Found
@@ -49,19 +49,20 @@ def framed(function: Callable[..., Found]) -> click.Command:
 
     def run(**values: Any) -> None:
         given = Given(values)
+        stage = click.get_current_context().command_path.partition(" ")[2] or name
         called = {each.name: value_of(each, hints[each.name], values[each.name]) for each in plain}
         kept = {each.name: _for_manifest(called[each.name], hints[each.name]) for each in plain}
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
             with Progress(f"{own.__name__} ...") as tell:
-                called |= {name: read_table(table.read, given, called) for name, table in tables.items()}
+                called = with_tables(function, given, called)
                 result = own(**called, **({"tell": tell} if "tell" in hints else {}))
             if out is None:
                 print_tables(result, given, called)
                 is_usual = not any(values.get(each) for each in tables if each != "guideline")
-                keep_table(result, given, name, _given_ones(kept), is_usual=is_usual)
+                keep_table(result, given, stage, _given_ones(kept), is_usual=is_usual)
             else:
-                write_files(result, given, out, name, _given_ones(kept), is_file="." in str(place))
+                keep_files(result, given, out, stage, _given_ones(kept), is_file="." in str(place))
 
     run.__module__ = own.__module__
     return click.Command(name, params=params, callback=run, help=text)

@@ -45,7 +45,7 @@ def _parameters(result: Found, given: Given, parameters: Mapping[str, Any]) -> d
     return {key: value for key, value in known.items() if value is not None}
 
 
-def write_files(
+def keep_files(
     result: Found, given: Given, out: Path, stage: str, parameters: Mapping[str, Any], *, is_file: bool
 ) -> None:
     """Write a stage's files, those of further folders with a manifest of their own; say what was counted.
@@ -82,9 +82,8 @@ def _say_next(following: Next | str, given: Given, out: Path) -> None:
     words = [following.command]
     words += [] if current_workspace() else [following.outside]
     words += [following.elsewhere] if given.values["out"] else []
-    line = (
-        " ".join(filter(None, words)).replace("{out}", str(out)).replace("{stem}", str(out.with_suffix("")))
-    )
+    line = " ".join(" ".join(words).replace("{given}", "{out}" if given.values["out"] else "").split())
+    line = line.replace("{out}", str(out)).replace("{stem}", str(out).removesuffix(out.suffix))
     for each in ("QUERIES", "QRELS"):
         line = line.replace(f"{{{each}}}", given.hint(each) if f"{{{each}}}" in line else "")
     line = line.replace("{RUNS}", runs_named(given.values.get("runs", ())))

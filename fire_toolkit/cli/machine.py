@@ -1,70 +1,203 @@
-"""`machine`: judges that are models: ask one, bring in what one said elsewhere, hold one against people."""
+"""Ask machine judges about pairs, bring in their scores, and check them against people's labels.
+
+What a judge says lies in machine/NAME, apart from people's judgments: no annotator sees it, and it enters
+neither judgments nor labels.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
-import click
+import pandas as pd
 
-from fire_toolkit.cli.common import FireGroup, json_option, n_of, say_next, workspace_path
+from fire_toolkit.campaign.tasks import make_tasks
+from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, workspace_path
+from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.machine_check import check
-from fire_toolkit.cli.machine_run import file_name, run
-from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.media import media_root
+from fire_toolkit.cli.meter import Meter
+from fire_toolkit.cli.plain import group_of
+from fire_toolkit.cli.readers import queries_alone
+from fire_toolkit.commands.machine_check import machine_check
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.machine_scores import read_machine_scores
 from fire_toolkit.formats.tables.table_files import read_pool
+from fire_toolkit.machines.cache import Cache
+from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
+from fire_toolkit.machines.judge import Judge
+from fire_toolkit.machines.judge_files import JudgeFile, file_name, read_judge
+from fire_toolkit.machines.prompts import read_prompt
+from fire_toolkit.machines.run import Spending, ask_all, asking
+from fire_toolkit.machines.table import machine_table, requests_of
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.machine import OK
 
+_File = Annotated[str | None, Option(metavar="FILE")]
 
-@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
-def machine() -> None:
-    """Ask machine judges about pairs, bring in their scores, and check them against people's labels.
 
-    What a judge says lies in machine/NAME, apart from people's judgments: no annotator sees it, and it enters
-    neither judgments nor labels.
+def run(
+    judge: Annotated[Path, Option(is_argument=True, metavar="JUDGE.toml")],
+    *,
+    pool: _File = None,
+    queries: _File = None,
+    items: _File = None,
+    guideline: Annotated[str | None, Option(metavar="NAME")] = None,
+    send_media_to: Annotated[str | None, Option(metavar="HOST")] = None,
+    budget: Annotated[float | None, Option(metavar="MONEY", least=0)] = None,
+    out: Annotated[str | None, Option(metavar="DIR")] = None,
+    as_json: bool = False,
+) -> None:
+    """Ask a model behind an OpenAI-compatible server (vLLM, llama.cpp, Ollama, a vendor) about each pair.
+
+    JUDGE.toml says which model, and where: endpoint = "http://127.0.0.1:8000/v1" and model = "NAME"; further
+    keys are in docs/machines.md. The judge gets the caption as data and the image, or frames of the clip, and
+    must answer one word; anything else is a failure with its reason. Answers are kept in machine/NAME as they
+    come: after a kill or an error the same command goes on, and asks only what is not stored. A key comes
+    from the environment (FIRE_MACHINE_KEY).
+
+    Args:
+        judge: The judge.
+        pool: The pairs to ask about: a pool, or any table of pairs.
+        queries: The queries: query_id, text and, of composed ones, reference.
+        items: The items: a table with doc_id and media_url.
+        guideline: The guideline judged by, whose prompt is asked. [default: the workspace's]
+        send_media_to: Captions and media may leave this machine for this host; kept in the manifest.
+        budget: Stop at this cost, earlier runs included.
+        out: [default: machine/NAME]
     """
+    asked = read_judge(judge)
+    if budget is not None and asked.price is None:
+        raise UsageError(f"--budget needs price = [IN, OUT] in {judge}, what a million tokens of each cost")
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    endpoint = checked_endpoint(asked.endpoint, key=key, send_media_to=send_media_to)
+    prompt, rules = read_prompt(setting_or_default(guideline, "tasks", "guideline"))
+    own = _judge_of(asked, endpoint.url, prompt.sha256)
+    values = {"pool": pool, "queries": queries, "items": items, "guideline": guideline}
+    given = Given({**values, "out": out, "as_json": as_json})
+    pairs = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
+    tasks = make_tasks(pairs, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
+    media, folder = media_root(), given.out(f"machine/{asked.name}")
+    requests, faults = requests_of(tasks, media, rules, n_samples=asked.samples)
+    spending = Spending(asked.price, budget)
+    parameters = asdict(own) | {"guideline": rules.name, "judge": asked.name, "samples": asked.samples}
+    parameters |= {"send_media_to": send_media_to, "budget": budget, "price": asked.price}
+    with Cache(folder, own) as cache:
+        n_lost = cache.n_lost
+        if n_lost:
+            say(
+                f"note: {n_of(n_lost, 'request')} in flight when earlier runs were killed: the server "
+                "may have answered, and charged for, answers that are not here; they are asked again"
+            )
+        try:
+            with (
+                Chat(endpoint, prompt, timeout_s=asked.timeout_s) as chat,
+                Meter("answers", len(requests)) as meter,
+            ):
+                ask = asking(own, prompt, chat, media, spending)
+                n_stored, n_left = ask_all(
+                    requests, own, cache, ask, spending=spending, at_once=asked.at_once, report=meter
+                )
+        finally:
+            rows, name = cache.rows(), asked.name
+            table = machine_table(rows, requests, own, judge_id=name, backbone=asked.backbone, faults=faults)
+            n_ok = int((table["status"] == OK).sum())
+            counts = {"answers": n_ok, "failed": len(table) - n_ok, "in_flight_when_killed": n_lost}
+            given.write(folder / "machine.csv", {"machine.csv": table}, "machine run", parameters, counts)
+    counts |= {"stored_before": n_stored, "not_asked": n_left}
+    words = f"{n_of(n_ok, 'answer')} of {asked.name} in {folder}" + _in_words(counts, spending)
+    given.summarise(counts | {"cost": round(spending.money, 6), "tokens": spending.tokens}, words)
+    for line in _remarks(table, own):
+        say(line)
+    say_next(f"machine check {asked.name}", "--labels LABELS")
 
 
-machine.add_command(run)
-machine.add_command(check)
+def _judge_of(asked: JudgeFile, url: str, prompt_sha256: str) -> Judge:
+    return Judge(
+        endpoint=url,
+        prompt_sha256=prompt_sha256,
+        model=asked.model,
+        revision=asked.revision,
+        temperature=asked.temperature,
+        longest_answer=asked.longest_answer,
+        wants_logprobs=asked.logprobs,
+        n_frames=asked.frames,
+        frame_px=asked.frame_px,
+    )
 
 
-@machine.command("import")
-@click.argument("scores", metavar="SCORES.csv")
-@click.option("--judge", "judge_id", metavar="NAME", help="The judge's name. [default: the file's name]")
-@click.option("--backbone", default="", metavar="NAME", help="The model's backbone, such as clip-vit-b32.")
-@reads(pool="The pairs that were to be judged, to count those without an answer.")
-@click.option("--out", metavar="FILE", help="A CSV, or a folder for machine.csv. [default: machine/NAME]")
-@json_option
-def import_(given: Given, scores: str, judge_id: str | None, backbone: str) -> None:
+def _in_words(counts: dict[str, int], spending: Spending) -> str:
+    words = f" ({counts['stored_before']:,} were there before); {counts['failed']:,} failed"
+    if spending.tokens:
+        money = f", cost {spending.money:,.4f}" if spending.price else ""
+        words += f"; {spending.tokens:,} tokens{money} so far"
+    if counts["not_asked"]:
+        words += f"; the budget is spent: {counts['not_asked']:,} not asked"
+    return words
+
+
+def _remarks(table: pd.DataFrame, judge: Judge) -> Iterator[str]:
+    """Yield why answers failed, and what the server did not give."""
+    reasons = table.loc[table["status"] != OK, "reason"].value_counts()
+    for reason, number in reasons.head(5).items():
+        yield f"failed {number:,} times: {reason}"
+    if len(reasons) > 5:
+        yield f"and {len(reasons) - 5:,} further reasons: see machine.csv"
+    if (table["status"] == OK).any() and table["score"].isna().all() and judge.wants_logprobs:
+        yield "note: the server gives no probabilities of tokens: there are labels, and no P(yes)"
+    if (versions := table["revision"].nunique()) > 1:
+        yield f"note: the server named {versions} versions of itself (column revision): answers may differ"
+
+
+def import_(
+    scores: Annotated[str, Option(is_argument=True, metavar="SCORES.csv")],
+    *,
+    judge: Annotated[str | None, Option(metavar="NAME")] = None,
+    backbone: Annotated[str, Option(metavar="NAME")] = "",
+    out: _File = None,
+    as_json: bool = False,
+) -> None:
     """Read scores or labels that a machine gave elsewhere: CLIPScore, TIFA (`tifa --per pair`), any model.
 
     SCORES.csv has a column for the query, one for the doc, and a score, a label or both, by their usual
     names. A row with neither is a failure, never a 0.
+
+    Args:
+        scores: What the machine said.
+        judge: The judge's name. [default: the file's name]
+        backbone: The model's backbone, such as clip-vit-b32.
+        out: A CSV, or a folder for machine.csv. [default: machine/NAME]
     """
-    name = judge_id or file_name(Path(scores).name.removesuffix(".gz").rpartition(".")[0])
-    path = given.use(scores)
-    table = read_machine_scores(path, name, backbone=backbone)
-    out = given.out(f"machine/{name}/machine.csv")
-    out = out if out.suffix in (".csv", ".tsv") and not out.is_dir() else out / "machine.csv"
-    if (out.parent / "judge.json").exists():
+    given = Given({"out": out, "as_json": as_json})
+    name = judge or file_name(Path(scores).name.removesuffix(".gz").rpartition(".")[0])
+    table = read_machine_scores(given.use(scores), name, backbone=backbone)
+    place = given.out(f"machine/{name}/machine.csv")
+    place = place if place.suffix in (".csv", ".tsv") and not place.is_dir() else place / "machine.csv"
+    if (place.parent / "judge.json").exists():
         raise UsageError(
-            f"{out.parent}: holds what `machine run` asked; give this judge another name (--judge)"
+            f"{place.parent}: holds what `machine run` asked; give this judge another name (--judge)"
         )
-    n_failed = int((table["status"] != OK).sum())
-    counts = {"answers": len(table) - n_failed, "failed": n_failed}
-    pool = given.found("pool")
-    if (pool is not None and given.values["pool"]) or (workspace_path("pool/pool.csv") and pool is not None):
+    is_answer = table["status"] == OK
+    counts = {"answers": int(is_answer.sum()), "failed": int((~is_answer).sum())}
+    pool = given.found("pool") if workspace_path("pool/pool.csv") else None
+    if pool is not None:
         pairs = read_pool(given.use(pool))
-        counts["pool_pairs_without_answer"] = int((pair_rows(pairs, table[table["status"] == OK]) < 0).sum())
-    parameters = {"judge": name, "backbone": backbone}
-    given.write(out, {out.name: table}, "machine import", parameters, counts)
-    words = f"{n_of(counts['answers'], 'answer')} of {name} in {out}"
-    if n_failed:
-        words += f"; {n_failed:,} rows with neither score nor label are failures"
+        counts["pool_pairs_without_answer"] = int((pair_rows(pairs, table[is_answer]) < 0).sum())
+    given.write(place, {place.name: table}, "machine import", {"judge": name, "backbone": backbone}, counts)
+    words = f"{n_of(counts['answers'], 'answer')} of {name} in {place}"
+    if counts["failed"]:
+        words += f"; {counts['failed']:,} rows with neither score nor label are failures"
     if left := counts.get("pool_pairs_without_answer"):
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
     given.summarise(counts, words)
     say_next(f"machine check {name}", "--labels LABELS")
+
+
+COMMANDS = (run, import_)
+machine = group_of(sys.modules[__name__])
+machine.add_command(framed(machine_check), "check")

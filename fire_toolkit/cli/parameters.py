@@ -40,6 +40,9 @@ def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Para
         shape: dict[str, Any] = {"nargs": -1 if several else 1, "metavar": more.metavar}
         return click.Argument([parameter.name], required=is_needed, type=_type_of(kind, hint), **shape)
     spelled = [*(more.names or [f"--{parameter.name.replace('_', '-')}"]), parameter.name]
+    if kind is bool and more.setting:  # fire.toml may say that it is so
+        both = f"{spelled[0]}/--no-{spelled[0].removeprefix('--')}"
+        return click.Option([both, parameter.name], default=None, help=words)
     if kind is bool:
         return click.Option(spelled, is_flag=True, help=words)
     default = None if is_needed else parameter.default
@@ -74,7 +77,8 @@ def _type_of(kind: Any, hint: Any) -> click.ParamType[Any]:
     elif get_origin(kind) is Literal:
         found = click.Choice(get_args(kind))
     elif (bounds := marked(hint, Option)) and (bounds.least, bounds.most) != (None, None):
-        found = (click.IntRange if of is int else Range)(bounds.least, bounds.most)
+        range_of: Any = click.IntRange if of is int else Range
+        found = range_of(bounds.least, bounds.most, min_open=bounds.is_above)
     else:
         found = click.Path(path_type=Path) if of is Path else click.types.convert_type(of)
     return found

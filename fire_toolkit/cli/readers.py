@@ -15,6 +15,7 @@ from fire_toolkit.cli.designs import design_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
 from fire_toolkit.cli.sampled_qrels import check_settled
+from fire_toolkit.commands.command import tables_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
@@ -30,9 +31,23 @@ from fire_toolkit.workspace.manifests import writer_of
 Values = Mapping[str, Any]
 
 
+def with_tables(function: Callable[..., Any], given: Given, values: Values) -> dict[str, Any]:
+    """Return the plain values of a command's function, and its tables, as its types say."""
+    found = dict(values)
+    for name, table in tables_of(function).items():
+        found[name] = read_table(table.read, given, found)
+    return found
+
+
 def read_table(name: str, given: Given, values: Values) -> Any:
     """Return the table that a type calls `name`; values: the command's plain values."""
-    return _READ[name](given, values) if name in _READ else getattr(given, name)
+    if name in _READ:
+        return _READ[name](given, values)
+    if hasattr(type(given), name):
+        return getattr(given, name)
+    from fire_toolkit.cli.asking_readers import READ  # heavy, and few commands read by it
+
+    return READ[name](given, values)
 
 
 def _settled(given: Given, values: Values) -> Qrels:

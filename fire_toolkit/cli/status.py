@@ -114,7 +114,7 @@ def _with_news(state: StageState, workspace: Workspace) -> StageState:
     runs = changed_runs(state, workspace)
     if not runs:
         return state
-    from fire_toolkit.cli.pool import news_of_runs  # only here, since it takes half a second
+    from fire_toolkit.cli.late_models import news_of_runs  # only here, since it takes half a second
 
     try:
         news = news_of_runs(runs, are_all=len(runs) == state.n_reasons)

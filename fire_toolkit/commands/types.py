@@ -9,9 +9,20 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 
 from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.scoring.tifa import Answers, Question
-from fire_toolkit.tables import Items, Judgments, Labels, PoolSources, Qrels, Queries, Run
+from fire_toolkit.tables import (
+    Items,
+    Judgments,
+    Labels,
+    MachineJudgments,
+    Pool,
+    PoolSources,
+    Qrels,
+    Queries,
+    Run,
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +50,8 @@ class Option:
     """What an option needs beyond its parameter's type and default.
 
     names: how it is spelled. setting: section and key of fire.toml, taken where it is not given. least, most:
-    the smallest and the largest number. parse: makes the value of what was given. is_argument: a word of its
-    own.
+    the smallest and the largest number; is_above: the smallest itself is none. parse: makes the value of what
+    was given. is_argument: a word of its own.
     """
 
     names: tuple[str, ...] = ()
@@ -48,6 +59,7 @@ class Option:
     setting: tuple[str, str] | None = None
     least: float | None = None
     most: float | None = None
+    is_above: bool = False
     parse: Callable[[tuple[str, ...]], Any] | None = None
     is_argument: bool = False
 
@@ -123,3 +135,33 @@ ScoreMeasures = Annotated[
 Clusters = Annotated[
     pd.Series | str | None, Table("clusters", "str | Series | None", option="--cluster", metavar="COLUMN")
 ]
+
+# What is asked before anybody judges, and what a machine judge said.
+_OWN_ITEMS = "Queries | OwnItems | None"
+PlannedRuns = Annotated[Run | Sequence[Run], Table("planned_runs", "Run | Sequence[Run]", also=_AXES)]
+PooledQueries = Annotated[Queries | OwnItems | None, Table("pooled_queries", _OWN_ITEMS)]
+SecondsSoFar = Annotated[float, Table("seconds_so_far", "float", is_told=True)]
+PilotOf = Annotated[Judgments | None, Table("pilot", "Judgments | None")]
+GradesOfPilot = Annotated[Grades | None, Table("grades_of_pilot", "Grades | None", is_told=True)]
+MachineOf = Annotated[
+    MachineJudgments,
+    Table("machine", "MachineJudgments", metavar="[JUDGE]", is_argument=True, also=("guideline",)),
+]
+GradesOfJudge = Annotated[Grades | None, Table("grades_of_judge", "Grades | None", is_told=True)]
+VotesIfAny = Annotated[Judgments | None, Table("votes_if_any", "Judgments | None")]
+PoolIfAny = Annotated[Pool | None, Table("pool_if_any", "Pool | None")]
+SourcesBeside = Annotated[PoolSources | None, Table("sources_beside", "PoolSources | None", is_told=True)]
+QueriesIfBy = Annotated[Queries | None, Table("queries_if_by", "Queries | None")]
+OriginalAsRead = Annotated[Qrels | None, Table("original_if_named", "Qrels | None")]
+JudgedBefore = Annotated[pd.DataFrame | None, Table("judged_before", "pd.DataFrame | None", is_several=True)]
+PreviousPool = Annotated[Pool | None, Table("previous_pool", "Pool | None", metavar="POOL")]
+LabelsSoFar = Annotated[Labels | None, Table("labels_so_far", "Labels | None")]
+ScoresOfJudge = Annotated[pd.DataFrame | None, Table("scores_of_judge", "pd.DataFrame | None", is_told=True)]
+SourcesBefore = Annotated[PoolSources | None, Table("sources_before", "PoolSources | None", is_told=True)]
+LabelsBefore = Annotated[Labels | None, Table("labels_before", "Labels | None", is_told=True)]
+DrawnBefore = Annotated[
+    Mapping[str, Any] | None, Table("drawn_before", "Mapping[str, Any] | None", is_told=True)
+]
+NextRound = Annotated[int | None, Table("next_round", "int | None", is_told=True)]
+SecondsOfPair = Annotated[float | None, Table("seconds_of_pair", "float | None", is_told=True)]
+RunHashes = Annotated[Mapping[str, str] | None, Table("run_hashes", "Mapping[str, str] | None", is_told=True)]

@@ -63,7 +63,7 @@ def _unreadable(choice: Mapping[str, Any]) -> str:
     if not isinstance(content, str):
         return "no text in the answer"
     if finished == "length":
-        return f"cut off after {_cut(content)!r}: a longer --longest-answer may do"
+        return f"cut off after {_cut(content)!r}: a larger longest_answer may do"
     return "" if finished in ("stop", "eos", None) else f"ended by {_cut(str(finished))!r}"
 
 

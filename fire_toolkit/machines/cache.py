@@ -144,7 +144,7 @@ def _keep_judge(folder: Path, judge: Judge) -> None:
     if changed:
         raise UsageError(
             f"{folder}: belongs to another judge ({'; '.join(changed)}); whoever changes a judge has another "
-            "one: give it a name of its own with --judge"
+            "one: give it a file of its own"
         )
 
 

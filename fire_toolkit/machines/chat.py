@@ -81,10 +81,10 @@ if you may send them there, say so: --send-media-to api.example.org
     except ValueError:
         is_address = False
     if not is_address or any(mark.isspace() for mark in url.strip()):
-        raise UsageError(f"--endpoint {url!r}: expected an address such as http://127.0.0.1:8000/v1")
+        raise UsageError(f"endpoint {url!r}: expected an address such as http://127.0.0.1:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(
-            f"--endpoint has a user, a password, a query or a fragment; give the address alone, and a key in "
+            f"endpoint has a user, a password, a query or a fragment; give the address alone, and a key in "
             f"the environment ({KEY_VARIABLE})"
         )
     path = parts.path.rstrip("/").removesuffix(_PATH)
@@ -210,7 +210,7 @@ class Chat:
                 "this server"
             )
         if status in (402, 404, 405):
-            raise ServerError(f"{where}: {status}{self._detail(raw)}; look at --endpoint and --model")
+            raise ServerError(f"{where}: {status}{self._detail(raw)}; look at endpoint and model")
 
     def _detail(self, raw: bytes) -> str:
         """Return what a body says, for a message: cut, and without the key."""

@@ -12,12 +12,10 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import OVERLAP, Design, cut, designs_for, shares_of_queries
-from fire_toolkit.planning.lists import Lists, lists_of
+from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.outcomes import (
     CORRECTED,
     LABELLED,
@@ -28,7 +26,7 @@ from fire_toolkit.planning.outcomes import (
     cost_of,
     outcomes_of,
 )
-from fire_toolkit.planning.pilot import PilotVotes, pilot_votes, queries_judged_deep
+from fire_toolkit.planning.pilot import PilotVotes, queries_judged_deep
 from fire_toolkit.planning.power import LEVEL, mcnemar_least, paired_t_least
 from fire_toolkit.planning.relevance import (
     ASSUMED,
@@ -39,7 +37,6 @@ from fire_toolkit.planning.relevance import (
 )
 from fire_toolkit.planning.words import Wish, sentences, shown_rows
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Judgments, Qrels, Queries, Run
 
 RATES = (0.92, 0.04)
 MOST_QUERIES, DEPTH = 2000, 50
@@ -77,7 +74,7 @@ class _Plan(NamedTuple):
 
 
 class Plan(_Plan, Result):
-    """What `plan_designs` returns: a row for each design and measure; those of the cheapest design that does
+    """What `plan_lists` returns: a row for each design and measure; those of the cheapest design that does
     what was asked, none where none does; and what that comes to in three sentences."""
 
     __slots__ = ()
@@ -86,58 +83,6 @@ class Plan(_Plan, Result):
     def notes(self) -> Sequence[object]:
         """Return the sentences."""
         return self.sentences
-
-
-def plan_designs(
-    runs: Run | Sequence[Run],
-    originals: Qrels,
-    measures: Sequence[str | Measure] = PLANNED,
-    *,
-    pilot: Judgments | None = None,
-    grades: Grades | None = None,
-    rates: tuple[float, float] = RATES,
-    depth: int = DEPTH,
-    overlap: float = OVERLAP,
-    seed: int = 0,
-    own_items: Queries | OwnItems | None = None,
-    **options: Any,
-) -> Plan:
-    """Return what each design is expected to cost, to get wrong and to tell on these runs, as `plan` prints.
-
-    Args:
-        runs: one Run table or several.
-        originals: the original qrels; their queries are the universe, their positives are known.
-        measures: means over queries. The error of C@k and P@k is predicted; other measures are not known
-            before queries are judged deep, and have a row without numbers.
-        pilot: judgments of pairs of these runs chosen by their ranks, which say how many positives the
-            originals leave out near the top, and how votes err; None: by assumption.
-        grades: label → relevance, for the pilot.
-        rates: of a vote, P(1 | positive) and P(1 | not); with a pilot only where it starts from.
-        depth: of queries that are judged deep.
-        overlap: the random share of pairs that two people judge.
-        seed: of all draws.
-        own_items: as for `pool_runs`.
-        options: budget, seconds, wish, every: see `plan_lists`.
-
-    Raises:
-        UsageError: as `lists_of`, `fitted_parameters` and `plan_lists`.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> queries = [f"q{n}" for n in range(60)]
-        >>> both = pd.MultiIndex.from_product([queries, list("abcdefgh")], names=["query_id", "doc_id"])
-        >>> pairs = both.to_frame(index=False)
-        >>> runs = [rank_run(pairs.assign(run_id=name, score=np.random.default_rng(n).random(len(pairs))))
-        ...         for n, name in enumerate(("clip", "ssb"))]
-        >>> originals = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "a", "relevance": 1}))
-        >>> plan = plan_designs(runs, originals, ["C@1", "AP"])
-        >>> plan.designs[["design", "policy", "n_pairs", "measure"]].values.tolist()[0]
-        ['depth 1', 'one', 113, 'C@1']
-    """
-    lists = lists_of(runs, originals, depth=depth, most_queries=MOST_QUERIES, seed=seed, own_items=own_items)
-    votes = None if pilot is None else pilot_votes(lists, pilot, pilot["label"].map(grades or {}))
-    return plan_lists(lists, measures, votes=votes, rates=rates, overlap=overlap, seed=seed, **options)
 
 
 def plan_lists(
@@ -160,7 +105,7 @@ def plan_lists(
         lists: of `lists.lists_of`.
         measures: means over queries.
         votes: of a pilot.
-        rates: as for `plan_designs`.
+        rates: of a vote, P(1 | positive) and P(1 | not); with a pilot only where it starts from.
         budget: judgments; a design that takes more is cut to a random part of the queries.
         seconds: that one judgment takes; nan where nobody knows.
         wish: what the design is to do; by default every run's score right to 2 points.

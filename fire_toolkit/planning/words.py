@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from fire_toolkit.errors import UsageError
 from fire_toolkit.planning.designs import deep_queries
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.outcomes import CORRECTED, NOT_KNOWN
 from fire_toolkit.planning.relevance import ASSUMED
+from fire_toolkit.results import drawn_text
 from fire_toolkit.words import n_of
 
 MOST_ROWS, MOST_WIDTH = 6, 100
@@ -55,6 +57,37 @@ def plan_cells(designs: pd.DataFrame, *, every: bool = False) -> list[dict[str, 
     while sum(max(len(name) + 2, *(len(row[name]) for row in rows)) + 2 for name in names) - 2 > MOST_WIDTH:
         names.pop()
     return [{name: row[name] for name in names} for row in rows]
+
+
+def plan_text(designs: pd.DataFrame, form: str, *, every: bool = False) -> str:
+    """Return the rows of `plan_cells` as text, in one of the forms that are drawn."""
+    rows = plan_cells(designs, every=every)
+    return drawn_text([list(row.values()) for row in rows], list(rows[0]), form)
+
+
+def judgments_of(budget: str | None, seconds: float) -> float | None:
+    """Return a budget in judgments; None where there is none.
+
+    Args:
+        budget: judgments, or hours of them, as in `80h`.
+        seconds: that one judgment takes; nan where nobody knows.
+
+    Raises:
+        UsageError: it is neither, or hours are given and nobody knows how long a judgment takes.
+    """
+    if budget is None:
+        return None
+    try:
+        number = float(budget.removesuffix("h").replace(",", ""))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise UsageError(f"--budget {budget}: expected judgments, as in 5000, or hours, as in 80h")
+    if not budget.endswith("h"):
+        return number
+    if math.isnan(seconds):
+        raise UsageError("a budget in hours needs the seconds that a judgment takes; give --seconds")
+    return number * 3600 / seconds
 
 
 def _cost(row: Mapping[Any, Any]) -> dict[str, str]:

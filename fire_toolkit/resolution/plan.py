@@ -18,6 +18,7 @@ from fire_toolkit.resolution.vote_table import Grades, VoteTable, count_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
 from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.words import n_of
 
 _Table = TypeVar("_Table", Labels, Disputes, Pool, pd.DataFrame)
 
@@ -177,6 +178,24 @@ def plan_round(
     seconds = float(durations.median()) if len(durations) else math.nan
     pool = check_pool(pd.concat(asked).assign(round=round))
     return RoundPlan(pool, pd.DataFrame(rows, columns=STRATUM_COLUMNS), seconds, kept, unused)
+
+
+def cost_in_words(planned: RoundPlan, number: int) -> Iterator[str]:
+    """Yield what a round asks and takes, and what becomes of the rest of the budget."""
+    n_asked = int(planned.strata["n_asked"].sum())
+    minutes = n_asked * planned.seconds / 60
+    hours = f", about {minutes:.0f} minutes" if minutes < 90 else f", about {minutes / 60:,.1f} hours"
+    yield f"round {number}: {n_of(n_asked, 'pair')} to ask again{'' if math.isnan(minutes) else hours}"
+    if planned.kept:
+        yield f"{planned.kept:,} of the budget kept for the disputes that this round is expected to create"
+    if planned.unused:
+        yield f"{planned.unused:,} of the budget unused: what is asked here holds no more pairs"
+
+
+def lacks_random(planned: RoundPlan) -> bool:
+    """Return whether the budget leaves no random share, so that agreement would be of chosen pairs alone."""
+    random = planned.strata.set_index("stratum").loc["random"]
+    return bool(random["n_pairs"] and not random["n_asked"])
 
 
 def _check_arguments(

@@ -21,7 +21,7 @@ FEW = ("--resamples", 50)
         ("orders", *TWO, "--qrels", "o=qrels.txt", "--qrels", "a=augmented.txt", *QUERIES, *FEW, "--cluster"),
         ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
         ("report", "table2", "judgments.csv", *QUERIES, "--by"),
-        ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, *FEW, "--by"),
+        ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, "--by"),
         ("agree", "judgments.csv", "--format", "csv", "--by"),
     ],
     ids=lambda words: " ".join(word for word in map(str, words[:2]) if "." not in word),

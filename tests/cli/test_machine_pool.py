@@ -64,5 +64,6 @@ def test_an_unknown_judge_is_named(fire: Fire, judged: Path) -> None:
     pool = ("pool", "--strategy", "machine(judge=k)", "--per-query", "2")
     other = fire(*pool, code=1)
     assert "judge 'k': no machine/k; run `machine run` or `machine import`" in other.stderr
-    named = fire(*pool, "--machine", "machine/j", code=1)
+    (judged / "machine/j").rename(judged / "machine/k")
+    named = fire(*pool, code=1)
     assert "no answer of a judge 'k', found 'j'" in named.stderr

@@ -36,7 +36,7 @@ CASES = {
     "difference": (("difference", *RUNS, *QRELS, "-m", "C@1"), "d.csv", "d.csv"),
     "coverage": (("coverage", *RUNS, *QRELS, "--augmented", "augmented.txt"), "c.csv", "c.csv"),
     "machine import": (("machine", "import", "machine.csv"), "m.csv", "m.csv"),
-    "plan": (("plan", "--draw-pilot", "2", *RUNS, *QRELS), "out", "pool.csv"),
+    "plan": (("plan", "--draw-pilot", "2", *RUNS, *QRELS), "p.csv", "p.csv"),
 }
 
 

@@ -148,8 +148,9 @@ def test_a_machine_reads_the_text_inside_its_json(fire: Fire, root: Path) -> Non
 
     chat = ChatServer(says=lambda caption, pictures: "yes" if "iron" in caption and not pictures else "no")
     with chat.serve() as local:
-        ask = ("machine", "run", "--endpoint", f"http://127.0.0.1:{local.server_port}/v1", "--model", "toy")
-        fire(*ask)
+        endpoint = f"http://127.0.0.1:{local.server_port}/v1"
+        Path("toy.toml").write_text(f'endpoint = "{endpoint}"\nmodel = "toy"\n')
+        fire("machine", "run", "toy.toml")
         parts = [body["messages"][1]["content"] for body in chat.bodies]
         sent = {tuple(json.loads(part["text"]).values()) for (part,) in parts}
         assert sent == {(query, text_of(doc)) for query in QUERIES.values() for doc in PASSAGES}

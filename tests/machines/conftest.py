@@ -1,5 +1,6 @@
 """Two captions, two pictures, four pairs; a server; and `machine run` on them as a person would."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -41,8 +42,15 @@ def fire(*arguments: object, code: int = 0) -> Result:
     return result
 
 
-def arguments(endpoint: str, *more: object) -> list[object]:
-    """The words of `machine run` on the small files."""
+def judge_file(name: str, **settings: object) -> Path:
+    """Write a judge's file."""
+    path = Path(f"{name}.toml")
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items()))
+    return path
+
+
+def arguments(endpoint: str, *more: object, **settings: object) -> list[object]:
+    """The words of `machine run` on the small files; settings: of the judge."""
     tables = (
         "--pool",
         "pool.csv",
@@ -53,8 +61,8 @@ def arguments(endpoint: str, *more: object) -> list[object]:
         "--out",
         "machine/toy",
     )
-    rules = ("--guideline", "caption-image-relevance-v1", "--model", "toy", "--endpoint", endpoint)
-    return ["machine", "run", "--out", "machine/toy", *tables, *rules, *more]
+    judge = judge_file("toy", endpoint=endpoint, model="toy", **settings)
+    return ["machine", "run", judge, *tables, "--guideline", "caption-image-relevance-v1", *more]
 
 
 @pytest.fixture
@@ -63,9 +71,13 @@ def ask(folder: Path) -> Iterator[Callable[..., Result]]:
     with ExitStack() as stack:
         ports: dict[int, int] = {}
 
-        def run(server: ChatServer, *more: object, path: str = "/v1", code: int = 0) -> Result:
+        def run(
+            server: ChatServer, *more: object, path: str = "/v1", code: int = 0, **settings: object
+        ) -> Result:
             if id(server) not in ports:
                 ports[id(server)] = stack.enter_context(server.serve()).server_port
-            return fire(*arguments(f"http://127.0.0.1:{ports[id(server)]}{path}", *more), code=code)
+            return fire(
+                *arguments(f"http://127.0.0.1:{ports[id(server)]}{path}", *more, **settings), code=code
+            )
 
         yield run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer, with_probability
 from click.testing import Result
-from conftest import fire
+from conftest import fire, judge_file
 
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.machines.prompts import read_prompt
@@ -71,8 +71,7 @@ def test_captions_alone_are_suggested_and_no_label_changes(validity: Path) -> No
     )
     with server.serve() as local:
         endpoint = f"http://127.0.0.1:{local.server_port}/v1"
-        asked = ("machine", "run", "--endpoint", endpoint, "--model", "vlm")
-        fire(*asked)
+        fire("machine", "run", judge_file("vlm", endpoint=endpoint, model="vlm"))
     assert all(len(body["messages"][1]["content"]) == 1 for body in server.bodies)  # the caption, no picture
     found = read_machine_judgments(validity / "machine/vlm/machine.csv")
     assert found[["query_id", "doc_id", "label"]].values.tolist() == [
@@ -96,22 +95,23 @@ def test_answers_on_captions_alone_are_no_labels_of_pairs(
     Path("labels/labels.csv").write_text("query_id,doc_id,label,relevance\nq1,b,relevant,1\n")
     refused = fire("augment", "--include-machine", "vlm", code=1)
     assert "judge 'vlm': doc '*' marks captions that were judged alone" in refused.stderr
-    asked = ("--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--guideline", "query-validity-v1")
-    assert "campaign of its own" in fire("machine", "run", *asked, code=1).stderr
+    judge = judge_file("m", endpoint="http://127.0.0.1:9/v1", model="m")
+    refused = fire("machine", "run", judge, "--guideline", "query-validity-v1", code=1)
+    assert "campaign of its own" in refused.stderr
 
 
 def test_a_check_names_a_prompt_that_was_written_for_another_version(folder: Path) -> None:
     from fire_toolkit.formats.tables.guideline_files import guideline_folder
 
-    fire("guideline", "new", "mine-v1", "--like", "query-validity-v1")
+    fire("guideline", "mine-v1", "--like", "query-validity-v1")
     assert not (folder / "mine-v1/machine.toml").exists()
-    fire("guideline", "check", "mine-v1")
+    fire("guideline", "mine-v1")
     prompt = guideline_folder("query-validity-v1") / "machine.toml"
     (folder / "mine-v1/machine.toml").write_text(prompt.read_text())
-    found = fire("guideline", "check", "mine-v1", code=1)
+    found = fire("guideline", "mine-v1", code=1)
     assert "mine-v1/machine.toml: written for another version of mine-v1" in found.stderr
     sha256 = found.stderr.rpartition('= "')[2].partition('"')[0]
     _, rules = read_prompt("query-validity-v1")
     text = prompt.read_text().replace(rules.sha256, sha256)
     (folder / "mine-v1/machine.toml").write_text(text)
-    fire("guideline", "check", "mine-v1")
+    fire("guideline", "mine-v1")

@@ -47,7 +47,7 @@ def lines(log: Path) -> Counter[str]:
 def killed(endpoint: str, log: Path, n_answers: int) -> None:
     """Start a run and kill it -9 once the server has answered `n_answers` more requests."""
     enough = sum(lines(log).values()) + n_answers
-    words = [str(word) for word in arguments(endpoint, "--at-once", "4")]
+    words = [str(word) for word in arguments(endpoint, at_once=4)]
     code = f"import sys; from fire_toolkit.cli import main; main({words!r})"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and sum(lines(log).values()) < enough:

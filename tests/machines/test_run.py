@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chat_server import ChatServer, said, with_probability
@@ -26,7 +27,7 @@ def test_answers_with_their_probabilities_and_nothing_is_asked_twice(folder: Pat
     server = ChatServer(
         says=lambda caption, _: with_probability(*(("yes", 0.9) if "dog" in caption else ("no", 0.25)))
     )
-    ask(server, "--price", "10,20", "--backbone", "clip", "--revision", "r7")
+    ask(server, price=[10, 20], backbone="clip", revision="r7")
     yes, no = pytest.approx(0.9), pytest.approx(0.25)
     assert table(folder) == [
         ["q1", "a", yes, "relevant", "ok"],
@@ -40,7 +41,7 @@ def test_answers_with_their_probabilities_and_nothing_is_asked_twice(folder: Pat
     assert set(whole["backbone"]) == {"clip"}
     assert sorted(server.asked) == ["a cat", "a cat", "a dog runs", "a dog runs"]
     assert {body["temperature"] for body in server.bodies} == {0}
-    again = ask(server, "--revision", "r7", "--at-once", "1")
+    again = ask(server, revision="r7", at_once=1)
     assert "4 answers of toy in machine/toy (4 were there before); 0 failed" in again.stderr
     assert len(server.asked) == 4
 
@@ -84,7 +85,7 @@ def test_a_request_that_failed_is_asked_again_and_only_that(folder: Path, ask: A
 
 def test_an_error_in_the_place_of_an_answer_is_asked_again(folder: Path, ask: Ask) -> None:
     server = ChatServer(first=[JSONResponse({"error": "overloaded"}), Response("<html>", 200)])
-    done = ask(server, "--at-once", "1")
+    done = ask(server, at_once=1)
     assert "failed 2 times: no answer of the chat-completions protocol (choices)" in done.stderr
     server.says = lambda caption, _: said("yes") | {"system_fingerprint": "fp2"}
     again = ask(server)
@@ -98,7 +99,7 @@ def test_a_server_that_is_busy_is_given_the_time_that_it_asks_for(folder: Path, 
     busy = [Response("slow down", 429, {"Retry-After": "0.4"}), Response("", 503, {"Retry-After": "0"})]
     server = ChatServer(first=busy)
     began = time.monotonic()
-    ask(server, "--at-once", "1")
+    ask(server, at_once=1)
     assert time.monotonic() - began > 0.4
     assert len(server.asked) == 6
     assert {row[4] for row in table(folder)} == {"ok"}
@@ -115,7 +116,7 @@ def test_the_key_goes_to_the_server_alone_and_never_along_a_redirect(
 ) -> None:
     monkeypatch.setenv("FIRE_MACHINE_KEY", "sk-secret")
     server = ChatServer()
-    done = ask(server, "--at-once", "1", "--out", "machine/moved", path="/moved", code=3)
+    done = ask(server, "--out", "machine/moved", at_once=1, path="/moved", code=3)
     assert "redirects to /v1/chat/completions; neither key nor media follow" in done.stderr
     assert server.asked == []
     ask(server)
@@ -130,7 +131,7 @@ def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(
     monkeypatch.setenv("FIRE_MACHINE_KEY", "sk-secret")
     refusal = JSONResponse({"error": {"message": "Incorrect API key: sk-secret"}}, 401)
     server = ChatServer(says=lambda *_: refusal)
-    done = ask(server, "--at-once", "1", code=3)
+    done = ask(server, at_once=1, code=3)
     assert "401: refuses the key (Incorrect API key: ***)" in done.stderr
     assert len(server.asked) == 1
 
@@ -151,7 +152,7 @@ def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(
             ("--send-media-to", "api.example.org"),
             "the key would go to api.example.org over plain http",
         ),
-        ("http://user:pw@127.0.0.1:1/v1", "", (), "--endpoint has a user, a password"),
+        ("http://user:pw@127.0.0.1:1/v1", "", (), "endpoint has a user, a password"),
         ("ftp://127.0.0.1/v1", "", (), "expected an address such as"),
     ],
 )
@@ -181,14 +182,14 @@ def test_a_server_that_is_not_there_is_named(folder: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_a_budget_ends_the_run_before_it_is_exceeded(folder: Path, ask: Ask) -> None:
     server = ChatServer()
-    done = ask(server, "--budget", "0.000250", "--price", "1,1", "--at-once", "1")  # 101 tokens an answer
+    done = ask(server, "--budget", "0.000250", price=[1, 1], at_once=1)  # 101 tokens an answer
     assert len(server.asked) == 2
     assert "the budget is spent: 2 not asked" in done.stderr
-    ask(server, "--budget", "0.000608", "--price", "2,2", "--at-once", "1")
+    ask(server, "--budget", "0.000608", price=[2, 2], at_once=1)
     assert len(server.asked) == 3  # earlier answers count, at the price that is named now
     server.says = lambda *_: said("yes") | {"usage": None}
     (folder / "queries.tsv").write_text("query_id\ttext\nq1\ta bird\nq2\ta fish\n")
-    refused = ask(server, "--budget", "9", "--price", "1,1", "--at-once", "1", code=3)
+    refused = ask(server, "--budget", "9", price=[1, 1], at_once=1, code=3)
     assert "does not say how many tokens an answer took" in refused.stderr
     assert len(server.asked) == 4
 
@@ -196,29 +197,29 @@ def test_a_budget_ends_the_run_before_it_is_exceeded(folder: Path, ask: Ask) -> 
 @pytest.mark.slow
 def test_requests_go_out_together_and_no_more_than_asked_for(ask: Ask) -> None:
     server = ChatServer(delay_s=0.1, together=3)
-    ask(server, "--at-once", "3")
+    ask(server, at_once=3)
     assert server.most_at_once == 3
 
 
 @pytest.mark.slow
 def test_samples_need_a_temperature_and_are_rows_of_their_own(folder: Path, ask: Ask) -> None:
     server = ChatServer()
-    assert "needs a --temperature above 0" in ask(server, "--samples", "3", code=1).stderr
-    ask(server, "--samples", "3", "--temperature", "0.7")
+    assert "samples above 1 needs a temperature above 0" in ask(server, samples=3, code=1).stderr
+    ask(server, samples=3, temperature=0.7)
     assert len(server.asked) == 12
     found = read_machine_judgments(folder / "machine/toy")
     assert found["sample_number"].tolist() == [1, 2, 3] * 4
-    ask(server, "--samples", "4", "--temperature", "0.7")
+    ask(server, samples=4, temperature=0.7)
     assert len(server.asked) == 16
 
 
-@pytest.mark.parametrize("change", [("--frames", 4), ("--longest-answer", 9), ("--revision", "other")])
-def test_a_changed_judge_is_another_judge(ask: Ask, change: tuple[str, object]) -> None:
+@pytest.mark.parametrize("change", [{"frames": 4}, {"longest_answer": 9}, {"revision": "other"}])
+def test_a_changed_judge_is_another_judge(ask: Ask, change: dict[str, Any]) -> None:
     server = ChatServer()
     ask(server)
-    done = ask(server, *change, code=1)
+    done = ask(server, code=1, **change)
     assert "belongs to another judge" in done.stderr
-    assert "give it a name of its own with --judge" in done.stderr
+    assert "give it a file of its own" in done.stderr
     assert len(server.asked) == 4
 
 
@@ -254,7 +255,7 @@ def test_twenty_failures_in_a_row_end_the_run(folder: Path, ask: Ask) -> None:
     )
     (folder / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},a\n" for n in range(30)))
     server = ChatServer(says=lambda *_: "maybe")
-    done = ask(server, "--at-once", "1", code=3)
+    done = ask(server, at_once=1, code=3)
     assert "20 answers in a row failed, the last one: answered 'maybe'" in done.stderr
     assert len(server.asked) == 20
     assert len(read_machine_judgments(folder / "machine/toy")) == 20  # what had come is kept

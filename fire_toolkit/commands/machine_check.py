@@ -1,0 +1,159 @@
+"""`machine check`: a judge against people's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Literal
+
+import pandas as pd
+
+from fire_toolkit.commands.command import column_of, command
+from fire_toolkit.commands.types import (
+    GradesOfJudge,
+    LabelsOf,
+    MachineOf,
+    Option,
+    PoolIfAny,
+    QueriesIfBy,
+    SourcesBeside,
+    VotesIfAny,
+)
+from fire_toolkit.errors import UsageError
+from fire_toolkit.guidelines.grades import usual_grades
+from fire_toolkit.machines.check import check_judge
+from fire_toolkit.results import Found, Next, drawn_text
+from fire_toolkit.tables import Judgments, MachineJudgments
+from fire_toolkit.tables.machine import OK
+
+_STATISTICS = {
+    "statistic": ("statistic", ""),
+    "value": ("value", ".3f"),
+    "low": ("low", ".3f"),
+    "high": ("high", ".3f"),
+    "n_pairs": ("pairs", ",d"),
+    "n_queries": ("queries", ",d"),
+    "note": ("note", ""),
+}
+_CALIBRATION = {
+    "score_low": ("score from", ".3g"),
+    "score_high": ("to", ".3g"),
+    "n_pairs": ("pairs", ",d"),
+    "mean_score": ("mean score", ".3f"),
+    "share_positive": ("relevant", ".3f"),
+    "low": ("low", ".3f"),
+    "high": ("high", ".3f"),
+}
+_GROUPS = {
+    "kind": ("by", ""),
+    "group": ("group", ""),
+    "n_pairs": ("pairs", ",d"),
+    "people": ("people", ".3f"),
+    "judge": ("judge", ".3f"),
+    "overrating": ("overrating", "+.3f"),
+    "low": ("low", "+.3f"),
+    "high": ("high", "+.3f"),
+    "excess": ("beyond others", "+.3f"),
+    "excess_low": ("low", "+.3f"),
+    "excess_high": ("high", "+.3f"),
+}
+_COLUMNS = {"statistics": _STATISTICS, "calibration": _CALIBRATION, "groups": _GROUPS}
+
+
+@command
+def machine_check(
+    machine: MachineOf,
+    labels: LabelsOf,
+    judgments: VotesIfAny = None,
+    *,
+    grades: GradesOfJudge = None,
+    pool: PoolIfAny = None,
+    pool_sources: SourcesBeside = None,
+    queries: QueriesIfBy = None,
+    by: Annotated[str | None, Option(metavar="COLUMN")] = None,
+    threshold: float | None = None,
+    seed: int = 0,
+    show: Literal["statistics", "calibration", "groups"] = "statistics",
+) -> Found:
+    """Check a judge against people's labels: agreement, AUC, calibration, what it overrates, with intervals.
+
+    JUDGE is a name in machine/, or a machine.csv. Alpha of the judge with people's votes stands beside alpha
+    among people. The labels should be a random sample of what the judge has judged; where the pool says by
+    which chance each pair was drawn, pairs weigh its inverse. Below 100 labelled pairs nothing is said.
+
+    Args:
+        machine: What the judge said.
+        labels: The labels: labels.csv, or its folder.
+        judgments: The judgments (judgments.csv).
+        grades: The grade of each label of the judge and of people.
+        pool: The pool, with the chance of each pair, and pool_sources.csv beside it.
+        pool_sources: Which run pooled which pair, for what is overrated by run and by rank.
+        queries: The queries: query_id, text and, of composed ones, reference.
+        by: Also by the values of this column of the queries.
+        threshold: Relevant from this score on, for answers without a label. [default: 0.5 where all scores
+            lie in 0..1]
+        seed: The same seed gives the same numbers.
+        show: Agreement and AUC; the share of relevant pairs by score; what is overrated by run, rank and
+            query.
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.tables import check_labels, check_machine_judgments
+        >>> pairs = pd.DataFrame({"query_id": [f"q{n % 20}" for n in range(200)],
+        ...                       "doc_id": [f"d{n}" for n in range(200)]})
+        >>> labels = check_labels(pairs.assign(label="x", relevance=[1, 0] * 100))
+        >>> score = [0.9 if n % 2 == 0 or n % 10 == 1 else 0.2 for n in range(200)]
+        >>> machine = check_machine_judgments(pairs.assign(judge_id="j", score=score))
+        >>> table = fire.machine_check(machine, labels).table
+        >>> table.loc[table["statistic"].isin(["cohen_kappa", "AUC"]), ["statistic", "value"]]
+             statistic  value
+        1  cohen_kappa    0.8
+        4          AUC    0.9
+    """
+    found = check_judge(
+        machine,
+        labels,
+        grades=_usual(machine, judgments) if grades is None else grades,
+        judgments=judgments,
+        sources=pool_sources,
+        pool=pool,
+        groups=column_of(queries, by),
+        threshold=threshold,
+        seed=seed,
+    )
+    tables = {name: getattr(found, name) for name in _COLUMNS}
+    has_groups = show == "statistics" and len(found.groups) > 1
+    return Found(
+        tables,
+        [*found.notes, *_failures(machine)],
+        shown=show,
+        draw=partial(_drawn, columns=_COLUMNS[show]),
+        next=Next("machine check --show groups") if has_groups else "",
+    )
+
+
+def _usual(machine: MachineJudgments, judgments: Judgments | None) -> dict[str, float | None]:
+    """Return the grades of the labels of the judge and of people, each by how they spell."""
+    found: dict[str, float | None] = {}
+    for table in (machine, judgments) if judgments is not None else (machine,):
+        labels = [str(label) for label in table["label"] if label]
+        if (own := usual_grades(labels)) is None:
+            raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; expected grades of them")
+        found |= own
+    return found
+
+
+def _failures(machine: MachineJudgments) -> list[str]:
+    """Return how many answers failed, and why most of them did; nothing where none has."""
+    reasons = machine.loc[machine["status"] != OK, "reason"].str.slice(0, 60).value_counts()
+    if not len(reasons):
+        return []
+    return [f"{reasons.sum():,} of {len(machine):,} answers failed, most often: {reasons.index[0]}"]
+
+
+def _drawn(table: pd.DataFrame, form: str, columns: Mapping[str, tuple[str, str]]) -> str:
+    rows = [
+        ["" if row[name] != row[name] else f"{row[name]:{shape}}" for name, (_, shape) in columns.items()]
+        for row in table.to_dict("records")
+    ]
+    return drawn_text(rows, [heading for heading, _ in columns.values()], form)

@@ -1,0 +1,171 @@
+"""`pool`: runs to the pairs that are to be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fire_toolkit.commands.command import stage
+from fire_toolkit.commands.types import (
+    DrawnBefore,
+    JudgedBefore,
+    LabelsBefore,
+    LabelsSoFar,
+    NextRound,
+    Option,
+    OriginalAsRead,
+    PooledQueries,
+    PreviousPool,
+    RunHashes,
+    Runs,
+    ScoresOfJudge,
+    SecondsOfPair,
+    SourcesBefore,
+)
+from fire_toolkit.errors import UsageError
+from fire_toolkit.pooling import PoolingResult, pool_runs
+from fire_toolkit.pooling.registry import parse_strategy
+from fire_toolkit.pooling.settle import SETTLED
+from fire_toolkit.pooling.words import changes_in_words, counts_in_words, takes_all
+from fire_toolkit.results import Found, Next
+
+DRAWN = "inclusion_probability"
+_OF_SAMPLE = ("depth", "strategy", "budget", "per_query", "deep_queries", "deep_depth", "seed")
+
+
+@stage("pool")
+def pool(
+    runs: Runs,
+    qrels: OriginalAsRead = None,
+    *,
+    queries: PooledQueries = None,
+    judged: JudgedBefore = None,
+    previous: PreviousPool = None,
+    labels: LabelsSoFar = None,
+    judge_scores: ScoresOfJudge = None,
+    sources_before: SourcesBefore = None,
+    labels_before: LabelsBefore = None,
+    drawn_before: DrawnBefore = None,
+    next_round: NextRound = None,
+    seconds: SecondsOfPair = None,
+    run_hashes: RunHashes = None,
+    depth: Annotated[int, Option(setting=("pool", "depth"), least=0)] = 10,
+    strategy: Annotated[str, Option(metavar="NAME", setting=("pool", "strategy"))] = "depth",
+    budget: Annotated[int | None, Option(metavar="N", setting=("pool", "budget"), least=1)] = None,
+    per_query: Annotated[int | None, Option(metavar="N", setting=("pool", "per_query"), least=1)] = None,
+    deep_queries: Annotated[
+        float | None, Option(metavar="SHARE", setting=("pool", "deep_queries"), least=0, most=1)
+    ] = None,
+    deep_depth: Annotated[int, Option(setting=("pool", "deep_depth"), least=1)] = 50,
+    seed: Annotated[int, Option(setting=("pool", "seed"), least=0)] = 0,
+    include_originals: Annotated[bool, Option(setting=("pool", "include_originals"))] = False,
+) -> Found:
+    """Pool the top docs of several runs into the pairs that people are to judge.
+
+    RUN is TREC text (.gz too) or a dense matrix, .npy or .npz (rows are queries, columns docs);
+    NAME=PATH gives it a name. Order: score descending, ties by doc id descending. A query's own item (the
+    image that a text changes, column reference of the queries) is left out of every list before.
+
+    A model that comes later: pool all runs again, the old ones too. The pool then holds all pairs and says
+    of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
+    only what is new.
+
+    Args:
+        runs: The runs.
+        qrels: Original qrels: their queries are pooled, their positives marked.
+        queries: The queries: their own items (column reference) are not pooled.
+        judged: Pairs judged before, which are marked and not asked again: judgments, labels, qrels or a
+            release (may be repeated); a workspace's own judgments count without it.
+        previous: An earlier pool whose pairs were handed out: they keep their round, the others get the
+            next. [default: the workspace's, once it was handed out]
+        labels: The labels that `resolve` wrote, for strategies that read labels. [default: the workspace's]
+        judge_scores: The score of each pair by the judge that strategy machine names.
+        sources_before: Which run brought which pair of the earlier pool.
+        labels_before: The labels, for what is said of withdrawn runs.
+        drawn_before: How the sample was drawn that this pool would take the place of.
+        next_round: The round of pairs that are new.
+        seconds: How long people need for a pair.
+        run_hashes: The sha256 of each run's file, for which a settled pool holds.
+        depth: Docs taken from each run and query.
+        strategy: Which of these are pooled: all (depth), or the first by reciprocal rank fusion
+            ('rrf(k=60)'), a sample ('strata(1:10:1,11:50:.1)'), or in rounds (move-to-front,
+            'settle(C@10)'), or in a machine judge's order ('machine(judge=NAME)'); see docs/pools.md.
+        budget: Pool at most N pairs in all.
+        per_query: Pool at most N pairs a query.
+        deep_queries: Judge a random share of the queries, such as .1 and never below 40 queries, to
+            --deep-depth whole.
+        deep_depth: Docs taken for these queries.
+        seed: Seed of what is drawn at random.
+        include_originals: Also pool original positives that no run found, or the strategy left out; beyond
+            the budget.
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> run = fire.run_from_matrix([[1, 2]], ["q"], ["x", "y"], "clip")
+        >>> found = fire.pool([run], depth=1)
+        >>> found.pool[["query_id", "doc_id", "best_rank", "n_runs"]]
+          query_id doc_id  best_rank  n_runs
+        0        q      y          1       1
+        >>> found.counts["pairs"]
+        1
+    """
+    asked: dict[str, Any] = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
+    asked |= {"deep_queries": deep_queries, "deep_depth": deep_depth, "seed": seed}
+    asked |= {"include_originals": include_originals}
+    limits = {name: asked[name] or None for name in ("budget", "per_query", "deep_queries")}
+    result = pool_runs(
+        runs,
+        **(asked | limits),
+        originals=qrels,
+        labels=labels,
+        machine=judge_scores,
+        judged=judged,
+        previous=previous,
+        round_number=next_round,
+        own_items=queries,
+    )
+    if drawn_before is not None and DRAWN not in result.pool:
+        _refuse_to_lose_sample(drawn_before)
+    known: dict[str, Any] = {"judged": judged, "labels": labels_before, "is_whole": takes_all(asked)}
+    changes = changes_in_words(sources_before, result.pool, result.sources, **known)
+    is_done, files = result.counts.get("to_ask") == 0, _files_of(result)
+    return Found(
+        {name.removesuffix(".csv"): table for name, table in files.items()} | {"again": result.again},
+        files=files,
+        parameters=asked | _settled(strategy, result, run_hashes or {}),
+        counts=result.counts,
+        words=counts_in_words(result.counts, asked, seconds),
+        said=list(changes),
+        next="nothing new to ask"
+        if is_done
+        else Next("tasks {given}", "--queries {QUERIES} --out {out}/tasks.json"),
+    )
+
+
+def _files_of(result: PoolingResult) -> dict[str, Any]:
+    files: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
+    files |= {"stops.csv": result.stops} if len(result.stops) else {}
+    files |= {} if result.design is None else {"query_design.csv": result.design}
+    files |= {} if result.sample is None else {"machine_sample.csv": result.sample}
+    return files | ({"undrawn.csv": result.undrawn} if len(result.undrawn) else {})
+
+
+def _settled(strategy: str, result: PoolingResult, run_hashes: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the manifest says of a pool that is settled for its runs alone."""
+    chosen = parse_strategy(strategy)
+    if chosen.name != "settle":
+        return {}
+    n_open = int((result.stops["reason"] != SETTLED).sum())
+    runs = dict(sorted(run_hashes.items()))
+    return {"settled": {"measure": chosen.parameters["measure"], "runs": runs, "open_queries": n_open}}
+
+
+def _refuse_to_lose_sample(was: Mapping[str, Any]) -> None:
+    """Raise UsageError where a sample that was handed out would be written over by a pool that is none."""
+    names = [name for name in _OF_SAMPLE if was.get(name)]
+    raise UsageError(
+        f"{was['path']}: a sample that was handed out, and the pool that would take its place is none, so "
+        "that nothing could be estimated from what was drawn and judged; expected the same design again"
+        + (f": {', '.join(f'{name} = {was[name]!r}' for name in names)}" if names else "")
+        + " (as options, or under [pool] in fire.toml)"
+    )
