@@ -57,7 +57,7 @@ def add_run(
     also the own item and the members of the query's group. What a model
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
 
-    --scores takes what vector search gives (faiss, cuVS, usearch, hnswlib, Lance): queries × K ids and
+    --scores takes what vector search gives (faiss, cuVS, usearch, hnswlib): queries × K ids and
     scores, as an .npz or Parquet. Docs that an index which is not exact left out are missing from the run.
 
     Args:

@@ -168,38 +168,17 @@ def test_a_doc_that_was_found_needs_a_number(tmp_path: Path) -> None:
             ingest(tmp_path / "m.npz", IN_AXES)
 
 
-def lance(**columns: Any) -> Any:
-    """Return what a search of Lance gives, query after query."""
-    return pa.table(columns | {
-        "id": ["c", "b", "e", "a", "f", "d", "a"],
-        "_distance": pa.array([0.1, 0.5, 0.5, 0.75, 0.25, 0.5, 0.875], pa.float32()),
-    })  # fmt: skip
-
-
-def test_rows_of_lance_give_the_same_run(tmp_path: Path) -> None:
+def test_a_row_for_each_doc_found_is_a_table_of_a_run(tmp_path: Path) -> None:
     path = tmp_path / "m.parquet"
-    parquet.write_table(lance(query_index=pa.array([0, 0, 0, 0, 1, 1, 1], pa.int32())), path)
-    assert lists_of(ingest(path, Request(query_ids=["q0", "q1"], candidates="distance"))) == FOUND
-    parquet.write_table(lance(query_id=["q0"] * 4 + ["q1"] * 3), path)
-    assert lists_of(ingest(path, Request(candidates="distance"))) == FOUND
-    lists = {"id": [FOUND["q1"]], "_distance": [[0.25, 0.5, 0.875]], "query_id": ["q1"]}
-    parquet.write_table(pa.table(lists), path)
-    assert lists_of(ingest(path, Request(candidates="distance"))) == {"q1": FOUND["q1"]}
+    ids = {"query_id": ["q0"] * 4 + ["q1"] * 3, "doc_id": ["c", "b", "e", "a", "f", "d", "a"]}
+    parquet.write_table(pa.table(ids | {"score": [0.9, 0.5, 0.5, 0.25, 0.75, 0.5, 0.125]}), path)
+    with pytest.raises(FireError, match=r"a row for each doc found .* is a run's table: leave --scores out"):
+        ingest(path, Request(candidates="similarity"))
+    assert lists_of(ingest(path, Request())) == {"q0": ["c", "e", "b", "a"], "q1": ["f", "d", "a"]}
 
 
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        ({"query_index": [0, 0, 0, 0, 2, 2, 2]}, "the places of all queries in their order"),
-        ({"query_id": ["x", "x", "y", "y", "x", "y", "y"]}, "the rows of a query are not together"),
-        ({"query_id": ["x", "x", None, "y", "y", "y", "y"]}, "an id is missing"),
-        ({"query_id": [{"a": 1}] * 7}, "expected ids as text"),
-        ({"who": ["x"] * 7}, "or a row for each doc found"),
-    ],
-)
-def test_rows_that_do_not_tell_their_query_are_refused(
-    tmp_path: Path, columns: dict[str, Any], words: str
-) -> None:
-    parquet.write_table(lance(**columns), tmp_path / "m.parquet")
-    with pytest.raises(FireError, match=words):
-        ingest(tmp_path / "m.parquet", Request(query_ids=["q0", "q1"], candidates="distance"))
+def test_many_docs_may_share_the_lowest_score_of_a_list_that_is_cut(tmp_path: Path) -> None:
+    ids, hamming = np.arange(40)[None], np.minimum(np.arange(40), 10)[None]
+    docs = [f"d{place:02d}" for place in range(100)]
+    result = read(tmp_path, ids, hamming, "distance", query_ids=["q0"], doc_ids=docs, depth=100)
+    assert len(result.run) == 40

@@ -1,27 +1,39 @@
 """What vector search gives: for each query the places of its nearest docs, and their scores or distances.
 
-faiss, cuVS, usearch, hnswlib and ScaNN return two arrays of queries × K: places of docs, best first, with
-padding where nothing more was found, and float scores or distances.
+Two arrays of queries × K, best first, with padding where nothing more was found, as faiss, cuVS, usearch and
+hnswlib return them; or Parquet with two columns of lists. They become ranked lists, read as any other.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.runs.dense import tie_codes_of
-from fire_toolkit.formats.runs.matrix import Array
-from fire_toolkit.formats.runs.ranked import Pairs, Ranked, count_shapes, count_ties, ranked_of
-from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
+from fire_toolkit.formats.arrays.arrays import Arrays, described
+from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, all_rows, rows_per_block
+from fire_toolkit.formats.runs.names import QUERY, find_name
+from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
+from fire_toolkit.formats.runs.readers import recognise
+from fire_toolkit.words import n_of
 
-SIMILARITY, DISTANCE = "similarity", "distance"
-KINDS = (SIMILARITY, DISTANCE)
+SIMILARITY, DISTANCE = KINDS = ("similarity", "distance")
 PADDING = -1
-_CHUNK_CELLS = 1 << 20
+PLACES = ("ids", "indices", "i", "labels", "neighbors", "keys", "places", "doc_ids", "doc_id")
+VALUES = ("scores", "distances", "d", "similarities", "sims", "score", "distance")
+_EXPECTED = (
+    "what a vector search returns: ids (queries × K, whole numbers, -1 for padding) and scores (the same "
+    "shape), as an .npz with both, or Parquet with two columns of lists"
+)
 
 
 @dataclass(frozen=True)
@@ -39,89 +51,50 @@ class Candidates:
     doc_ids: list[str] | None = None
 
 
-@dataclass(frozen=True)
-class RankedCandidates:
-    """Candidates as ranked docs, and what was found on the way.
-
-    n_padding: cells of padding. n_short: queries with fewer docs than the depth. n_open: queries whose last
-    doc has the score of the last one kept, so that docs of the same score may lie beyond the list.
-    """
-
-    ranked: Ranked
-    n_padding: int
-    n_short: int
-    n_open: int
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Return the counts by name, for manifests."""
-        return {"cells_of_padding": self.n_padding, "short_lists": self.n_short, "open_ties": self.n_open}
-
-    @property
-    def notes(self) -> list[str]:
-        """Return in words what a user must know of the lists."""
-        words = []
-        if self.n_padding:
-            words.append(
-                f"{_counted(self.n_padding, 'id is', 'ids are')} padding; "
-                f"{_counted(self.n_short, 'query has', 'queries have')} fewer docs than are kept"
-            )
-        if self.n_open:
-            words.append(
-                f"{_counted(self.n_open, 'list ends', 'lists end')} in a tie with the last doc kept; which "
-                "docs of that score lie beyond is not known: ask the index for more docs than --depth"
-            )
-        return words
-
-
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"
-
-
-def rank_candidates(
-    found: Candidates,
-    docs: Sequence[str],
-    *,
-    kind: str,
-    depth: int,
-    positives: tuple[Ints, Ints] | None = None,
-    others: tuple[Ints, Ints] | None = None,
-    spare: int = 0,
-) -> RankedCandidates:
-    """Return the candidates as ranked docs: the top `depth`, and positives and others wherever listed.
+def candidate_lists(
+    found: Candidates, queries: Sequence[str], docs: Sequence[str], *, kind: str, depth: int
+) -> tuple[Listed, dict[str, int]]:
+    """Return candidates as ranked lists with notes on them, and counts for the manifest.
 
     Args:
         found: the candidates; their rows are the queries.
-        docs: the ids of the docs at those places; they decide the order of equal scores, descending.
+        queries: the ids of the rows.
+        docs: the ids of the docs at the places.
         kind: `similarity` (the higher the better) or `distance` (the lower the better; a doc's score is then
             minus its distance).
-        depth: how many docs are kept, 1 or more.
-        positives: query index and doc index of pairs that are kept beyond it, with their ranks in the list.
-        others: further such pairs, whose ties are not counted.
-        spare: 1 to keep one doc below the top too, 0 otherwise.
+        depth: how many docs of a query are kept; a list that ends in a tie with the last of them is noted.
 
     Raises:
-        FormatError: a place beyond the docs or below -1, or a doc twice in a list.
+        FormatError: not a row for each query, a place beyond the docs or below -1, or a doc twice in a list.
         TableError: a score is NaN or infinite, or a list is not in the order of its scores.
     """
+    if len(found.places) != len(queries):
+        raise FormatError(
+            f"{found.where}: {len(found.places):,} rows, but {len(queries):,} query ids; expected a row each"
+        )
     _check_places(found, docs)
     scores = -found.values if kind == DISTANCE else found.values
     _check_values(found, scores, kind)
-    pairs, tie_codes = Pairs.of(positives, others), tie_codes_of(docs)
-    anomalies, parts = ScoreAnomalies(), list[tuple[Array, ...]]()
-    step = max(1, _CHUNK_CELLS // scores.shape[1])
-    n_short = n_open = 0
-    for start in range(0, len(scores), step):
-        places, values = found.places[start : start + step], scores[start : start + step]
-        lengths = (places != PADDING).sum(axis=1)
-        n_short += int((lengths < depth).sum())
-        n_open += _count_open(values, lengths, depth, len(docs))
-        _count_constant(anomalies, values, lengths, start)
-        part = _in_order(places, values, tie_codes)
-        count_ties(anomalies, part[0], part[2], part[3], depth)
-        parts.append(_kept(part, pairs, start, depth + spare, len(docs)))
-    ranked = ranked_of(parts, anomalies, depth)
-    return RankedCandidates(ranked, int((found.places == PADDING).sum()), n_short, n_open)
+    is_real = found.places != PADDING
+    row, column = np.nonzero(is_real)
+    query = pd.Categorical.from_codes(row, pd.Index(list(queries), dtype="str"))
+    doc = pd.Categorical.from_codes(found.places[row, column], pd.Index(list(docs), dtype="str"))
+    scored = pd.DataFrame({"query_id": query, "doc_id": doc, "score": scores[row, column]})
+    lengths, n_listed = is_real.sum(axis=1), scores.shape[1]
+    n_padding, n_short = int((~is_real).sum()), int((lengths < depth).sum())
+    is_full = (lengths == n_listed) & (n_listed > depth) & (n_listed < len(docs))
+    n_open = int((scores[is_full, min(depth, n_listed) - 1] == scores[is_full, -1]).sum())
+    notes = []
+    if n_padding:
+        few = f"{n_of(n_short, 'query')} {'has' if n_short == 1 else 'have'} fewer docs than are kept"
+        notes.append(f"{n_of(n_padding, 'id')} {'is' if n_padding == 1 else 'are'} padding; {few}")
+    if n_open:
+        notes.append(
+            f"{n_of(n_open, 'list')} {'ends' if n_open == 1 else 'end'} in a tie with the last doc kept; "
+            "which docs of that score lie beyond is not known: ask the index for more docs than --depth"
+        )
+    counts = {"cells_of_padding": n_padding, "short_lists": n_short, "open_ties": n_open}
+    return Listed(scored, notes=tuple(notes)), counts
 
 
 def _check_places(found: Candidates, docs: Sequence[str]) -> None:
@@ -160,60 +133,161 @@ def _check_values(found: Candidates, scores: Array, kind: str) -> None:
         row, column = divmod(int(np.argmax(worse)), worse.shape[1])
         first, second = found.values[row, column], found.values[row, column + 1]
         turned = not ((scores[:, 1:] < scores[:, :-1]) & after).any()
-        advice = f"; every list is in the other order: give --scores {_other(kind)}" if turned else ""
+        advice = (
+            f"; every list is in the other order: give --scores {KINDS[1 - KINDS.index(kind)]}"
+            if turned
+            else ""
+        )
         raise TableError(
             f"{found.where}: row {row}: {first} is followed by {second}, expected each {kind} to be "
             f"{'at least' if kind == DISTANCE else 'at most'} the one before it{advice}"
         )
 
 
-def _other(kind: str) -> str:
-    return KINDS[1 - KINDS.index(kind)]
+def read_candidates(path: Path) -> Candidates:
+    """Return the candidates in a file.
 
-
-def _in_order(places: Ints, scores: Array, tie_codes: Ints) -> tuple[Array, ...]:
-    """Return rows, docs, ranks and scores of the docs listed, by row, then by the one rule.
-
-    The lists are in the order of their scores, so only those with ties are sorted.
+    Raises:
+        FormatError: there are not two arrays of one shape, one of whole numbers; or the file is damaged.
     """
-    is_real = places != PADDING
-    equal = (scores[:, 1:] == scores[:, :-1]) & is_real[:, 1:]
-    tied = np.flatnonzero(equal.any(axis=1))
-    if tied.size:
-        lists, values = places[tied], scores[tied]
-        codes = np.where(lists == PADDING, 0, tie_codes[lists])
-        order = np.lexsort((-codes, -values, lists == PADDING), axis=1)
-        places = places.copy()
-        places[tied] = np.take_along_axis(lists, order, axis=1)
-    row, column = np.nonzero(is_real)
-    return row, places[row, column], column + 1, scores[row, column] + scores.dtype.type(0)  # no minus zero
+    reader = recognise(path)
+    if reader.name == "parquet":
+        return _from_parquet(path)
+    if reader.read_arrays is None:
+        raise FormatError(f"{path}: {reader.what}, expected {_EXPECTED}")
+    found = reader.read_arrays(path)
+    places, values = _chosen(found, path)
+    ids, numbers = _whole(places), all_rows(values)
+    ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
+    return Candidates(str(path), ids, numbers, found.query_ids, found.doc_ids)
 
 
-def _last_of(scores: Array, lengths: Ints) -> Array:
-    """Return the score of each list's last doc; of empty lists that of its first place."""
-    return np.asarray(scores[np.arange(len(scores)), np.maximum(lengths, 1) - 1])
+def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
+    """Return the array with the places and the one with the values, by their names, else by their types."""
+    for key in (_by_name, _by_last_word, _by_type):
+        places, values = (
+            [m for name, m in found.matrices.items() if key(name, m, is_place)] for is_place in (1, 0)
+        )
+        if len(places) == len(values) == 1 and places[0] is not values[0]:
+            break
+    else:
+        raise FormatError(f"{path}: {described(found) or 'no array'}; expected {_EXPECTED}")
+    shapes = [tuple(m.shape[::-1] if m.is_flipped else m.shape) for m in (places[0], values[0])]
+    if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
+        raise FormatError(
+            f"{path}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape, "
+            "queries × K"
+        )
+    return places[0], values[0]
 
 
-def _count_open(scores: Array, lengths: Ints, depth: int, n_docs: int) -> int:
-    """Return how many lists as long as they could be end within the tie that the last doc kept is in."""
-    is_full = (lengths == scores.shape[1]) & (lengths < n_docs)
-    if scores.shape[1] <= depth:
-        return 0
-    return int((scores[is_full, depth - 1] == scores[is_full, -1]).sum())
+def _by_name(name: str, matrix: Matrix, is_place: int) -> bool:
+    return _stem(name) in (PLACES if is_place else VALUES)
 
 
-def _count_constant(anomalies: ScoreAnomalies, scores: Array, lengths: Ints, start: int) -> None:
-    """Count the lists that have one score throughout."""
-    first, last = scores[:, 0], _last_of(scores, lengths)
-    at_low = np.where((first == last) & (lengths > 0), lengths, 0)
-    count_shapes(anomalies, last, first, at_low, lengths, start)
+def _by_last_word(name: str, matrix: Matrix, is_place: int) -> bool:
+    return re.split("[-_. ]", _stem(name))[-1] in (PLACES if is_place else VALUES)
 
 
-def _kept(part: tuple[Array, ...], pairs: Pairs, start: int, n_top: int, n_docs: int) -> tuple[Array, ...]:
-    rows, docs, ranks, scores = part
-    query = rows + start
-    is_kept = ranks <= n_top
-    below = np.flatnonzero(~is_kept)
-    wanted = pairs.query * n_docs + pairs.doc
-    is_kept[below] = np.isin(query[below] * n_docs + docs[below], wanted)
-    return query[is_kept], docs[is_kept], ranks[is_kept], scores[is_kept]
+def _stem(name: str) -> str:
+    return name.rpartition("/")[2].lower()
+
+
+def _by_type(name: str, matrix: Matrix, is_place: int) -> bool:
+    return (_kind(matrix) in "iu") == bool(is_place)
+
+
+def _kind(matrix: Matrix) -> str:
+    dtype = _dtype(matrix)
+    return "f" if dtype is None else dtype.kind
+
+
+def _dtype(matrix: Matrix) -> np.dtype[Any] | None:
+    """Return the type of the numbers as they are stored, None for bfloat16."""
+    if isinstance(matrix, HeldMatrix):
+        return matrix.values.dtype
+    return None if getattr(matrix, "is_bfloat16", False) else getattr(matrix, "dtype", None)
+
+
+def _whole(matrix: Matrix) -> Ints:
+    """Return places of docs.
+
+    Raises:
+        FormatError: they are no whole numbers.
+    """
+    kind = _dtype(matrix)
+    if isinstance(matrix, FileMatrix) and kind is not None and kind.kind in "iu" and kind.itemsize == 8:
+        halves = np.dtype(np.uint32).newbyteorder(kind.byteorder)  # no float64 holds the padding of int64
+        wide = replace(matrix, dtype=halves, shape=(*matrix.shape[:-1], 2 * matrix.shape[-1]))
+        rows = np.concatenate(list(wide.blocks(rows_per_block(wide)))).astype(halves)
+        whole = rows.view(kind)
+        return _with_padding(whole.T if matrix.is_flipped else whole)
+    rows = all_rows(matrix)
+    if not np.array_equal(rows, np.trunc(rows)):
+        raise FormatError(
+            f"{matrix.where}: holds fractions, expected places of docs, which are whole numbers"
+        )
+    if kind is None or kind.kind == "f":
+        most = 2.0 ** (8 if kind is None else 1 + np.finfo(kind).nmant)
+        if np.abs(rows).max(initial=0) >= most:
+            raise FormatError(
+                f"{matrix.where}: places up to {rows.max():.0f} as {kind or 'bfloat16'}, in which numbers "
+                f"from {most:.0f} on are rounded; save whole numbers (int64)"
+            )
+        kind = np.dtype(np.int64)
+    return _with_padding(rows.astype(kind))
+
+
+def _with_padding(ids: Array) -> Ints:
+    """Return places in int64; the largest number of their type stands for none, as in cuVS."""
+    limit = np.iinfo(ids.dtype).max if ids.dtype.itemsize >= 4 else None
+    return np.where(ids == limit, PADDING, ids.astype(np.int64)) if limit else ids.astype(np.int64)
+
+
+def _from_parquet(path: Path) -> Candidates:
+    """Return Parquet with two lists for each query, ids and scores."""
+    import pyarrow as pa
+
+    table = guarded(path, open_parquet(path).read)
+    guarded(path, lambda: table.validate(full=True))
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    lists = [field.name for field in table.schema if any(is_kind(field.type) for is_kind in kinds)]
+    ids_name, values_name = find_name(lists, (*PLACES, "id")), find_name(lists, VALUES)
+    if ids_name is None or values_name is None:
+        raise FormatError(
+            f"{path}: columns {', '.join(table.column_names[:12])}; expected ids and scores, each a list a "
+            "row; a row for each doc found (query_id, doc_id, score) is a run's table: leave --scores out"
+        )
+    ids, values = table[ids_name].combine_chunks(), table[values_name].combine_chunks()
+    lengths, others = (np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in (ids, values))
+    if not np.array_equal(lengths, others) or not len(lengths) or not lengths.max():
+        raise FormatError(
+            f"{path}: the lists of {ids_name} and {values_name} differ in length, or are all empty"
+        )
+    docs, places = _places_of(ids.flatten(), f"{path}: {ids_name}")
+    numbers = values.flatten()
+    if not (pa.types.is_floating(numbers.type) or pa.types.is_integer(numbers.type)):
+        raise FormatError(f"{path}: {values_name} holds {numbers.type}, expected numbers")
+    is_real = np.arange(lengths.max()) < lengths[:, None]
+    matrix, scores = np.full(is_real.shape, PADDING, dtype=np.int64), np.full(is_real.shape, np.nan)
+    matrix[is_real] = places
+    scores[is_real] = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    query = find_name(table.column_names, QUERY)
+    queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
+    return Candidates(str(path), matrix, scores, queries, docs)
+
+
+def _places_of(values: Any, where: str) -> tuple[list[str] | None, Ints]:
+    """Return the docs that text ids name, each once, and their places; whole numbers are places."""
+    import pyarrow as pa
+
+    if values.null_count:
+        raise FormatError(f"{where}: {values.null_count:,} ids are missing, expected -1 for padding")
+    if pa.types.is_integer(values.type):
+        return None, _with_padding(values.to_numpy(zero_copy_only=False))
+    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+        raise FormatError(
+            f"{where}: holds {values.type}, expected whole numbers (places of docs) or text (ids)"
+        )
+    coded = values.dictionary_encode()
+    return id_texts(coded.dictionary.to_pylist(), where), np.asarray(coded.indices, dtype=np.int64)

@@ -10,8 +10,7 @@ from typing import Any
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.axis_ids import axis_ids
-from fire_toolkit.formats.runs.candidate_files import read_candidates
-from fire_toolkit.formats.runs.candidates import rank_candidates
+from fire_toolkit.formats.runs.candidates import candidate_lists, read_candidates
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.embeddings import product_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
@@ -121,6 +120,30 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
         if ids is not None:
             option = request.asked.get(f"{column}s")
             listed = named_where_places(listed, path, column, ids, option=option, is_needed=True)
+    return _ranked_lists(path, listed, request, about)
+
+
+def _ingest_candidates(path: Path, kind: str, request: Request, about: dict[str, Any]) -> Ingested:
+    """Return the run of what vector search gave; the depth is at most the length of its lists."""
+    found = read_candidates(path)
+    queries, docs = _axes(path, request, found.query_ids, found.doc_ids)
+    length = found.places.shape[1]
+    request = replace(request, depth=min(request.depth, length))
+    listed, counts = candidate_lists(found, queries, docs, kind=kind, depth=request.depth)
+    about |= {"scores": kind, "candidates": length, **counts}
+    return _ranked_lists(path, listed, request, about, n_docs=len(docs), may_flood=True)
+
+
+def _ranked_lists(
+    path: Path,
+    listed: Listed,
+    request: Request,
+    about: dict[str, Any],
+    *,
+    n_docs: int | None = None,
+    may_flood: bool = False,
+) -> Ingested:
+    """Return the run of ranked lists; n_docs: of how many docs they are the top, None: of those in them."""
     run, anomalies = rank_lists(
         listed,
         path,
@@ -129,39 +152,12 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
         positives=positive_pairs(request.qrels),
         others=request.kept.pairs,
         spare=request.kept.spare,
+        may_flood=may_flood,
     )
     queries, docs = ids_of(listed)
     allowed = refuse_anomalies(anomalies, queries, docs, allow=request.allow, where=str(path))
-    return _ingested(path, run, request, about, anomalies, [*listed.notes, *allowed], n_docs=len(docs))
-
-
-def _ingest_candidates(path: Path, kind: str, request: Request, about: dict[str, Any]) -> Ingested:
-    """Return the run of what vector search gave; the depth is at most the length of its lists."""
-    found = read_candidates(path)
-    queries, docs = _axes(path, request, found.query_ids, found.doc_ids)
-    if len(found.places) != len(queries):
-        raise FormatError(
-            f"{found.where}: {len(found.places):,} rows, but {len(queries):,} query ids; expected a row each"
-        )
-    request = replace(request, depth=min(request.depth, found.places.shape[1]))
-    positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
-    ranking = rank_candidates(
-        found,
-        docs,
-        kind=kind,
-        depth=request.depth,
-        positives=positives,
-        others=indexed(request.kept.pairs, queries, docs)[0],
-        spare=request.kept.spare,
-    )
-    ranked = ranking.ranked
-    notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=found.where)
-    run = run_of_ranked(ranked, request.run_id or _stem_of(path), queries, docs, where=found.where)
-    about |= {"scores": kind, "candidates": found.places.shape[1], **ranking.counts}
-    notes += ranking.notes
-    return _ingested(
-        path, run, request, about, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside
-    )
+    notes = [*allowed, *listed.notes] if may_flood else [*listed.notes, *allowed]
+    return _ingested(path, run, request, about, anomalies, notes, n_docs=n_docs or len(docs))
 
 
 def _ingested(

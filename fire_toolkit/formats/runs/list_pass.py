@@ -40,6 +40,7 @@ def rank_lists(
     positives: pd.DataFrame,
     others: pd.DataFrame,
     spare: int = 0,
+    may_flood: bool = False,
 ) -> tuple[Run, ScoreAnomalies]:
     """Return the lists' top `depth`, their positives below it, and anomalies.
 
@@ -53,6 +54,7 @@ def rank_lists(
         positives: columns query_id, doc_id: pairs that are kept at any rank.
         others: further such pairs, whose ties are not counted.
         spare: 1 to keep one doc below the top too, 0 otherwise.
+        may_flood: whether many docs may share the lowest score, as in a list that is cut within a tie.
     """
     anomalies = ScoreAnomalies()
     score = listed.scored["score"].to_numpy(dtype=np.float64)
@@ -60,7 +62,7 @@ def rank_lists(
     finite = Listed(listed.scored[np.isfinite(score)], listed.run_id, (), listed.has_ranks)
     run = run_of_lists(finite, path, run_id=run_id)
     is_positive = are_among(run, positives)
-    flooded = _count_shapes(run, anomalies)
+    flooded = _count_shapes(run, anomalies, may_flood=may_flood)
     run = Run(run[~flooded].reset_index(drop=True))
     is_positive = is_positive[~flooded]
     _count_ties(run, anomalies, is_positive, depth)
@@ -82,7 +84,7 @@ def _codes_at(listed: Listed, place: int) -> tuple[int, int]:
     return queries.index(str(row["query_id"])), docs.index(str(row["doc_id"]))
 
 
-def _count_shapes(run: Run, anomalies: ScoreAnomalies) -> Any:
+def _count_shapes(run: Run, anomalies: ScoreAnomalies, *, may_flood: bool) -> Any:
     """Count constant and flooded queries; return which rows are a flood."""
     query, score = run["query_id"].array.codes, run["score"].to_numpy()
     n_queries = len(run["query_id"].cat.categories)
@@ -91,6 +93,7 @@ def _count_shapes(run: Run, anomalies: ScoreAnomalies) -> Any:
     np.maximum.at(high, query, score)
     n_docs = np.bincount(query, minlength=n_queries)
     at_low = np.bincount(query[score == low[query]], minlength=n_queries)
+    at_low = np.where((low < high) & may_flood, 0, at_low)
     flooded = count_shapes(anomalies, low, high, at_low, n_docs, 0)
     return flooded[query] & (score == low[query])
 
