@@ -1,6 +1,9 @@
-"""How many random cases a test takes: a few in `make test`, all of them in `make thorough`."""
+"""Which cases a test takes: those in the file beside it; of random ones a few, and in `make thorough` all."""
 
 import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,3 +20,14 @@ def seeds(number: int) -> list[Any]:
     """Return the values of a parameter `seed` from 0: the first few are of `make test`, the rest slow."""
     few = max(1, number // 5)
     return [*range(few), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, number))]
+
+
+def cases(*names: str) -> Callable[[Callable[..., Any]], Any]:
+    """Return the parametrization of a test by the rows under its name in the TOML file beside its own."""
+
+    def mark(test: Callable[..., Any]) -> Any:
+        beside = Path(test.__code__.co_filename).with_suffix(".toml")
+        rows = tomllib.loads(beside.read_text(encoding="utf-8"))[test.__name__.removeprefix("test_")]
+        return pytest.mark.parametrize(names if len(names) > 1 else names[0], rows)(test)
+
+    return mark

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import cases
 from fire_toolkit.errors import TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.grades import (
@@ -65,21 +66,7 @@ def test_a_guideline_whose_files_disagree_is_refused(change: dict[str, object], 
     assert complaint in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "complaint"),
-    [
-        ('value="relevant" hotkey="1"', 'value="relevant" hotkey="7"', "relevance has choices and hotkeys"),
-        ('value="ambiguous"', 'value="unclear"', "relevance has choices and hotkeys"),
-        ('choice="single-radio"', 'choice="multiple"', "expected a single choice"),
-        ('required="true"', 'required="false"', "expected required=true"),
-        ('choice="multiple"', 'choice="single"', "flags: expected several choices"),
-        ('name="relevance" toName="video"', 'name="relevance" toName="caption"', "is about 'caption'"),
-        ("$caption", "$text", "caption is ('Text', '$text'), expected a Text of $caption"),
-        ("$video", "$clip", "video is ('HyperText', '$clip'), expected a Video or HyperText of $video"),
-        ('name="relevance"', 'name="answer"', "relevance: no such Choices"),
-        ("TextArea", "Rating", "no TextArea named comment"),
-    ],
-)
+@cases("before", "after", "complaint")
 def test_a_labeling_page_that_asks_otherwise_is_refused(before: str, after: str, complaint: str) -> None:
     assert before in DEFAULT.label_config
     with pytest.raises(TableError) as error:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import cases
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.tables import columns_text, delimited
 from fire_toolkit.formats.tables.delimited import delimited_bytes, delimited_text, read_delimited
@@ -130,21 +131,7 @@ def test_a_byte_order_mark_and_blank_lines_are_passed_over(tmp_path: Path) -> No
     assert list(read(tmp_path, "\ufeffid,n\n\n1,2\n\n")["id"]) == ["1"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "empty file"),
-        ("   \n", "empty file"),
-        ("id,n\n1\n", r"table:2: 1 fields, expected 2 \(id,n\)"),
-        ("id,n\n1,2\n1,2,3\n", "table:3: 3 fields, expected 2"),
-        ('id,n\n"a\nb",1\n2\n', "table:4: 1 fields"),
-        ('id,n\n1,"x\n', "table:2: unexpected end of data"),
-        ('id,n\n1,"x"y\n', "table:2:"),
-        ("id,id\n1,2\n", "column id appears twice"),
-        ("a,b\n1,2\n", "table:1: no column doc_id; found a, b"),
-        ("id\0,n\n", "table:1: a NUL byte"),
-    ],
-)
+@cases("text", "message")
 def test_a_defect_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         read(tmp_path, text, required=["doc_id"] if text.startswith("a,b") else [])

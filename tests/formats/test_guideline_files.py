@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import FireError, FormatError, TableError, UsageError
 from fire_toolkit.formats.tables import guideline_files
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
@@ -114,24 +115,7 @@ def test_a_missing_file_is_named(own: Path, missing: str) -> None:
         read_guideline(own)
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after", "complaint"),
-    [
-        ("labels.toml", 'name = "relevant"', "name = relevant", r"labels.toml: not TOML"),
-        ("labels.toml", "version = 1", 'version = "1"', r"version is '1', expected a whole number"),
-        ("labels.toml", "version = 1", "version = true", r"version is True, expected a whole number"),
-        ("labels.toml", "relevance = 1", "relevance = 0.5", r"labels 2: relevance is 0.5, expected a whole"),
-        ("labels.toml", "relevance = 1", "relevanse = 1", r"labels 2: unknown key relevanse; expected name"),
-        ("labels.toml", 'hotkey = "1"', 'hotkey = ""', r"labels 2: hotkey is '', expected text"),
-        (
-            "labels.toml",
-            "[[flags]]",
-            "[flags]",
-            r"flags is not a list of tables; write each as \[\[flags\]\]",
-        ),
-        ("label_config.xml", "</View>", "", r"label_config.xml: not well-formed XML"),
-    ],
-)
+@cases("name", "before", "after", "complaint")
 def test_a_file_that_is_none_is_a_format_error_with_its_path(
     own: Path, name: str, before: str, after: str, complaint: str
 ) -> None:

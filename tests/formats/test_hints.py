@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.runs.readers import recognise
@@ -37,28 +38,7 @@ def test_what_is_not_the_file_is_told_by_both_commands(content: bytes, said: str
         assert str(caught.value) == f"{tmp_path / 'f'}: {said}"
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (
-            "qid,video,score",
-            "commas between 3 fields on the first line (qid, video, score), expected CSV or TSV",
-        ),
-        ("qid;video;score", "semicolons between 3 fields on the first line (qid, video, score)"),
-        ("q0\td1\t0.5", "tabs between 3 fields on the first line (q0, d1, 0.5), expected CSV or TSV"),
-        ("q Q0 d 1 0.5", "5 fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)"),
-        (
-            "0.25 -1e-3 0.5 0.1",
-            "4 numbers on the first line: a matrix is not read as text; save it with numpy",
-        ),
-        ("0.25,0.5", "2 numbers on the first line: a matrix is not read as text; save it with numpy.save"),
-        (
-            "%PDF-1.4",
-            "begins with '%PDF-1.4', which is not a known format; expected a file of torch.save; NumPy",
-        ),
-        ("a\x01,b", "which is not a known format"),
-    ],
-)
+@cases("line", "said")
 def test_a_first_line_tells_what_was_expected(line: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(line)
     with pytest.raises(FormatError) as caught:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
@@ -59,22 +60,7 @@ def test_lists_of_places_in_json_may_differ_in_length(text: str, tmp_path: Path)
     assert list(zip(run["query_id"], run["doc_id"], strict=True)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[[0, 1], [], [2]]", "p.csv: list 2: an empty list"),
-        ("[[0, 1], [2, 2], [2]]", "p.csv: list 2: a doc appears twice"),
-        ("[[0, 1], [2], [4]]", "place 4, but 4 doc ids"),
-        ("[[0, 1], [2]]", "2 lists, but 3 query ids"),
-        ("[[0.5, 0.1], [0.2]]", "no ranked lists"),
-        ("[[0, true], [1], [2]]", "no ranked lists"),
-        ("[[0, -1], [1], [2]]", "no ranked lists"),
-        ('{"ids": [[0, 1]], "scores": [[0.5, 0.4]]}', "no ranked lists"),
-        ("[[], []]", "no ranked lists"),
-        ("[[0,1]\n[1,0]", "damaged or truncated JSON"),
-        ("[0,1]\n[1,0\n[2]\n", "p.csv:2: damaged or truncated JSON"),
-    ],
-)
+@cases("text", "said")
 def test_lists_of_places_in_json_that_do_not_fit_are_told(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError) as caught:
         ingest(lists(tmp_path, text), IDS)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
@@ -32,24 +33,7 @@ def test_a_choice_is_known_by_its_alias_as_in_answers() -> None:
     assert dict(parse_label_config(xml).choices["c"].hotkeys) == {"yes": ""}
 
 
-@pytest.mark.parametrize(
-    ("xml", "complaint"),
-    [
-        ("<View>", "not well-formed XML"),
-        ("", "not well-formed XML"),
-        ('<!DOCTYPE v [<!ENTITY a "b">]><View>&a;</View>', "a document type declaration"),
-        ('<V><T name="a" value="$a"/><T name="a" value="$b"/></V>', "name 'a' appears twice"),
-        (
-            '<V><Choices name="c" toName="t"><Choice value="x"/><Choice value="x"/></Choices></V>',
-            "choice 'x' appears twice in c",
-        ),
-        (
-            '<V><Choices name="c" toName="t"><Choice value="x" hotkey="1"/></Choices>'
-            '<Choices name="d" toName="t"><Choice value="y" hotkey="1"/></Choices></V>',
-            "hotkey '1' is that of 'x' and of 'y'",
-        ),
-    ],
-)
+@cases("xml", "complaint")
 def test_a_config_that_cannot_be_meant_is_refused(xml: str, complaint: str) -> None:
     with pytest.raises(FormatError) as error:
         parse_label_config(xml, where="project 7")

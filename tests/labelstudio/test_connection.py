@@ -19,6 +19,7 @@ import httpx
 import pytest
 from label_studio_sdk import LabelStudio
 
+from examples import cases
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import (
     Connection,
@@ -143,21 +144,7 @@ def test_what_can_be_no_token_is_refused_unseen(tmp_path: Path, token: str) -> N
     assert not token or token not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "127.0.0.1:8080",
-        "ftp://x",
-        "http://",
-        "http://x:99999",
-        "http://x:0",
-        "http://[",
-        "http://a b",
-        "http://x?token=1",
-        "http://x/#a",
-        "http://me:pass@x",
-    ],
-)
+@cases("url")
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         checked_url(url)

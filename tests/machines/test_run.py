@@ -13,6 +13,7 @@ from click.testing import Result
 from conftest import arguments, fire
 from starlette.responses import JSONResponse, Response
 
+from examples import cases
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 
 Ask = Callable[..., Result]
@@ -136,26 +137,7 @@ def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "key", "more", "message"),
-    [
-        ("https://api.example.org/v1", "", (), "would leave this machine for api.example.org"),
-        (
-            "https://api.example.org/v1",
-            "",
-            ("--send-media-to", "example.org"),
-            "leave this machine for api.ex",
-        ),
-        (
-            "http://api.example.org/v1",
-            "sk-secret",
-            ("--send-media-to", "api.example.org"),
-            "the key would go to api.example.org over plain http",
-        ),
-        ("http://user:pw@127.0.0.1:1/v1", "", (), "endpoint has a user, a password"),
-        ("ftp://127.0.0.1/v1", "", (), "expected an address such as"),
-    ],
-)
+@cases("endpoint", "key", "more", "message")
 @pytest.mark.usefixtures("folder")
 def test_nothing_is_sent_where_it_must_not_go(
     endpoint: str, key: str, more: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch

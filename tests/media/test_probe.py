@@ -5,27 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import FireError
 from fire_toolkit.media.probe import MediaFacts, image_format, judge_media, probe_file
 
 
 # States as seen in Chromium 156: the files marked "some browsers" play there too, but not everywhere.
-@pytest.mark.parametrize(
-    ("name", "container", "codec", "state"),
-    [
-        ("h264.mp4", "mp4", "h264", "plays"),
-        ("fast.mp4", "mp4", "h264", "plays"),
-        ("vp9.webm", "webm", "vp9", "plays"),
-        ("vp8.webm", "webm", "vp8", "plays"),
-        ("h264-deep.mp4", "mp4", "h264", "some browsers"),
-        ("h264.mkv", "mkv", "h264", "some browsers"),
-        ("h264.mov", "mov", "h264", "some browsers"),
-        ("hevc.mp4", "mp4", "hevc", "no"),
-        ("mpeg4.avi", "avi", "mpeg4", "no"),
-        ("mpeg4.mp4", "mp4", "mpeg4", "no"),
-        ("mjpeg.avi", "avi", "mjpeg", "no"),
-    ],
-)
+@cases("name", "container", "codec", "state")
 def test_a_video_is_known_by_its_content(
     clips: Path, name: str, container: str, codec: str, state: str
 ) -> None:
@@ -42,19 +28,7 @@ def test_the_name_says_nothing(clips: Path, tmp_path: Path) -> None:
     assert probe_file(tmp_path / "video.mp4").container == "avi"
 
 
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        ("empty.mp4", "empty file"),
-        ("text.mp4", "neither video nor picture, or damaged from the start"),
-        ("list.mp4", "neither video nor picture, or damaged from the start"),
-        ("cut-h264.mp4", "neither video nor picture, or damaged from the start"),
-        ("sound.mp4", "sound without pictures"),
-        ("cut.png", "damaged PNG picture"),
-        ("nothing.mp4", "no such file"),
-        (".", "not a file"),
-    ],
-)
+@cases("name", "fault")
 def test_what_is_no_video_is_told_apart(clips: Path, name: str, fault: str) -> None:
     facts = probe_file(clips / name)
     assert facts.fault.startswith(fault)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
 from fire_toolkit.planning.power import (
@@ -37,18 +38,7 @@ def test_queries_that_a_paired_t_test_needs() -> None:
 
 
 # Numbers of scipy 1.17.
-@pytest.mark.parametrize(
-    ("freedom", "t", "shift", "expected"),
-    [
-        (1, 1.0, 0.5, 0.59274773644),
-        (9, 1.96, 3.0, 0.159784411151),
-        (133, -2.5, 0.5, 0.00153288616571),
-        (133, 5.0, 3.0, 0.971545869712),
-        (27762, 1.96, 3.0, 0.14917420752),
-        (2, -2.5, 0.0, 0.0648058601108),
-        (9, 1.0, 0.0, 0.828281801931),
-    ],
-)
+@cases("freedom", "t", "shift", "expected")
 def test_t_equals_scipy(freedom: int, t: float, shift: float, expected: float) -> None:
     assert noncentral_t_cdf(t, freedom, shift) == pytest.approx(expected, abs=1e-10)
 

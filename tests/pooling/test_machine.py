@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import PoolingResult, pool_runs
@@ -127,19 +128,7 @@ def test_strata_keep_equal_scores_together_and_neyman_asks_where_the_judge_is_un
     assert allocate(np.full(10, 0.5), np.zeros(10, dtype=np.int64), 50).tolist() == [10]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "options", "message"),
-    [
-        ("machine(judge=j)", {}, "needs a budget to stop at"),
-        ("machine(judge=j, random=9)", {"per_query": 3}, "the budget is one in all: --budget N"),
-        ("machine(judge=j, share=best)", {"per_query": 3}, "the budget is one in all: --budget N"),
-        ("machine(judge=j, random=99)", {"budget": 50}, "a budget of 50 is less than the 99 random pairs"),
-        ("machine(judge=j, share=all)", {"budget": 50}, "share is 'all', expected auto, even or best"),
-        ("machine(judge=j, fusion=-1)", {"budget": 50}, "expected numbers of 0 or more"),
-        ("machine", {"budget": 50}, "judge is missing, expected machine(judge=…)"),
-        ("machine(judge=j)", {"deep_queries": 0.5, "budget": 50}, "has a design of its own"),
-    ],
-)
+@cases("strategy", "options", "message")
 def test_what_is_refused(strategy: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         pooled(strategy, **options)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.deep_queries import design_queries, draw_queries
 from fire_toolkit.pooling.draws import draw_ids, draw_pairs
@@ -11,22 +12,7 @@ from fire_toolkit.pooling.strata import parse_strata, place_in_strata
 NAMES = [f"q{n}" for n in range(1332)]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "'', expected from:to:rate such as 11:50:.1"),
-        ("1:10", "'1:10', expected from:to:rate"),
-        ("1:10:1;11:50:.1", "expected from:to:rate"),
-        ("1:10:x", "'1:10:x', expected from:to:rate"),
-        ("1:10:-1", "'1:10:-1', expected from:to:rate"),
-        ("2:10:1", "2:10:1 begins at rank 2, expected 1, the first rank"),
-        ("1:10:1,10:50:.1", "10:50:.1 begins at rank 10, expected 11, the rank after the stratum before it"),
-        ("1:10:1,12:50:.1", "12:50:.1 begins at rank 12, expected 11"),
-        ("1:10:1,11:5:.1", "11:5:.1 ends at rank 5, expected 11 or more"),
-        ("1:10:1,11:50:0", "11:50:0 has the rate 0, expected one above 0 and up to 1"),
-        ("1:10:1.5", "1:10:1.5 has the rate 1.5"),
-    ],
-)
+@cases("text", "message")
 def test_malformed_strata_are_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_strata(text)

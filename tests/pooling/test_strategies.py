@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from small_world import make_run
 from small_world import qrels_of as qrels
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
@@ -138,23 +138,7 @@ def test_originals_left_out_are_added_with_their_runs_and_ranks() -> None:
     assert pooled(pool_runs(runs_of({"m": ONE["m"]}), **options).pool) == {("1", "a"), ("2", "x")}
 
 
-@pytest.mark.parametrize(
-    ("strategy", "said"),
-    [
-        ("rrf(k=-1)", "strategy rrf: k is -1, expected 0 or more"),
-        ("rrf(k=ten)", "strategy rrf(k=ten): k is 'ten', expected a whole number up to 1,000,000,000"),
-        (
-            "rrf(k=99999999999999999999)",
-            "strategy rrf(k=99999999999999999999): k is '99999999999999999999', ",
-        ),
-        ("rrf(p=.5)", "strategy rrf(p=.5): no parameter is called 'p'; rrf takes k"),
-        ("rrf(k=1,k=2)", "strategy rrf(k=1,k=2): k is given twice"),
-        ("rrf(k=1,2)", "strategy rrf(k=1,2): found '2', expected NAME=VALUE"),
-        ("depth(3)", "strategy depth(3): found '3', expected NAME=VALUE"),
-        ("rrf(k=1", "strategy 'rrf(k=1': expected a name, or one with parameters, as in rrf(k=60)"),
-        ("rff", "pooling strategy 'rff' is unknown; expected one of depth, rrf, "),
-    ],
-)
+@cases("strategy", "said")
 def test_a_strategy_that_cannot_be_is_refused_in_one_line(strategy: str, said: str) -> None:
     with pytest.raises(UsageError) as error:
         pool_runs(runs_of(ONE), strategy=strategy, per_query=1)
@@ -162,18 +146,7 @@ def test_a_strategy_that_cannot_be_is_refused_in_one_line(strategy: str, said: s
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"budget": 0}, "budget 0, expected 1 or more"),
-        ({"per_query": -1}, "per_query -1, expected 1 or more"),
-        (
-            {"budget": 1},
-            "strategy rrf: a budget of 1 leaves some of the 2 queries without a pair, ",
-        ),
-        ({}, "strategy rrf: puts the pairs in an order and needs a budget to stop at: --per-query N or"),
-    ],
-)
+@cases("options", "said")
 def test_a_budget_that_cannot_be_is_refused(options: dict[str, int], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         pool_runs(runs_of(ONE), strategy="rrf", **options)  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
-import pytest
-
+from examples import cases
 from fire_toolkit.reporting.methods import (
     STUDY,
     MethodFacts,
@@ -62,33 +61,7 @@ def test_what_is_known_is_said() -> None:
     assert "by the policy until-confirmed." in text["Procedure"]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({}, "from the top 10 of 3 runs: 500"),
-        ({"strategy": "depth", "budget": 0, "per_query": 0}, "from the top 10 of 3 runs: 500"),
-        (
-            {"strategy": "rrf(k=60)", "budget": 0, "per_query": 20},
-            "of 3 runs, chosen by rrf(k=60), at most 20 a query: 500",
-        ),
-        (
-            {"strategy": "depth", "budget": 1000, "per_query": 20},
-            "of 3 runs, chosen by depth, at most 20 a query and 1,000 in all: 500",
-        ),
-        (
-            {"deep_queries": 40, "deep_depth": 50, "seed": 7},
-            "For 40 queries, drawn at random (seed 7), the top 50 of each run were pooled.",
-        ),
-        (
-            {"strategy": "strata(1:5:1,6:10:.2)", "deep_queries": 0.0, "seed": 7},
-            "50 queries. Strata (from rank, to rank, rate) were drawn at random (seed 7).",
-        ),
-        (
-            {"strategy": "settle(C@5)", "settled": {"measure": "C@5", "open_queries": 1}},
-            "Asked was only what could still change C@5 of these runs, but for 1 query; for other runs and",
-        ),
-    ],
-)
+@cases("parameters", "said")
 def test_a_pool_that_was_chosen_is_said_to_be(parameters: dict[str, object], said: str) -> None:
     pool = {"depth": 10, "runs": 3, "pairs": 500, "queries": 50, **parameters}
     assert said in dict(methods_paragraphs(MethodFacts(pool=pool)))["Pool"]

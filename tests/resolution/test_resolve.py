@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_judgments import judged_docs as judged
 
-from examples import examples
+from examples import cases, examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import next_round, resolve
@@ -29,24 +29,7 @@ def decided(answers: dict[str, list[str]], rule: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("answers", "fire", "majority", "unanimous"),
-    [
-        ("x", "x", "x", "x"),
-        ("xx", "x", "x", "x"),
-        ("xy", "[no_majority]", "[no_majority]", "[no_majority]"),
-        ("xxy", "x", "x", "[no_majority]"),
-        ("xxyy", "[no_majority]", "[no_majority]", "[no_majority]"),
-        ("xxyz", "[no_majority]", "x", "[no_majority]"),
-        ("xyz", "[no_majority]", "[no_majority]", "[no_majority]"),
-        ("xxyyz", "[no_majority]", "[no_majority]", "[no_majority]"),
-        ("xxxyy", "x", "x", "[no_majority]"),
-        ("e", "[escalated]", "[escalated]", "[escalated]"),
-        ("ee", "[escalated]", "[escalated]", "[escalated]"),
-        ("xeee", "x", "x", "x"),
-        ("xye", "[no_majority]", "[no_majority]", "[no_majority]"),
-    ],
-)
+@cases("answers", "fire", "majority", "unanimous")
 def test_what_each_rule_says_of_an_answer_sheet(
     answers: str, fire: str, majority: str, unanimous: str
 ) -> None:
