@@ -121,6 +121,10 @@ PROJECT = json.dumps(
         }
     ]
 )
+EVIDENCE = (
+    "query_id,doc_id,relevance,original_relevance,label_relevance,source,label,method,n_judgments,n_agree,is_disputed\n"
+    "q,d,1,1,1,confirmed,yes,fire,2,2,False\nq,e,,,,unjudged,,,,,True\n"
+)
 PAIRS = (
     "query_id,doc_id,label,relevance,annotator_id,created_at,duration_s,n_judgments,posterior\n"
     + "".join(f"q{n},d{n},yes,{n},ann,2026-01-0{n}T00:00:00Z,1.5,2,.5\n" for n in range(1, 5))
@@ -152,6 +156,7 @@ def tables() -> list[Target]:
     from fire_toolkit.formats.runs.trec import read_trec_qrels, read_trec_run
     from fire_toolkit.formats.tables import table_files as files
     from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.formats.tables.evidence_files import read_evidence
     from fire_toolkit.formats.tables.machine_scores import read_machine_scores
     from fire_toolkit.tables import check_disputes
 
@@ -172,6 +177,7 @@ def tables() -> list[Target]:
         of("judgments.csv", PAIRS, files.read_judgments),  # by read_judgments_and_repeats
         of("judged.csv", PAIRS, files.read_judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
+        of("evidence.csv", EVIDENCE, read_evidence),
         of(
             "query_labels.csv",
             "query_id,label,is_usable,n_votes,n_agree,flags\nq,usable,True,2,2,\nr,unusable,False,2,1,unclear\n",
@@ -357,11 +363,7 @@ def searched() -> list[tuple[str, bytes]]:
     archive, table = io.BytesIO(), io.BytesIO()
     np.savez(archive, I=ids, D=scores)
     parquet.write_table(pa.table({"ids": list(ids), "scores": list(scores)}), table)
-    rows = {"query_index": np.repeat(np.arange(3), 3), "id": list("dabbcaabd"), "_distance": scores.ravel()}
-    of_lance = io.BytesIO()
-    parquet.write_table(pa.table(rows), of_lance)
-    files = (archive, table, of_lance)
-    return [(name, file.getvalue()) for name, file in zip(("run", "parquet", "rows"), files, strict=True)]
+    return [("run", archive.getvalue()), ("parquet", table.getvalue())]
 
 
 def collections() -> list[Target]:

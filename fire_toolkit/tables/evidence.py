@@ -59,10 +59,10 @@ def check_evidence(table: pd.DataFrame, *, where: str = "") -> pd.DataFrame:
         >>> check_evidence(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["b", "a"], "relevance": [None, 1],
         ...     "original_relevance": [None, 1], "label_relevance": None,
-        ...     "source": ["unjudged", "original"], "is_disputed": False}))
-          query_id doc_id  relevance  original_relevance  label_relevance    source  is_disputed
-        0        q      a          1                   1             <NA>  original        False
-        1        q      b       <NA>                <NA>             <NA>  unjudged        False
+        ...     "source": ["unjudged", "original"], "is_disputed": False}))[["doc_id", "relevance", "source"]]
+          doc_id  relevance    source
+        0      a          1  original
+        1      b       <NA>  unjudged
     """
     return check_table(EVIDENCE, table, where=where)
 

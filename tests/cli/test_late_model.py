@@ -320,7 +320,7 @@ def test_status_names_what_is_new_and_the_right_next_command(fire: Fire, judged:
     minutes = round(n_new * 1.1 * 7.2 / 60)
     news = f"new model late: {n_new} pairs to ask, about {minutes} minutes at the pace so far"
     assert states(fire)["pool"] == ("stale", f"{news} (runs/late.npz is new)")
-    assert following() == "pool"
+    assert following() == "pool --depth 4"
     assert f"about {minutes} minutes at the pace so far" in fire("pool").stderr
     assert states(fire)["tasks"] == ("stale", f"{n_new} pairs to ask")
     assert following() == "tasks"

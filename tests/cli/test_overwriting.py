@@ -155,11 +155,11 @@ WRITE_BY_THEMSELVES = {
     "demo_live.py": "in its own folder, by the mark there",
     "demo_world.py": "in its own folder, by the mark there",
     "designs.py": "the campaign's own record",
-    "gallery_making.py": "replaces its own folder alone",
+    "gallery.py": "replaces its own folder alone",
     "guideline.py": "refuses a folder that is there",
     "init.py": "refuses a fire.toml that is there",
     "inputs.py": "the one rule",
-    "release_making.py": "refuses a folder that is there",
+    "release.py": "refuses a folder that is there",
 }
 
 
