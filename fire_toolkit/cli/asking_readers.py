@@ -29,7 +29,6 @@ from fire_toolkit.formats.tables.table_files import (
     read_pool,
 )
 from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.planning.plan import DEPTH
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import Judgments, Labels, MachineJudgments, Run
 from fire_toolkit.tables.columns import plain_numbers
@@ -40,6 +39,8 @@ Values = Mapping[str, Any]
 
 def _planned_runs(given: Given, values: Values) -> list[Run]:
     """Return the runs as deep as a plan looks at them when own items are left out."""
+    from fire_toolkit.planning.plan import DEPTH  # heavy
+
     return given.runs_to(DEPTH + 1 if queries_own_items(given) else DEPTH)
 
 

@@ -9,9 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
-from fire_toolkit.cli.campaigns import begun_here, full_pull_due
 from fire_toolkit.cli.common import chosen_path, current_workspace, say, say_notes, workspace_path
-from fire_toolkit.cli.designs import design_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
 from fire_toolkit.cli.sampled_qrels import check_settled
@@ -85,6 +83,8 @@ def _labellings(given: Given, values: Values) -> dict[str, Qrels]:
 def _to_resolve(given: Given, values: Values) -> Judgments:
     """Return the judgments; a note where those of the workspace may lack edits that a server did not date."""
     judgments = given.judgments
+    from fire_toolkit.cli.campaigns import begun_here, full_pull_due  # heavy
+
     if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
         say(f"note: {due}")
     return judgments
@@ -98,6 +98,13 @@ def _dropped(given: Given, values: Values) -> pd.DataFrame | None:
     names = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
     dropped = read_delimited(given.use(path), required=names)[names]
     return dropped[~dropped["annotator_id"].isin(list(given.excluded))]
+
+
+def _design(given: Given, values: Values) -> pd.DataFrame | None:
+    """Return how many votes each pair was to get, as the file given or the campaign has it."""
+    from fire_toolkit.cli.designs import design_of  # heavy
+
+    return design_of(given, given.values["design"])
 
 
 def _shown_sha256(given: Given, values: Values) -> str | None:
@@ -194,7 +201,7 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
     "queries_to_share": lambda given, values: given.queries if values["share_judgments"] else None,
     "controls_given": lambda given, values: given.controls(given.grades),
     "dropped": _dropped,
-    "design": lambda given, values: design_of(given, given.values["design"]),
+    "design": _design,
     "next_number": lambda given, values: next_number(given.judgments),
     "shown_sha256": _shown_sha256,
     "labels_given": lambda given, values: given.labels if given.values["labels"] else None,

@@ -128,17 +128,16 @@ def pool(
         _refuse_to_lose_sample(drawn_before)
     known: dict[str, Any] = {"judged": judged, "labels": labels_before, "is_whole": takes_all(asked)}
     changes = changes_in_words(sources_before, result.pool, result.sources, **known)
-    is_done, files = result.counts.get("to_ask") == 0, _files_of(result)
+    files, is_done = _files_of(result), result.counts.get("to_ask") == 0
+    words = counts_in_words(result.counts, asked, seconds)
     return Found(
         {name.removesuffix(".csv"): table for name, table in files.items()} | {"again": result.again},
         files=files,
         parameters=asked | _settled(strategy, result, run_hashes or {}),
         counts=result.counts,
-        words=counts_in_words(result.counts, asked, seconds),
+        words=f"{words}\nnothing new to ask" if is_done else words,
         said=list(changes),
-        next="nothing new to ask"
-        if is_done
-        else Next("tasks {given}", "--queries {QUERIES} --out {out}/tasks.json"),
+        next="" if is_done else Next("tasks {given}", "--queries {QUERIES} --out {out}/tasks.json"),
     )
 
 
