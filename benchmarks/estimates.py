@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit import pool_runs, read_qrels, read_run
+from fire_toolkit import read_qrels, read_run
 from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_precision
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.inference.missing import missing_share
 from fire_toolkit.inference.two_phase import two_phase_difference
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATED_BY_QUERIES
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 

@@ -20,13 +20,14 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fire_toolkit import pool_runs, read_qrels, read_run
+from fire_toolkit import read_qrels, read_run
 from fire_toolkit.inference.horvitz import Sampled
 from fire_toolkit.inference.prediction_powered import (
     ScoredPairs,
     powered_micro_recall,
     powered_precision,
 )
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.machine import allocate, stratify_scores
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows

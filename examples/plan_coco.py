@@ -52,7 +52,7 @@ def means(runs: list[Run], original: Qrels, found: pd.DataFrame) -> np.ndarray:
 
 def measured(runs: list[Run], original: Qrels, positives: pd.DataFrame, n_repeats: int) -> np.ndarray:
     """Return the root mean squared error of each policy and measure, over runs and repetitions."""
-    pool = fire.pool_runs(runs, depth=DEPTH).pool
+    pool = fire.pool(runs, depth=DEPTH).pool
     is_true = pair_rows(pool, positives) >= 0
     is_original = pair_rows(pool, original) >= 0
     truth = means(runs, original, pool[is_true])

@@ -3,8 +3,8 @@
 The public face: readers give checked tables, and each stage is a pure function on tables.
 
     >>> import fire_toolkit
-    >>> fire_toolkit.pool_runs.__name__
-    'pool_runs'
+    >>> fire_toolkit.pool.__name__
+    'pool'
 
 Names are loaded when first used, so that importing the package costs nothing.
 """
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from fire_toolkit.matching.ranking import rank_run as rank_run
     from fire_toolkit.measures import list_measures as list_measures
     from fire_toolkit.measures import parse_measure as parse_measure
-    from fire_toolkit.pooling import pool_runs as pool_runs
     from fire_toolkit.reporting.plots import plot_annotators as plot_annotators
     from fire_toolkit.reporting.plots import plot_differences as plot_differences
     from fire_toolkit.reporting.plots import plot_judged as plot_judged

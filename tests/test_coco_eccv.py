@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fire_toolkit import pool_runs, read_qrels, read_run, score_runs
+from fire_toolkit import read_qrels, read_run, score_runs
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,6 +16,7 @@ import fire_toolkit as fire
 from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.cli import main
 from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.results import Result, bold, drawn_text
 from fire_toolkit.tables import check_labels, check_qrels
 
@@ -33,7 +34,7 @@ AUGMENTED, CHANGES = fire.augment_qrels(QRELS, LABELS)
 
 def results() -> dict[str, Any]:
     judgments = fire.read_judgments(SAMPLE / "judgments.csv")
-    pool = fire.pool_runs(RUNS, depth=2)
+    pool = pool_runs(RUNS, depth=2)
     measures = ["C@1", "MedR"]
     return {
         "read_judgments": judgments,
@@ -88,7 +89,7 @@ def test_what_a_notebook_shows_is_text(tmp_path: Path) -> None:
     shown = {
         "qrels": qrels,
         "run": run,
-        "pool": fire.pool_runs([run], depth=2),
+        "pool": pool_runs([run], depth=2),
         "scores": fire.score_runs([run], qrels, ["C@1"]),
         "collection": fire.read_collection([file]),
         "measure": fire.parse_measure("AP@10"),
@@ -192,7 +193,7 @@ def tables() -> dict[str, pd.DataFrame]:
         "read_run": fire.read_run(SAMPLE / "runs/fused.run"),
         "run_from_matrix": RUNS[0],
         "resolve": labels,
-        "pool_runs": fire.pool_runs(RUNS, depth=2).sources,
+        "pool": fire.pool(RUNS, depth=2).pool_sources,
         "score_curves": fire.score_curves(RUNS, QRELS),
     }
 

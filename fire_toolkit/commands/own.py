@@ -41,7 +41,7 @@ def own(
         >>> run = fire.run_from_matrix([[2, 1]], ["q"], ["x", "y"], "clip")
         >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["x"], "relevance": 1}))
         >>> pairs = {"query_id": "q", "doc_id": ["x", "y"], "label": "match", "relevance": 1}
-        >>> sources = fire.pool_runs([run], depth=2).sources
+        >>> sources = fire.pool([run], depth=2).pool_sources
         >>> found = fire.own(sources, check_labels(pd.DataFrame(pairs)), qrels)
         >>> found.table[["run_id", "n_pooled", "confirmed", "new"]]
           run_id  n_pooled  confirmed  new

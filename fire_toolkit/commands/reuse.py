@@ -74,7 +74,7 @@ def reuse(
         ...         {"clip": [2, 1], "ssb": [1, 2]}.items()]
         >>> pairs = pd.DataFrame({"query_id": "q", "doc_id": ["x", "y"], "relevance": 1})
         >>> both, qrels = check_qrels(pairs), check_qrels(pairs[:1])
-        >>> sources = fire.pool_runs(runs, depth=1).sources
+        >>> sources = fire.pool(runs, depth=1).pool_sources
         >>> fire.reuse(runs, qrels, both, sources, measures=["C@1"]).table[["run_id", "all", "without"]]
           run_id  all  without
         0   clip  1.0      1.0

@@ -134,7 +134,7 @@ def test_resolve_and_augment_do_as_their_functions(uneven: Fire) -> None:
 
 def test_pool_and_tasks_do_as_their_functions(sample: Fire) -> None:
     sample("pool", *RUNS, "--qrels", "qrels.txt", "--out", "anew")
-    made = fire.pool_runs(tables()["runs"], originals=tables()["original"])
+    made = fire.pool(tables()["runs"], tables()["original"])
     columns = ["query_id", "doc_id", "best_rank", "n_runs", "is_original", "round"]
     pd.testing.assert_frame_equal(fire.read_pool("anew/pool.csv")[columns], made.pool[columns])
     words = ("--queries", "queries.tsv", "--guideline", "caption-relevance-v1", "--items", "items.tsv")

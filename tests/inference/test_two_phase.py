@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit import pool_runs, read_qrels, read_run
+from fire_toolkit import read_qrels, read_run
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.two_phase import two_phase_difference
 from fire_toolkit.measures import parse_measures
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Qrels, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 

@@ -15,6 +15,7 @@ import fire_toolkit as fire
 from examples import examples
 from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
 
 QUERIES, DOCS = ["q0", "q1", "q2"], [f"d{n}" for n in range(6)]
@@ -129,8 +130,8 @@ def test_a_pool_is_that_of_runs_that_never_had_the_own_item(
     originals = make_qrels([(query, doc, 1) for query in QUERIES for doc in {*own.values()} & {*DOCS}] or
                            [("q0", "d0", 1)])  # fmt: skip
     asked = {"depth": depth, "originals": originals}
-    found = fire.pool_runs(runs, **asked, include_originals=True, own_items=own)
-    expected = fire.pool_runs(bare, **asked).pool.set_index(["query_id", "doc_id"])
+    found = pool_runs(runs, **asked, include_originals=True, own_items=own)
+    expected = pool_runs(bare, **asked).pool.set_index(["query_id", "doc_id"])
     pool = found.pool.set_index(["query_id", "doc_id"])
     assert not any((query, doc) in pool.index for query, doc in own.items())
     pd.testing.assert_frame_equal(expected[["best_rank"]], pool.loc[pool["n_runs"] > 0, ["best_rank"]])
@@ -148,7 +149,7 @@ def test_a_pool_is_that_of_runs_that_never_had_the_own_item(
 def test_the_same_own_items_come_as_queries_or_as_a_mapping() -> None:
     run = run_of([[5, 4, 3, 2, 1, 0]] * 3)
     queries = check_queries(pd.DataFrame({"query_id": ["q0"], "text": ["t"], "reference": ["d0"]}))
-    found = (fire.pool_runs(run, depth=1, own_items=own).pool for own in (queries, {"q0": "d0"}))
+    found = (pool_runs(run, depth=1, own_items=own).pool for own in (queries, {"q0": "d0"}))
     for pool in found:
         assert [*zip(pool["query_id"], pool["doc_id"], strict=True)] == [
             ("q0", "d1"),
