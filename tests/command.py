@@ -2,11 +2,15 @@
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
+
+Make = Callable[[], object]
+Copied = Callable[[Make, Path], Path]  # the fixture `copied`
 
 
 def run(*arguments: object, code: int = 0) -> Result:

@@ -1,5 +1,6 @@
 """A folder of small plain files, and the commands run in it as a person would."""
 
+import contextlib
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
-from command import run
+from command import Copied, Make, run
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -30,15 +31,36 @@ JUDGMENTS = """query_id,doc_id,annotator_id,label,created_at,duration_s,flags,co
 """
 
 
+def small_files(folder: Path) -> None:
+    """Write the small plain files."""
+    for name, text in RUNS.items():
+        (folder / name).write_text(text)
+    (folder / "qrels.txt").write_text(QRELS)
+    (folder / "queries.tsv").write_text(QUERIES)
+    (folder / "judgments.csv").write_text(JUDGMENTS)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, text in RUNS.items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "qrels.txt").write_text(QRELS)
-    (tmp_path / "queries.tsv").write_text(QUERIES)
-    (tmp_path / "judgments.csv").write_text(JUDGMENTS)
+    small_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Copied:
+    """Fill a folder with what a function makes of the small files around it; it makes them once."""
+    made: dict[Make, Path] = {}
+
+    def copy(make: Make, folder: Path) -> Path:
+        if make not in made:
+            made[make] = tmp_path_factory.mktemp("made")
+            small_files(made[make])
+            with contextlib.chdir(made[make]):
+                make()
+        return Path(shutil.copytree(made[make], folder, dirs_exist_ok=True))
+
+    return copy
 
 
 @pytest.fixture

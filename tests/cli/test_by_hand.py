@@ -18,7 +18,7 @@ from unittest.mock import Mock
 
 import pytest
 from click.testing import Result
-from command import rows
+from command import Copied, rows, run
 
 from fire_toolkit.campaign import ledger_index
 from fire_toolkit.campaign.ledger import read_ledger
@@ -53,12 +53,16 @@ def make_workspace(fire: Fire, root: Path) -> Path:
     return root
 
 
+def hand_out() -> None:
+    with contextlib.chdir(make_workspace(run, Path("hand"))):
+        run(*ASKED, "--annotator", ",".join(PEOPLE))
+
+
 @pytest.fixture
-def hand(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def hand(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace whose tasks were handed out as files."""
-    root = make_workspace(fire, tmp_path / "hand")
+    root = copied(hand_out, tmp_path) / "hand"
     monkeypatch.chdir(root)
-    fire(*ASKED, "--annotator", ",".join(PEOPLE))
     return root
 
 

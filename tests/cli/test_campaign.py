@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import errno
 import json
@@ -17,7 +18,7 @@ from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
-from command import begin_workspace, rows
+from command import Copied, begin_workspace, rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
@@ -29,12 +30,17 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.label_config import config_sha256
 
 
+def begin() -> None:
+    with contextlib.chdir(begin_workspace(Path("work"), 8, n_known=12)):
+        Path("controls.txt").write_text("q8 0 v8 1\nq9 0 v9 0\n")
+        run("tasks", "pool/pool.csv", "--overlap", "0.5")
+
+
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path, 8, n_known=12))
-    (tmp_path / "controls.txt").write_text("q8 0 v8 1\nq9 0 v9 0\n")
-    run("tasks", "pool/pool.csv", "--overlap", "0.5")
-    return tmp_path
+def workspace(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = copied(begin, tmp_path) / "work"
+    monkeypatch.chdir(root)
+    return root
 
 
 def run(*arguments: str, code: int = 0) -> Result:

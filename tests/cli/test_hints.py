@@ -1,5 +1,6 @@
 """What a command names as the next one works when it is pasted, with plain files and in a workspace."""
 
+import contextlib
 import re
 import shlex
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import Copied, run
 
 Fire = Callable[..., Result]
 
@@ -27,23 +29,32 @@ def follow(fire: Fire, result: Result) -> Result:
     return fire(*given)
 
 
+def add_runs() -> None:
+    run("add-run", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--out", "runs")
+    run("resolve", "judgments.csv", "--out", "labels")
+
+
 @pytest.fixture
-def plain(fire: Fire, folder: Path) -> Fire:
-    fire("add-run", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--out", "runs")
+def plain(fire: Fire, folder: Path, copied: Copied) -> Fire:
+    copied(add_runs, folder)
     return fire
 
 
-@pytest.fixture
-def workspace(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
-    begun = fire("init", "work")
+def begin() -> None:
+    begun = run("init", "work")
     assert hints(begun) == ["cd work && fire-toolkit status"]
-    root = folder / "work"
     for name in ("qrels.txt", "queries.tsv"):
-        (folder / name).rename(root / "collection" / name)
-    (root / "judgments").mkdir()
-    (folder / "judgments.csv").rename(root / "judgments" / "judgments.csv")
-    monkeypatch.chdir(root)
-    fire("add-run", "../clip.run", "../ssb.run")
+        Path(name).rename(Path("work/collection", name))
+    Path("work/judgments").mkdir()
+    Path("judgments.csv").rename("work/judgments/judgments.csv")
+    with contextlib.chdir("work"):
+        run("add-run", "../clip.run", "../ssb.run")
+        run("resolve")
+
+
+@pytest.fixture
+def workspace(fire: Fire, copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
+    monkeypatch.chdir(copied(begin, tmp_path) / "work")
     return fire
 
 
@@ -73,7 +84,6 @@ FROM_PLAIN = {
 
 @pytest.mark.parametrize("name", list(FROM_PLAIN))
 def test_plain_files_are_named_in_the_hint(plain: Fire, folder: Path, name: str) -> None:
-    plain("resolve", "judgments.csv", "--out", "labels")
     follow(plain, plain(*FROM_PLAIN[name]))
 
 
@@ -99,5 +109,4 @@ FROM_WORKSPACE = {
 
 @pytest.mark.parametrize("name", list(FROM_WORKSPACE))
 def test_a_workspace_needs_nothing_to_be_filled_in(workspace: Fire, folder: Path, name: str) -> None:
-    workspace("resolve")
     follow(workspace, workspace(*FROM_WORKSPACE[name]))

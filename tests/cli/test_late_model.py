@@ -3,6 +3,7 @@
 The numbers that decide are counted here from the files as a person has them, by code of this file alone.
 """
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable, Iterable
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
-from command import rows
+from command import Copied, rows, run
 
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.campaign.tasks import split_pair_id
@@ -127,19 +128,24 @@ def finish(fire: Fire, root: Path) -> dict[str, str]:
     return tables | {"agree": agreed.stdout}
 
 
+def judge_two() -> None:
+    make_workspace(run, Path("work"), ("clip", "frozen"))
+    with contextlib.chdir("work"):
+        root = Path()
+        run("pool", "--depth", DEPTH)
+        run("tasks", "--overlap", 0.5)
+        answer(root, root / "tasks/tasks.json", "1", "one.json")
+        answer(root, root / "tasks/tasks.overlap.json", "3", "two.json")
+        run("import")
+        text = (root / "fire.toml").read_text()
+        (root / "fire.toml").write_text(text.replace("depth = 10", f"depth = {DEPTH}", 1))
+
+
 @pytest.fixture
-def judged(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def judged(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace of two models: pooled, handed out, answered, imported."""
-    root = tmp_path / "work"
-    make_workspace(fire, root, ("clip", "frozen"))
+    root = copied(judge_two, tmp_path) / "work"
     monkeypatch.chdir(root)
-    fire("pool", "--depth", DEPTH)
-    fire("tasks", "--overlap", 0.5)
-    answer(root, root / "tasks/tasks.json", "1", "one.json")
-    answer(root, root / "tasks/tasks.overlap.json", "3", "two.json")
-    fire("import")
-    text = (root / "fire.toml").read_text()
-    (root / "fire.toml").write_text(text.replace("depth = 10", f"depth = {DEPTH}", 1))
     return root
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import Result
+from command import Copied, run
 
 import fire_toolkit.cli
 
@@ -40,12 +41,11 @@ CASES = {
 }
 
 
-@pytest.fixture
-def ready(fire: Fire, folder: Path) -> Fire:
-    """The commands, where the earlier steps of each are done."""
-    fire("pool", *RUNS, "--out", "pool")
-    fire("resolve", "judgments.csv", "--out", "labels")
-    fire("augment", *QRELS, "--labels", "labels", "--out", "augmented.txt")
+def earlier_steps() -> None:
+    folder = Path()
+    run("pool", *RUNS, "--out", "pool")
+    run("resolve", "judgments.csv", "--out", "labels")
+    run("augment", *QRELS, "--labels", "labels", "--out", "augmented.txt")
     (folder / "captions.csv").write_text(CAPTIONS)
     (folder / "machine.csv").write_text("judge_id,query_id,doc_id,score\nj,1,a,.5\n")
     annotation = {
@@ -54,6 +54,12 @@ def ready(fire: Fire, folder: Path) -> Fire:
     }  # fmt: skip
     task = {"id": 1, "data": {"query_id": "1", "doc_id": "a"}, "annotations": [annotation]}
     (folder / "export.json").write_text(json.dumps([task]))
+
+
+@pytest.fixture
+def ready(fire: Fire, folder: Path, copied: Copied) -> Fire:
+    """The commands, where the earlier steps of each are done."""
+    copied(earlier_steps, folder)
     return fire
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
+from command import Copied, run
 
 import fire_toolkit
 
@@ -88,13 +89,18 @@ def composed(folder: Path) -> Composed:
 IDS = ("--query-ids", "q.txt", "--doc-ids", "d.txt")
 
 
+def bring_in() -> None:
+    Composed().write(Path())
+    Path("fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
+    run("add-collection", "cap.rc2.val.json")
+    run("add-run", "m0.npy", "m1.npy", *IDS, "--depth", 5)
+
+
 @pytest.fixture
-def workspace(fire: Fire, folder: Path, composed: Composed) -> Composed:
+def workspace(folder: Path, copied: Copied) -> Composed:
     """A workspace of the composed queries, with both matrices brought in to a top of 5."""
-    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
-    fire("add-collection", "cap.rc2.val.json")
-    fire("add-run", "m0.npy", "m1.npy", *IDS, "--depth", 5)
-    return composed
+    copied(bring_in, folder)
+    return Composed()
 
 
 def manifest_of(folder: Path) -> Any:
