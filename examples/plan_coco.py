@@ -45,7 +45,7 @@ def means(runs: list[Run], original: Qrels, found: pd.DataFrame) -> np.ndarray:
     """Return each measure and run by the original positives and those found."""
     both = pd.concat([original[[*PAIR, "relevance"]], found[PAIR].assign(relevance=1)])
     augmented = check_qrels(both.drop_duplicates(PAIR))
-    table = fire.score_runs(runs, original, MEASURES, augmented=augmented).scores
+    table = fire.score(runs, original, augmented, measures=MEASURES).scores
     table = table[table["qrels"] == "augmented"]
     return table.pivot(index="measure", columns="run_id", values="value").loc[MEASURES].to_numpy(copy=True)
 

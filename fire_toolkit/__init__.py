@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.audit import audit as audit
     from fire_toolkit.commands.compare import compare as compare
     from fire_toolkit.commands.coverage import coverage as coverage
+    from fire_toolkit.commands.difference import difference as difference
     from fire_toolkit.commands.influence import influence as influence
     from fire_toolkit.commands.machine_check import machine_check as machine_check
     from fire_toolkit.commands.orders import orders as orders
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.pool import pool as pool
     from fire_toolkit.commands.resolve import resolve as resolve
     from fire_toolkit.commands.reuse import reuse as reuse
+    from fire_toolkit.commands.score import score as score
     from fire_toolkit.commands.tifa import tifa as tifa
     from fire_toolkit.elsewhere.judgments import judgments_from_table as judgments_from_table
     from fire_toolkit.errors import FireError as FireError
@@ -59,8 +61,6 @@ if TYPE_CHECKING:
     from fire_toolkit.formats.tables.table_files import read_pool_sources as read_pool_sources
     from fire_toolkit.formats.tables.table_files import read_queries as read_queries
     from fire_toolkit.formats.tables.table_text import table_text as table_text
-    from fire_toolkit.inference import score_differences as score_differences
-    from fire_toolkit.inference import scores_with_uncertainty as scores_with_uncertainty
     from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
     from fire_toolkit.matching.ranking import rank_run as rank_run
     from fire_toolkit.measures import list_measures as list_measures
@@ -73,10 +73,6 @@ if TYPE_CHECKING:
     from fire_toolkit.reporting.plots import plot_overlap as plot_overlap
     from fire_toolkit.reporting.plots import plot_scores as plot_scores
     from fire_toolkit.resolution.plan import plan_round as plan_round
-    from fire_toolkit.scoring import score_curves as score_curves
-    from fire_toolkit.scoring import score_runs as score_runs
-    from fire_toolkit.scoring.bidirectional import score_directions as score_directions
-    from fire_toolkit.scoring.breakdown import score_breakdown as score_breakdown
 
 
 def _listed() -> dict[str, tuple[str, str]]:

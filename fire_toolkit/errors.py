@@ -51,6 +51,12 @@ class UsageError(FireError):
     """An argument has a value outside its range, or names nothing known."""
 
 
+class OptionError(UsageError):
+    """Two arguments that do not go together."""
+
+    exit_code = 2
+
+
 class PluginError(FireError):
     """What another package adds to this one cannot be loaded, or failed; the message names the package."""
 

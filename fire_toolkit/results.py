@@ -26,7 +26,6 @@ class Result:
     """
 
     __slots__ = ()
-    n_queries: int = 0  # what aggregate scores are of; 0 where that is not known
 
     @property
     def notes(self) -> Sequence[object]:
@@ -51,9 +50,7 @@ class Result:
         parts: Sequence[object] = self  # type: ignore[assignment]
         names: Sequence[str] = self._fields  # type: ignore[attr-defined]
         found = [(name, part) for name, part in zip(names, parts, strict=True) if name != "notes"]
-        return "; ".join(
-            words for name, part in found if (words := part_in_words(name, part, self.n_queries))
-        )
+        return "; ".join(words for name, part in found if (words := part_in_words(name, part)))
 
     def _table_html(self) -> str:
         return drawn_table(self.table.head(_MOST_ROWS), "html", 4)
@@ -68,9 +65,10 @@ class Next(NamedTuple):
     """The command that goes on from what was written, and what it must be told where no workspace knows it.
 
     `{out}` stands for where the files are, `{stem}` for that without its suffix, `{given}` for what --out
-    said, if anything, `{QUERIES}` and `{QRELS}` for these files, `{JUDGMENTS}` for the file given, if any.
-    outside: what is named outside a workspace. elsewhere: what is named where --out said where to write.
-    begun: the command of a workspace whose campaign has begun, where that is another.
+    said, if anything, `{QUERIES}` and `{QRELS}` for these files, `{JUDGMENTS}` for the file given and
+    `{SAME_RUNS}` for the runs given, if any. outside: what is named outside a workspace. elsewhere: what is
+    named where --out said where to write. begun: the command of a workspace whose campaign has begun, where
+    that is another.
     """
 
     command: str
@@ -135,6 +133,11 @@ class Found(Result):
             raise AttributeError(f"a result has no {name!r}")
         return self.tables[name]
 
+    def _table_html(self) -> str:
+        if self.draw is None or self.is_long:
+            return super()._table_html()
+        return self.draw(self.table, "html")
+
     def to_latex(self, *, digits: int = 4) -> str:
         """Return the table as LaTeX (booktabs), each note below it as a comment."""
         drawn = self.draw(self.table, "latex") if self.draw else drawn_table(self.table, "latex", digits)
@@ -169,11 +172,8 @@ _OF_SCORES = {"run_id", "qrels", "query_id", "measure", "value"}
 _ALL = "all"  # what scores have as the query of an aggregate
 
 
-def part_in_words(name: str, part: object, n_queries: int = 0) -> str:
-    """Return what a part of a result holds; empty for a part that is neither a table nor a number.
-
-    n_queries: what the aggregates in a table of scores are of, where that is known.
-    """
+def part_in_words(name: str, part: object) -> str:
+    """Return what a part of a result holds; empty for a part that is neither a table nor a number."""
     if isinstance(part, int | float):
         return f"{name} {_cell(part, 4)}"
     if isinstance(part, Mapping):
@@ -185,7 +185,7 @@ def part_in_words(name: str, part: object, n_queries: int = 0) -> str:
     table = cast("pd.DataFrame", part)
     numbers = {key: table[key].nunique() for key in _COUNTED if key in table.columns and len(table)}
     if table.columns.isin(_OF_SCORES).sum() == len(_OF_SCORES):
-        numbers["query_id"] = n_queries or int((table["query_id"].unique() != _ALL).sum())
+        numbers["query_id"] = int((table["query_id"].unique() != _ALL).sum())
     counts = ", ".join(n_of(int(n), _COUNTED[key]) for key, n in numbers.items() if n)
     return f"{name}: {rows_in_words(table)}" + (f" ({counts})" if counts else "")
 

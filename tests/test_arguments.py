@@ -44,29 +44,24 @@ POOL = check_pool(pd.DataFrame(PAIRS))
 )
 def test_what_is_no_qrels_is_told_by_name(given: Any, words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        fire.score_runs(RUN, given, ["C@1"])
-    assert str(refused.value).startswith(f"score_runs: {words}")
+        fire.score(RUN, given, measures=["C@1"])
+    assert str(refused.value).startswith(f"score: {words}")
 
 
 def calls() -> list[tuple[Callable[[], object], str]]:
     guideline = fire.read_guideline("caption-relevance-v1")
-    scoring = fire.score_runs(RUN, QRELS, ["C@1"])
     some: Any = fire  # what is wrong here is wrong on purpose
     return [
         (lambda: some.augment_qrels(LABELS, QRELS), "original is a Labels table, expected a Qrels table"),
         (lambda: some.augment_qrels(QRELS, QRELS), "labels is a Qrels table, expected a Labels table"),
-        (lambda: some.score_runs(QRELS, RUN, ["C@1"]), "runs is a Qrels table, expected a Run table"),
-        (lambda: some.score_runs([RUN, "b.run"], QRELS, ["C@1"]), "runs[1] is the text 'b.run'"),
-        (lambda: some.score_runs(np.eye(2), QRELS, ["C@1"]), "run_from_matrix makes one from a matrix"),
+        (lambda: some.score(QRELS, RUN), "runs is a Qrels table, expected a Run table"),
+        (lambda: some.score([RUN, "b.run"], QRELS), "runs[1] is the text 'b.run'"),
+        (lambda: some.score(np.eye(2), QRELS), "run_from_matrix makes one from a matrix"),
         (lambda: some.resolve(LABELS, grades=GRADES), "judgments is a Labels table"),
         (lambda: some.resolve(JUDGMENTS, grades=guideline), "grades is a Guideline"),
         (lambda: some.agree((JUDGMENTS, 0)), "read_judgments reads one (the first of"),
         (lambda: some.make_tasks(QRELS, QUERIES, guideline=guideline), "pool is a Qrels table"),
         (lambda: some.make_tasks(POOL, QUERIES, guideline="g"), "guideline is the text 'g'"),
-        (
-            lambda: some.score_breakdown(scoring, QUERIES, column="x"),
-            "expected a Scores table; give its .scores",
-        ),
         (lambda: some.orders(RUN, {"a": LABELS}), "labellings['a'] is a Labels table"),
         (lambda: some.read_run(QRELS), "path is a Qrels table, expected a text or path"),
         (lambda: some.run_from_matrix(np.eye(2), QUERIES, ["a", "b"], "x"), "query_ids is a Queries table"),
@@ -75,7 +70,7 @@ def calls() -> list[tuple[Callable[[], object], str]]:
     ]
 
 
-@pytest.mark.parametrize("place", range(16))
+@pytest.mark.parametrize("place", range(15))
 def test_a_wrong_object_is_told_by_name(place: int) -> None:
     call, words = calls()[place]
     with pytest.raises(UsageError) as refused:
@@ -84,20 +79,22 @@ def test_a_wrong_object_is_told_by_name(place: int) -> None:
 
 
 def test_a_table_made_by_hand_is_checked_where_it_comes_in() -> None:
-    expected = fire.score_runs(RUN, QRELS, ["C@1", "AP"]).scores
+    expected = fire.score(RUN, QRELS, measures=["C@1", "AP"]).scores
     plain = pd.DataFrame(
         {name: list(QRELS[name]) for name in ("query_id", "doc_id", "relevance")}, dtype=object
     )
     by_hand = RUN.iloc[::-1].astype(dict.fromkeys(("run_id", "query_id", "doc_id"), object))
-    found = fire.score_runs(by_hand, plain, ["C@1", "AP"]).scores  # type: ignore[arg-type]
+    found = fire.score(by_hand, plain, measures=["C@1", "AP"]).scores  # type: ignore[arg-type]
     pd.testing.assert_frame_equal(found, expected)
-    with pytest.raises(TableError, match=r"score_runs: qrels: query_id is not text \(2 of 2; row 1: 1"):
-        fire.score_runs(RUN, plain.assign(query_id=[1, 2]), ["C@1"])  # type: ignore[arg-type]
+    with pytest.raises(TableError, match=r"score: qrels: query_id is not text \(2 of 2; row 1: 1"):
+        fire.score(RUN, plain.assign(query_id=[1, 2]), measures=["C@1"])  # type: ignore[arg-type]
 
 
 def test_rows_out_of_order_give_the_same_numbers() -> None:
-    shuffled = fire.score_runs(RUN.iloc[[3, 0, 2, 1]], QRELS, ["AP"])  # type: ignore[arg-type]
-    assert shuffled.scores["value"].tolist() == fire.score_runs(RUN, QRELS, ["AP"]).scores["value"].tolist()
+    shuffled = fire.score(RUN.iloc[[3, 0, 2, 1]], QRELS, measures=["AP"])  # type: ignore[arg-type]
+    assert (
+        shuffled.scores["value"].tolist() == fire.score(RUN, QRELS, measures=["AP"]).scores["value"].tolist()
+    )
 
 
 def test_every_kind_of_table_is_known_by_its_columns() -> None:
@@ -108,7 +105,7 @@ def test_every_kind_of_table_is_known_by_its_columns() -> None:
 
 
 def test_a_checked_function_is_still_itself() -> None:
-    assert fire.score_runs is fire.score_runs
-    assert pickle.loads(pickle.dumps(fire.score_runs)) is fire.score_runs
-    with pytest.raises(TypeError, match="score_runs: missing a required argument: 'measures'"):
-        fire.score_runs(RUN, QRELS)  # type: ignore[call-arg]
+    assert fire.score is fire.score
+    assert pickle.loads(pickle.dumps(fire.score)) is fire.score
+    with pytest.raises(TypeError, match="score: missing a required argument: 'qrels'"):
+        fire.score(RUN)  # type: ignore[call-arg]

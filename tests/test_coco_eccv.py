@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fire_toolkit import read_qrels, read_run, score_runs
+from fire_toolkit import read_qrels, read_run, score
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Run
 
@@ -34,7 +34,7 @@ def runs(coco_eccv: Path) -> list[Run]:
 
 def test_scores_equal_those_of_trec_eval_to_four_decimals(runs: list[Run], coco_eccv: Path) -> None:
     qrels = [read_qrels(coco_eccv / f"qrels.{name}.txt") for name in ("orig", "eccv")]
-    scores = score_runs(runs, qrels[0], MEASURES, augmented=qrels[1]).scores
+    scores = score(runs, qrels[0], qrels[1], measures=MEASURES).scores
     found = scores.set_index(["run_id", "qrels", "measure"])["value"]
     for (run_id, name), values in EXPECTED.items():
         rounded = tuple(round(float(found[run_id, name, measure]), 4) for measure in MEASURES)

@@ -35,14 +35,10 @@ AUGMENTED, CHANGES = fire.augment_qrels(QRELS, LABELS)
 def results() -> dict[str, Any]:
     judgments = fire.read_judgments(SAMPLE / "judgments.csv")
     pool = pool_runs(RUNS, depth=2)
-    measures = ["C@1", "MedR"]
     return {
         "read_judgments": judgments,
         "augment_qrels": fire.augment_qrels(QRELS, LABELS),
         "pool_runs": pool,
-        "score_runs": fire.score_runs(RUNS, QRELS, measures, augmented=AUGMENTED),
-        "scores_with_uncertainty": fire.scores_with_uncertainty(RUNS, QRELS, LABELS, ["C@1"]),
-        "score_differences": fire.score_differences(RUNS, QRELS, ["C@1"]),
     }  # fmt: skip
 
 
@@ -90,7 +86,7 @@ def test_what_a_notebook_shows_is_text(tmp_path: Path) -> None:
         "qrels": qrels,
         "run": run,
         "pool": pool_runs([run], depth=2),
-        "scores": fire.score_runs([run], qrels, ["C@1"]),
+        "scores": fire.score([run], qrels, measures=["C@1"]),
         "collection": fire.read_collection([file]),
         "measure": fire.parse_measure("AP@10"),
         "guideline": fire.read_guideline("caption-relevance-v1"),
@@ -114,7 +110,7 @@ def test_every_public_function_of_several_parts_returns_a_result() -> None:
 
 
 def test_scores_for_a_paper_have_the_best_of_each_measure_bold() -> None:
-    scoring = fire.score_runs(RUNS, QRELS, ["C@1", "MedR", "Judged@1"])
+    scoring = fire.score(RUNS, QRELS, measures=["C@1", "MedR", "Judged@1"])
     # clip_b finds both positives at rank 1; ssb only the second: C@1 1 and .5, median ranks 1 and 2
     lines = [line.split("&") for line in scoring.to_latex().splitlines() if "&" in line]
     assert [[cell.strip(" \\") for cell in line] for line in lines] == [
@@ -123,17 +119,15 @@ def test_scores_for_a_paper_have_the_best_of_each_measure_bold() -> None:
         ["MedR", "textbf{1.0}", "2.0"],
         ["Judged@1", "100.0", "50.0"],
     ]
-    turned = [
-        line.split("&")[0].strip() for line in scoring.to_latex(transpose=True).splitlines() if "&" in line
-    ]
-    assert turned == ["run", "clip\\_b", "ssb"]
+    turned = fire.score(RUNS, QRELS, measures=["C@1"], transpose=True).to_latex().splitlines()
+    assert [line.split("&")[0].strip() for line in turned if "&" in line] == ["run", "clip\\_b", "ssb"]
     assert "<b>100.0</b>" in scoring._repr_html_()
 
 
 def test_equal_values_are_all_bold_and_a_single_run_is_not() -> None:
-    both = fire.score_runs(RUNS, QRELS, ["R@3"]).to_latex()
+    both = fire.score(RUNS, QRELS, measures=["R@3"]).to_latex()
     assert both.count("\\textbf{100.0}") == 2
-    assert "textbf" not in fire.score_runs(RUNS[0], QRELS, ["R@3"]).to_latex()
+    assert "textbf" not in fire.score(RUNS[0], QRELS, measures=["R@3"]).to_latex()
 
 
 def test_bold_is_marked_as_each_form_does_and_ids_are_escaped() -> None:
@@ -194,7 +188,6 @@ def tables() -> dict[str, pd.DataFrame]:
         "run_from_matrix": RUNS[0],
         "resolve": labels,
         "pool": fire.pool(RUNS, depth=2).pool_sources,
-        "score_curves": fire.score_curves(RUNS, QRELS),
     }
 
 
@@ -255,6 +248,6 @@ def test_what_scores_rest_on_counts_queries_and_not_their_aggregate() -> None:
     ids = {"run_id": "m", "query_id": [f"q{number}" for number in range(6)], "doc_id": "a"}
     run = rank_run(pd.DataFrame(ids | {"score": 1.0}))
     qrels = check_qrels(pd.DataFrame({"query_id": ids["query_id"], "doc_id": "a", "relevance": 1}))
-    for per_query, n_rows in ((False, "1 row"), (True, "7 rows")):
-        found = fire.score_runs(run, qrels, ["C@1"], per_query=per_query)
-        assert found.basis == f"scores: {n_rows} (6 queries, 1 run)"
+    for per_query, n_rows in ((False, 1), (True, 7)):
+        found = fire.score(run, qrels, measures=["C@1"], per_query=per_query)
+        assert (len(found.table), found.basis) == (n_rows, "1 run; 6 queries; 6 pairs in the original qrels")

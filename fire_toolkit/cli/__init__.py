@@ -50,7 +50,7 @@ GROUPS = [
     Group(
         "measure",
         "score runs before and after, and compare them",
-        ("score", "bidirectional", "compare", "difference", "measures", "tifa"),
+        ("score", "compare", "difference", "measures", "tifa"),
     ),
     Group(
         "study",

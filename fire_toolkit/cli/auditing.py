@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_pool
 from fire_toolkit.inference.audit import (
-    AuditedKinds,
+    Audit,
     AuditedLabels,
     audited_kinds,
     draw_audit,
@@ -103,35 +102,6 @@ def import_experts(given: Given, sheets: Sequence[Path]) -> None:
     words = f"{n_of(len(voted), 'answer')} of experts read; {counts['pairs']:,} pairs in {out}"
     given.summarise(counts, words)
     say_next("score")
-
-
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """What experts say of the labels; n: how many of the pairs drawn they answered."""
-
-    labels: AuditedLabels
-    kinds: AuditedKinds
-    n: int
-
-    @property
-    def in_words(self) -> list[str]:
-        """What the audit says of the labels in each band."""
-        pairs = self.labels.pairs
-        lines = []
-        for band, name in enumerate(self.labels.names):
-            own = pairs[pairs["band"] == band]
-            if not len(own):
-                continue
-            counts = self.labels.counted * (pairs["band"] == band).to_numpy()[:, None]
-            each = [counts.sum(axis=0) if n == band else [1, 0, 0, 0] for n in range(self.labels.n_bands)]
-            rates = self.kinds.rates(pd.DataFrame(each).to_numpy(dtype=float).reshape(-1))
-            (n_negative, n_positive), (accepted, right) = self.kinds.asked[band], self.kinds.relevant[band]
-            lines.append(
-                f"ranks {name}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of {n_of(len(own), 'label')}; "
-                f"experts reject {n_positive - right:.0f} of {n_positive:.0f} positives, "
-                f"accept {accepted:.0f} of {n_negative:.0f} negatives"
-            )
-        return lines
 
 
 def is_audited(given: Given) -> bool:

@@ -11,16 +11,15 @@ import pandas as pd
 
 from fire_toolkit.cli.as_augmented import GRADE, guideline_grade, words_of_shared
 from fire_toolkit.cli.as_augmented import original_grade as grade_of_originals
+from fire_toolkit.cli.background import errors_given
 from fire_toolkit.cli.common import json_option, n_of, numbers_of, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.machine_scores import MACHINE_SAMPLE, answers_of_judge, with_machine
-from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import DESIGN, designed
-from fire_toolkit.cli.unusable import DROP, Unusable, files_of, refuse_sampled, unusable_among
-from fire_toolkit.cli.unusable import POLICIES as UNUSABLE
+from fire_toolkit.cli.unusable import files_of, refuse_sampled, unusable_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.evidence.qrels import (
@@ -42,7 +41,9 @@ from fire_toolkit.formats.tables.table_files import (
     read_query_design,
     read_query_labels,
 )
-from fire_toolkit.reporting.methods import words_of_errors
+from fire_toolkit.inference.background import DROP, Unusable
+from fire_toolkit.inference.background import POLICIES as UNUSABLE
+from fire_toolkit.inference.label_quality import numbers_of_errors, words_of_alarm, words_of_errors
 from fire_toolkit.tables import Labels, check_disputes
 from fire_toolkit.tables.designs import check_machine_sample
 from fire_toolkit.tables.machine import words_of_machine

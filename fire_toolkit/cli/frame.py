@@ -22,7 +22,7 @@ from fire_toolkit.cli.options import shared_option
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.readers import with_tables
-from fire_toolkit.commands.command import marked, tables_of
+from fire_toolkit.commands.command import marked, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.results import Found
 from fire_toolkit.workspace.config import SETTINGS
@@ -50,6 +50,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
     def run(**values: Any) -> None:
         given = Given(values)
         stage = click.get_current_context().command_path.partition(" ")[2] or name
+        refuse_apart(own, values, {str(each.name): each.opts[0] for each in params})
         called = {each.name: value_of(each, hints[each.name], values[each.name]) for each in plain}
         kept = {each.name: _for_manifest(called[each.name], hints[each.name]) for each in plain}
         with workspace_lock() if place else nullcontext():
@@ -59,7 +60,8 @@ def framed(function: Callable[..., Found]) -> click.Command:
                 result = own(**called, **({"tell": tell} if "tell" in hints else {}))
             if out is None:
                 print_tables(result, given, called)
-                is_usual = not any(values.get(each) for each in tables if each != "guideline")
+                is_usual = not any(values.get(each) for each in (*tables, "measures") if each != "guideline")
+                kept |= {each: values[each] for each in tables if each == "clusters"}
                 keep_table(result, given, stage, _given_ones(kept), is_usual=is_usual)
             else:
                 keep_files(result, given, out, stage, _given_ones(kept), is_file="." in str(place))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.cli.common import DRAWN, current_workspace, say, say_next
+from fire_toolkit.cli.common import DRAWN, current_workspace, refuse_untransposed, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.printing import print_table
@@ -16,6 +16,8 @@ from fire_toolkit.results import Found, Next
 
 def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None:
     """Print the table, what it rests on, notes, and what else the result says."""
+    if given.values.get("transpose"):
+        refuse_untransposed(given.form)
     form = "csv" if result.is_long and given.form in DRAWN else given.form
     basis = given.basis(*result.more, of=tables)
     print_table(result.table, form, result.draw or table_text, basis=basis, notes=result.notes)
@@ -28,7 +30,7 @@ def keep_table(
 ) -> None:
     """Write the table to --out, else where the workspace keeps it; say so, and what comes next.
 
-    is_usual: all tables are the workspace's.
+    is_usual: all tables are the workspace's, and its measures.
     """
     table = result.table if result.written is None else result.written
     known, out = _parameters(result, given, parameters), given.values["out"]
@@ -88,4 +90,13 @@ def _say_next(following: Next | str, given: Given, out: Path) -> None:
         line = line.replace(f"{{{each}}}", given.hint(each) if f"{{{each}}}" in line else "")
     line = line.replace("{RUNS}", runs_named(given.values.get("runs", ())))
     judgments = given.values.get("judgments")
-    say_next(line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else ""))
+    line = line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else "")
+    say_next(line.replace(" {SAME_RUNS}", _runs_given(given)))
+
+
+def _runs_given(given: Given) -> str:
+    """Return the runs given, with the ids that they were read by, as words of a command; else nothing."""
+    runs = given.values.get("runs")
+    ids = [(f"--{name}", given.values.get(name.replace("-", "_"))) for name in ("query-ids", "doc-ids")]
+    words = [f"{option} {path}" for option, path in ids if path]
+    return " ".join(["", runs_named(runs), *words]) if runs else ""

@@ -15,7 +15,7 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls, rules_of
 from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.run_files import open_runs, read_runs
-from fire_toolkit.cli.unusable import Unusable, unusable_of
+from fire_toolkit.cli.unusable import unusable_of
 from fire_toolkit.commands.command import column_of, resampled, rests_on
 from fire_toolkit.commands.notes import unpooled
 from fire_toolkit.errors import UsageError
@@ -33,6 +33,7 @@ from fire_toolkit.formats.tables.table_files import (
     read_queries,
 )
 from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.inference.background import Unusable
 from fire_toolkit.matching.own_items import OwnItemRule
 from fire_toolkit.tables import (
     Disputes,
@@ -63,7 +64,8 @@ class Given(Inputs):
     @cached_property
     def own(self) -> OwnItemRule:
         """What becomes of each query's own item in the runs, qrels, labels and pool sources."""
-        return choose_own_items(self) if "own_item" in self.values else OwnItemRule({}, False, "")
+        is_ruled = "own_item" in self.values and not self.values.get("direction")
+        return choose_own_items(self) if is_ruled else OwnItemRule({}, False, "")
 
     @cached_property
     def queries(self) -> Queries:

@@ -51,8 +51,7 @@ class Inputs:
     """What a command reads: the files that its options name, else the workspace's, and their sha256.
 
     values: what was given on the command line, by the name of the parameter. hashes: the files read so
-    far, for the manifest. run_hashes: of the runs read, by run id. orders_docs: whether --doc-ids is read for
-    the order of docs, needed by a run or not.
+    far, for the manifest. run_hashes: of the runs read, by run id.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -62,7 +61,6 @@ class Inputs:
         self._read: list[Path] = []
         self._began_ns = time.time_ns()
         self.run_hashes: dict[str, str] = {}
-        self.orders_docs = False
         self._line = Progress()
 
     def path(self, name: str) -> Path | None:

@@ -74,8 +74,8 @@ def _type_of(kind: Any, hint: Any) -> click.ParamType[Any]:
     of = next((each for each in (*get_args(kind), kind) if each in (int, float, Path)), str)
     if own := marked(hint, click.ParamType):
         found: click.ParamType[Any] = own
-    elif get_origin(kind) is Literal:
-        found = click.Choice(get_args(kind))
+    elif literal := next((each for each in (kind, *get_args(kind)) if get_origin(each) is Literal), None):
+        found = click.Choice(get_args(literal))
     elif (bounds := marked(hint, Option)) and (bounds.least, bounds.most) != (None, None):
         range_of: Any = click.IntRange if of is int else Range
         found = range_of(bounds.least, bounds.most, min_open=bounds.is_above)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pandas as pd
 
 from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
+from fire_toolkit.cli.background import background_of, labels_beside
 from fire_toolkit.cli.common import chosen_path, current_workspace, say, say_notes, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
+from fire_toolkit.cli.own_items import queries_own_items
+from fire_toolkit.cli.run_files import read_both_ways
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.commands.command import tables_of
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.tables import Judgments, Pool, Qrels, check_pool
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.manifests import writer_of
 
@@ -52,6 +59,53 @@ def _settled(given: Given, values: Values) -> Qrels:
     """Return the augmented qrels, where the runs are those that they are settled for."""
     check_settled(given, values["measures"], accept=given.values["accept_unpooled"])
     return given.augmented
+
+
+def _settled_if_any(given: Given, values: Values) -> Qrels | None:
+    """Return the augmented qrels, if there are any, where the runs are those that they are settled for."""
+    if values.get("direction"):  # of which the way back is settled for nothing
+        return None if given.values["back"] else given.augmented_if_any
+    check_settled(given, values["measures"], accept=given.values["accept_unpooled"])
+    return given.augmented_if_any
+
+
+def _named(given: Given, name: str, read: Callable[[Path], Any]) -> Any:
+    """Return what a file holds that has no place in a workspace; None where none is named."""
+    return read(given.use(given.values[name])) if given.values[name] else None
+
+
+def _runs_or_matrix(given: Given, values: Values) -> Sequence[Any]:
+    """Return the runs; for both directions one matrix, or the two runs."""
+    if not values["direction"]:
+        return given.runs if given.values["groups"] else given.stored_runs
+    if given.values["measures"]:
+        raise OptionError("-m does not go with --direction both, whose measures are fixed; leave it out")
+    if given.values["back"] and given.values["augmented"]:
+        raise OptionError("--back does not go with --augmented; leave one of them out")
+    if queries_own_items(given):
+        say("note: queries' own items are kept in both directions; without --direction `score` follows the "
+            "collection's protocol")  # fmt: skip
+    return read_both_ways(given)
+
+
+def _doc_order(given: Given, values: Values) -> list[str] | None:
+    """Return the docs in the order of --doc-ids, else of the workspace's matrices; None where none counts."""
+    path = given.path("doc_ids")
+    if values["ties"] == "index" and path is None:
+        raise click.UsageError(
+            "--ties index needs the collection's docs in their order: give --doc-ids FILE, a line each, "
+            "as the matrices have them"
+        )
+    is_needed = values["ties"] == "index" or (values["folds"] and path is not None)
+    return read_ids(given.use(path), "doc_id") if path and is_needed else None
+
+
+def _sources_of_honest(given: Given, values: Values) -> pd.DataFrame | None:
+    """Return which run pooled which pair: where it is given, or honest rows or votes need it."""
+    if given.values["pool_sources"] or values["honest"]:
+        return given.sources_if_any
+    labels = labels_beside(given)
+    return None if labels is None or DESIGN[0] not in labels else given.sources_if_any
 
 
 def _earlier_judgments(given: Given, values: Values) -> pd.DataFrame | None:
@@ -180,11 +234,24 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
     "": lambda given, values: None,  # it says how others are read
     "top_runs": lambda given, values: given.runs_to(max(values["depth"])),
     "settled": _settled,
+    "settled_if_any": _settled_if_any,
+    "runs_or_matrix": _runs_or_matrix,
+    "doc_order": _doc_order,
+    "sources_of_honest": _sources_of_honest,
+    "back": lambda given, values: (
+        read_qrels(given.use(given.values["back"])) if given.values["back"] else None
+    ),
+    "groups": lambda given, values: (
+        read_delimited(given.use(given.values["groups"]), required=PAIR) if given.values["groups"] else None
+    ),
+    "named_queries": lambda given, values: given.queries if values["by"] or given.values["groups"] else None,
+    "labels_beside": lambda given, values: labels_beside(given),
+    "background": lambda given, values: background_of(given),
     "earlier_judgments": _earlier_judgments,
     "labellings": _labellings,
     "counted_judgments": _counted_judgments,
     "level": lambda given, values: level_of(None, given.judgments, given.values["guideline"]),
-    "fed": lambda given, values: None if given.values["labellings"] else given.pooled_runs,
+    "fed": lambda given, values: None if given.values.get("labellings") else given.pooled_runs,
     "highest_grade": lambda given, values: guideline_grade(given) or 1,
     "answers": lambda given, values: read_answers(
         given.use(given.values["answers"] or given.values["questions"])

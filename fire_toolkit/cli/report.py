@@ -26,11 +26,12 @@ from fire_toolkit.cli.printing import Draw, print_table, shown_as
 from fire_toolkit.cli.progress_line import Progress, wipe_progress
 from fire_toolkit.cli.report_html import html
 from fire_toolkit.cli.report_plot import plot
-from fire_toolkit.cli.trust import trust_notes
+from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.commands.notes import queries_of_lists
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.measures.defaults import FIRST, PAPER
 from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.reporting.captions import by_length, by_similarity
@@ -90,7 +91,8 @@ def table1(given: Given, measures: tuple[str, ...], transpose: bool) -> None:
     say_notes(notes)
     if transpose:
         refuse_untransposed(given.form)
-    trusted = trust_notes(given, measures or PAPER, scores)
+    design = design_if_any(given)
+    trusted = describe_labelled(runs, original, augmented, scores, measures or PAPER, design)
     _print(scores, given, partial(drawn_scores, transpose=transpose), notes=trusted)
 
 

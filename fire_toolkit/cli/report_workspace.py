@@ -12,32 +12,33 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.agreement.profiles import annotator_profiles
-from fire_toolkit.cli.as_augmented import policy_of
+from fire_toolkit.cli.background import background_of
 from fire_toolkit.cli.common import needed_workspace, setting_or_default
-from fire_toolkit.cli.correction import (
-    augmented_by_design,
-    correction_by_design,
-    first_of,
-    with_corrected_differences,
-)
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.honest import HonestRows, honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, number_annotators
 from fire_toolkit.cli.methods_facts import workspace_facts
-from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_against import Against
-from fire_toolkit.cli.unusable import usable_alone
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import compare_orders, score_differences
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.correction import (
+    correct_for_errors,
+    first_of,
+    is_by_design,
+    join_with_votes,
+    with_corrected_differences,
+)
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import FIRST, judged_at
 from fire_toolkit.reporting import sections
 from fire_toolkit.reporting.captions import by_length
+from fire_toolkit.reporting.honest import HonestRows, honest_rows
 from fire_toolkit.reporting.methods import MethodFacts, drawn_paragraph, methods_paragraphs
 from fire_toolkit.reporting.page import Section
+from fire_toolkit.reporting.usable import usable_scores
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import Workspace
 
@@ -89,7 +90,13 @@ class ReportedWorkspace:
         """The runs, each ranked once, with every pair that the qrels, labels and disputes hold."""
         self.tell("ranks of judged docs")
         others = [] if self.against is None else self.against.qrels
-        return join_with_votes(self.given, self.measures, self.given.augmented, *others)
+        tables = (self.given.stored_runs, self.given.original, self.given.labels, self.background)
+        return join_with_votes(*tables, self.measures, self.given.augmented, *others)
+
+    @cached_property
+    def background(self) -> Background:
+        """What is known of the labels beside them."""
+        return background_of(self.given)
 
     @cached_property
     def against(self) -> Against | None:
@@ -155,8 +162,15 @@ class ReportedWorkspace:
     @cached_property
     def honest(self) -> HonestRows:
         """The honest rows of all measures."""
-        policies = (policy_of(self.given),)
-        return honest_rows(self.given, self.measures, self.joined, tell=self.tell, policies=policies)
+        tables = (self.joined, self.given.original, self.given.labels)
+        return honest_rows(
+            *tables,
+            self.measures,
+            self.background,
+            policies=[self.background.policy],
+            sources=self.given.sources_if_any,
+            tell=self.tell,
+        )
 
     def agreement(self) -> Section:
         """Return agreement, and each annotator beside the others."""
@@ -174,7 +188,7 @@ class ReportedWorkspace:
         if given.unusable is None:
             return section
         qrels = (given.original, given.augmented)
-        usable = usable_alone(given.unusable, given.stored_runs, *qrels, self.measures)
+        usable = usable_scores(given.unusable, given.stored_runs, *qrels, self.measures)
         return sections.with_unusable(section, given.unusable.words, usable)
 
     def differences(self) -> Section:
@@ -182,8 +196,16 @@ class ReportedWorkspace:
         given = self.given
         qrels: dict[str, Any] = {"augmented": given.augmented, "sources": given.sources_if_any}
         table, notes = score_differences(self.joined, given.original, self.compared, **qrels, tell=self.tell)
-        if augmented_by_design(given):
-            correction = correction_by_design(given, self.compared, self.joined)
+        if is_by_design(given.labels, self.background):
+            correction = correct_for_errors(
+                self.joined,
+                given.original,
+                given.labels,
+                self.compared,
+                self.background,
+                sources=given.sources_if_any,
+                policies=[self.background.policy],
+            )
             table = with_corrected_differences(table, correction)
         return sections.of_differences(table, notes)
 

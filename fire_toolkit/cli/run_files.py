@@ -14,6 +14,7 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import IdFile
+from fire_toolkit.formats.runs.bidirectional import MatrixBothWays
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
@@ -43,14 +44,28 @@ def open_runs(inputs: Inputs, *, own: OwnItemRule | None = None) -> list[Run | N
 def _all_runs(inputs: Inputs, read: Callable[..., _AnyRun]) -> list[_AnyRun]:
     ids = id_files(inputs)
     runs = _runs(inputs.values.get("runs", ()), inputs, read, ids)
-    refuse_unused(ids[:1] if inputs.orders_docs else ids)
+    orders_docs = inputs.values.get("ties") == "index"  # which needs --doc-ids, whether a run does or not
+    refuse_unused(ids[:1] if orders_docs else ids)
     return runs
 
 
-def read_two_ways(inputs: Inputs, ids: tuple[IdFile | None, IdFile | None]) -> tuple[Run, Run]:
-    """Return a run and the way back: the ids of its queries are those of the docs of the way back."""
-    forth, back = inputs.values["runs"]
-    return _runs([forth], inputs, read_run, ids)[0], _runs([back], inputs, read_run, ids[::-1])[0]
+def read_both_ways(inputs: Inputs) -> list[Run | MatrixBothWays]:
+    """Return one matrix, or a run and the way back, whose query ids are the doc ids of the way there."""
+    files, ids = inputs.values["runs"], id_files(inputs)
+    if len(files) not in (1, 2):
+        raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
+    if len(files) == 1:
+        found: list[Run | MatrixBothWays] = [
+            MatrixBothWays(inputs.use(files[0]), query_ids=ids[0], doc_ids=ids[1])
+        ]
+    else:
+        found = [*_runs(files[:1], inputs, read_run, ids), *_runs(files[1:], inputs, read_run, ids[::-1])]
+        if inputs.values["folds"] and ids[1] is None:
+            raise click.UsageError(
+                "--folds needs the order of the items: give --doc-ids FILE, a line each, or one matrix"
+            )
+    refuse_unused(ids[:1] if len(files) == 2 and inputs.values["folds"] else ids)
+    return found
 
 
 def id_files(inputs: Inputs) -> tuple[IdFile | None, IdFile | None]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, get_args, get_type_hints
 
 import pandas as pd
 
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.commands.notes import run_ids
-from fire_toolkit.commands.types import Table
-from fire_toolkit.errors import UsageError
+from fire_toolkit.commands.types import Option, Table
+from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.matching.own_items import OwnItemRule
 from fire_toolkit.results import Found
 from fire_toolkit.tables.columns import Coded
@@ -35,6 +35,7 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         values = given.arguments
+        refuse_apart(function, values)
         own = OwnItemRule.chosen(values.get("own_item"), values.get("queries"))
         if own.of_query:
             values.update({name: own.ruled(name, values) for name in tables_of(function)})
@@ -63,10 +64,31 @@ def stage(place: str) -> Callable[[Callable[_P, Found]], Callable[_P, Found]]:
     return decorate
 
 
+def refuse_apart(
+    function: Callable[..., Any], values: Mapping[str, Any], spelled: Mapping[str, str] | None = None
+) -> None:
+    """Raise `OptionError` for two arguments that do not go together; spelled: how a user writes them."""
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+
+    def is_given(name: str) -> bool:
+        value = values.get(name)
+        return value is not None and (hasattr(value, "columns") or value not in ((), False, defaults[name]))
+
+    for name, hint in _hints(function).items():
+        for other in (marked(hint, Option) or Option()).apart if is_given(name) else ():
+            if is_given(other):
+                one, beside = ((spelled or {}).get(each, each) for each in (other, name))
+                raise OptionError(f"{one} does not go with {beside}; leave one of them out")
+
+
+@cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(function, include_extras=True)
+
+
 def tables_of(function: Callable[..., Any]) -> dict[str, Table]:
     """Return the tables that a command is given, by parameter."""
-    hints = get_type_hints(function, include_extras=True)
-    marks = {name: marked(hint, Table) for name, hint in hints.items()}
+    marks = {name: marked(hint, Table) for name, hint in _hints(function).items()}
     return {name: table for name, table in marks.items() if table is not None}
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 
 from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.inference.background import Background
 from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.scoring.tifa import Answers, Question
@@ -51,7 +52,7 @@ class Option:
 
     names: how it is spelled. setting: section and key of fire.toml, taken where it is not given. least, most:
     the smallest and the largest number; is_above: the smallest itself is none. parse: makes the value of what
-    was given. is_argument: a word of its own.
+    was given. is_argument: a word of its own. apart: the parameters that do not go with it.
     """
 
     names: tuple[str, ...] = ()
@@ -62,14 +63,21 @@ class Option:
     is_above: bool = False
     parse: Callable[[tuple[str, ...]], Any] | None = None
     is_argument: bool = False
+    apart: tuple[str, ...] = ()
 
 
 _AXES = ("query_ids", "doc_ids")
 Runs = Annotated[AnyRun | Sequence[AnyRun], Table("stored_runs", "AnyRun | Sequence[AnyRun]", also=_AXES)]
 TopRuns = Annotated[Run | Sequence[Run], Table("top_runs", "Run | Sequence[Run]", also=_AXES)]
+RunsOrMatrix = Annotated[
+    AnyRun | Sequence[Any], Table("runs_or_matrix", "AnyRun | Sequence[AnyRun]", also=_AXES)
+]
 Original = Annotated[Qrels, Table("original", "Qrels")]
 Augmented = Annotated[Qrels, Table("augmented", "Qrels")]
 SettledAugmented = Annotated[Qrels, Table("settled", "Qrels", also=("accept_unpooled",))]
+AugmentedIfAny = Annotated[Qrels | None, Table("settled_if_any", "Qrels | None", also=("accept_unpooled",))]
+LabelsBeside = Annotated[Labels | None, Table("labels_beside", "Labels | None")]
+BackgroundOf = Annotated[Background | None, Table("background", "Background | None", is_told=True)]
 Labellings = Annotated[
     Mapping[str, Qrels],
     Table(
@@ -82,6 +90,11 @@ Labellings = Annotated[
     ),
 ]
 PoolOf = Annotated[PoolSources, Table("sources", "PoolSources")]
+SourcesIfAny = Annotated[PoolSources | None, Table("sources_if_any", "PoolSources | None")]
+PoolOfHonest = Annotated[PoolSources | None, Table("sources_of_honest", "PoolSources | None")]
+Back = Annotated[Qrels | None, Table("back", "Qrels | None")]
+GroupsOf = Annotated[pd.DataFrame | None, Table("groups", "pd.DataFrame | None")]
+DocOrder = Annotated[Sequence[str] | None, Table("doc_order", "Sequence[str] | None", is_told=True)]
 FedRuns = Annotated[Collection[str] | None, Table("fed", "Collection[str] | None", is_told=True)]
 LabelsOf = Annotated[Labels, Table("labels", "Labels")]
 LabelsIfGiven = Annotated[Labels | None, Table("labels_given", "Labels | None")]
@@ -126,6 +139,7 @@ TifaQuestions = Annotated[
 TifaAnswers = Annotated[Answers, Table("answers", "pd.DataFrame", metavar="[ANSWERS]", is_argument=True)]
 # Which own items there are, and what becomes of them in all tables.
 OwnQueries = Annotated[Queries | None, Table("", "Queries | None")]
+NamedQueries = Annotated[Queries | None, Table("named_queries", "Queries | None")]
 OwnItem = Annotated[Literal["drop", "keep"] | None, Table("", "str | None")]
 
 Measures = Annotated[Sequence[str], Option(("-m", "--measure"), metavar="MEASURE")]

@@ -16,6 +16,7 @@ from fire_toolkit.inference.label_errors import ErrorRates
 from fire_toolkit.tables import Labels, Pool, Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import SINGLE, VERIFY
+from fire_toolkit.words import n_of
 
 N_BANDS = len(BANDS)
 
@@ -167,3 +168,32 @@ def audited_kinds(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataF
             "negative) have no answer of an expert; expected some of each"
         )
     return AuditedKinds(labels.n_bands, np.maximum(asked, 1), relevant)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What experts say of the labels; n: how many of the pairs drawn they answered."""
+
+    labels: AuditedLabels
+    kinds: AuditedKinds
+    n: int
+
+    @property
+    def in_words(self) -> list[str]:
+        """What the audit says of the labels in each band."""
+        pairs = self.labels.pairs
+        lines = []
+        for band, name in enumerate(self.labels.names):
+            own = pairs[pairs["band"] == band]
+            if not len(own):
+                continue
+            counts = self.labels.counted * (pairs["band"] == band).to_numpy()[:, None]
+            each = [counts.sum(axis=0) if n == band else [1, 0, 0, 0] for n in range(self.labels.n_bands)]
+            rates = self.kinds.rates(pd.DataFrame(each).to_numpy(dtype=float).reshape(-1))
+            (n_negative, n_positive), (accepted, right) = self.kinds.asked[band], self.kinds.relevant[band]
+            lines.append(
+                f"ranks {name}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of {n_of(len(own), 'label')}; "
+                f"experts reject {n_positive - right:.0f} of {n_positive:.0f} positives, "
+                f"accept {accepted:.0f} of {n_negative:.0f} negatives"
+            )
+        return lines

@@ -28,7 +28,6 @@ from fire_toolkit.inference.intervals import (
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, join_runs, silent
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels
 from fire_toolkit.words import n_of
 
@@ -57,15 +56,11 @@ DIFFERENCE_COLUMNS = {
 }
 
 
-class _Differences(NamedTuple):
-    table: pd.DataFrame
-    notes: tuple[str, ...]
-
-
-class Differences(_Differences, Result):
+class Differences(NamedTuple):
     """What `score_differences` returns: the table and sentences on what it does not say."""
 
-    __slots__ = ()
+    table: pd.DataFrame
+    notes: tuple[str, ...]
 
 
 def score_differences(

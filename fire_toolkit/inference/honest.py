@@ -31,7 +31,6 @@ from fire_toolkit.inference.machine_estimates import estimate_by_design, pairs_o
 from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
-from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, PoolSources, Qrels
 
 HONEST_COLUMNS = {
@@ -63,15 +62,11 @@ HONEST_COLUMNS = {
 }
 
 
-class _Honest(NamedTuple):
-    scores: pd.DataFrame
-    notes: tuple[str, ...]
-
-
-class Honest(_Honest, Result):
+class Honest(NamedTuple):
     """What `scores_with_uncertainty` returns: the table and sentences on what it does not say."""
 
-    __slots__ = ()
+    scores: pd.DataFrame
+    notes: tuple[str, ...]
 
 
 def scores_with_uncertainty(

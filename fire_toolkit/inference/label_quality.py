@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.inference.design_votes import Votes
+from fire_toolkit.inference.design_votes import SETTLED, Votes, votes_by_design, with_best_ranks
 from fire_toolkit.inference.intervals import cluster_sums
 from fire_toolkit.inference.kinds import Kinds, rate_columns
 from fire_toolkit.inference.label_errors import (
@@ -19,7 +21,9 @@ from fire_toolkit.inference.label_errors import (
     why_no_rates,
 )
 from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
-from fire_toolkit.tables.design import DOUBLED, kinds_of_votes, n_votes_by_design
+from fire_toolkit.tables import Labels, PoolSources, Qrels
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.design import DESIGN, DOUBLED, kinds_of_votes, n_votes_by_design
 
 
 def _without_fourth(kind: tuple[str, str]) -> tuple[str, str]:
@@ -141,3 +145,74 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
 def _within(rates: ErrorRates) -> ErrorRates:
     """Return rates cut off at 0 and 1, where chance put them beyond."""
     return ErrorRates(*(np.clip(each, 0, 1) for each in rates))
+
+
+def errors_of_labels(
+    labels: Labels,
+    original: Qrels,
+    *,
+    disputes: pd.DataFrame | None = None,
+    sources: PoolSources | None = None,
+    is_settled: bool = False,
+) -> LabelErrors | None:
+    """Return what the votes say of the errors of labels; None where labels hold no design.
+
+    Without the alarm where labels have several positive grades: fourth votes then settle disputes between
+    grades too, and the pairs that have one are no random part of the positives by 2 to 1.
+
+    Args:
+        labels: of judged pairs.
+        original: the benchmark's qrels.
+        disputes: judged pairs without a label.
+        sources: which run pooled which pair: bands of the best rank in these runs are told apart.
+        is_settled: whether what was asked hung on the answers, so that votes are by no design.
+    """
+    if not set(DESIGN) <= set(labels.columns):
+        return None
+    if is_settled:
+        return label_errors(Votes(pd.DataFrame(), 0, SETTLED))
+    tables: list[pd.DataFrame] = [labels, *([] if disputes is None else [disputes])]
+    tables = [table.reindex(columns=[*PAIR, *DESIGN, "relevance"]) for table in tables]
+    design = pd.concat([t.fillna(dict.fromkeys(DESIGN, "")) for t in tables], ignore_index=True)
+    errors = label_errors(
+        votes_by_design(design if sources is None else with_best_ranks(design, sources), original)
+    )
+    return replace(errors, alarm=None) if labels["relevance"].max() > 1 else errors
+
+
+def numbers_of_errors(errors: LabelErrors) -> dict[str, Any]:
+    """Return the rates of error, of each band of ranks, as counts of a manifest; or why there are none."""
+    if errors.reason:
+        return {"reason": errors.reason}
+    numbers: dict[str, float] = {}
+    for name, (value, low, high) in (("wrong_share", errors.wrong), ("recall", errors.found)):
+        numbers |= {name: value, f"{name}_low": low, f"{name}_high": high}
+    rounded: dict[str, Any] = {name: round(value, 6) for name, value in numbers.items()}
+    rates = {"t": errors.t.round(6).tolist(), "f": errors.f.round(6).tolist()}
+    return {"bands": list(errors.votes.bands), **rates, **rounded, "basis": errors.in_words}
+
+
+def words_of_errors(numbers: Mapping[str, Any]) -> str:
+    """Return the expected wrong share of new positives and the recall on judged pairs as a sentence."""
+    if "reason" in numbers:
+        return f"errors of the labels are not known: {numbers['reason']}"
+    names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
+    shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
+    wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
+    return (
+        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
+        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
+    )
+
+
+def words_of_alarm(errors: LabelErrors) -> list[str]:
+    """Return what fourth votes say of errors that agree; nothing without any."""
+    alarm = errors.alarm
+    if alarm is None or not alarm.n:
+        return []
+    words = (
+        f"of {alarm.n:,} fourth votes on positives by 2 to 1 {alarm.n_positive:,} are positive, "
+        f"{alarm.expected * alarm.n:.1f} expected if errors are independent (z {alarm.z:.2f})"
+    )
+    raised = ": some pairs are hard for everybody; have labels audited (`next-round --ask audit`)"
+    return [f"warning: {words}{raised}" if alarm.is_raised else words]

@@ -7,10 +7,11 @@ from math import ceil
 
 import pandas as pd
 
-from fire_toolkit.inference.estimates import Design
+from fire_toolkit.inference.estimates import Design, estimate_scores
+from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.limits import LEAST_QUERIES
-from fire_toolkit.measures import Measure
-from fire_toolkit.tables import Labels, Qrels
+from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.tables import Labels, Qrels, Scores
 from fire_toolkit.tables.columns import pair_rows
 
 LEAST_MISSING = 0.05  # a share of positives never judged that is worth a sentence
@@ -22,6 +23,42 @@ def describe_trust(scores: pd.DataFrame, measures: Sequence[Measure], *, n_queri
     if "missing" in scores:
         return describe_missing(scores)
     return describe_unknown(measures, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
+
+
+def describe_labelled(
+    runs: Runs,
+    original: Qrels,
+    augmented: Qrels | None,
+    scores: Scores,
+    measures: Sequence[str | Measure],
+    design: Design | None,
+) -> list[str]:
+    """Return what augmented scores of measures that divide by |G| may be trusted for.
+
+    Where queries were judged deep by a design, the runs are scored again by the shallow labels; where pairs
+    were drawn in strata, the sample says how many positives it left out.
+
+    Args:
+        runs, original, augmented: what was scored.
+        scores: their scores.
+        measures: those shown.
+        design: by which the judged pairs were chosen; of a machine judge's sample it says nothing.
+    """
+    divided = [each for each in parse_measures(measures) if each.definition.over_positives]
+    if augmented is None or not divided:
+        return []
+    if design is None or design.sample is not None:
+        n_queries = int(original["query_id"].nunique())
+        return describe_unknown(divided, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
+    joined = join_runs(runs, original, augmented)
+    before, after = joined.label(original), joined.label(augmented)
+    estimated = estimate_scores(joined, before, after, design, divided)
+    rows = pd.DataFrame(
+        {"run_id": run_id, "measure": measure, **cell} for (run_id, measure), cell in estimated.cells.items()
+    )
+    means = scores[(scores["query_id"] == "all") & (scores["qrels"] == "augmented")]
+    labelled = means.rename(columns={"value": "augmented"})[["run_id", "measure", "augmented"]]
+    return describe_missing(rows.merge(labelled, on=["run_id", "measure"]))
 
 
 def describe_estimates(scores: pd.DataFrame, basis: str) -> list[str]:

@@ -37,7 +37,7 @@ MADE_BY = {
     "Disputes": "resolve makes one",
     "Qrels": "read_qrels reads one",
     "Changes": "augment_qrels makes one",
-    "Scores": "score_runs makes one",
+    "Scores": "score makes one",
 }
 SPECS: dict[str, TableSpec] = {
     name: getattr(tables, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()) for name in MADE_BY

@@ -8,6 +8,7 @@ from typing import Any
 
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.summary import UNITS, AgreementSummary
+from fire_toolkit.inference.label_quality import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
 from fire_toolkit.tables.machine import words_of_machine
 
@@ -135,16 +136,3 @@ def _statistics(summary: AgreementSummary) -> Iterator[dict[Hashable, Any]]:
         is_other = row["statistic"] == "alpha" and row["level"] != "nominal"
         name = STATISTICS[str(row["statistic"])].title
         yield {**row, "name": f"{name} ({row['level']})" if is_other else name}
-
-
-def words_of_errors(numbers: Mapping[str, Any]) -> str:
-    """Return the expected wrong share of new positives and the recall on judged pairs as a sentence."""
-    if "reason" in numbers:
-        return f"errors of the labels are not known: {numbers['reason']}"
-    names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
-    shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
-    wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
-    return (
-        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
-        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
-    )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import parse_measure, restrict_run
 from fire_toolkit.measures.defaults import DIRECTION, DIRECTION_CUTOFFS
+from fire_toolkit.results import drawn_text
 from fire_toolkit.scoring import Note, Scoring, score_runs
+from fire_toolkit.scoring.drawn import score_cell
 from fire_toolkit.tables import Qrels, Run, Scores, check_qrels
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import n_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,100 @@ class Fold:
         return sorted({*self.qrels["query_id"], *([] if self.back is None else self.back["doc_id"])})
 
 
+class MatrixBothWays(Protocol):
+    """A matrix of texts × items that is ranked both ways, whole or in parts."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The ids of its texts."""
+
+    @property
+    def items(self) -> Sequence[str]:
+        """The ids of its items, in their order."""
+
+    def ranked(
+        self,
+        parts: Sequence[tuple[Sequence[str], Sequence[str]]],
+        known: Sequence[pd.DataFrame],
+        *,
+        depth: int,
+    ) -> Iterator[tuple[Run, Run]]:
+        """Yield the runs of each part (its texts and items), texts to items and back.
+
+        known: of each part, the pairs that are kept at their true ranks below `depth`.
+        """
+
+
+def score_both_ways(
+    runs: Any,
+    qrels: Qrels,
+    augmented: Qrels | None = None,
+    *,
+    back: Qrels | None = None,
+    folds: int | None = None,
+    docs: Sequence[str] | None = None,
+) -> tuple[Scores, list[str]]:
+    """Return scores of both directions as `score_directions` has them, or their means over folds, and notes.
+
+    Args:
+        runs: one `MatrixBothWays`, or two Run tables: texts to items, items to texts.
+        qrels, augmented, back: as in `score_directions`.
+        folds: how many, of consecutive items; None or 1: the whole.
+        docs: for folds of two runs: all items, in their order.
+
+    Raises:
+        UsageError: other runs; folds of two runs without `docs`.
+    """
+    n = len(runs)
+    if n not in (1, 2) or (n == 1) is isinstance(runs[0], pd.DataFrame):
+        raise UsageError(
+            f"{n_of(n, 'run')}; expected one matrix, or two runs (texts to items, items to texts)"
+        )
+    items = runs[0].items if n == 1 else docs
+    folds = folds if folds != 1 else None
+    if folds and items is None:
+        raise UsageError("folds of two runs need the order of the items; expected docs, or one matrix")
+    parts = make_folds(qrels, list(items or ()), folds, augmented=augmented, back=back) if folds else []
+    scored = parts or [Fold((), qrels, augmented, back)]
+    if n == 1:
+        if not parts and back is None:
+            refuse_unheld_texts(runs[0].texts, qrels)
+        axes = [(fold.texts, fold.docs) for fold in parts] or [(runs[0].texts, runs[0].items)]
+        known = [_pairs_of(fold) for fold in scored]
+        both = runs[0].ranked(axes, known, depth=max(DIRECTION_CUTOFFS))
+    else:
+        both = (fold_runs(runs[0], runs[1], fold) for fold in parts) if parts else [(runs[0], runs[1])]
+    found = mean_of_folds(
+        [
+            score_directions(way_there, way_back, fold.qrels, augmented=fold.augmented, back=fold.back)
+            for (way_there, way_back), fold in zip(both, scored, strict=True)
+        ]
+    )
+    return found.scores, [str(note) for note in found.notes]
+
+
+def _pairs_of(fold: Fold) -> pd.DataFrame:
+    """Return the pairs of texts and items that any qrels of a fold hold."""
+    turned = None if fold.back is None else turn_qrels(fold.back)
+    tables = [table for table in (fold.qrels, fold.augmented, turned) if table is not None]
+    return pd.concat(tables)[PAIR].drop_duplicates()
+
+
+def drawn_directions(scores: Scores, form: str) -> str:
+    """Return the scores of both directions as text, shares times 100, sums too."""
+    values = {
+        (measure, name): (100.0 if is_share(measure) else 1.0) * value
+        for measure, name, value in zip(scores["measure"], scores["qrels"], scores["value"], strict=True)
+    }
+    names = ("original", "augmented", "delta")
+    measures = list(dict.fromkeys(scores["measure"]))
+    cells = [
+        {name: values[measure, name] for name in names if (measure, name) in values} for measure in measures
+    ]
+    rows = [[measure, score_cell(own)] for measure, own in zip(measures, cells, strict=True)]
+    return drawn_text(rows, ["measure", str(scores["run_id"].iloc[0])], form)
+
+
 def score_directions(
     text_to_item: Run,
     item_to_text: Run,
@@ -39,7 +138,6 @@ def score_directions(
     *,
     augmented: Qrels | None = None,
     back: Qrels | None = None,
-    item: str = "i",
 ) -> Scoring:
     """Return R@1, 5, 10, MedR and MnR from texts to items and from items to texts, R@Sum and mR.
 
@@ -55,7 +153,6 @@ def score_directions(
         augmented: the corrected qrels; not together with `back`.
         back: items (query_id) and their texts (doc_id), where these are not `qrels` the other way round: as
             in ECCV Caption, whose images have positives among all captions, and whose queries are some.
-        item: a letter for the item in the names of measures: `i` gives t2i_R@1, `v` t2v_R@1.
 
     Returns:
         `scores` as `score_runs` has them, without values per query, under the id of `text_to_item`, in
@@ -89,8 +186,8 @@ def score_directions(
     parts, notes = [], []
     turned, turned_notes = _turned_augmented(qrels, augmented)
     ways = (
-        (f"t2{item}", text_to_item, qrels, augmented),
-        (f"{item}2t", item_to_text, turn_qrels(qrels) if back is None else back, turned),
+        ("t2i", text_to_item, qrels, augmented),
+        ("i2t", item_to_text, turn_qrels(qrels) if back is None else back, turned),
     )
     for way, run, own, corrected in ways:
         scores, own_notes = score_runs(run, own, list(DIRECTION.values()), augmented=corrected)
@@ -124,7 +221,7 @@ def refuse_unheld_texts(texts: Iterable[str], qrels: Qrels) -> None:
         raise JoinError(
             f"{len(unheld):,} texts are ranked that are not queries of the qrels ({', '.join(unheld[:3])}): "
             "an item's own text among them would count as wrong. Give the qrels from items to texts "
-            "(--qrels2), or rank the texts of the qrels alone"
+            "(--back), or rank the texts of the qrels alone"
         )
 
 

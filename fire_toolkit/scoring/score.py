@@ -16,8 +16,6 @@ from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.results import Result
-from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.scoring.judging import judge_tied
 from fire_toolkit.scoring.notes import (
     Note,
@@ -33,26 +31,11 @@ from fire_toolkit.tables import Qrels, Scores
 ALL = "all"
 
 
-class _Scoring(NamedTuple):
+class Scoring(NamedTuple):
+    """What `score_runs` returns: the Scores table, and notes on what a reader of it must know."""
+
     scores: Scores
     notes: tuple[Note, ...]
-
-
-class Scoring(_Scoring, Result):
-    """What `score_runs` returns: the Scores table and the notes; a notebook shows FIRE's form of it.
-
-    n_queries: how many queries the aggregates are of.
-    """
-
-    n_queries: int = 0
-
-    def to_latex(self, *, digits: int = 1, transpose: bool = False) -> str:
-        """Return the aggregate scores as `score --format latex` prints them; `transpose`: runs as rows."""
-        drawn = drawn_scores(self.scores, "latex", digits=digits, transpose=transpose)
-        return drawn + "".join(f"% note: {note}\n" for note in self.notes)
-
-    def _table_html(self) -> str:
-        return drawn_scores(self.scores, "html")
 
 
 def score_runs(
@@ -138,9 +121,7 @@ def score_runs(
     query_ids = [ALL, *queries] if per_query else [ALL]
     run_ids = [reach.run_id for reach in reaches]
     scores = _table(np.stack(values), run_ids, query_ids, [m.name for m in parsed], names)
-    found = Scoring(scores, tuple(notes))
-    found.n_queries = len(queries)
-    return found
+    return Scoring(scores, tuple(notes))
 
 
 def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: list[Measure]) -> None:

@@ -1,4 +1,4 @@
-"""`bidirectional`: one matrix or two runs give the same scores, whole and in folds."""
+"""`score --direction both`: one matrix or two runs give the same scores, whole and in folds."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from fire_toolkit.measures.defaults import SCORE
+
 Fire = Callable[..., Result]
+BOTH = ("score", "--direction", "both")
 N_ITEMS, N_EACH = 24, 2
 
 
@@ -42,8 +45,8 @@ def scores(result: Result) -> dict[str, float]:
 def test_one_matrix_and_two_runs_score_alike(fire: Fire, folds: tuple[object, ...]) -> None:
     ends = ("--qrels", "pairs.txt", "--format", "json", *folds)
     order = ("--doc-ids", "items.txt") if folds else ()
-    assert scores(fire("bidirectional", "forth.run", "back.run", *ends, *order)) == pytest.approx(
-        scores(fire("bidirectional", "m.npz", *ends))
+    assert scores(fire(*BOTH, "forth.run", "back.run", *ends, *order)) == pytest.approx(
+        scores(fire(*BOTH, "m.npz", *ends))
     )
 
 
@@ -51,22 +54,22 @@ def test_equals_a_count_over_the_matrix_and_over_its_folds(fire: Fire, matrix: n
     def r1(sims: np.ndarray) -> float:
         return float(np.mean(sims.argmax(axis=1) == np.arange(len(sims)) // N_EACH))
 
-    ends = ("--qrels", "pairs.txt", "--format", "json", "--item", "video")
-    assert scores(fire("bidirectional", "m.npz", *ends))["t2v_R@1"] == pytest.approx(r1(matrix))
+    ends = ("--qrels", "pairs.txt", "--format", "json")
+    assert scores(fire(*BOTH, "m.npz", *ends))["t2i_R@1"] == pytest.approx(r1(matrix))
     parts = [matrix[16 * n : 16 * (n + 1), 8 * n : 8 * (n + 1)] for n in range(3)]
-    in_folds = scores(fire("bidirectional", "m.npz", *ends, "--folds", 3))
-    assert in_folds["t2v_R@1"] == pytest.approx(np.mean([r1(part) for part in parts]))
+    in_folds = scores(fire(*BOTH, "m.npz", *ends, "--folds", 3))
+    assert in_folds["t2i_R@1"] == pytest.approx(np.mean([r1(part) for part in parts]))
 
 
 @pytest.mark.usefixtures("matrix")
 def test_the_table_and_the_file(fire: Fire, folder: Path) -> None:
-    shown = fire("bidirectional", "m.npz", "--qrels", "pairs.txt", "--out", "both.csv").stdout.splitlines()
+    shown = fire(*BOTH, "m.npz", "--qrels", "pairs.txt", "--out", "both.csv").stdout.splitlines()
     assert [line.split()[0] for line in shown[2:]] == [
         *("t2i_R@1", "t2i_R@5", "t2i_R@10", "t2i_MedR", "t2i_MnR"),
         *("i2t_R@1", "i2t_R@5", "i2t_R@10", "i2t_MedR", "i2t_MnR", "R@Sum", "mR"),
     ]
     manifest = json.loads((folder / "both.csv.manifest.json").read_text())
-    assert manifest["parameters"] == {"item": "image", "folds": 1}
+    assert manifest["parameters"] == {"measures": list(SCORE), "ties": "doc-desc", "direction": "both"}
     assert (
         (folder / "both.csv").read_text().startswith("run_id,qrels,query_id,measure,value\nm,original,all,")
     )
@@ -74,10 +77,10 @@ def test_the_table_and_the_file(fire: Fire, folder: Path) -> None:
 
 @pytest.mark.usefixtures("matrix")
 def test_what_is_missing_is_said(fire: Fire) -> None:
-    assert "expected one matrix, or two runs" in fire("bidirectional", "--qrels", "pairs.txt", code=2).stderr
-    one = fire("bidirectional", "forth.run", "--qrels", "pairs.txt", code=1).stderr
+    assert "expected one matrix, or two runs" in fire(*BOTH, "--qrels", "pairs.txt", code=2).stderr
+    one = fire(*BOTH, "forth.run", "--qrels", "pairs.txt", code=1).stderr
     assert "no matrix; give two runs, one for each direction" in one
-    two = fire("bidirectional", "forth.run", "back.run", "--qrels", "pairs.txt", "--folds", 3, code=2).stderr
+    two = fire(*BOTH, "forth.run", "back.run", "--qrels", "pairs.txt", "--folds", 3, code=2).stderr
     assert "--folds needs the order of the items" in two
 
 
@@ -94,21 +97,21 @@ def write_partial(folder: Path, matrix: np.ndarray) -> tuple[list[str], list[str
 def test_texts_that_no_qrels_hold_are_refused(fire: Fire, matrix: np.ndarray, folder: Path) -> None:
     write_partial(folder, matrix)
     for runs in (("m.npz",), ("forth.run", "back.run")):
-        refused = fire("bidirectional", *runs, "--qrels", "some.txt", code=1).stderr
+        refused = fire(*BOTH, *runs, "--qrels", "some.txt", code=1).stderr
         assert "24 texts are ranked that are not queries of the qrels (t" in refused
-        assert "--qrels2" in refused
+        assert "--back" in refused
 
 
 @pytest.mark.parametrize("folds", [(), ("--folds", 3)])
 def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folder: Path, folds) -> None:
     write_partial(folder, matrix)
-    ends = ("--qrels", "some.txt", "--qrels2", "items.qrels", "--format", "json", *folds)
+    ends = ("--qrels", "some.txt", "--back", "items.qrels", "--format", "json", *folds)
     order = ("--doc-ids", "items.txt") if folds else ()
-    result = fire("bidirectional", "m.npz", *ends)
+    result = fire(*BOTH, "m.npz", *ends)
     assert "known for some docs only" not in result.stderr
     assert "below the top" not in result.stderr
     found = scores(result)
-    assert found == pytest.approx(scores(fire("bidirectional", "forth.run", "back.run", *ends, *order)))
+    assert found == pytest.approx(scores(fire(*BOTH, "forth.run", "back.run", *ends, *order)))
     if not folds:
         owner = np.arange(len(matrix)) // N_EACH
         of_item = np.array([(matrix[:, n] > matrix[owner == n, n].max()).sum() + 1 for n in range(N_ITEMS)])
@@ -116,8 +119,8 @@ def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folde
         assert found["i2t_MnR"] == pytest.approx(np.mean(of_item))
         best = matrix.argmax(axis=1) == owner
         assert found["t2i_R@1"] == pytest.approx(np.mean(best[::2]))
-    refused = fire("bidirectional", "m.npz", *ends, "--augmented", "pairs.txt", code=2).stderr
-    assert "--qrels2 does not go with --augmented" in refused
+    refused = fire(*BOTH, "m.npz", *ends, "--augmented", "pairs.txt", code=2).stderr
+    assert "--back does not go with --augmented" in refused
 
 
 @pytest.mark.parametrize("ids", ["table", "named columns", "fire.toml"])
@@ -141,8 +144,8 @@ def test_the_way_back_takes_its_rows_from_the_ids_of_the_docs(
         (folder / "fire.toml").write_text('[runs]\nquery_ids = "texts.csv"\ndoc_ids = "items.csv"\n')
         given = ()
     ends = ("--qrels", "pairs.txt", "--format", "json")
-    found = scores(fire("bidirectional", "forth.npy", "back.npy", *ends, *given))
-    assert found == pytest.approx(scores(fire("bidirectional", "m.npz", *ends)))
+    found = scores(fire(*BOTH, "forth.npy", "back.npy", *ends, *given))
+    assert found == pytest.approx(scores(fire(*BOTH, "m.npz", *ends)))
     best = matrix.argmax(axis=0) // N_EACH == np.arange(N_ITEMS)
     assert found["i2t_R@1"] == pytest.approx(best.mean())
 
@@ -150,7 +153,7 @@ def test_the_way_back_takes_its_rows_from_the_ids_of_the_docs(
 @pytest.mark.usefixtures("matrix")
 def test_ids_that_neither_run_needs_are_refused(fire: Fire) -> None:
     said = fire(
-        "bidirectional",
+        *BOTH,
         "forth.run",
         "back.run",
         "--qrels",
@@ -169,6 +172,6 @@ def test_ids_that_the_way_back_refuses_are_named_by_the_option_that_gave_them(
     np.savez(folder / "back.npz", sims=matrix.T, query_ids=held["doc_ids"], doc_ids=held["query_ids"])
     (folder / "turned.txt").write_text("\n".join(held["doc_ids"][::-1]) + "\n")
     ends = ("--qrels", "pairs.txt", "--doc-ids", "turned.txt")
-    said = fire("bidirectional", "forth.run", "back.npz", *ends, code=1).stderr
+    said = fire(*BOTH, "forth.run", "back.npz", *ends, code=1).stderr
     assert "back.npz: has its own query_ids" in said
     assert "leave --doc-ids (or doc_ids in fire.toml) out" in said

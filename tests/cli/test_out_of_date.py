@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from command import begin_small_workspace
+from small_release import set_in
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.workspace.manifests import read_manifest
@@ -26,6 +27,7 @@ def judged(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     answer(root, {})
     for words in (["import"], ["resolve", "--count-unassigned"], ["augment", "--original-grade", "1"]):
         fire(*words)
+    set_in(root, measures=["C@1", "P@2"])
     fire("score")
     return root
 

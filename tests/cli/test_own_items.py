@@ -459,7 +459,9 @@ def test_fashioniq_keeps_the_candidate_in_the_ranking(fire: Fire, folder: Path) 
 
 @pytest.mark.usefixtures("workspace")
 def test_both_directions_keep_own_items_and_say_so(fire: Fire) -> None:
-    assert "own items are kept in both directions" in fire("bidirectional", "m0.npy", *IDS).stderr
+    assert (
+        "own items are kept in both directions" in fire("score", "--direction", "both", "m0.npy", *IDS).stderr
+    )
 
 
 def test_labels_of_own_items_count_nowhere(fire: Fire, folder: Path, workspace: Composed) -> None:

@@ -76,7 +76,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     assert {row["design_class"] for row in labels} <= {"single", "verify"}
     assert "of the new positives an expected" in fire("augment").stderr
     counts = json.loads(Path("augmented/qrels.txt.manifest.json").read_text())["counts"]["label_errors"]
-    shown = fire("score", "--honest", "-m", "C@5", "-m", "AP")
+    shown = fire("score", "--honest", "-m", "C@5", "-m", "AP", "--out", "honest.csv")
     assert "C@5: corrected for error rates" in shown.stderr
     assert (
         "as labelled comes first: nobody checked by fourth votes whether votes err independently"
@@ -93,7 +93,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     Path("late.run").write_text(late)
     lacking = fire("score", "late.run", "--honest", "-m", "C@5", "--out", "late.csv").stderr
     assert "a doc that nobody judged counts as not relevant" in lacking
-    honest = {(row["run_id"], row["measure"]): row for row in rows(Path("scores/honest.csv"))}
+    honest = {(row["run_id"], row["measure"]): row for row in rows(Path("honest.csv"))}
 
     # the same by hand: rates of the verified pairs, then the product over each query's top 5
     lines = Path("collection/qrels.txt").read_text().splitlines()

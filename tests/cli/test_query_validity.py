@@ -126,9 +126,9 @@ def test_unusable_queries_are_flagged_kept_or_dropped(
     shown = fire("score", "-m", "C@1")
     assert "usable queries alone:" in shown.stdout
     assert words in shown.stderr
-    shown = fire("score", "-m", "C@1", "--honest")
+    shown = fire("score", "-m", "C@1", "--honest", "--out", "honest.csv")
     assert "usable queries alone:" in shown.stdout
-    honest = rows((captions.parent / "scores/honest.csv").read_text())
+    honest = rows((captions.parent / "honest.csv").read_text())
     assert {(row["queries"], float(row["original"]), float(row["augmented"])) for row in honest} == {
         ("all", 4 / 11, 6 / 11), ("usable", 3 / 9, 4 / 9)
     }  # fmt: skip

@@ -67,25 +67,7 @@ PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
         ("agree", "judgments.csv", "--all-rounds"),
         lambda: fire.agree(judgments(), all_rounds=True).table,
     ),
-    "score": (
-        ("score", *RUNS, *BOTH),
-        lambda: fire.score_runs(
-            tables()["runs"], tables()["original"], MEASURES, augmented=tables()["augmented"]
-        ).scores,
-    ),
-    "honest": (
-        ("score", *RUNS, "--honest", "--qrels", "qrels.txt", "--labels", "labels"),
-        lambda: fire.scores_with_uncertainty(
-            tables()["runs"], tables()["original"], tables()["labels"], MEASURES
-        ).scores,
-    ),
-    "difference": (
-        ("difference", *RUNS, *BOTH),
-        lambda: fire.score_differences(
-            tables()["runs"], tables()["original"], MEASURES, augmented=tables()["augmented"]
-        ).table,
-    ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PAIRS)

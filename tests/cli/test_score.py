@@ -119,14 +119,17 @@ def test_a_breakdown_has_a_score_for_each_value(fire: Fire, composed: Path) -> N
 
 def test_only_the_usual_scores_are_kept_in_a_workspace(fire: Fire, folder: Path) -> None:
     (folder / "fire.toml").write_text('[runs]\nfiles = ["*.run"]\n[collection]\nqrels = "qrels.txt"\n')
-    fire("score", "--ties", "average")
+    for look in (("--ties", "average"), ("-m", "C@1"), ("--curves",), ("ssb.run",)):
+        fire("score", *look)
     assert not (folder / "scores").exists()
-    fire("score")
+    fire("score", "--format", "csv")
     assert (folder / "scores" / "scores.csv").is_file()
 
 
 def test_curves_stand_in_one_file(sample: Fire) -> None:
-    sample("score", "runs/fused.run", "--qrels", "qrels.txt", "-m", "nDCG@5", "--curves", "curves.csv")
+    sample(
+        "score", "runs/fused.run", "--qrels", "qrels.txt", "-m", "nDCG@5", "--curves", "--out", "curves.csv"
+    )
     with Path("curves.csv").open() as file:
         found = {(row["curve"], float(row["at"])): float(row["value"]) for row in csv.DictReader(file)}
     assert len(found) == 11 + 8 * 100
@@ -134,5 +137,5 @@ def test_curves_stand_in_one_file(sample: Fire) -> None:
     printed = sample("score", "runs/fused.run", "--qrels", "qrels.txt", *names).stdout
     values = [float(row["value"]) for row in csv.DictReader(io.StringIO(printed))]
     assert values == [found["nDCG", 5.0], found["IPrec", 0.3], found["R", 100.0]]
-    refused = sample("score", "--honest", "runs/fused.run", "--curves", "c.csv", code=2).output
+    refused = sample("score", "--honest", "runs/fused.run", "--curves", code=2).output
     assert "--curves does not go with --honest" in refused

@@ -16,6 +16,7 @@ from examples import examples
 from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
 from fire_toolkit.pooling import pool_runs
+from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
 
 QUERIES, DOCS = ["q0", "q1", "q2"], [f"d{n}" for n in range(6)]
@@ -63,11 +64,11 @@ def test_runs_in_files_and_matrices_as_they_lie_give_the_same_scores(
     (tmp_path / "m.parquet").write_bytes(run_bytes(run_of(cells)))
     qrels = make_qrels([("q0", "d1", 1), ("q0", "d2", 1), ("q1", "d3", 1), ("q2", "d0", 0)])
     asked = (qrels, ["C@1", "AP", "MnR", "nDCG", "Judged@2"])
-    expected = fire.score_runs(run_of(cells, own), *asked, per_query=True, ties=ties, doc_order=DOCS)
+    expected = score_runs(run_of(cells, own), *asked, per_query=True, ties=ties, doc_order=DOCS)
     for name in ("m.parquet", "m.npy"):
         told: list[LeftOut] = []
         run = drop_own_items(fire.open_run(tmp_path / name), own, tell=told.append)
-        found = fire.score_runs(run, *asked, per_query=True, ties=ties, doc_order=DOCS)
+        found = score_runs(run, *asked, per_query=True, ties=ties, doc_order=DOCS)
         assert not isinstance(run, pd.DataFrame)
         pd.testing.assert_frame_equal(expected.scores, found.scores, check_exact=True)
         assert expected.notes == found.notes
@@ -99,7 +100,7 @@ def test_a_list_that_holds_nothing_else_is_a_query_that_the_run_lacks(tmp_path: 
     (tmp_path / "m.parquet").write_bytes(run_bytes(run))
     qrels = make_qrels([("q", "a", 1), ("r", "a", 1)])
     for source in (run, fire.open_run(tmp_path / "m.parquet")):
-        scoring = fire.score_runs(drop_own_items(source, {"q": "o"}), qrels, ["C@1"])
+        scoring = score_runs(drop_own_items(source, {"q": "o"}), qrels, ["C@1"])
         assert scoring.scores["value"].tolist() == [0.5]
         assert [*map(str, scoring.notes)] == [
             "m: 1 of 2 queries of the qrels missing from the run; they score 0"

@@ -7,9 +7,9 @@ from math import log2
 import pandas as pd
 import pytest
 
-from fire_toolkit import score_curves, score_runs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.scoring import score_curves, score_runs
 from fire_toolkit.tables import check_qrels
 
 GRADES = {"q1": [0, 3, 0, 1, 0, 2], "q2": [1, 0, 0, 0, 0, 0]}  # by rank; q1 has one positive more, of grade 1

@@ -21,22 +21,39 @@ from fire_toolkit.tables import Run
 Axes = tuple[Sequence[str], Sequence[str]]
 
 
-def open_bidirectional(
-    path: str | Path,
-    *,
-    query_ids: str | Path | IdFile | None = None,
-    doc_ids: str | Path | IdFile | None = None,
-) -> tuple[Matrix, list[str], list[str]]:
-    """Return the matrix of texts × items in a file, the texts' ids and the items' in its order.
+class MatrixBothWays:
+    """A matrix of texts × items in a file, which is ranked both ways.
 
     Raises:
         FormatError: the file is not a matrix, or has no ids that fit it.
     """
-    path = Path(path)
-    reader = find_reader(path)
-    if reader is None or reader.read_arrays is None:
-        raise FormatError(f"{path}: no matrix; give two runs, one for each direction")
-    return open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        query_ids: str | Path | IdFile | None = None,
+        doc_ids: str | Path | IdFile | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.run_id = self.path.stem
+        reader = find_reader(self.path)
+        if reader is None or reader.read_arrays is None:
+            raise FormatError(f"{path}: no matrix; give two runs, one for each direction")
+        ids = {"query_ids": query_ids, "doc_ids": doc_ids}
+        self._matrix, self.texts, self.items = open_matrix(self.path, reader, **ids)
+
+    def ranked(
+        self, parts: Sequence[Axes], known: Sequence[pd.DataFrame], *, depth: int
+    ) -> Iterator[tuple[Run, Run]]:
+        """Yield the runs of each part (its texts and items), texts to items and back.
+
+        known: of each part, the pairs that are kept at their true ranks below `depth`.
+        """
+        is_whole = len(parts) == 1 and list(parts[0][1]) == self.items and list(parts[0][0]) == self.texts
+        matrices = [self._matrix] if is_whole else cut_matrix(self._matrix, (self.texts, self.items), parts)
+        for matrix, axes, pairs in zip(matrices, parts, known, strict=True):
+            yield rank_bidirectional(self.path, matrix, axes, pairs, run_id=self.run_id, depth=depth)
 
 
 def rank_bidirectional(
@@ -46,7 +63,7 @@ def rank_bidirectional(
 
     Args:
         path: named in errors.
-        matrix: texts × items, as `open_bidirectional` or `cut_matrix` gives it.
+        matrix: texts × items, as `cut_matrix` gives it.
         axes: the texts' ids and the items'.
         positives: columns query_id (texts), doc_id (items): kept at their true ranks below `depth`.
         run_id: of both runs.

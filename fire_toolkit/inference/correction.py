@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.cli.as_augmented import policy_of
-from fire_toolkit.cli.auditing import audit_if_any, is_audited
-from fire_toolkit.cli.common import n_of
-from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.noise import are_settled, errors_given, numbers_of_errors, words_of_alarm
-from fire_toolkit.cli.score_design import design_if_any
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import (
     Corrected,
     corrected_differences,
@@ -26,13 +21,20 @@ from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED
 from fire_toolkit.inference.differences import holm
 from fire_toolkit.inference.estimates import chances_of
 from fire_toolkit.inference.intervals import code_clusters
-from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
 from fire_toolkit.inference.kinds import Judged
-from fire_toolkit.inference.label_quality import LabelErrors
+from fire_toolkit.inference.label_quality import (
+    LabelErrors,
+    errors_of_labels,
+    numbers_of_errors,
+    words_of_alarm,
+    words_of_errors,
+)
+from fire_toolkit.inference.machine_estimates import pairs_of_sample
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.reporting.methods import words_of_errors
-from fire_toolkit.tables import Scores
+from fire_toolkit.tables import Labels, PoolSources, Qrels, Scores
 from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.words import n_of
 
 METHOD = "corrected for label errors"
 IF_INDEPENDENT = "corrected if errors are independent"
@@ -59,12 +61,12 @@ class Correction:
     with an expert's answer; notes: sentences.
     """
 
-    terms: Mapping[tuple[str, str], Corrected]
-    gains: Mapping[tuple[str, str], Corrected]
-    clusters: Ints | None
-    method: str
-    n_second: int
-    notes: list[str]
+    terms: Mapping[tuple[str, str], Corrected] = field(default_factory=dict)
+    gains: Mapping[tuple[str, str], Corrected] = field(default_factory=dict)
+    clusters: Ints | None = None
+    method: str = METHOD
+    n_second: int = 0
+    notes: Sequence[str] = ()
 
     @property
     def is_first(self) -> bool:
@@ -72,70 +74,95 @@ class Correction:
         return self.method == METHOD
 
 
-def correction_given(
-    given: Given,
-    names: Sequence[str],
-    joined: JudgedPairs,
+def join_with_votes(
+    runs: Runs,
+    original: Qrels,
+    labels: Labels,
+    background: Background,
+    measures: Sequence[str | Measure],
+    *others: pd.DataFrame,
+) -> JudgedPairs:
+    """Return runs joined once with the pairs of the qrels, labels, `others`, and of the sample drawn.
+
+    Where votes may correct one of the measures, the pairs in dispute are among them.
+    """
+    is_corrected = any(not why_uncorrected(measure) for measure in parse_measures(measures))
+    disputes = background.disputes
+    if is_corrected and disputes is not None and set(DESIGN) <= set(labels) and not background.is_settled:
+        others = (*others, disputes.assign(relevance=0))
+    return join_runs(runs, original, labels, *others, *pairs_of_sample(background.design))
+
+
+def correct_for_errors(
+    runs: Runs,
+    original: Qrels,
+    labels: Labels | None,
+    measures: Sequence[str | Measure],
+    background: Background,
     *,
+    sources: PoolSources | None = None,
+    clusters: pd.Series | None = None,
     policies: Sequence[str] = ("union",),
 ) -> Correction:
-    """Return what the votes by design correct of some measures, for the runs joined with these votes.
+    """Return what votes by design, or experts, correct of the measures that they can correct.
 
     Args:
-        names: the measures.
-        joined: of `noise.join_with_votes`.
+        runs: the runs, or what `join_with_votes` returned.
+        original: the original qrels.
+        labels: of judged pairs.
+        measures: names or measures.
+        background: of the labels.
+        sources: which run pooled which pair.
+        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
         policies: on rejected originals: nothing is corrected unless it is `union` alone.
     """
-    measures = [measure for measure in parse_measures(names) if not why_uncorrected(measure)]
-    if not measures:
-        return Correction({}, {}, None, METHOD, 0, [])
-    audit = audit_if_any(given)
-    errors = errors_given(given) if audit is None else None
+    parsed = [measure for measure in parse_measures(measures) if not why_uncorrected(measure)]
+    if not parsed or labels is None:
+        return Correction()
+    audit = background.audit
+    errors = None
+    if audit is None:
+        tables: dict[str, Any] = {"disputes": background.disputes, "sources": sources}
+        errors = errors_of_labels(labels, original, **tables, is_settled=background.is_settled)
     votes: Judged | None = audit.labels if audit is not None else errors.votes if errors is not None else None
     reason = errors.reason if errors is not None else ""
     if votes is None:
-        reason = SETTLED if are_settled(given) else NO_DESIGN
+        reason = SETTLED if background.is_settled else NO_DESIGN
     if others := [policy for policy in policies if policy != "union"]:
         reason = reason or NOT_UNION.format(", ".join(others))
     if votes is None or reason:
-        named = ", ".join(measure.name for measure in measures)
-        return Correction({}, {}, None, METHOD, 0, [f"{named}: not corrected for errors of votes: {reason}"])
-    chances = chances_of(joined, design_if_any(given))
+        named = ", ".join(measure.name for measure in parsed)
+        return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
+    joined = join_with_votes(runs, original, labels, background, measures)
     kinds = None if audit is None else audit.kinds
-    terms = corrected_terms(joined, given.original, votes, measures, kinds=kinds, chances=chances)
-    original = joined.label(given.original)
-    values = {run_id: joined.values(run_id, original, measures) for run_id in joined.places}
-    before: dict[tuple[str, str], Floats] = {
-        (run_id, measure.name): own[:, place]
-        for run_id, own in values.items()
-        for place, measure in enumerate(measures)
+    chances = chances_of(joined, background.design)
+    terms = corrected_terms(joined, original, votes, parsed, kinds=kinds, chances=chances)
+    before = joined.label(original)
+    values = {run_id: joined.values(run_id, before, parsed).T for run_id in joined.places}
+    by_measure: dict[tuple[str, str], Floats] = {
+        (run_id, measure.name): own
+        for run_id, each in values.items()
+        for measure, own in zip(parsed, each, strict=True)
     }
-    gains = {key: one.above(before[key]) for key, one in terms.items()}
-    clusters = code_clusters(joined.queries, given.column(given.values.get("clusters")))
-    n_units = len(joined.queries) if clusters is None else int(clusters.max()) + 1
+    gains = {key: one.above(by_measure[key]) for key, one in terms.items()}
+    codes = code_clusters(joined.queries, clusters)
+    n_units = len(joined.queries) if codes is None else int(codes.max()) + 1
     if audit is not None:
         by = f"by {n_of(audit.n, 'answer')} of experts, who are taken as right"
-        notes = [*_notes(terms, measures, by, "", n_units), *audit.in_words]
-        return Correction(terms, gains, clusters, METHOD, audit.n, notes)
+        notes = [*_notes(terms, parsed, by, "", n_units), *audit.in_words]
+        return Correction(terms, gains, codes, METHOD, audit.n, notes)
     assert errors is not None
-    why = _why_not_first(errors, several_grades=given.labels["relevance"].max() > 1)
+    why = _why_not_first(errors, several_grades=labels["relevance"].max() > 1)
     by = f"for error rates {errors.in_words}"
-    notes = [*_notes(terms, measures, by, why, n_units), *_words_of_votes(errors)]
-    method = IF_INDEPENDENT if why else METHOD
-    return Correction(terms, gains, clusters, method, errors.votes.n_second, notes)
+    notes = [*_notes(terms, parsed, by, why, n_units), *_words_of_votes(errors)]
+    return Correction(terms, gains, codes, IF_INDEPENDENT if why else METHOD, errors.votes.n_second, notes)
 
 
-def augmented_by_design(given: Given) -> bool:
-    """Return whether the augmented qrels come with labels by design, or with labels that experts audited."""
-    labels = given.labels_if_any if given.augmented_if_any is not None else None
-    if labels is not None and is_audited(given):
-        return True
-    return labels is not None and DESIGN[0] in labels and bool((labels[DESIGN[0]].fillna("") != "").any())
-
-
-def correction_by_design(given: Given, names: Sequence[str], joined: JudgedPairs) -> Correction:
-    """Return the correction beside augmented qrels, see `correction_given` and `augmented_by_design`."""
-    return correction_given(given, names, joined, policies=[policy_of(given)])
+def is_by_design(labels: Labels | None, background: Background) -> bool:
+    """Return whether labels hold a design by which votes were doubled, or experts have audited them."""
+    if labels is None or background.audit is not None:
+        return labels is not None
+    return DESIGN[0] in labels and bool((labels[DESIGN[0]].fillna("") != "").any())
 
 
 def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:
@@ -252,8 +279,8 @@ def first_of(scores: pd.DataFrame) -> pd.DataFrame:
     return corrected.where(is_first, others).astype({"labelled": "float64"})
 
 
-def corrected_long(correction: Correction) -> Scores:
-    """Return corrected scores in the long form: the value and its limits as qrels of their own."""
+def with_corrected_scores(scores: Scores, correction: Correction) -> Scores:
+    """Return scores and the corrected ones, whose value and limits are qrels of their own."""
     found = corrected_scores(correction.terms, clusters=correction.clusters)
     name = CORRECTED[correction.method]
     parts = {name: "estimate", f"{name}_low": "low", f"{name}_high": "high"}
@@ -268,7 +295,8 @@ def corrected_long(correction: Correction) -> Scores:
         for row in found[found["reason"] == ""].to_dict("records")
         for qrels, own in parts.items()
     ]
-    return Scores(pd.DataFrame(rows, columns=["run_id", "qrels", "query_id", "measure", "value"]))
+    added = pd.DataFrame(rows, columns=list(scores.columns))
+    return Scores(pd.concat([scores, added]))
 
 
 def with_corrected_differences(table: pd.DataFrame, correction: Correction) -> pd.DataFrame:

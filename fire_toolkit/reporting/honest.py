@@ -1,118 +1,105 @@
-"""`score --honest`: the scores with all that a reader must know to believe them."""
+"""The honest rows: scores with all that a reader must know to believe them, corrected where that is known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.cli.as_augmented import guideline_grade
-from fire_toolkit.cli.common import say, say_notes
-from fire_toolkit.cli.correction import IF_INDEPENDENT, correction_given, first_of, with_estimates
-from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.noise import join_with_votes
-from fire_toolkit.cli.printing import drawn_cells, print_table
-from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.cli.score_design import design_if_any
-from fire_toolkit.cli.unusable import beside_usable, drawn_beside, usable_join
+from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import scores_with_uncertainty
-from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.correction import (
+    IF_INDEPENDENT,
+    correct_for_errors,
+    first_of,
+    join_with_votes,
+    with_estimates,
+)
+from fire_toolkit.inference.judged_pairs import Runs, Tell, silent
 from fire_toolkit.inference.trust import describe_trust
 from fire_toolkit.measures import parse_measure, parse_measures
+from fire_toolkit.reporting.usable import beside_usable, drawn_beside
+from fire_toolkit.results import Found, drawn_text
 from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell
+from fire_toolkit.tables import Labels, PoolSources, Qrels
 
 
 class HonestRows(NamedTuple):
     """The honest rows, and what is said beside them.
 
-    notes: on measures and bounds; corrected: on errors of votes; trusted: what a measure may be trusted for.
+    usable: the rows over the usable queries alone, None where none is flagged as unusable; notes: on measures
+    and bounds; corrected: on errors of votes; trusted: what a measure may be trusted for.
     """
 
     scores: pd.DataFrame
-    notes: list[str]
-    corrected: list[str]
-    trusted: list[str]
+    usable: pd.DataFrame | None
+    notes: Sequence[str]
+    corrected: Sequence[str]
+    trusted: Sequence[str]
 
 
 def honest_rows(
-    given: Given,
-    measures: tuple[str, ...],
-    joined: JudgedPairs,
+    runs: Runs,
+    original: Qrels,
+    labels: Labels | None,
+    measures: Sequence[str],
+    background: Background,
     *,
-    tell: Progress,
-    policies: tuple[str, ...] = ("union",),
+    policies: Sequence[str] = ("union",),
+    sources: PoolSources | None = None,
+    clusters: pd.Series | None = None,
+    tell: Tell = silent,
 ) -> HonestRows:
-    """Return the rows of `score --honest` for what a command was given, its runs joined with the votes."""
-    scores, notes = scores_with_uncertainty(
-        joined,
-        given.original,
-        given.labels,
-        measures,
-        sources=given.sources_if_any,
-        policies=policies,
-        design=design_if_any(given),
-        original_grade=given.original_grade,
-        highest_grade=guideline_grade(given),
-        clusters=given.clusters,
-        tell=tell,
-    )
-    correction = correction_given(given, measures, joined, policies=policies)
-    scores = with_estimates(scores, correction)
-    of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
-    n_queries = int(given.original["query_id"].nunique())
-    trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
-    below = [note for note in notes if note not in trusted]
-    return HonestRows(scores, below, correction.notes, trusted)
+    """Return the honest rows of runs, see `scores_with_uncertainty`.
 
-
-def show_honest(
-    given: Given, measures: tuple[str, ...], *, policies: tuple[str, ...], place: str | None
-) -> None:
-    """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
-    with Progress() as tell:
-        tell("ranks of judged docs")
-        joined = join_with_votes(given, measures)
-        scores, notes, corrected, trusted = honest_rows(given, measures, joined, tell=tell, policies=policies)
-        usable = _over_usable(given, measures, joined, policies, tell)
-    if given.sources_if_any is None:
-        say("note: no pool sources given, so nothing is said about each run's own contributions")
-    is_on_paper = given.form in ("latex", "markdown")
-    basis = given.basis(*((*_counted(scores), *corrected) if is_on_paper else ()))
-    say_notes(notes)
-    table = beside_usable(scores, usable)
-    trusted += ["estimates are of all queries"] if usable is not None and "estimate" in scores else []
-    of_estimates = notes if is_on_paper and "estimate" in scores else []
-    under = [*of_estimates, *trusted]
-    print_table(table, given.form, partial(drawn_beside, draw=_drawn), basis=basis, notes=under)
-    for line in (*_counted(scores), *corrected) if given.form == "table" else ():
-        say(line)
-    parameters = {
-        "measures": list(measures),
-        "policies": list(policies),
-        "clusters": given.values["clusters"],
+    Args:
+        runs: the runs, or what `join_with_votes` returned.
+        original: the original qrels.
+        labels: of judged pairs.
+        measures: names.
+        background: of the labels.
+        policies: on rejected originals.
+        sources: which run pooled which pair.
+        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
+        tell: is told what is being worked on.
+    """
+    if labels is None:
+        raise UsageError("honest rows are made of labels; expected labels")
+    tell("ranks of judged docs")
+    joined = join_with_votes(runs, original, labels, background, measures)
+    options: dict[str, Any] = {"sources": sources, "clusters": clusters, "policies": policies}
+    known: dict[str, Any] = {
+        "original_grade": background.original_grade,
+        "highest_grade": background.highest_grade,
+        "tell": tell,
     }
-    given.keep(table, "score", parameters, place=place)
+    found = scores_with_uncertainty(
+        joined, original, labels, measures, design=background.design, **options, **known
+    )
+    correction = correct_for_errors(joined, original, labels, measures, background, **options)
+    scores = with_estimates(found.scores, correction)
+    of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
+    n_queries = int(original["query_id"].nunique())
+    trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
+    below = [note for note in found.notes if note not in trusted]
+    usable = None
+    if (alone := background.usable_join(joined)) is not None:
+        before, counted = background.usable(original, labels)
+        usable = scores_with_uncertainty(alone, before, counted, measures, **options, **known).scores
+        trusted += ["estimates are of all queries"] if "estimate" in scores else []
+    return HonestRows(scores, usable, below, correction.notes, trusted)
 
 
-def _over_usable(
-    given: Given,
-    measures: tuple[str, ...],
-    joined: JudgedPairs,
-    policies: tuple[str, ...],
-    tell: Progress,
-) -> pd.DataFrame | None:
-    """Return the honest rows over the usable queries alone; None where none is flagged as unusable."""
-    flagged = given.unusable
-    alone = usable_join(flagged, joined)
-    if flagged is None or alone is None:
-        return None
-    tables = (flagged.usable(given.original), flagged.usable(given.labels))
-    grades = {"original_grade": given.original_grade, "highest_grade": guideline_grade(given)}
-    options: dict[str, Any] = {"sources": given.sources_if_any, "policies": policies, **grades}
-    options["clusters"] = given.clusters
-    return scores_with_uncertainty(alone, *tables, measures, **options, tell=tell).scores
+def show_honest(rows: HonestRows, *, place: str = "") -> Found:
+    """Return the honest rows as a command shows them, with all that is said of them; place: see `Found`."""
+    notes = [*rows.notes, *rows.trusted, *_counted(rows.scores), *rows.corrected]
+    if (rows.scores["pooled"] == "").all():
+        notes.insert(0, "no pool sources given, so nothing is said about each run's own contributions")
+    table = beside_usable(rows.scores, rows.usable)
+    return Found({"honest": table}, notes, draw=partial(drawn_beside, draw=_drawn), place=place)
 
 
 def _counted(scores: pd.DataFrame) -> list[str]:
@@ -124,14 +111,14 @@ def _counted(scores: pd.DataFrame) -> list[str]:
     ]
 
 
-def _drawn(scores: pd.DataFrame, output_format: str) -> str:
+def _drawn(scores: pd.DataFrame, form: str) -> str:
     """Return the rows as a table; the policy is named where there are several.
 
     Corrected scores that come first are the score and have the 95%; those as labelled stand beside them.
     Where it is not known that votes err independently, those as labelled come first, under that name.
     """
     several = scores["policy"].nunique() > 1
-    unit = "%" if output_format == "table" else ""
+    unit = "%" if form == "table" else ""
     shown = first_of(scores)
     drop = set() if _has_estimates(shown) else {"est."}
     is_second = "estimate_method" in shown and (shown["estimate_method"] == IF_INDEPENDENT).any()
@@ -140,7 +127,7 @@ def _drawn(scores: pd.DataFrame, output_format: str) -> str:
     for row in shown.to_dict("records"):
         cells = ({"policy": row["policy"]} if several else {}) | _cells(row, unit)
         rows.append({heads.get(name, name): cell for name, cell in cells.items() if name not in drop})
-    return drawn_cells(rows, output_format)
+    return drawn_text([list(row.values()) for row in rows], list(rows[0]), form)
 
 
 def _has_estimates(scores: pd.DataFrame) -> bool:

@@ -1,0 +1,158 @@
+"""`difference`: whether one run is better than another, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+import pandas as pd
+
+from fire_toolkit.commands.command import command
+from fire_toolkit.commands.types import (
+    AugmentedIfAny,
+    BackgroundOf,
+    Clusters,
+    LabelsBeside,
+    Original,
+    OwnItem,
+    OwnQueries,
+    Runs,
+    ScoreMeasures,
+    SourcesIfAny,
+)
+from fire_toolkit.inference import score_differences
+from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.correction import (
+    correct_for_errors,
+    is_by_design,
+    is_corrected,
+    join_with_votes,
+    with_corrected_differences,
+)
+from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
+from fire_toolkit.measures import parse_measure
+from fire_toolkit.measures.defaults import SCORE
+from fire_toolkit.reporting.usable import beside_usable, drawn_beside
+from fire_toolkit.results import Found, drawn_text
+
+
+@command
+def difference(
+    runs: Runs,
+    qrels: Original,
+    augmented: AugmentedIfAny = None,
+    labels: LabelsBeside = None,
+    pool_sources: SourcesIfAny = None,
+    *,
+    background: BackgroundOf = None,
+    queries: OwnQueries = None,
+    own_item: OwnItem = None,
+    clusters: Clusters = None,
+    measures: ScoreMeasures = SCORE,
+    family: Literal["measure", "all"] = "measure",
+    tell: Tell = silent,
+) -> Found:
+    """Test the differences of every two runs: interval, p-value, effect size.
+
+    Interval and p come from one method, so that 0 lies outside the interval where p is below .05: the
+    score method for C@k (Tango; McNemar) and where few queries differ, else Student's t over queries (or
+    --cluster). Holm corrects p for the pairs tested together. A note says where a measure reads the runs to
+    different depths.
+
+    Where a sample of queries was judged deep (pool --deep-queries), the difference of AP, nDCG and R@k is
+    also estimated from it, with an interval (est. a - b); where pairs were drawn in strata, that of P@k.
+
+    Where labels say by which design votes were doubled, C@k and P@k are also compared as corrected for errors
+    of votes, with an interval and a test that agree (qrels corrected). They come first once fourth votes show
+    that votes err independently.
+
+    Args:
+        runs: The runs.
+        qrels: The original qrels; their queries count.
+        augmented: The augmented qrels, as `augment` writes them.
+        labels: The labels: labels.csv, or its folder.
+        pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.
+        background: What else is known of the labels.
+        queries: The queries, with their own items.
+        own_item: Drop or keep each query's own item. [default: the collection's protocol]
+        clusters: Intervals over whole clusters of queries, named by this column of the queries.
+        measures: A measure, such as C@10; may be repeated.
+        family: What Holm corrects together: the pairs of runs under one measure and qrels, or every row.
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.tables import check_qrels
+        >>> runs = [fire.run_from_matrix(rows, ["p", "q"], ["x", "y"], name) for name, rows in
+        ...         {"clip": [[2, 1], [2, 1]], "ssb": [[1, 2], [1, 2]]}.items()]
+        >>> pairs = {"query_id": ["p", "q"], "doc_id": "x", "relevance": 1}
+        >>> found = fire.difference(runs, check_qrels(pd.DataFrame(pairs)), measures=["C@1"])
+        >>> found.table[["run_a", "run_b", "difference", "test"]]
+          run_a run_b  difference   test
+        0  clip   ssb         1.0  score
+    """
+    known = background or Background()
+    design = (
+        None if augmented is None or known.design is None or known.design.sample is not None else known.design
+    )
+    options: dict[str, Any] = {"sources": pool_sources, "family": family, "clusters": clusters, "tell": tell}
+    qrels_of_both = [qrels] if augmented is None else [qrels, augmented]
+    by_design = labels if augmented is not None and is_by_design(labels, known) else None
+    if by_design is None:
+        joined = join_runs(runs, *qrels_of_both)
+    else:
+        joined = join_with_votes(runs, qrels, by_design, known, measures, *qrels_of_both)
+    table, notes = score_differences(joined, qrels, measures, augmented=augmented, design=design, **options)
+    said = list(notes)
+    if by_design is not None:
+        by: dict[str, Any] = {"sources": pool_sources, "clusters": clusters, "policies": [known.policy]}
+        correction = correct_for_errors(joined, qrels, by_design, measures, known, **by)
+        table = with_corrected_differences(table, correction)
+        said += correction.notes
+    if (alone := known.usable_join(joined)) is not None:
+        original, corrected = known.usable(qrels, augmented)
+        usable = score_differences(alone, original, measures, augmented=corrected, **options)
+        table = beside_usable(table, usable.table)
+    tested = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
+    draw = partial(drawn_beside, draw=_drawn)
+    return Found({"differences": table}, said, [f"Holm over {tested}"], draw=draw)
+
+
+def _drawn(table: pd.DataFrame, form: str) -> str:
+    corrected = set(table.loc[table["qrels"].map(is_corrected), "measure"])
+    rows = [_cells(row, corrected) for row in table.to_dict("records")]
+    return drawn_text([list(row.values()) for row in rows], list(rows[0]), form)
+
+
+def _cells(row: Mapping[Any, Any], corrected: set[str]) -> dict[str, str]:
+    """Return a difference's cells: shares times 100. corrected: the measures with corrected scores beside."""
+    is_labelled = row["measure"] in corrected and row["qrels"] == "augmented"
+    labelling = "as labelled" if is_labelled else str(row["qrels"]).replace("_", " ")
+    scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
+    shown = [f"{scale * row[name]:+.1f}" for name in ("difference", "low", "high") if row[name] == row[name]]
+    return {
+        "qrels": labelling,
+        "measure": row["measure"],
+        "runs": f"{row['run_a']} & {row['run_b']}",
+        "a": f"{scale * row['value_a']:.1f}",
+        "b": f"{scale * row['value_b']:.1f}",
+        "a - b": shown[0],
+        "95%": " to ".join(shown[1:]) or "not known",
+        "test": row["test"],
+        "p": _p(row["p"]),
+        "Holm": _p(row["p_holm"]),
+        "effect": "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
+        "wins": "" if is_corrected(row["qrels"]) else f"{row['n_better']} : {row['n_worse']}",
+    } | ({"est. a - b": _estimate(row, scale)} if "estimate" in row else {})
+
+
+def _estimate(row: Mapping[Any, Any], scale: int) -> str:
+    value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
+    if value == value:
+        return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
+    method = row["estimate_method"]
+    return str(method).split(":")[0] if method == method else ""
+
+
+def _p(value: float) -> str:
+    return "" if value != value else f"{value:.4f}" if value >= 0.0001 else f"{value:.0e}"

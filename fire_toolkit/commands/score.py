@@ -1,0 +1,281 @@
+"""`score`: runs under qrels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import pandas as pd
+
+from fire_toolkit.commands.command import command
+from fire_toolkit.commands.notes import unpooled
+from fire_toolkit.commands.types import (
+    AugmentedIfAny,
+    Back,
+    BackgroundOf,
+    Clusters,
+    DocOrder,
+    FedRuns,
+    GroupsOf,
+    LabelsBeside,
+    NamedQueries,
+    Option,
+    Original,
+    OwnItem,
+    PoolOfHonest,
+    RunsOrMatrix,
+    ScoreMeasures,
+)
+from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.correction import correct_for_errors, is_by_design, with_corrected_scores
+from fire_toolkit.inference.judged_pairs import Tell, silent
+from fire_toolkit.inference.label_quality import words_of_errors
+from fire_toolkit.inference.trust import describe_labelled
+from fire_toolkit.matching.own_items import own_items_of
+from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
+from fire_toolkit.measures.defaults import SCORE
+from fire_toolkit.reporting.honest import honest_rows, show_honest
+from fire_toolkit.reporting.usable import USABLE, heading_of_usable, with_usable_scores
+from fire_toolkit.results import Found, Next, drawn_text
+from fire_toolkit.scoring import score_curves, score_runs
+from fire_toolkit.scoring.bidirectional import drawn_directions, score_both_ways
+from fire_toolkit.scoring.breakdown import BreakdownScores, score_breakdown
+from fire_toolkit.scoring.drawn import drawn_scores, score_cells
+from fire_toolkit.tables import PoolSources, Qrels, Queries, Scores
+from fire_toolkit.words import n_of
+
+_OF_SCORES = ("ties", "groups", "by", "per_query", "curves")
+Policies = Annotated[Sequence[Literal["union", "override", "drop"]], Option(("--policy",))]
+
+
+@command
+def score(
+    runs: RunsOrMatrix,
+    qrels: Original,
+    augmented: AugmentedIfAny = None,
+    labels: LabelsBeside = None,
+    pool_sources: PoolOfHonest = None,
+    back: Back = None,
+    groups: GroupsOf = None,
+    *,
+    background: BackgroundOf = None,
+    fed: FedRuns = None,
+    doc_order: DocOrder = None,
+    queries: NamedQueries = None,
+    own_item: OwnItem = None,
+    clusters: Clusters = None,
+    measures: ScoreMeasures = SCORE,
+    ties: Literal["doc-desc", "index", "average", "optimistic", "pessimistic", "expected"] = "doc-desc",
+    by: Annotated[str | None, Option(metavar="COLUMN")] = None,
+    per_query: Annotated[bool, Option(apart=("by",))] = False,
+    honest: Annotated[bool, Option(apart=_OF_SCORES)] = False,
+    policies: Policies = (),
+    curves: Annotated[bool, Option(apart=("ties", "by", "per_query"))] = False,
+    direction: Annotated[Literal["both"] | None, Option(apart=("honest", "own_item", *_OF_SCORES))] = None,
+    folds: Annotated[int | None, Option(least=1)] = None,
+    transpose: Annotated[bool, Option(apart=("direction", "honest", "curves", "by", "per_query"))] = False,
+    tell: Tell = silent,
+) -> Found:
+    """Score runs by the original qrels and, if given, by the augmented ones.
+
+    The table shows augmented (original + gain), shares times 100; LaTeX and Markdown print the best value
+    of each measure bold. The other formats are long:
+    run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value.
+    In a workspace `score` and `score --honest` keep their tables in scores/; with any other option a look
+    writes nothing but --out.
+
+    Where labels say by which design votes were doubled, C@k and P@k are corrected for errors of votes. The
+    corrected score, with a 95% interval that holds the queries drawn and the errors of votes, comes first
+    once fourth votes show that votes err independently; the score as labelled stands beside it. In the long
+    formats these are the qrels corrected, corrected_low and corrected_high (corrected_if_independent until
+    that is known).
+
+    Where docs of equal score could change a query, a note says how many, and the scores with positives
+    last and first. --ties takes another rule for them; pools always take doc ids descending.
+
+    --groups gives CIRR's Recall_subset@1, 2, 3 as C@1, C@2, C@3; the column reference of the queries says
+    which doc is not an answer. --by adds the columns aspect and n_queries; a query whose value is several,
+    joined by `;`, counts in each.
+
+    --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
+    the score and of its gain, the score with unjudged docs left out (condensed), what it could be
+    whatever the unjudged docs are, how much of what it reads was judged, and the score without the
+    judgments that only this run contributed. --cluster is for intervals.
+    Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
+    shows what the score is estimated to be, and how many positives were never judged. Where queries are
+    flagged as unusable, a second table is over the usable ones; in csv and json the column queries says
+    which.
+
+    --direction both takes one matrix of texts × items, ranked both ways, or two runs: texts to items, items
+    to texts. It gives what papers print: R@1, 5, 10 (whether any positive stands in the top k), MedR and MnR
+    of each, R@Sum (the sum of the six) and mR. Items are scored by the qrels read the other way round, which
+    needs every text that is ranked to be a query of them; --back gives the items' own.
+
+    Args:
+        runs: The runs; with `direction`, one matrix or two runs.
+        qrels: The original qrels; their queries count.
+        augmented: The augmented qrels, as `augment` writes them.
+        labels: For `honest`, and for scores corrected for errors of votes: labels.csv, or its folder.
+        pool_sources: Marks runs that fed no pool; for `honest`, who found what.
+        back: Items and their texts, where these are not the qrels the other way round (ECCV Caption).
+        groups: Rank the docs of each query's group alone, without the query's reference: groups.tsv.
+        background: What else is known of the labels.
+        fed: The runs that fed the pool.
+        doc_order: The collection's docs in their order.
+        queries: The queries, with own items and the columns that other options name.
+        own_item: Drop or keep each query's own item. [default: the collection's protocol]
+        clusters: Intervals over whole clusters of queries, named by this column of the queries.
+        measures: A measure, such as C@10; may be repeated.
+        ties: Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, with
+            positives first or last, or the mean over all their orders.
+        by: Give a score for each value of a column of the queries.
+        per_query: Also give the value of each query.
+        honest: Show each score with intervals, bounds, Judged@k and more.
+        policies: For --honest: what becomes of rejected originals (may be repeated). [default: as in
+            `augment`]
+        curves: Give curves instead, whatever -m names: precision at eleven levels of recall, and P, R, CG,
+            nCG, DCG, nDCG, DCG_J and nDCG_J at the ranks 1 to 100.
+        direction: Score from texts to items and from items to texts.
+        folds: Average over so many folds of consecutive items (COCO 1K: 5), in the order of the matrix, or
+            of --doc-ids for two runs.
+        transpose: Runs as rows, measures as columns, as most papers print them.
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.tables import check_qrels
+        >>> run = fire.run_from_matrix([[1, 2]], ["q"], ["x", "y"], "clip")
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["x"], "relevance": 1}))
+        >>> fire.score([run], qrels, measures=["C@1", "RR"]).table
+          run_id     qrels query_id measure  value
+        0   clip  original      all     C@1    0.0
+        1   clip  original      all      RR    0.5
+    """
+    known = background or Background()
+    if direction:
+        table, notes = score_both_ways(runs, qrels, augmented, back=back, folds=folds, docs=doc_order)
+        return Found({"scores": table}, notes, draw=drawn_directions)
+    by_votes: dict[str, Any] = {"sources": pool_sources, "clusters": clusters}
+    by_votes["policies"] = policies if honest and policies else [known.policy]
+    if honest:
+        rows = honest_rows(runs, qrels, labels, measures, known, **by_votes, tell=tell)
+        return show_honest(rows, place="" if policies else "scores/honest.csv")
+    runs, notes = _restricted(runs, groups, qrels, {} if own_item == "keep" else queries)
+    on_labels = _on_labels(runs, known, fed, pool_sources)
+    if curves:
+        tables = {"curves": score_curves(runs, qrels, augmented=augmented)}
+        return Found(tables, [*notes, *on_labels], is_long=True)
+    ordered: Any = {"ties": ties, "doc_order": doc_order}
+    measures, left_out = _with_expectation(measures, ties)
+    each = per_query or bool(by)
+    scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
+    notes += [*left_out, *map(str, own)]
+    if groups is None:  # a group's docs are few, and its positives known
+        notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
+    is_plain = groups is None and not each and ties == "doc-desc"
+    said = [] if augmented is None else _on_errors(known)
+    if is_plain and augmented is not None and is_by_design(labels, known):
+        correction = correct_for_errors(runs, qrels, labels, measures, known, **by_votes)
+        scores, said = with_corrected_scores(scores, correction), []
+        notes += correction.notes
+    if by is None:
+        scores = with_usable_scores(scores, known.unusable, runs, qrels, augmented, measures, **ordered)
+    drawn: Any = {"by": by, "transpose": transpose, "is_long": per_query, "is_plain": is_plain}
+    return _shown(scores, [*notes, *on_labels], said, queries, **drawn)
+
+
+_NO_REFERENCE = "the queries have no column reference; no doc of a group is left out"
+
+
+def _on_labels(runs: Any, known: Background, fed: Any, pool_sources: PoolSources | None) -> list[str]:
+    """Return which runs fed no pool, where that is known, and what is to be said of labels."""
+    if fed is None and pool_sources is not None:
+        fed = set(pool_sources["run_id"])
+    return [*([] if fed is None else unpooled(runs, fed)), *known.notes]
+
+
+def _on_errors(known: Background) -> list[str]:
+    """Return what `augment` counted of the errors of labels, as a sentence; nothing where it counted none."""
+    return [words_of_errors(known.label_errors)] if "wrong_share" in known.label_errors else []
+
+
+def _shown(
+    scores: Scores,
+    notes: list[str],
+    said: list[str],
+    queries: Queries | None,
+    *,
+    by: str | None,
+    transpose: bool,
+    is_long: bool,
+    is_plain: bool,
+) -> Found:
+    """Return scores as a result, whole or for each value of a column of the queries."""
+    if by is None:
+        goes_on = Next("compare {SAME_RUNS}") if scores["run_id"].nunique() > 1 else ""
+        return Found(
+            {"scores": scores},
+            notes,
+            said=said,
+            draw=partial(_drawn, transpose=transpose),
+            is_long=is_long,
+            place="scores/scores.csv" if is_plain else "",
+            next=goes_on,
+        )
+    if queries is None:
+        raise UsageError(f"by {by!r} is a column of the queries; expected queries with it")
+    aspects = score_breakdown(scores, queries, column=by)
+    return Found({"aspects": aspects}, notes, said=said, draw=partial(_drawn_breakdown, column=by))
+
+
+def _with_expectation(measures: Sequence[str], ties: str) -> tuple[Sequence[str], list[str]]:
+    """Return measures, of the default ones those with an expectation over ties, and a note on the rest."""
+    if ties != "expected" or tuple(measures) != SCORE:
+        return measures, []
+    kept = [name for name in SCORE if parse_measure(name).definition.expected is not None]
+    left_out = ", ".join(name for name in SCORE if name not in kept)
+    words = f"left out of the default measures: {left_out}; --ties expected has no closed form for it"
+    return kept, [words]
+
+
+def _restricted(
+    runs: Any, groups: pd.DataFrame | None, qrels: Qrels, queries: Queries | Mapping[str, str] | None
+) -> tuple[Any, list[str]]:
+    """Return the runs, where there are groups with those of each query alone, and what their lists lack."""
+    if groups is None:
+        return runs, []
+    references = own_items_of({} if queries is None else queries)
+    notes = [_NO_REFERENCE] if not references and isinstance(queries, pd.DataFrame) else []
+    members = groups[groups["query_id"].isin(set(qrels["query_id"]))]
+    whole: Sequence[Any] = [runs] if isinstance(runs, pd.DataFrame) else runs
+    restricted = [restrict_to_groups(run, groups, references) for run in whole]
+    for run in restricted:
+        if n := count_missing_members(run, members, references):
+            name = run["run_id"].cat.categories[0] if len(run) else "a run"
+            notes.append(
+                f"{name}: {n_of(n, 'query')} whose list lacks a member of the group; ranks there are those "
+                "among the members it has"
+            )
+    return restricted, notes
+
+
+def _drawn(scores: Scores, form: str, *, transpose: bool) -> str:
+    """Return scores as a table, below it those over the usable queries alone."""
+    text = drawn_scores(scores, form, transpose=transpose)
+    usable = scores[scores["query_id"] == USABLE]
+    if not len(usable):
+        return text
+    alone = Scores(usable.assign(query_id="all"))
+    return text + heading_of_usable(form) + drawn_scores(alone, form, transpose=transpose)
+
+
+def _drawn_breakdown(scores: BreakdownScores, form: str, *, column: str) -> str:
+    """Return a breakdown, aspects and measures × runs."""
+    ids = list(dict.fromkeys(scores["run_id"]))
+    rows = []
+    for (aspect, n_queries, measure), own in scores.groupby(["aspect", "n_queries", "measure"], sort=False):
+        of_runs = [own[own["run_id"] == run_id].set_index("qrels")["value"] for run_id in ids]
+        cells = score_cells([values.to_dict() for values in of_runs], str(measure))
+        rows.append([str(aspect) or "(none)", f"{n_queries:,}", str(measure), *cells])
+    return drawn_text(rows, [column, "queries", "measure", *ids], form)

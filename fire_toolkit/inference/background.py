@@ -1,0 +1,96 @@
+"""What is known of labels beyond their rows: how pairs were chosen, what stayed open, which queries count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.inference.audit import Audit
+from fire_toolkit.inference.estimates import Design
+from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.tables.validity import QueryLabels
+from fire_toolkit.words import n_of
+
+FLAG, KEEP, DROP = POLICIES = ("flag", "keep", "drop")
+_EFFECTS = {
+    FLAG: "flagged (`score` gives both figures)",
+    KEEP: "kept as all others",
+    DROP: "dropped from the qrels",
+}
+
+Table = TypeVar("Table", bound=pd.DataFrame)
+
+
+class Unusable(NamedTuple):
+    """The unusable queries of qrels, what becomes of them, and how many queries there are.
+
+    n_labelled: of how many of the queries it is known whether they are usable.
+    """
+
+    policy: str
+    queries: QueryLabels
+    n_queries: int
+    n_labelled: int
+
+    @property
+    def words(self) -> str:
+        """How many they are, and what becomes of them."""
+        found = f"{len(self.queries):,} of {n_of(self.n_queries, 'query')} are unusable"
+        n_open = self.n_queries - self.n_labelled
+        unknown = f" ({n_open:,} not known, taken as usable)" if n_open else ""
+        return f"{found}{unknown}, {_EFFECTS[self.policy]}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the manifest of `augment` says of them."""
+        return {"unusable": self.policy, "n_queries": self.n_queries, "n_labelled": self.n_labelled}
+
+    def usable(self, table: Table) -> Table:
+        """Return the rows of a table on other queries."""
+        kept = table[~table["query_id"].isin(set(self.queries["query_id"]))]
+        return kept.reset_index(drop=True)
+
+    def counted(self, table: Table) -> Table:
+        """Return the rows of a table that count in every score: all, unless unusable queries are dropped."""
+        return self.usable(table) if self.policy == DROP else table
+
+
+@dataclass(frozen=True, eq=False)
+class Background:
+    """What is known of augmented qrels and labels beyond their rows.
+
+    disputes: pairs that were judged and have no label; design: by which the judged pairs were chosen; audit:
+    what experts say of the labels; is_settled: whether what was asked hung on the answers before; policy: on
+    rejected originals; unusable: queries that nobody can answer; original_grade: at which original positives
+    count, None for the one they have; highest_grade: of the guideline; label_errors: what `augment` counted
+    of the errors of labels; notes: on labels that nobody gave.
+    """
+
+    disputes: pd.DataFrame | None = None
+    design: Design | None = None
+    audit: Audit | None = None
+    is_settled: bool = False
+    policy: str = "union"
+    unusable: Unusable | None = None
+    original_grade: int | None = None
+    highest_grade: int | None = None
+    label_errors: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    def usable_join(self, joined: JudgedPairs) -> JudgedPairs | None:
+        """Return the join of the usable queries alone; None where none is flagged, or none would be left."""
+        if self.unusable is None or self.unusable.policy != FLAG:
+            return None
+        is_usable = ~joined.queries.isin(self.unusable.queries["query_id"])
+        if is_usable.all() or not is_usable.any():
+            return None
+        return joined.within(np.flatnonzero(is_usable))
+
+    def usable(self, *tables: Table | None) -> list[Any]:
+        """Return the rows of tables on usable queries; None stays."""
+        unusable = self.unusable
+        return [table if table is None or unusable is None else unusable.usable(table) for table in tables]
