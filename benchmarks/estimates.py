@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit import read_qrels, read_run
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_precision
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.inference.missing import missing_share

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fire_toolkit import read_qrels, read_run
 from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.intervals import LEAST_CHANGED, Interval, change_interval, score_interval
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.measures import Measure, parse_measures

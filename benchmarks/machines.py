@@ -20,7 +20,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fire_toolkit import read_qrels, read_run
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.horvitz import Sampled
 from fire_toolkit.inference.prediction_powered import (
     ScoredPairs,

@@ -87,8 +87,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     numbers = sys.argv[2:4]
     n_pilots, n_repeats = (*map(int, numbers), *(20, 24)[len(numbers) :])
-    runs = [fire.read_run(path) for path in sorted((folder / "runs").glob("*.run.gz"))]
-    original, eccv = (fire.read_qrels(folder / f"qrels.{name}.txt") for name in ("orig", "eccv"))
+    runs = [fire.run(path) for path in sorted((folder / "runs").glob("*.run.gz"))]
+    original, eccv = (fire.qrels(folder / f"qrels.{name}.txt") for name in ("orig", "eccv"))
     positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
     lists = lists_of(runs, original, depth=50, most_queries=10_000, seed=0)
     positive = (pair_rows(lists.pairs, positives) >= 0) | lists.is_original

@@ -46,15 +46,11 @@ if TYPE_CHECKING:
     from fire_toolkit.evidence.qrels import augment_qrels as augment_qrels
     from fire_toolkit.evidence.qrels import change_counts as change_counts
     from fire_toolkit.formats.collections import read_collection as read_collection
-    from fire_toolkit.formats.collections.qrels import read_qrels as read_qrels
     from fire_toolkit.formats.plot_files import save_plot as save_plot
-    from fire_toolkit.formats.runs.held_runs import run_from_matrix as run_from_matrix
     from fire_toolkit.formats.runs.read import open_run as open_run
-    from fire_toolkit.formats.runs.read import read_run as read_run
     from fire_toolkit.formats.tables.guideline_files import list_guidelines as list_guidelines
     from fire_toolkit.formats.tables.guideline_files import read_guideline as read_guideline
     from fire_toolkit.formats.tables.table_files import read_items as read_items
-    from fire_toolkit.formats.tables.table_files import read_judgments as read_judgments
     from fire_toolkit.formats.tables.table_files import read_labels as read_labels
     from fire_toolkit.formats.tables.table_files import read_machine_judgments as read_machine_judgments
     from fire_toolkit.formats.tables.table_files import read_pool as read_pool
@@ -62,9 +58,13 @@ if TYPE_CHECKING:
     from fire_toolkit.formats.tables.table_files import read_queries as read_queries
     from fire_toolkit.formats.tables.table_text import table_text as table_text
     from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
-    from fire_toolkit.matching.ranking import rank_run as rank_run
     from fire_toolkit.measures import list_measures as list_measures
     from fire_toolkit.measures import parse_measure as parse_measure
+    from fire_toolkit.public.held import judgments as judgments
+    from fire_toolkit.public.held import qrels as qrels
+    from fire_toolkit.public.held import run as run
+    from fire_toolkit.public.held import to_dict as to_dict
+    from fire_toolkit.public.held import to_ranx as to_ranx
     from fire_toolkit.reporting.plots import plot_annotators as plot_annotators
     from fire_toolkit.reporting.plots import plot_differences as plot_differences
     from fire_toolkit.reporting.plots import plot_judged as plot_judged

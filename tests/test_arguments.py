@@ -15,7 +15,7 @@ from fire_toolkit.public.arguments import MADE_BY, SPECS, kinds_of
 from fire_toolkit.tables import check_judgments, check_labels, check_pool, check_qrels, check_queries
 
 GRADES = {"irrelevant": 0, "relevant": 1}
-RUN = fire.run_from_matrix([[0.9, 0.1], [0.2, 0.7]], ["1", "2"], ["a", "b"], "clip")
+RUN = fire.run([[0.9, 0.1], [0.2, 0.7]], "clip", query_ids=["1", "2"], doc_ids=["a", "b"])
 PAIRS = {"query_id": ["1", "2"], "doc_id": ["a", "a"]}
 QRELS = check_qrels(pd.DataFrame(PAIRS | {"relevance": 1}))
 LABELS = check_labels(pd.DataFrame(PAIRS | {"label": "relevant", "relevance": 1}))
@@ -27,7 +27,7 @@ POOL = check_pool(pd.DataFrame(PAIRS))
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"1": {"a": 1}}, "qrels is a dict, expected a Qrels table; read_qrels reads one"),
+        ({"1": {"a": 1}}, "qrels is a dict, expected a Qrels table; qrels makes one of"),
         ("qrels.txt", "qrels is the text 'qrels.txt', expected a Qrels table"),
         (Path("q.txt"), "qrels is the path 'q.txt', expected a Qrels table"),
         ((QRELS, 0), "qrels is a tuple, expected a Qrels table"),
@@ -56,21 +56,19 @@ def calls() -> list[tuple[Callable[[], object], str]]:
         (lambda: some.augment_qrels(QRELS, QRELS), "labels is a Qrels table, expected a Labels table"),
         (lambda: some.score(QRELS, RUN), "runs is a Qrels table, expected a Run table"),
         (lambda: some.score([RUN, "b.run"], QRELS), "runs[1] is the text 'b.run'"),
-        (lambda: some.score(np.eye(2), QRELS), "run_from_matrix makes one from a matrix"),
+        (lambda: some.score(np.eye(2), QRELS), "run makes one of a file, a matrix"),
         (lambda: some.resolve(LABELS, grades=GRADES), "judgments is a Labels table"),
         (lambda: some.resolve(JUDGMENTS, grades=guideline), "grades is a Guideline"),
-        (lambda: some.agree((JUDGMENTS, 0)), "read_judgments reads one (the first of"),
+        (lambda: some.agree((JUDGMENTS, 0)), "judgments makes one of a file"),
         (lambda: some.make_tasks(QRELS, QUERIES, guideline=guideline), "pool is a Qrels table"),
         (lambda: some.make_tasks(POOL, QUERIES, guideline="g"), "guideline is the text 'g'"),
         (lambda: some.orders(RUN, {"a": LABELS}), "labellings['a'] is a Labels table"),
-        (lambda: some.read_run(QRELS), "path is a Qrels table, expected a text or path"),
-        (lambda: some.run_from_matrix(np.eye(2), QUERIES, ["a", "b"], "x"), "query_ids is a Queries table"),
-        (lambda: some.run_from_matrix(np.eye(2), "ids.txt", ["a", "b"], "x"), "expected a list of ids"),
+        (lambda: some.read_pool(QRELS), "path is a Qrels table, expected a text or path"),
         (lambda: some.table_text([1]), "table is a list, expected a table"),
     ]
 
 
-@pytest.mark.parametrize("place", range(15))
+@pytest.mark.parametrize("place", range(13))
 def test_a_wrong_object_is_told_by_name(place: int) -> None:
     call, words = calls()[place]
     with pytest.raises(UsageError) as refused:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fire_toolkit import read_qrels, read_run
 from fire_toolkit.evidence.qrels import augment_qrels
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference import coverage, leave_out, scores_with_uncertainty
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Labels, Qrels, Run, check_labels, check_qrels

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fire_toolkit import read_qrels, read_run, score
+from fire_toolkit import score
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Run
 

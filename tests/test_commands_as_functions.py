@@ -30,13 +30,13 @@ OF_THE_FRAME = {"output_format", "out"}
 OF_STAGES = {"as_json", "out"}
 GROUPS_OF_COMMANDS = ("machine",)
 READ: dict[str, Callable[[Any], Any]] = {
-    "runs": lambda paths: [fire.read_run(path) for path in paths],
-    "judgments": lambda path: fire.read_judgments(path).judgments,
-    "labellings": lambda paths: {path: fire.read_qrels(path) for path in paths},
+    "runs": lambda paths: [fire.run(path) for path in paths],
+    "judgments": lambda path: fire.judgments(path),
+    "labellings": lambda paths: {path: fire.qrels(path) for path in paths},
     "questions": read_questions,
     "answers": read_answers,
-    "qrels": fire.read_qrels,
-    "augmented": fire.read_qrels,
+    "qrels": fire.qrels,
+    "augmented": fire.qrels,
     "labels": fire.read_labels,
     "pool_sources": fire.read_pool_sources,
     "queries": fire.read_queries,
@@ -209,7 +209,7 @@ def check_files(result: Found, out: Path, done: Any, *, is_file: bool) -> None:
 
 
 def test_own_items_are_left_out_as_asked_in_python_too(sample: Path) -> None:
-    runs = [fire.read_run(sample / path) for path in FILES["runs"]]
+    runs = [fire.run(sample / path) for path in FILES["runs"]]
     queries = fire.read_queries(sample / "queries.tsv")
     first = runs[0][runs[0]["rank"] == 1]
     own = first.set_index("query_id")["doc_id"].astype("str")

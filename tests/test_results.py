@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import fire_toolkit as fire
 from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.cli import main
+from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.results import Result, bold, drawn_text
@@ -22,8 +23,8 @@ from fire_toolkit.tables import check_labels, check_qrels
 
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
 RUNS = [
-    fire.run_from_matrix([[0.9, 0.1, 0.3], [0.2, 0.7, 0.1]], ["1", "2"], ["a", "b", "c"], "clip_b"),
-    fire.run_from_matrix([[0.1, 0.9, 0.3], [0.2, 0.7, 0.1]], ["1", "2"], ["a", "b", "c"], "ssb"),
+    fire.run([[0.9, 0.1, 0.3], [0.2, 0.7, 0.1]], "clip_b", query_ids=["1", "2"], doc_ids=["a", "b", "c"]),
+    fire.run([[0.1, 0.9, 0.3], [0.2, 0.7, 0.1]], "ssb", query_ids=["1", "2"], doc_ids=["a", "b", "c"]),
 ]
 QRELS = check_qrels(pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["a", "b"], "relevance": 1}))
 LABELS = check_labels(
@@ -33,7 +34,7 @@ AUGMENTED, CHANGES = fire.augment_qrels(QRELS, LABELS)
 
 
 def results() -> dict[str, Any]:
-    judgments = fire.read_judgments(SAMPLE / "judgments.csv")
+    judgments = read_judgments(SAMPLE / "judgments.csv")
     pool = pool_runs(RUNS, depth=2)
     return {
         "read_judgments": judgments,
@@ -78,10 +79,10 @@ HOSTILE = "<script>alert(1)</script>&"
 def test_what_a_notebook_shows_is_text(tmp_path: Path) -> None:
     ids = pd.DataFrame({"query_id": [HOSTILE, "2"], "doc_id": ["a", "b"], "relevance": 1})
     qrels = check_qrels(ids)
-    run = fire.run_from_matrix([[0.9, 0.1], [0.2, 0.7]], [HOSTILE, "2"], ["a", "b"], HOSTILE)
+    run = fire.run([[0.9, 0.1], [0.2, 0.7]], HOSTILE, query_ids=[HOSTILE, "2"], doc_ids=["a", "b"])
     file = tmp_path / f"{HOSTILE.replace('/', '')}.csv"
     file.write_text(f"query_id,text\n1,{HOSTILE}\n")
-    alpha = krippendorff_alpha(fire.read_judgments(SAMPLE / "judgments.csv").judgments)
+    alpha = krippendorff_alpha(fire.judgments(SAMPLE / "judgments.csv"))
     shown = {
         "qrels": qrels,
         "run": run,
@@ -172,7 +173,7 @@ def test_runs_can_be_rows(command: tuple[str, ...]) -> None:
     assert "--transpose turns drawn tables" in refused.stderr
 
 
-JUDGMENTS = fire.read_judgments(SAMPLE / "judgments.csv").judgments
+JUDGMENTS = fire.judgments(SAMPLE / "judgments.csv")
 
 
 def tables() -> dict[str, pd.DataFrame]:
@@ -183,9 +184,8 @@ def tables() -> dict[str, pd.DataFrame]:
         "agree": fire.agree(JUDGMENTS).table,
         "annotator_profiles": fire.annotator_profiles(JUDGMENTS, grades=guideline.grades),
         "leave_one_out": fire.leave_one_out(JUDGMENTS),
-        "read_qrels": fire.read_qrels(str(SAMPLE / "qrels.txt")),
-        "read_run": fire.read_run(SAMPLE / "runs/fused.run"),
-        "run_from_matrix": RUNS[0],
+        "qrels": fire.qrels(str(SAMPLE / "qrels.txt")),
+        "run": fire.run(SAMPLE / "runs/fused.run"),
         "resolve": labels,
         "pool": fire.pool(RUNS, depth=2).pool_sources,
     }
@@ -202,18 +202,18 @@ def test_a_notebook_says_what_a_table_rests_on(name: str, table: pd.DataFrame) -
 def test_the_words_say_what_was_given_and_no_folder() -> None:
     made = [
         fire.agree(JUDGMENTS).table,
-        fire.read_qrels(SAMPLE / "qrels.txt"),
-        fire.run_from_matrix([[1.0]], ["1"], ["a"], "<script>"),
+        fire.qrels(SAMPLE / "qrels.txt"),
+        fire.run([[1.0]], "<script>", query_ids=["1"], doc_ids=["a"]),
     ]
     shown, read, hostile = (table._repr_html_() for table in made)  # type: ignore[operator]
     assert f"rests on: agree (judgments of {len(JUDGMENTS):,} rows" in shown
-    assert "rests on: read_qrels (path qrels.txt); table: 100 rows (100 queries" in read
-    assert "run_id &lt;script&gt;" in hostile
+    assert "rests on: qrels (x qrels.txt); table: 100 rows (100 queries" in read
+    assert "name &lt;script&gt;" in hostile
     assert "<script>" not in hostile
 
 
 def test_a_table_stays_a_plain_frame_and_what_is_made_of_it_says_nothing() -> None:
-    table = fire.read_qrels(SAMPLE / "qrels.txt")
+    table = fire.qrels(SAMPLE / "qrels.txt")
     assert type(table) is pd.DataFrame
     plain = pd.read_csv(SAMPLE / "qrels.txt", sep=" ", header=None, dtype=str)
     same = pd.DataFrame({"query_id": plain[0], "doc_id": plain[2]})
@@ -226,7 +226,7 @@ def test_a_table_stays_a_plain_frame_and_what_is_made_of_it_says_nothing() -> No
 
 
 def test_a_table_is_let_go_when_nobody_holds_it() -> None:
-    table = fire.run_from_matrix([[1.0]], ["1"], ["a"], "one")
+    table = fire.run([[1.0]], "one", query_ids=["1"], doc_ids=["a"])
     gone = weakref.ref(table)
     was_on = gc.isenabled()
     gc.disable()

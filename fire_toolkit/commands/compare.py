@@ -41,7 +41,7 @@ def compare(
 
     Examples:
         >>> import fire_toolkit as fire
-        >>> runs = [fire.run_from_matrix([row], ["q"], ["x", "y"], name) for name, row in
+        >>> runs = [fire.run([row], name, query_ids=["q"], doc_ids=["x", "y"]) for name, row in
         ...         {"clip": [2, 1], "ssb": [1, 2]}.items()]
         >>> found = fire.compare(runs, depth=2)
         >>> found.table[["run_a", "run_b", "measure", "value"]].head(2)

@@ -83,7 +83,7 @@ def difference(
     Examples:
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_qrels
-        >>> runs = [fire.run_from_matrix(rows, ["p", "q"], ["x", "y"], name) for name, rows in
+        >>> runs = [fire.run(rows, name, query_ids=["p", "q"], doc_ids=["x", "y"]) for name, rows in
         ...         {"clip": [[2, 1], [2, 1]], "ssb": [[1, 2], [1, 2]]}.items()]
         >>> pairs = {"query_id": ["p", "q"], "doc_id": "x", "relevance": 1}
         >>> found = fire.difference(runs, check_qrels(pd.DataFrame(pairs)), measures=["C@1"])

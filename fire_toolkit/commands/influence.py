@@ -78,7 +78,7 @@ def influence(
     Examples:
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_judgments, check_qrels
-        >>> run = fire.run_from_matrix([[1, 2]], ["q"], ["x", "y"], "clip")
+        >>> run = fire.run([[1, 2]], "clip", query_ids=["q"], doc_ids=["x", "y"])
         >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["x"], "relevance": 1}))
         >>> votes = {"query_id": "q", "doc_id": ["y", "y", "y"], "annotator_id": list("uvw")}
         >>> judgments = check_judgments(pd.DataFrame(votes | {"label": list("110")}))

@@ -38,7 +38,7 @@ def own(
         >>> import pandas as pd
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_labels, check_qrels
-        >>> run = fire.run_from_matrix([[2, 1]], ["q"], ["x", "y"], "clip")
+        >>> run = fire.run([[2, 1]], "clip", query_ids=["q"], doc_ids=["x", "y"])
         >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["x"], "relevance": 1}))
         >>> pairs = {"query_id": "q", "doc_id": ["x", "y"], "label": "match", "relevance": 1}
         >>> sources = fire.pool([run], depth=2).pool_sources

@@ -90,7 +90,7 @@ def plan(
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_qrels
         >>> queries, scores = [f"q{n}" for n in range(60)], np.random.default_rng(0).random((2, 60, 8))
-        >>> runs = [fire.run_from_matrix(each, queries, list("abcdefgh"), name)
+        >>> runs = [fire.run(each, name, query_ids=queries, doc_ids=list("abcdefgh"))
         ...         for name, each in zip(["clip", "ssb"], scores)]
         >>> originals = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "a", "relevance": 1}))
         >>> found = fire.plan(runs, originals, measures=["C@1", "AP"])

@@ -101,7 +101,7 @@ def pool(
 
     Examples:
         >>> import fire_toolkit as fire
-        >>> run = fire.run_from_matrix([[1, 2]], ["q"], ["x", "y"], "clip")
+        >>> run = fire.run([[1, 2]], "clip", query_ids=["q"], doc_ids=["x", "y"])
         >>> found = fire.pool([run], depth=1)
         >>> found.pool[["query_id", "doc_id", "best_rank", "n_runs"]]
           query_id doc_id  best_rank  n_runs

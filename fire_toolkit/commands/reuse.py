@@ -70,7 +70,7 @@ def reuse(
         >>> import pandas as pd
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_qrels
-        >>> runs = [fire.run_from_matrix([row], ["q"], ["x", "y"], name) for name, row in
+        >>> runs = [fire.run([row], name, query_ids=["q"], doc_ids=["x", "y"]) for name, row in
         ...         {"clip": [2, 1], "ssb": [1, 2]}.items()]
         >>> pairs = pd.DataFrame({"query_id": "q", "doc_id": ["x", "y"], "relevance": 1})
         >>> both, qrels = check_qrels(pairs), check_qrels(pairs[:1])

@@ -145,7 +145,7 @@ def score(
     Examples:
         >>> import fire_toolkit as fire
         >>> from fire_toolkit.tables import check_qrels
-        >>> run = fire.run_from_matrix([[1, 2]], ["q"], ["x", "y"], "clip")
+        >>> run = fire.run([[1, 2]], "clip", query_ids=["q"], doc_ids=["x", "y"])
         >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["x"], "relevance": 1}))
         >>> fire.score([run], qrels, measures=["C@1", "RR"]).table
           run_id     qrels query_id measure  value

@@ -28,14 +28,14 @@ from fire_toolkit.tables.columns import are_in_order
 MADE_BY = {
     "Queries": "read_queries reads one",
     "Items": "read_items reads one",
-    "Run": "read_run reads one, run_from_matrix makes one from a matrix",
+    "Run": "run makes one of a file, a matrix, a dict or a frame",
     "Pool": "pool makes one, read_pool reads one",
     "PoolSources": "pool makes one, read_pool_sources reads one",
     "Tasks": "make_tasks makes one",
-    "Judgments": "read_judgments reads one (the first of what it returns)",
+    "Judgments": "judgments makes one of a file or a frame",
     "Labels": "resolve makes one, read_labels reads one",
     "Disputes": "resolve makes one",
-    "Qrels": "read_qrels reads one",
+    "Qrels": "qrels makes one of a file, a dict or a frame",
     "Changes": "augment_qrels makes one",
     "Scores": "score makes one",
 }

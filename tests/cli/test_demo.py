@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from fire_toolkit import read_judgments, read_pool, read_qrels
+from fire_toolkit import read_pool
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli import main
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.table_files import read_judgments
 
 PAIR = ["query_id", "doc_id"]
 

@@ -317,7 +317,7 @@ def test_a_run_keeps_own_items_and_groups_at_their_ranks_and_its_depth_without_t
         (folder / file).write_text(json.dumps(scored))
     ids = () if form == "lists" else IDS
     result = fire("add-run", file, *ids, "--id", "m0", "--depth", 5)
-    run = fire_toolkit.read_run(folder / "runs" / "m0.parquet")
+    run = fire_toolkit.run(folder / "runs" / "m0.parquet")
     ranking = workspace.ranking("m0", drop=False)
     n_others = 0
     for n, query in enumerate(workspace.queries):

@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 from click.testing import Result
 
-from fire_toolkit import plan, read_judgments, read_qrels, read_run
+from fire_toolkit import plan
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.tables.table_files import read_judgments
 
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/shape-contour.run", "runs/learned-ridge.run")

@@ -41,14 +41,14 @@ def hash_of(text: str) -> float:
 
 
 def judgments() -> Judgments:
-    return fire.read_judgments("judgments.csv")[0]
+    return fire.judgments("judgments.csv")
 
 
 def tables() -> dict[str, Any]:
     return {
-        "runs": [fire.read_run(path) for path in RUNS],
-        "original": fire.read_qrels("qrels.txt"),
-        "augmented": fire.read_qrels("augmented.txt"),
+        "runs": [fire.run(path) for path in RUNS],
+        "original": fire.qrels("qrels.txt"),
+        "augmented": fire.qrels("augmented.txt"),
         "labels": fire.read_labels("labels/labels.csv"),
         "sources": fire.read_pool_sources("pool_sources.csv"),
     }
@@ -107,7 +107,7 @@ def test_resolve_and_augment_do_as_their_functions(uneven: Fire) -> None:
     uneven("augment", "--qrels", "qrels.txt", "--labels", "anew", "--out", "anew.txt")
     augmented, _ = fire.augment_qrels(tables()["original"], labels)
     columns = ["query_id", "doc_id", "relevance"]
-    pd.testing.assert_frame_equal(fire.read_qrels("anew.txt")[columns], augmented[columns])
+    pd.testing.assert_frame_equal(fire.qrels("anew.txt")[columns], augmented[columns])
     uneven("resolve", "judgments.csv", "--out", "all", "--count-unassigned")
     counted = fire.resolve(judgments(), count_unassigned=True).labels
     pd.testing.assert_frame_equal(fire.read_labels("all/labels.csv"), counted, check_dtype=False)

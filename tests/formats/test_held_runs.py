@@ -27,7 +27,7 @@ def test_ranks_are_those_of_the_rule_and_positives_keep_theirs() -> None:
     qrels = check_qrels(
         pd.DataFrame({"query_id": positives.keys(), "doc_id": positives.values(), "relevance": 1})
     )
-    run = fire.run_from_matrix(sims, queries, docs, "clip", depth=DEPTH, qrels=qrels)
+    run = fire.run(sims, "clip", query_ids=queries, doc_ids=docs, depth=DEPTH, qrels=qrels)
     found = {(row.query_id, row.doc_id): (row.rank, row.score) for row in run.itertuples()}
     expected = {}
     for query, row in zip(queries, sims, strict=True):
@@ -48,8 +48,8 @@ def test_the_run_is_the_one_that_add_run_writes(tmp_path: Path, monkeypatch: pyt
     words = ["add-run", "clip.npy", "--query-ids", "q.txt", "--doc-ids", "d.txt", "--qrels", "qrels.txt"]
     done = CliRunner().invoke(main, [*words, "--depth", "9", "--out", "runs"])
     assert done.exit_code == 0, done.output
-    held = fire.run_from_matrix(sims, queries, docs, "clip", depth=9, qrels=fire.read_qrels("qrels.txt"))
-    pd.testing.assert_frame_equal(held, fire.read_run("runs/clip.parquet"))
+    held = fire.run(sims, "clip", query_ids=queries, doc_ids=docs, depth=9, qrels=fire.qrels("qrels.txt"))
+    pd.testing.assert_frame_equal(held, fire.run("runs/clip.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -67,27 +67,27 @@ def test_the_run_is_the_one_that_add_run_writes(tmp_path: Path, monkeypatch: pyt
 )  # fmt: skip
 def test_what_is_no_matrix_of_the_ids_is_refused(sims: object, words: str) -> None:
     with pytest.raises(FireError) as refused:
-        fire.run_from_matrix(sims, ["1", "2"], ["a", "b", "c"], "clip")
+        fire.run(sims, "clip", query_ids=["1", "2"], doc_ids=["a", "b", "c"])
     assert words in str(refused.value)
 
 
 def test_lists_and_whole_numbers_are_taken_and_what_is_allowed_is_left_out() -> None:
-    run = fire.run_from_matrix([[np.nan, 1, 2], [1, 2, 3]], [7, 8], ["a", "b", "c"], "m", allow="nan")  # type: ignore[list-item]
+    run = fire.run([[np.nan, 1, 2], [1, 2, 3]], "m", query_ids=[7, 8], doc_ids=["a", "b", "c"], allow="nan")  # type: ignore[list-item]
     assert run["doc_id"].tolist() == ["c", "b", "c", "b", "a"]
     assert run["query_id"].tolist() == ["7", "7", "8", "8", "8"]
     with pytest.raises(FireError, match="'7' is given twice"):
-        fire.run_from_matrix(np.eye(2), ["7", "7"], ["a", "b"], "m")
+        fire.run(np.eye(2), "m", query_ids=["7", "7"], doc_ids=["a", "b"])
     with pytest.raises(FireError, match="depth is 0"):
-        fire.run_from_matrix(np.eye(2), ["7", "8"], ["a", "b"], "m", depth=0)
+        fire.run(np.eye(2), "m", query_ids=["7", "8"], doc_ids=["a", "b"], depth=0)
 
 
 def test_a_frame_in_another_order_than_the_ids_is_refused() -> None:
     sims, queries, docs = made()
-    plain = fire.run_from_matrix(sims, queries, docs, "clip")
+    plain = fire.run(sims, "clip", query_ids=queries, doc_ids=docs)
     frame = pd.DataFrame(sims, index=queries, columns=docs)
     for same in (frame, pd.DataFrame(sims)):
-        pd.testing.assert_frame_equal(plain, fire.run_from_matrix(same, queries, docs, "clip"))
+        pd.testing.assert_frame_equal(plain, fire.run(same, "clip", query_ids=queries, doc_ids=docs))
     with pytest.raises(FireError, match=f"row 0 of sims is '{queries[-1]}', but its id is '{queries[0]}'"):
-        fire.run_from_matrix(frame.iloc[::-1], queries, docs, "clip")
+        fire.run(frame.iloc[::-1], "clip", query_ids=queries, doc_ids=docs)
     with pytest.raises(FireError, match=f"column 0 of sims is '{docs[-1]}', but its id is '{docs[0]}'"):
-        fire.run_from_matrix(frame.iloc[:, ::-1], queries, docs, "clip")
+        fire.run(frame.iloc[:, ::-1], "clip", query_ids=queries, doc_ids=docs)

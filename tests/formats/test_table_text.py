@@ -6,8 +6,9 @@ import json
 import pandas as pd
 import pytest
 
-from fire_toolkit import compare, rank_run, table_text
+from fire_toolkit import compare, table_text
 from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.ranking import rank_run
 
 TABLE = pd.DataFrame({"run_id": ["a_b", "c"], "n": [1200, 3], "value": [2 / 3, float("nan")], "is_new": True})
 

@@ -14,9 +14,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit import read_qrels, read_run
 from fire_toolkit.cli import main
 from fire_toolkit.errors import FileNote, FormatError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.trec import is_trec_run, trec_qrels_text
 from fire_toolkit.tables import check_qrels
 

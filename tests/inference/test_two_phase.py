@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit import read_qrels, read_run
 from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.two_phase import two_phase_difference
 from fire_toolkit.measures import parse_measures

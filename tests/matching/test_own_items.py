@@ -15,6 +15,7 @@ import fire_toolkit as fire
 from examples import examples
 from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
@@ -32,7 +33,7 @@ def run_of(cells: Any, own: dict[str, str] | None = None, depth: int = 6) -> Run
         for doc, score in zip(DOCS, row, strict=True)
         if (own or {}).get(query) != doc
     ]
-    run = fire.rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
     return Run(run[run["rank"] <= depth].reset_index(drop=True))
 
 
@@ -77,7 +78,7 @@ def test_runs_in_files_and_matrices_as_they_lie_give_the_same_scores(
 
 def test_a_positive_below_the_top_moves_up_where_the_own_item_stands_above_it(tmp_path: Path) -> None:
     scored = {"run_id": "m", "query_id": ["q", "q", "q", "r", "r"], "doc_id": ["a", "o", "p", "a", "p"]}
-    run = Run(fire.rank_run(pd.DataFrame({**scored, "score": -1.0})).assign(rank=[1, 2, 9, 1, 9]))
+    run = Run(rank_run(pd.DataFrame({**scored, "score": -1.0})).assign(rank=[1, 2, 9, 1, 9]))
     run = Run(run.assign(doc_id=pd.Categorical(scored["doc_id"])))
     (tmp_path / "m.parquet").write_bytes(run_bytes(run))
     told: list[LeftOut] = []
@@ -96,7 +97,7 @@ def test_a_positive_below_the_top_moves_up_where_the_own_item_stands_above_it(tm
 
 def test_a_list_that_holds_nothing_else_is_a_query_that_the_run_lacks(tmp_path: Path) -> None:
     rows = {"run_id": "m", "query_id": ["q", "r"], "doc_id": ["o", "a"], "score": 1.0}
-    run = fire.rank_run(pd.DataFrame(rows))
+    run = rank_run(pd.DataFrame(rows))
     (tmp_path / "m.parquet").write_bytes(run_bytes(run))
     qrels = make_qrels([("q", "a", 1), ("r", "a", 1)])
     for source in (run, fire.open_run(tmp_path / "m.parquet")):

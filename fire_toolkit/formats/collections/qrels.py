@@ -104,11 +104,12 @@ def _read(source: Source) -> pd.DataFrame:
         pairs = [_pair(entry, f"{source.path}: entry {n}") for n, entry in enumerate(source.records)]
         return pd.DataFrame(pairs, columns=_COLUMNS)
     if (by_query := _by_query(source)) is not None:
-        return _from_json(by_query, str(source.path))
+        return qrels_of_json(by_query, str(source.path))
     return read_trec_qrels(source.path)
 
 
-def _from_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
+def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
+    """Return the pairs of {query: {doc: grade}}, or of {query: [doc, ...]}, all of grade 1."""
     pairs = [
         (query, id_text(doc, f"{where}: query {query!r}"), _grade(grade, f"{where}: query {query!r}"))
         for query, docs in by_query.items()

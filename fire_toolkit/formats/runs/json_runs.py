@@ -52,16 +52,17 @@ def read_json(path: Path, key: str | None = None) -> Listed:
     Raises:
         FormatError: invalid JSON, a key given twice, none of the known shapes, or several runs and no `key`.
     """
-    return _listed(parse_json(read_text(path), str(path)), str(path), key)
+    return listed_of(parse_json(read_text(path), str(path)), str(path), key)
 
 
 def read_jsonl(path: Path, key: str | None = None) -> Listed:
     """Return the records of a JSON Lines file as ranked lists; see `read_json`."""
     lines = ((n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip())
-    return _listed([parse_json(line, str(path), line=n) for n, line in lines], str(path), key)
+    return listed_of([parse_json(line, str(path), line=n) for n, line in lines], str(path), key)
 
 
-def _listed(value: Any, where: str, key: str | None) -> Listed:
+def listed_of(value: Any, where: str, key: str | None) -> Listed:
+    """Return the ranked lists in a JSON value of one of the shapes above; errors as of `read_json`."""
     runs = dict(_runs(value, ""))
     chosen = _choose(runs, value, where, key)
     if _are_places(chosen):
@@ -194,7 +195,7 @@ def _from_lists(records: list[dict[str, Any]], query: str, where: str) -> Listed
             problem = "appears twice" if query_id in lists else f"has no list ({', '.join(_LISTS[:3])})"
             raise FormatError(f"{at}: query {query_id!r} {problem}, expected one list of docs for each query")
         lists[query_id] = content
-    return _listed(lists, where, None)
+    return listed_of(lists, where, None)
 
 
 def _field(record: dict[str, Any], name: str, where: str) -> Any:

@@ -7,12 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pandas as pd
-
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
 from fire_toolkit.formats.runs.reader import RunReader, begins
 from fire_toolkit.formats.runs.table_runs import listed_table
 
@@ -32,15 +28,7 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     file = open_parquet(path)
     table = guarded(path, file.read)
     guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
-    names = [str(name) for name in table.column_names]
-    ids = {find_name(names, wanted) for wanted in (QUERY, DOC)}
     frame = guarded(path, partial(table.to_pandas, ignore_metadata=True))  # an index is columns like others
-    for name in ids - {None}:
-        dtype = frame[name].dtype
-        if pd.api.types.is_integer_dtype(dtype):
-            frame[name] = frame[name].astype("str")
-        elif not isinstance(dtype, pd.StringDtype | pd.CategoricalDtype):
-            frame[name] = pd.Series(id_texts(frame[name].tolist(), f"{path}: column {name}"), dtype="str")
     return listed_table(frame, str(path), key)
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import without_mark
+from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed
 from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.runs.reader import RunReader
@@ -49,12 +50,21 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
     numbers = _numbers(table[score or rank], where, score or rank or "")
     scored = pd.DataFrame(
         {
-            "query_id": table[query].to_numpy(),
-            "doc_id": table[doc].to_numpy(),
+            "query_id": id_column(table[query], f"{where}: column {query}").to_numpy(),
+            "doc_id": id_column(table[doc], f"{where}: column {doc}").to_numpy(),
             "score": numbers if score else -numbers,
         }
     )
     return Listed(scored, run_id, () if score else (FROM_RANKS,))
+
+
+def id_column(values: pd.Series, where: str) -> pd.Series:
+    """Return a column of ids as text; whole numbers become their digits, and anything else is refused."""
+    if pd.api.types.is_integer_dtype(values.dtype):
+        return values.astype("str")
+    if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
+        return values
+    return pd.Series(id_texts(values.tolist(), where), index=values.index, dtype="str")
 
 
 def _one_run(runs: Any, where: str, key: str | None) -> str:

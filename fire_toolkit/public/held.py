@@ -1,0 +1,254 @@
+"""Runs, qrels and judgments of what people hold, and back to what other programs take."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
+from fire_toolkit.formats.ids import id_text
+from fire_toolkit.formats.runs.held_runs import run_from_matrix
+from fire_toolkit.formats.runs.json_runs import listed_of
+from fire_toolkit.formats.runs.list_pass import run_of_lists
+from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.runs.table_runs import id_column, listed_table
+from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.matching.ranking import top
+from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
+from fire_toolkit.tables import Judgments, Qrels, Run, check_qrels
+
+_RELEVANCE = ("relevance", "rel", "grade", "label", "score")
+_ANNOTATOR = ("annotator_id", "annotator", "worker", "worker_id", "rater", "user")
+_LABEL = ("label", "answer", "judgment", "rating")
+
+
+def run(
+    x: Any,
+    name: str | None = None,
+    *,
+    query_ids: Any = None,
+    doc_ids: Any = None,
+    depth: int | None = None,
+    qrels: Qrels | None = None,
+    allow: str = "",
+) -> Run:
+    """Return what somebody holds of a model's predictions as a Run, ranked by the one order.
+
+    Args:
+        x: a path; {query: {doc: score}} or {query: [doc, ...]}, best first; a frame with a column of queries
+            (query_id, qid, q_id, query), of docs (doc_id, docid, docno) and of scores or ranks; a Run of
+            ranx; or a matrix of queries × docs (array, tensor, nested lists, frame).
+        name: what the run is called; needed where x does not say.
+        query_ids, doc_ids: ids of a matrix's rows and columns, in their order; for a path, files of them.
+        depth: how many docs of each query are kept; of a matrix 100 unless told, of others all.
+        qrels: for a matrix: their positives are kept at any rank, with their exact ranks.
+        allow: for a matrix: what `add-run --allow` takes, such as `nan`.
+
+    Returns:
+        run_id, query_id, doc_id, rank, score, by query id and rank; equal scores by doc id, descending.
+
+    Raises:
+        FormatError: columns, ids or scores that are none; the message names what was found and expected.
+        UsageError: no name, no ids for a matrix, or a depth below 1.
+
+    Examples:
+        >>> run({"q": {"a": 0.2, "b": 0.9}}, "clip")
+          run_id query_id doc_id  rank  score
+        0   clip        q      b     1    0.9
+        1   clip        q      a     2    0.2
+        >>> run([[0.2, 0.9]], "clip", query_ids=["q"], doc_ids=["a", "b"], depth=1)
+          run_id query_id doc_id  rank  score
+        0   clip        q      b     1    0.9
+    """
+    if depth is not None and (not isinstance(depth, int) or depth < 1):
+        raise UsageError(f"run: depth is {depth!r}, expected a whole number from 1, or None")
+    if isinstance(x, str | Path):
+        return read_run(x, run_id=name, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
+    if _is_of(x, "ranx"):
+        x, name = x.to_dict(), name or x.name
+    is_table = isinstance(x, pd.DataFrame) and find_name(list(map(str, x.columns)), QUERY) is not None
+    if not is_table and (query_ids is not None or not isinstance(x, Mapping)):
+        if query_ids is None or doc_ids is None or name is None:
+            found = f"a frame with columns {_shown(x.columns)}" if isinstance(x, pd.DataFrame) else _kind(x)
+            raise UsageError(
+                f"run: {found}; expected a path, {{query: {{doc: score}}}}, a frame with query_id, doc_id "
+                "and score, or a matrix with name=, query_ids= and doc_ids="
+            )
+        options: dict[str, Any] = {"qrels": qrels, "allow": allow}
+        return run_from_matrix(x, query_ids, doc_ids, name, depth=depth or 100, **options)
+    listed = listed_table(x, "run", name) if is_table else listed_of(_plain(x, "run"), "run", None)
+    if name is None and listed.run_id is None:
+        raise UsageError('run: nothing says what the run is called; give name="..."')
+    made = run_of_lists(listed, Path("run"), run_id=name)
+    return top(made, depth) if depth else made
+
+
+def qrels(x: Any) -> Qrels:
+    """Return what somebody holds of relevance judgments as Qrels.
+
+    Args:
+        x: a path; {query: {doc: grade}} or {query: [doc, ...]}, all of grade 1; a frame with a column of
+            queries (query_id, qid, q_id, query), of docs (doc_id, docid, docno) and of whole grades
+            (relevance, rel, grade, label, score); Qrels of ranx.
+
+    Returns:
+        query_id, doc_id, relevance, source, by query and doc id.
+
+    Raises:
+        FormatError, TableError: columns, ids or grades that are none, or a pair given twice.
+
+    Examples:
+        >>> qrels({"q": {"a": 2, "b": 0}})
+          query_id doc_id  relevance    source
+        0        q      a          2  original
+        1        q      b          0  original
+    """
+    if isinstance(x, str | Path):
+        return read_qrels(x)
+    if _is_of(x, "ranx"):
+        x = x.to_dict()
+    if isinstance(x, Mapping):
+        return check_qrels(qrels_of_json(_plain(x, "qrels"), "qrels"), where="qrels")
+    found = {"query_id": QUERY, "doc_id": DOC, "relevance": _RELEVANCE}
+    table = _columns(x, found, "qrels")
+    source = {"source": x["source"]} if "source" in x.columns else {}
+    return check_qrels(table.assign(**source), where="qrels")
+
+
+def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
+    """Return what somebody holds of people's answers as Judgments, of several by one person the latest.
+
+    Args:
+        x: a path to a judgments file, or a frame with columns of queries, docs, annotators and labels.
+        columns: our name of a column → its name in the frame, such as {"annotator_id": "worker"}; usual names
+            (qid, docno, worker, answer) need not be given. Further columns of ours (created_at, duration_s,
+            round, ...) are taken as they are called.
+
+    Raises:
+        UsageError: a column is named that the frame does not have.
+        FormatError, TableError: a column is missing, or an id is none.
+
+    Examples:
+        >>> import pandas as pd
+        >>> held = pd.DataFrame({"qid": ["q"], "docno": ["a"], "worker": ["A1"], "fits": ["yes"]})
+        >>> judgments(held, {"label": "fits"})[["query_id", "doc_id", "annotator_id", "label"]]
+          query_id doc_id annotator_id label
+        0        q      a           A1   yes
+    """
+    if isinstance(x, str | Path):
+        return read_judgments(x).judgments
+    names = dict(columns or {})
+    there = list(map(str, x.columns)) if isinstance(x, pd.DataFrame) else []
+    if missing := [name for name in names.values() if name not in there]:
+        raise UsageError(f"judgments: no column {missing[0]!r}; found {_shown(there)}")
+    wanted = {"query_id": QUERY, "doc_id": DOC, "annotator_id": _ANNOTATOR, "label": _LABEL}
+    wanted = {name: (names.pop(name),) if name in names else usual for name, usual in wanted.items()}
+    table = _columns(x, wanted, "judgments")
+    table["label"] = table["label"].astype("str")
+    table["annotator_id"] = id_column(table["annotator_id"], "judgments: annotator_id")
+    used = {find_name(there, usual) for usual in wanted.values()} | set(names.values())
+    more = {name: x[own] for name, own in names.items()}
+    rest = [name for name in there if name not in used and name not in (*table.columns, *more)]
+    latest, _ = latest_judgments(table.assign(**more, **{name: x[name] for name in rest}), where="judgments")
+    return typed_judgments(latest, where="judgments")
+
+
+def to_dict(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return a Run of one model as {query: {doc: score}}, or Qrels as {query: {doc: relevance}}.
+
+    Examples:
+        >>> to_dict(qrels({"q": ["a"]}))
+        {'q': {'a': 1}}
+    """
+    value = _value_of(table, "to_dict")
+    found: dict[str, dict[str, Any]] = {}
+    columns = (table[name].tolist() for name in ("query_id", "doc_id", value))
+    for query, doc, number in zip(*columns, strict=True):
+        found.setdefault(query, {})[doc] = number
+    return found
+
+
+def to_ranx(table: pd.DataFrame) -> Any:
+    """Return a Run of one model as ranx's Run, or Qrels as its Qrels; ranx must be installed.
+
+    ranx breaks ties in an order of its own: where scores are equal its measures may differ from ours.
+
+    Raises:
+        UsageError: no such table, several runs in it, or no ranx.
+
+    Examples:
+        >>> to_ranx([1])
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: to_ranx: list, expected a Run or Qrels
+    """
+    value = _value_of(table, "to_ranx")
+    try:
+        import ranx
+    except ImportError:
+        raise UsageError("to_ranx: ranx is not installed here; pip install ranx") from None
+    if value == "relevance":
+        return ranx.Qrels(to_dict(table))
+    return ranx.Run(to_dict(table), name=str(table["run_id"].iloc[0]) if len(table) else None)
+
+
+def _value_of(table: Any, where: str) -> str:
+    """Return the column of scores or relevance of a table of one run, or of qrels."""
+    names = list(table.columns) if isinstance(table, pd.DataFrame) else []
+    value = next(
+        (name for name in ("relevance", "score") if {"query_id", "doc_id", name} <= set(names)), None
+    )
+    if value is None:
+        found = f"a frame with columns {_shown(names)}" if names else _kind(table)
+        raise UsageError(f"{where}: {found}, expected a Run or Qrels")
+    if "run_id" in names and table["run_id"].nunique() > 1:
+        raise UsageError(f"{where}: {table['run_id'].nunique()} runs in one table; give one run's rows")
+    return value
+
+
+def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.DataFrame:
+    """Return the columns of a frame under our names, ids as text."""
+    if not isinstance(x, pd.DataFrame):
+        raise UsageError(f"{where}: {_kind(x)}, expected a path, a dict or a frame with {', '.join(wanted)}")
+    names = list(map(str, x.columns))
+    found = {name: find_name(names, usual) for name, usual in wanted.items()}
+    if missing := [name for name, own in found.items() if own is None]:
+        expected = "; ".join(f"{name} ({', '.join(wanted[name][:5])})" for name in missing)
+        raise UsageError(f"{where}: columns {_shown(names)}; expected {expected}")
+    table = pd.DataFrame({name: x[own].to_numpy() for name, own in found.items()})
+    return table.assign(
+        **{name: id_column(table[name], f"{where}: {name}") for name in ("query_id", "doc_id")}
+    )
+
+
+def _plain(x: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Return a dict of dicts or lists with ids as text and numbers as Python has them."""
+    return {id_text(query, where): _docs(docs, f"{where}: query {query!r}") for query, docs in x.items()}
+
+
+def _docs(docs: Any, where: str) -> Any:
+    if isinstance(docs, Mapping):
+        return {id_text(doc, where): _number(value) for doc, value in docs.items()}
+    is_list = isinstance(docs, Collection) and not isinstance(docs, str | bytes)
+    return [id_text(doc, where) for doc in docs] if is_list else docs
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_of(x: Any, package: str) -> bool:
+    return type(x).__module__.partition(".")[0] == package
+
+
+def _kind(x: Any) -> str:
+    return f"{type(x).__module__}.{type(x).__name__}".removeprefix("builtins.")
+
+
+def _shown(names: Any) -> str:
+    return ", ".join(map(str, list(names)[:8])) or "none"
