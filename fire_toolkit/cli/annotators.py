@@ -12,24 +12,18 @@ from typing import Annotated
 
 import click
 
+from fire_toolkit.campaign.hands import count_moved, free_tasks, moved_rounds
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, read_retired, write_retired
-from fire_toolkit.cli.campaigns import begun_here, deliver_files
+from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, deliver_files
 from fire_toolkit.cli.common import drawn, n_of, say, say_next, setting_or_default, summarise
 from fire_toolkit.cli.fetching import carrier_of, pull_once
-from fire_toolkit.cli.hands import (
-    begun_campaign,
-    check_hands,
-    count_moved,
-    free_tasks,
-    is_on_server,
-    moved_rounds,
-    refuse_strangers,
-)
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.server_options import Server, private_folder
 from fire_toolkit.commands.types import Option
+from fire_toolkit.errors import UsageError
+from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.labelstudio.accounts import Accounts
-from fire_toolkit.labelstudio.annotators import Annotator, read_register
+from fire_toolkit.labelstudio.annotators import ACTIVE, OWNER, Annotator, read_register
 
 
 def add(
@@ -75,14 +69,14 @@ def retire(
         rows = Accounts(server.connection, private_folder()).retire(with_accounts)
         _print(rows, ("pseudonym", "state"), as_json=False)
     else:
-        refuse_strangers(campaign, names)
+        _refuse_strangers(campaign, names)
     if campaign:
         gone = set(names) & campaign.people
         write_retired(campaign.root, read_retired(campaign.root) | gone)
         for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
             carrier_of(carrier, campaign.root, server).retire(gone)
     campaign = begun_here()
-    left = free_tasks(campaign) if campaign else {}
+    left = free_tasks(campaign.rounds, campaign.ledger, campaign.retired) if campaign else {}
     if n_left := sum(left.get(name, 0) for name in names):
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
         say_next(f"annotators reassign {' '.join(name for name in names if left.get(name))} --to NAME")
@@ -112,13 +106,22 @@ def reassign(
     """
     campaign = begun_campaign()
     wanted = [name for name in to.split(",") if name]
-    if is_on_server(campaign):
+    if _is_on_server(campaign):
         pull_once(campaign.root, server)
         campaign = begun_campaign()
-    check_hands(campaign, names, wanted)
-    moved = moved_rounds(campaign, names, wanted, seed=int(setting_or_default(None, "tasks", "seed")))
+    _check_hands(campaign, names, wanted)
+    moved = moved_rounds(
+        campaign.rounds,
+        campaign.ledger,
+        names,
+        wanted,
+        retired=campaign.retired,
+        seed=int(setting_or_default(None, "tasks", "seed")),
+    )
     counts = count_moved(moved, wanted)
-    n_left = sum(free_tasks(campaign, names).values()) - counts["moved"] if names else 0
+    n_left = (
+        sum(free_tasks(campaign.rounds, campaign.ledger, names).values()) - counts["moved"] if names else 0
+    )
     words = ", ".join(f"{name} {n:,}" for name, n in counts["to"].items())
     words = f"{n_of(counts['moved'], 'task')} moved: {words}"
     if n_left:
@@ -132,6 +135,38 @@ def reassign(
         return
     deliver_files()
     say_next("push" if any(entry.carrier != BY_HAND for entry, _ in moved) else "import")
+
+
+def _is_on_server(campaign: Begun) -> bool:
+    """Whether a server or a plug-in carries any round."""
+    return any(entry.carrier != BY_HAND for entry in campaign.rounds)
+
+
+def _refuse_strangers(campaign: Begun, names: Sequence[str]) -> None:
+    """Raise `UsageError` for a name that is not one of the campaign's annotators."""
+    for name in names:
+        if name not in campaign.people:
+            active = ", ".join(sorted(campaign.askable)) or "none"
+            raise UsageError(f"no annotator is called {name!r}; active: {active}")
+
+
+def _check_hands(campaign: Begun, sources: Sequence[str], targets: Sequence[str]) -> None:
+    """Raise `UsageError` unless tasks can move from these annotators to those."""
+    _refuse_strangers(campaign, sources)
+    if not targets or len(set(targets)) < len(targets):
+        raise UsageError("--to: expected names, each once, as in --to A02,A03")
+    if both := sorted({*sources} & {*targets}):
+        raise UsageError(f"{both[0]} cannot both give tasks away and get them")
+    if gone := [name for name in targets if name in campaign.retired]:
+        raise UsageError(f"{gone[0]} is retired and gets no tasks")
+    if any(entry.carrier == BY_HAND for entry in campaign.rounds):
+        refuse_file_names(targets)
+    register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
+    for name in targets:
+        if name not in register and any(entry.carrier == BY_SERVER for entry in campaign.rounds):
+            raise UsageError(
+                f"{name} has no active account on the server; create it: fire-toolkit annotators add {name}"
+            )
 
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:

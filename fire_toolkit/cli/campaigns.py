@@ -151,6 +151,17 @@ def begun_here() -> Begun | None:
     return Begun(workspace.root, campaign, rounds) if rounds else None
 
 
+def begun_campaign() -> Begun:
+    """Return the campaign of the workspace here; a usage error where none has begun."""
+    private_folder()
+    campaign = begun_here()
+    if campaign is None:
+        raise UsageError(
+            "nothing was pushed from this workspace; push first, or hand out files (tasks --annotator A,B)"
+        )
+    return campaign
+
+
 def campaign_of(root: Path, rules: Guideline) -> Campaign:
     """Return the workspace's campaign, or a new one (not yet written).
 

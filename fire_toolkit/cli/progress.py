@@ -14,7 +14,7 @@ import click
 from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
-from fire_toolkit.cli.campaigns import Begun, begun_here
+from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
 from fire_toolkit.cli.common import (
     Range,
     drawn,
@@ -26,7 +26,6 @@ from fire_toolkit.cli.common import (
     setting_or_default,
 )
 from fire_toolkit.cli.fetching import fetch_all
-from fire_toolkit.cli.hands import begun_campaign
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.server_options import Server, private_folder
 from fire_toolkit.commands.types import Option
