@@ -175,9 +175,10 @@ def ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:
     pooled = Given({**given.values, "runs": (), "out": None})
     settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
     tables = with_tables(pool, pooled, settings | {"strategy": strategy})
-    found, number = pool(**tables), tables["next_round"] or 1
+    before = tables["asked_before"]
+    found, number = pool(**tables), before.round or 1
     if len(pairs := found.tables["again"]):
-        found = pool(**tables | {"next_round": number + 1})
+        found = pool(**tables | {"asked_before": before._replace(round=number + 1)})
     keep_files(found, pooled, folder, "pool", {}, is_file=False)
     if len(pairs):
         asked = check_pool(pairs.assign(round=number, stratum="again", inclusion_probability=1.0))

@@ -17,9 +17,9 @@ from fire_toolkit.cli.judged_files import grades_of, judgments_from
 from fire_toolkit.cli.machine_scores import judge_file, scores_of_judge
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.commands.pool import DRAWN
+from fire_toolkit.commands.types import Before
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import (
@@ -129,31 +129,35 @@ def _scores_of_judge(given: Given, values: Values) -> pd.DataFrame | None:
     return scores_of_judge(given, chosen.parameters["judge"]) if chosen.reads_machine else None
 
 
-def _labels_before(given: Given, values: Values) -> Labels | None:
-    """Return the workspace's labels, where a run of the earlier pool is withdrawn."""
-    sources = earlier_of(given).sources
-    before = set() if sources is None else set(sources["run_id"].unique())
-    path = made_file("labels/labels.csv") if before - set(map(run_id_of, values["runs"])) else None
-    return read_labels(path) if path else None
+def _asked_before(given: Given, values: Values) -> Before:
+    """Return what is known of what was asked; only a pool that is written needs all of it."""
+    earlier = earlier_of(given)
+    found = Before(earlier.next_round, seconds=_seconds_of_pair(earlier))
+    if "out" not in given.values:
+        return found
+    sources, hashes = earlier.sources, given.run_hashes
+    withdrawn = set() if sources is None else set(sources["run_id"].unique()) - set(hashes)
+    path = made_file("labels/labels.csv") if withdrawn else None
+    labels = read_labels(path) if path else None
+    drawn = _drawn_before(given.out("pool")) if earlier.pool is not None else None
+    return found._replace(sources=sources, labels=labels, drawn=drawn, run_hashes=hashes)
 
 
-def _drawn_before(given: Given, values: Values) -> dict[str, Any] | None:
+def _drawn_before(folder: Path) -> dict[str, Any] | None:
     """Return the parameters of the sample that was handed out and lies where this pool is written."""
-    folder = given.out("pool")
     file = folder / "pool.csv"
-    if earlier_of(given).pool is None or not file.is_file() or not has_columns(file, DRAWN):
+    if not file.is_file() or not has_columns(file, DRAWN):
         return None
     at = manifest_path(folder, is_folder=True)
     return {"path": str(file), **(read_manifest(at).parameters if at.is_file() else {})}
 
 
-def _seconds_of_pair(given: Given, values: Values) -> float | None:
+def _seconds_of_pair(earlier: Earlier) -> float | None:
     """Return how long people need for a pair: the median judgment, and the share that is judged twice."""
-    durations = earlier_of(given).durations
-    if durations is None:
+    if earlier.durations is None:
         return None
-    known = plain_numbers(durations, "float", missing=True, minimum=None)
-    seconds = (pd.to_numeric(durations, errors="coerce") if known is None else known).median()
+    known = plain_numbers(earlier.durations, "float", missing=True, minimum=None)
+    seconds = (pd.to_numeric(earlier.durations, errors="coerce") if known is None else known).median()
     return float(seconds) * (1 + float(setting_or_default(None, "tasks", "overlap")))
 
 
@@ -174,10 +178,5 @@ READ: dict[str, Callable[[Given, Values], Any]] = {
     "previous_pool": lambda given, values: earlier_of(given).pool,
     "labels_so_far": _labels_so_far,
     "scores_of_judge": _scores_of_judge,
-    "sources_before": lambda given, values: earlier_of(given).sources,
-    "labels_before": _labels_before,
-    "drawn_before": _drawn_before,
-    "next_round": lambda given, values: earlier_of(given).next_round,
-    "seconds_of_pair": _seconds_of_pair,
-    "run_hashes": lambda given, values: given.run_hashes,
+    "asked_before": _asked_before,
 }

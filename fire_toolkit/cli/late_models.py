@@ -36,7 +36,7 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
         given.values["runs"] = tuple(files) if is_rest_asked else ()
         tables = with_tables(pool, given, settings)
         to_ask = pool(**tables).counts.get("to_ask", 0)
-        hours = time_in_words(to_ask, tables["seconds"])
+        hours = time_in_words(to_ask, tables["asked_before"].seconds)
     asked = f"{n_of(to_ask, 'pair')} to ask{hours}" if to_ask else "nothing new to ask"
     return f"{_in_words(changed)}: {asked}"
 

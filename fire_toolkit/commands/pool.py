@@ -7,20 +7,16 @@ from typing import Annotated, Any
 
 from fire_toolkit.commands.command import stage
 from fire_toolkit.commands.types import (
-    DrawnBefore,
+    AskedBefore,
+    Before,
     JudgedBefore,
-    LabelsBefore,
     LabelsSoFar,
-    NextRound,
     Option,
     OriginalAsRead,
     PooledQueries,
     PreviousPool,
-    RunHashes,
     Runs,
     ScoresOfJudge,
-    SecondsOfPair,
-    SourcesBefore,
 )
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling import PoolingResult, pool_runs
@@ -43,12 +39,7 @@ def pool(
     previous: PreviousPool = None,
     labels: LabelsSoFar = None,
     judge_scores: ScoresOfJudge = None,
-    sources_before: SourcesBefore = None,
-    labels_before: LabelsBefore = None,
-    drawn_before: DrawnBefore = None,
-    next_round: NextRound = None,
-    seconds: SecondsOfPair = None,
-    run_hashes: RunHashes = None,
+    asked_before: AskedBefore = None,
     depth: Annotated[int, Option(setting=("pool", "depth"), least=0)] = 10,
     strategy: Annotated[str, Option(metavar="NAME", setting=("pool", "strategy"))] = "depth",
     budget: Annotated[int | None, Option(metavar="N", setting=("pool", "budget"), least=1)] = None,
@@ -80,12 +71,7 @@ def pool(
             next. [default: the workspace's, once it was handed out]
         labels: The labels that `resolve` wrote, for strategies that read labels. [default: the workspace's]
         judge_scores: The score of each pair by the judge that strategy machine names.
-        sources_before: Which run brought which pair of the earlier pool.
-        labels_before: The labels, for what is said of withdrawn runs.
-        drawn_before: How the sample was drawn that this pool would take the place of.
-        next_round: The round of pairs that are new.
-        seconds: How long people need for a pair.
-        run_hashes: The sha256 of each run's file, for which a settled pool holds.
+        asked_before: What a workspace knows of what was asked: rounds, changes of runs, people's pace.
         depth: Docs taken from each run and query.
         strategy: Which of these are pooled: all (depth), or the first by reciprocal rank fusion
             ('rrf(k=60)'), a sample ('strata(1:10:1,11:50:.1)'), or in rounds (move-to-front,
@@ -109,6 +95,7 @@ def pool(
         >>> found.counts["pairs"]
         1
     """
+    before = asked_before or Before()
     asked: dict[str, Any] = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
     asked |= {"deep_queries": deep_queries, "deep_depth": deep_depth, "seed": seed}
     asked |= {"include_originals": include_originals}
@@ -121,19 +108,19 @@ def pool(
         machine=judge_scores,
         judged=judged,
         previous=previous,
-        round_number=next_round,
+        round_number=before.round,
         own_items=queries,
     )
-    if drawn_before is not None and DRAWN not in result.pool:
-        _refuse_to_lose_sample(drawn_before)
-    known: dict[str, Any] = {"judged": judged, "labels": labels_before, "is_whole": takes_all(asked)}
-    changes = changes_in_words(sources_before, result.pool, result.sources, **known)
+    if before.drawn is not None and DRAWN not in result.pool:
+        _refuse_to_lose_sample(before.drawn)
+    known: dict[str, Any] = {"judged": judged, "labels": before.labels, "is_whole": takes_all(asked)}
+    changes = changes_in_words(before.sources, result.pool, result.sources, **known)
     files, is_done = _files_of(result), result.counts.get("to_ask") == 0
-    words = counts_in_words(result.counts, asked, seconds)
+    words = counts_in_words(result.counts, asked, before.seconds)
     return Found(
         {name.removesuffix(".csv"): table for name, table in files.items()} | {"again": result.again},
         files=files,
-        parameters=asked | _settled(strategy, result, run_hashes or {}),
+        parameters=asked | _settled(strategy, result, before.run_hashes),
         counts=result.counts,
         words=f"{words}\nnothing new to ask" if is_done else words,
         said=list(changes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -64,6 +64,22 @@ class Option:
     parse: Callable[[tuple[str, ...]], Any] | None = None
     is_argument: bool = False
     apart: tuple[str, ...] = ()
+
+
+class Before(NamedTuple):
+    """What a workspace knows of what was asked before it pools.
+
+    round: of pairs that are new; sources, labels: of the earlier pool; drawn: how the sample was drawn that
+    the pool would take the place of; seconds: that people need for a pair; run_hashes: the sha256 of each
+    run's file, for which a settled pool holds.
+    """
+
+    round: int | None = None
+    sources: PoolSources | None = None
+    labels: Labels | None = None
+    drawn: Mapping[str, Any] | None = None
+    seconds: float | None = None
+    run_hashes: Mapping[str, str] = {}
 
 
 _AXES = ("query_ids", "doc_ids")
@@ -171,11 +187,4 @@ JudgedBefore = Annotated[pd.DataFrame | None, Table("judged_before", "pd.DataFra
 PreviousPool = Annotated[Pool | None, Table("previous_pool", "Pool | None", metavar="POOL")]
 LabelsSoFar = Annotated[Labels | None, Table("labels_so_far", "Labels | None")]
 ScoresOfJudge = Annotated[pd.DataFrame | None, Table("scores_of_judge", "pd.DataFrame | None", is_told=True)]
-SourcesBefore = Annotated[PoolSources | None, Table("sources_before", "PoolSources | None", is_told=True)]
-LabelsBefore = Annotated[Labels | None, Table("labels_before", "Labels | None", is_told=True)]
-DrawnBefore = Annotated[
-    Mapping[str, Any] | None, Table("drawn_before", "Mapping[str, Any] | None", is_told=True)
-]
-NextRound = Annotated[int | None, Table("next_round", "int | None", is_told=True)]
-SecondsOfPair = Annotated[float | None, Table("seconds_of_pair", "float | None", is_told=True)]
-RunHashes = Annotated[Mapping[str, str] | None, Table("run_hashes", "Mapping[str, str] | None", is_told=True)]
+AskedBefore = Annotated[Before | None, Table("asked_before", "Before | None", is_told=True)]
