@@ -13,14 +13,14 @@ from fire_toolkit.campaign.records import FOLDER, Round
 from fire_toolkit.cli.campaigns import begun_here
 from fire_toolkit.cli.common import n_of, named_file, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.design_files import COLUMNS, read_design
 from fire_toolkit.formats.tables.table_files import read_pool, read_pool_sources
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.resolution.design import (
     POLICIES,
-    UNTIL_CONFIRMED,
     VERIFY_POSITIVES,
     decide_classes,
     design_pairs,
@@ -29,40 +29,11 @@ from fire_toolkit.resolution.design import (
 )
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR, pair_rows
-from fire_toolkit.tables.design import CLASSES, RECHECK, VERIFY
+from fire_toolkit.tables.design import UNTIL_CONFIRMED, VERIFY
 from fire_toolkit.tables.designs import DEEP
 from fire_toolkit.workspace.manifests import write_files
 
 FILE = "design.csv"
-_COLUMNS = [*PAIR, "design_class", "place", "cells"]
-
-
-def read_design(path: Path) -> pd.DataFrame:
-    """Return a design: query_id, doc_id, design_class and, of until-confirmed, place and cells.
-
-    Raises:
-        FormatError: an unknown class, a pair twice, a place or cells that are no numbers.
-    """
-    table = read_delimited(path, required=[*PAIR, "design_class"])
-    known = {"", *CLASSES, RECHECK, UNTIL_CONFIRMED}
-    wrong = table.loc[~table["design_class"].isin(known), "design_class"]
-    if len(wrong):
-        raise FormatError(
-            f"{path}:{int(wrong.index[0]) + 2}: design_class {wrong.iloc[0]!r}; expected one of "
-            f"{', '.join((*CLASSES, RECHECK, UNTIL_CONFIRMED))}"
-        )
-    if table.duplicated(PAIR).any():
-        again = " ".join(table.loc[table.duplicated(PAIR), PAIR].iloc[0])
-        raise FormatError(f"{path}: {again} appears twice; expected one design class for each pair")
-    table = table.reindex(columns=_COLUMNS, fill_value="")
-    waiting = table[table["design_class"] == UNTIL_CONFIRMED]
-    is_whole = waiting["place"].str.fullmatch("[0-9]+") & waiting["cells"].str.fullmatch("[0-9a-f]+")
-    if not is_whole.all():
-        raise FormatError(
-            f"{path}:{int(waiting.index[~is_whole][0]) + 2}: class {UNTIL_CONFIRMED} needs place (a number) "
-            "and cells (hexadecimal digits), as `next-round --policy` writes them"
-        )
-    return table.assign(place=pd.to_numeric(table["place"].where(table["place"] != "", "1")))
 
 
 def design_of(given: Given, file: str | None) -> pd.DataFrame | None:
@@ -120,7 +91,7 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
     known = read_design(path) if path.is_file() else None
     found = _extended(known, campaign.rounds, chosen, root)
     if is_kept:
-        write_files({path: delimited_text(found[_COLUMNS]).encode()})
+        write_files({path: delimited_text(found[COLUMNS]).encode()})
     if known is None:
         counts = found["design_class"].value_counts()
         named = ", ".join(f"{n:,} {name}" for name, n in counts.items())

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
-
-import pandas as pd
 
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, workspace_path
@@ -30,11 +27,11 @@ from fire_toolkit.formats.tables.machine_scores import read_machine_scores
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
-from fire_toolkit.machines.judge import Judge
-from fire_toolkit.machines.judge_files import JudgeFile, file_name, read_judge
+from fire_toolkit.machines.judge_files import file_name, read_judge
 from fire_toolkit.machines.prompts import read_prompt
 from fire_toolkit.machines.run import Spending, ask_all, asking
 from fire_toolkit.machines.table import machine_table, requests_of
+from fire_toolkit.machines.words import counts_in_words, remarks
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.machine import OK
 
@@ -77,7 +74,7 @@ def run(
     key = os.environ.get(KEY_VARIABLE, "").strip()
     endpoint = checked_endpoint(asked.endpoint, key=key, send_media_to=send_media_to)
     prompt, rules = read_prompt(setting_or_default(guideline, "tasks", "guideline"))
-    own = _judge_of(asked, endpoint.url, prompt.sha256)
+    own = asked.judge(endpoint.url, prompt.sha256)
     values = {"pool": pool, "queries": queries, "items": items, "guideline": guideline}
     given = Given({**values, "out": out, "as_json": as_json})
     pairs = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
@@ -110,48 +107,11 @@ def run(
             counts = {"answers": n_ok, "failed": len(table) - n_ok, "in_flight_when_killed": n_lost}
             given.write(folder / "machine.csv", {"machine.csv": table}, "machine run", parameters, counts)
     counts |= {"stored_before": n_stored, "not_asked": n_left}
-    words = f"{n_of(n_ok, 'answer')} of {asked.name} in {folder}" + _in_words(counts, spending)
+    words = f"{n_of(n_ok, 'answer')} of {asked.name} in {folder}{counts_in_words(counts, spending)}"
     given.summarise(counts | {"cost": round(spending.money, 6), "tokens": spending.tokens}, words)
-    for line in _remarks(table, own):
+    for line in remarks(table, own):
         say(line)
     say_next(f"machine check {asked.name}", "--labels LABELS")
-
-
-def _judge_of(asked: JudgeFile, url: str, prompt_sha256: str) -> Judge:
-    return Judge(
-        endpoint=url,
-        prompt_sha256=prompt_sha256,
-        model=asked.model,
-        revision=asked.revision,
-        temperature=asked.temperature,
-        longest_answer=asked.longest_answer,
-        wants_logprobs=asked.logprobs,
-        n_frames=asked.frames,
-        frame_px=asked.frame_px,
-    )
-
-
-def _in_words(counts: dict[str, int], spending: Spending) -> str:
-    words = f" ({counts['stored_before']:,} were there before); {counts['failed']:,} failed"
-    if spending.tokens:
-        money = f", cost {spending.money:,.4f}" if spending.price else ""
-        words += f"; {spending.tokens:,} tokens{money} so far"
-    if counts["not_asked"]:
-        words += f"; the budget is spent: {counts['not_asked']:,} not asked"
-    return words
-
-
-def _remarks(table: pd.DataFrame, judge: Judge) -> Iterator[str]:
-    """Yield why answers failed, and what the server did not give."""
-    reasons = table.loc[table["status"] != OK, "reason"].value_counts()
-    for reason, number in reasons.head(5).items():
-        yield f"failed {number:,} times: {reason}"
-    if len(reasons) > 5:
-        yield f"and {len(reasons) - 5:,} further reasons: see machine.csv"
-    if (table["status"] == OK).any() and table["score"].isna().all() and judge.wants_logprobs:
-        yield "note: the server gives no probabilities of tokens: there are labels, and no P(yes)"
-    if (versions := table["revision"].nunique()) > 1:
-        yield f"note: the server named {versions} versions of itself (column revision): answers may differ"
 
 
 def import_(

@@ -14,9 +14,9 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.evidence.qrels import MACHINE, Augmented, include_machine
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.machines.scores import labels_of_answers, scores_of_answers, shared_backbones
 from fire_toolkit.tables import MachineJudgments
-from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.machine import one_answer_per_pair
 
 MACHINE_SAMPLE = "machine_sample.csv"
 
@@ -66,47 +66,19 @@ def answers_of_judge(given: Given, judge: str) -> MachineJudgments:
 
 
 def scores_of_judge(given: Given, judge: str) -> pd.DataFrame:
-    """Return query_id, doc_id and score; a label alone is 1 where its grade is positive, else 0."""
-    answers = one_answer_per_pair(answers_of_judge(given, judge))
-    is_label = answers["score"].isna()
-    grade = _grades(answers.loc[is_label, "label"], judge)
-    answers.loc[is_label, "score"] = (grade >= 1).astype("float64").where(grade.notna())
-    return answers[[*PAIR, "score"]]
+    """Return query_id, doc_id and score of a judge's answers, see `scores_of_answers`."""
+    return scores_of_answers(answers_of_judge(given, judge), _grades())
 
 
-def _grades(labels: pd.Series, judge: str) -> pd.Series:
-    """Return the grade of each label by the guideline; nan without a label, or for one that is not a vote."""
-    if (labels == "").all():
-        return pd.Series(float("nan"), index=labels.index)
-    grades = read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades
-    unknown = sorted(set(labels) - {"", *grades})
-    if unknown:
-        raise UsageError(
-            f"judge {judge!r}: label {unknown[0]!r} is not in the guideline ({', '.join(grades)}); name its "
-            "guideline in [tasks] of fire.toml, or give scores"
-        )
-    return labels.map(grades).astype("float64")
+def _grades() -> Grades:
+    return read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades
 
 
 def with_machine(given: Given, found: Augmented, judge: str) -> tuple[Augmented, dict[str, Any]]:
-    """Return augmented qrels with a judge's labels where there are no people's, and how many these are.
-
-    A label is its grade, a score from .5 on is 1, one below it 0.
-
-    Raises:
-        UsageError: a score without label is no probability.
-    """
+    """Return augmented qrels with a judge's labels where there are no people's, and how many these are."""
     beside = given.needed("labels").with_name("disputes.csv")
     left_out = given.disputes if beside.is_file() else None
-    answers = one_answer_per_pair(answers_of_judge(given, judge))
-    scores = answers.loc[answers["label"] == "", "score"].dropna()
-    if not scores.between(0, 1).all():
-        raise UsageError(
-            f"judge {judge!r}: scores lie between {scores.min():g} and {scores.max():g}, expected labels, or "
-            "probabilities from 0 to 1"
-        )
-    relevance = _grades(answers["label"], judge).fillna((answers["score"] >= 0.5).astype("float64"))
-    labels = answers[PAIR].assign(relevance=relevance.astype("int64"))
+    labels = labels_of_answers(answers_of_judge(given, judge), _grades())
     both = include_machine(found, labels, judge=judge, left_out=left_out)
     own = both[0]["source"] == f"{MACHINE}:{judge}"
     n_positive = int((both[0].loc[own, "relevance"] >= 1).sum())
@@ -114,27 +86,15 @@ def with_machine(given: Given, found: Augmented, judge: str) -> tuple[Augmented,
 
 
 def shared_runs(given: Given, judge: str, run_ids: Iterable[str]) -> dict[str, str]:
-    """Return the runs that may share a backbone with a judge, and why: such a judge judges its own errors.
+    """Return the runs that may share a backbone with a judge, and why, see `shared_backbones`.
 
-    The judge's own table names its backbone, [runs.NAME] of fire.toml that of a run; several are joined by
-    commas, case does not matter, and one that is not named counts as shared.
+    The judge's own table names its backbone, [runs.NAME] of fire.toml that of a run.
     """
     try:
         named = answers_of_judge(given, judge)["backbone"].unique().tolist()
     except UsageError:  # the sample is here and the judge's table is not
         named = []
-    own = _backbones(named[0]) if len(named) == 1 else set()
     workspace = current_workspace()
-    found = {}
-    for run_id in run_ids:
-        of_run = _backbones(workspace.runs.get(run_id, {}).get("backbone", "")) if workspace else set()
-        unknown = f"judge {judge}" if not own else "" if of_run else f"run {run_id}"
-        if unknown:
-            found[run_id] = f"the backbone of {unknown} is not named"
-        elif both := ", ".join(sorted(own & of_run)):
-            found[run_id] = f"judge {judge} and run {run_id} share the backbone {both}"
-    return found
-
-
-def _backbones(named: str) -> set[str]:
-    return {name.strip().casefold() for name in named.split(",") if name.strip()}
+    settings = workspace.runs if workspace else {}
+    of_runs = {run_id: str(settings.get(run_id, {}).get("backbone", "")) for run_id in run_ids}
+    return shared_backbones(judge, named[0] if len(named) == 1 else "", of_runs)

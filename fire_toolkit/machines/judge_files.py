@@ -10,6 +10,7 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
+from fire_toolkit.machines.judge import Judge
 from fire_toolkit.syntax import parse_toml
 
 _LIMITS: dict[str, tuple[float, float]] = {
@@ -49,6 +50,20 @@ class JudgeFile:
     at_once: int = 4
     timeout_s: float = 120.0
     price: tuple[float, float] | None = None
+
+    def judge(self, url: str, prompt_sha256: str) -> Judge:
+        """Return the judge itself, at this address and with this prompt."""
+        return Judge(
+            endpoint=url,
+            prompt_sha256=prompt_sha256,
+            model=self.model,
+            revision=self.revision,
+            temperature=self.temperature,
+            longest_answer=self.longest_answer,
+            wants_logprobs=self.logprobs,
+            n_frames=self.frames,
+            frame_px=self.frame_px,
+        )
 
 
 def read_judge(path: Path) -> JudgeFile:

@@ -23,12 +23,13 @@ from fire_toolkit.tables.design import (
     OPEN,
     RECHECK,
     SINGLE,
+    UNTIL_CONFIRMED,
     VERIFY,
     label_by_design,
     labels_by_design,
 )
 
-VERIFY_POSITIVES, UNTIL_CONFIRMED = "verify-positives", "until-confirmed"
+VERIFY_POSITIVES = "verify-positives"
 POLICIES = (VERIFY_POSITIVES, UNTIL_CONFIRMED)
 DEPTHS = (1, 5, 10)
 RRF = 60

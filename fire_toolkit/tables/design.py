@@ -14,6 +14,7 @@ from fire_toolkit.errors import TableError
 SINGLE, DOUBLED, VERIFY = "single", "doubled", "verify"
 RECHECK = "recheck"  # asked again because somebody doubted its label: no design, and no known errors
 CLASSES = (SINGLE, DOUBLED, VERIFY)
+UNTIL_CONFIRMED = "until-confirmed"  # positives verified, as long as runs' C@k hangs on them
 DESIGN = ["design_class", "design_votes"]
 OPEN = -1
 
