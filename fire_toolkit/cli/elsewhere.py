@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 
@@ -19,7 +19,7 @@ from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.commands.types import Option
-from fire_toolkit.elsewhere.exports import controls_of, read_elsewhere_export, tasks_of
+from fire_toolkit.elsewhere.exports import LABEL_STUDIO, controls_of, read_elsewhere_export, tasks_of
 from fire_toolkit.elsewhere.found import FoundFile
 from fire_toolkit.elsewhere.labels import LabelMap
 from fire_toolkit.elsewhere.rows import ledger_rows, new_rows, pseudonym_of
@@ -42,9 +42,8 @@ class Elsewhere:
     """How judgments made elsewhere are read.
 
     Args:
-        pair: Read a Label Studio project that was not made here; its tasks have the ids in these fields.
-        columns: Read a table of another tool by its columns; ROLE: annotator, query, doc, pair, label, time,
-            seconds, status, round, comment.
+        columns: Read a table of another tool by its columns, or a Label Studio project that was not made here
+            by its fields; ROLE: annotator, query, doc, pair, label, time, seconds, status, round, comment.
         mapping: Which label of the guideline a value is; - for no vote (may be repeated).
         split: The separator between the two ids in the column pair.
         submissions: Prolific's export of submissions: only approved work counts.
@@ -53,7 +52,6 @@ class Elsewhere:
         dry_run: Show what is understood, and write nothing.
     """
 
-    pair: Annotated[str | None, Option(metavar="query=FIELD,doc=FIELD")] = None
     columns: Annotated[Sequence[str], Option(metavar="ROLE=COLUMN,...")] = ()
     mapping: Annotated[Sequence[str], Option(("--label",), metavar="[CONTROL:]VALUE=LABEL")] = ()
     split: Annotated[str, Option(metavar="TEXT")] = ""
@@ -65,7 +63,7 @@ class Elsewhere:
     @property
     def is_asked(self) -> bool:
         """Whether any of them was given."""
-        given = (self.pair, self.columns, self.mapping, self.split, self.submissions, self.source)
+        given = (self.columns, self.mapping, self.split, self.submissions, self.source)
         return any((*given, self.skip_unknown, self.dry_run))
 
 
@@ -76,8 +74,8 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
         raise UsageError(
             "judgments made elsewhere go into a workspace's ledger: run it in one, without --out"
         )
-    if bool(asked.pair) == bool(asked.columns):
-        raise UsageError("give --pair (a Label Studio export) or --columns (any table), one of the two")
+    if not asked.columns:
+        raise UsageError("--columns says where the ids are, as in --columns query=caption_id,doc=video_id")
     rules = guideline_of(workspace.root)
     if given.values["guideline"] and given.guideline.name != rules.name:
         raise UsageError(f"the workspace judges by {rules.name}; fire.toml names it ([tasks] guideline)")
@@ -92,13 +90,13 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
         refusals = ["no answer in it"]
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
-    added = _add(workspace.root, files, labels, known, source=_source(asked))
-    notes = (*_notes(understood, files, known), *added.notes)
+    added = _add(workspace.root, files, labels, known, source=asked.source or _source(files))
+    notes = (*understood.notes(files, known), *added.notes)
     derive_judgments(workspace.root, replace(added, notes=notes), stage="import", as_json=given.as_json)
 
 
-def _source(asked: Elsewhere) -> str:
-    return asked.source or ("labelstudio" if asked.pair else "table")
+def _source(files: Sequence[FoundFile]) -> str:
+    return "labelstudio" if all(file.tool == LABEL_STUDIO for file in files) else "table"
 
 
 def _read(
@@ -106,21 +104,15 @@ def _read(
 ) -> tuple[list[FoundFile], LabelMap]:
     names = [label.name for label in rules.labels]
     used = [given.use(path) for path in dict.fromkeys(paths)]
-    if asked.pair:
-        pair = _named([asked.pair], ("query", "doc"), "--pair")
-        if len(pair) != 2:
-            raise UsageError(f"--pair {asked.pair}: expected query=FIELD,doc=FIELD")
-        labels = LabelMap(asked.mapping, names)
-        texts = [(read_text(path), str(relative_path(path))) for path in used]
-        known = {name: None for text, path in texts for name in controls_of(tasks_of(text, path))}
-        controls = labels.controls(list(known))
-        if not controls:
-            raise UsageError(
-                "say what the answers mean, as in --label CONTROL:VALUE=LABEL; "
-                f"controls: {', '.join(known) or 'none'}; labels: {', '.join(names)}"
-            )
-        return [read_elsewhere_export(*each, pair, controls=controls) for each in texts], labels
-    columns = _named(asked.columns, ROLES, "--columns")
+    columns = _named(asked.columns)
+    if set(columns) == {"query", "doc"}:  # all that the tasks of a Label Studio project do not say
+        named = [str(relative_path(path)) for path in used]
+        exports = [tasks_of(read_text(path), name) for path, name in zip(used, named, strict=True)]
+        if all(exports):
+            labels = LabelMap(asked.mapping, names)
+            controls = _controls(labels, exports, names)
+            pairs = zip(exports, named, strict=True)
+            return [read_elsewhere_export(*each, columns, controls=controls) for each in pairs], labels
     kept = read_submissions(given.use(asked.submissions)) if asked.submissions else None
     files = [read_elsewhere_table(path, columns, split=asked.split, kept=kept) for path in used]
     own = {tool.name: tool.labels for tool in TOOLS if tool.labels}
@@ -128,16 +120,30 @@ def _read(
     return files, LabelMap(asked.mapping, names, defaults=defaults)
 
 
-def _named(texts: Sequence[str], roles: Sequence[str], option: str) -> dict[str, str]:
-    """Return role → name of texts `ROLE=NAME,ROLE=NAME`; a name may hold commas and `=`."""
+def _controls(
+    labels: LabelMap, exports: Sequence[Sequence[Mapping[str, Any]]], names: Sequence[str]
+) -> list[str]:
+    """Return the controls of a Label Studio project whose values are labels."""
+    known = list(dict.fromkeys(name for tasks in exports for name in controls_of(tasks)))
+    controls = labels.controls(known)
+    if not controls:
+        raise UsageError(
+            "say what the answers mean, as in --label CONTROL:VALUE=LABEL; "
+            f"controls: {', '.join(known) or 'none'}; labels: {', '.join(names)}"
+        )
+    return controls
+
+
+def _named(texts: Sequence[str]) -> dict[str, str]:
+    """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`."""
     found: dict[str, str] = {}
     for text in texts:
-        for part in re.split(rf",(?=(?:{'|'.join(roles)})=)", text):
+        for part in re.split(rf",(?=(?:{'|'.join(ROLES)})=)", text):
             role, equals, name = part.partition("=")
-            if role.strip() not in roles or not equals or not name.strip():
-                raise UsageError(f"{option} {part}: expected ROLE=NAME with one of {', '.join(roles)}")
+            if role.strip() not in ROLES or not equals or not name.strip():
+                raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(ROLES)}")
             if found.setdefault(role.strip(), name.strip()) != name.strip():
-                raise UsageError(f"{option}: {role} is named twice")
+                raise UsageError(f"--columns: {role} is named twice")
     return found
 
 
@@ -146,21 +152,6 @@ def _known_ids(given: Given) -> dict[str, Collection[str] | None]:
     queries = set(given.queries["query_id"]) if given.found("queries") else None
     items = set(given.items_if_any["doc_id"]) if given.found("items") else None  # type: ignore[index]
     return {"query": queries, "doc": items}
-
-
-def _notes(
-    understood: Understood, files: Sequence[FoundFile], known: Mapping[str, Collection[str] | None]
-) -> list[str]:
-    """Return sentences on what is not known of the answers, or was left out."""
-    unknown = dict.fromkeys(words for file in files for words in file.unknown)
-    notes = [f"not known: which guideline people were shown; {'; '.join(unknown)}"]
-    notes += [f"{file.path}: {n:,} {words}" for file in files for words, n in file.left_out.items()]
-    notes += dict.fromkeys(f"{file.path}: {note}" for file in files for note in file.notes)
-    if understood.n_strange:
-        notes.append(f"{understood.n_strange:,} answers left out: {understood.strange_ids()}")
-    unchecked = [what for role, what in (("query", "queries"), ("doc", "items")) if known[role] is None]
-    notes += [f"ids not checked: the workspace names no {' and no '.join(unchecked)}"] if unchecked else []
-    return notes + [f"--label {value}: no answer has that value" for value in understood.unused]
 
 
 def _show(
@@ -176,7 +167,7 @@ def _show(
         click.echo(json.dumps(record_of(files, understood) | {"refused": list(refusals)}, ensure_ascii=False))
     else:
         lines = [line for file in files for line in lines_of(file)] + lines_of_all(understood)
-        lines += [f"note       {note}" for note in _notes(understood, files[:0], known)[1:]]
+        lines += [f"note       {note}" for note in understood.notes(files[:0], known)[1:]]
         click.echo("\n".join([*lines, "nothing was written"]))
     if refusals:
         raise FormatError(f"this would be refused: {'; '.join(refusals)}")

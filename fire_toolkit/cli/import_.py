@@ -59,9 +59,9 @@ def import_(
     Other answers (skips, drafts, those that a later one replaced) go to dropped.csv with their
     reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
 
-    Judgments made elsewhere: --pair and --label read a Label Studio project that was not made here, --columns
-    and --label a table of MTurk, Prolific, Argilla, Prodigy, Potato, doccano or any other. They go into
-    the workspace's ledger, people under pseudonyms; --dry-run shows first what is understood.
+    Judgments made elsewhere: --columns and --label read a Label Studio project that was not made here, or a
+    table of MTurk, Prolific, Argilla, Prodigy, Potato, doccano or any other. They go into the workspace's
+    ledger, people under pseudonyms; --dry-run shows first what is understood.
 
     The sheet that experts filled in (`next-round --ask audit`) is known by its content: its answers are kept
     beside the sample, enter neither judgments nor labels, and `score` corrects by them.

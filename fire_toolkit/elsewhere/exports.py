@@ -18,17 +18,18 @@ from fire_toolkit.tables.checks import is_id
 
 _VALUES = ("choices", "rating", "number", "text", "taxonomy", "datetime")
 _SHOWN = 8
+LABEL_STUDIO = "Label Studio"  # the tool of such a file
 
 Task = Mapping[str, Any]
 
 
 def read_elsewhere_export(
-    text: str, path: str, pair: Mapping[str, str], *, controls: Sequence[str]
+    tasks: Sequence[Task], path: str, pair: Mapping[str, str], *, controls: Sequence[str]
 ) -> FoundFile:
     """Return the answers in Label Studio's JSON export of a project that was not made here.
 
     Args:
-        text: the file; path: its name.
+        tasks: what `tasks_of` returned of the file; path: its name.
         pair: `query` and `doc` → where a task has them (`data.caption_id`, or `caption_id`).
         controls: those whose values are labels; others are not read.
 
@@ -36,9 +37,8 @@ def read_elsewhere_export(
         An answer for each annotation, skips too; predictions are nobody's, and drafts were not submitted.
 
     Raises:
-        FormatError: no such export, or a task without ids, with file and task.
+        FormatError: a task without ids, with file and task.
     """
-    tasks = tasks_of(text, path)
     left_out: Counter[str] = Counter()
     answers: list[Found] = []
     for number, task in enumerate(tasks, start=1):
@@ -53,16 +53,15 @@ def read_elsewhere_export(
     roles = {**pair, "label": ", ".join(controls)}
     notes = _notes(tasks)
     unknown = ["the round (all count as round 1)"]
-    return FoundFile(path, "Label Studio", roles, len(tasks), answers, +left_out, others, unknown, notes)
+    return FoundFile(path, LABEL_STUDIO, roles, len(tasks), answers, +left_out, others, unknown, notes)
 
 
 def tasks_of(text: str, path: str) -> list[dict[str, Any]]:
-    """Return the tasks of an export, each with its annotations.
-
-    Raises:
-        FormatError: not such an export.
-    """
-    tasks = parse_json(text, path)
+    """Return the tasks of a Label Studio JSON export, each with its annotations; none of another file."""
+    try:
+        tasks = parse_json(text, path)
+    except FormatError:
+        return []
     is_export = isinstance(tasks, list) and all(
         isinstance(task, dict)
         and isinstance(task.get("data"), dict)
@@ -70,12 +69,7 @@ def tasks_of(text: str, path: str) -> list[dict[str, Any]]:
         and all(isinstance(each, dict) for each in task["annotations"])
         for task in tasks
     )
-    if not is_export:
-        raise FormatError(
-            f"{path}: expected the list of tasks of a Label Studio JSON export, with data and annotations; "
-            "a CSV or JSON_MIN export is read with --columns"
-        )
-    return tasks  # type: ignore[no-any-return]
+    return tasks if is_export else []
 
 
 def _id_at(task: Task, name: str, role: str) -> str:
@@ -171,10 +165,7 @@ def controls_of(tasks: Sequence[Task]) -> dict[str, Counter[str]]:
 
 def how_to_read(text: str, path: str, labels: Sequence[str]) -> str:
     """Return what to type to read an export whose tasks name no pair; empty if it is not such an export."""
-    try:
-        tasks = tasks_of(text, path)
-    except FormatError:
-        return ""
+    tasks = tasks_of(text, path)
     if not tasks or any(pair_of(task["data"]) for task in tasks):
         return ""
     fields = list(dict.fromkeys(key for task in tasks for key in task["data"]))
@@ -188,6 +179,6 @@ def how_to_read(text: str, path: str, labels: Sequence[str]) -> str:
         "a Label Studio project that was not made here: its tasks name no pair (pair_id). "
         f"Data fields: {', '.join(fields[: 2 * _SHOWN]) or 'none'}; "
         f"controls: {'; '.join(shown[:_SHOWN]) or 'none'}. Say what is what, for example: "
-        f"--pair query=data.{query},doc=data.{doc} --label '{chosen}:{value}={labels[0]}' (and so for each "
-        f"value; labels: {', '.join(labels)}; - for no vote); --dry-run shows what is understood"
+        f"--columns query=data.{query},doc=data.{doc} --label '{chosen}:{value}={labels[0]}' (and so for "
+        f"each value; labels: {', '.join(labels)}; - for no vote); --dry-run shows what is understood"
     )

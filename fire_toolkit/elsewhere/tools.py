@@ -75,7 +75,7 @@ TOOLS = (
         "Label Studio (CSV or JSON_MIN)",
         ("annotation_id", "annotator", "lead_time"),
         {"annotator": ("annotator",), "time": ("updated_at",), "seconds": ("lead_time",)},
-        note="such an export leaves out skips; export as JSON (--pair, --label) where you still can",
+        note="such an export leaves out skips; export as JSON where you still can",
     ),
 )
 _PAIR = {"query": ("query_id", "qid"), "doc": ("doc_id", "docid", "docno")}

@@ -48,6 +48,20 @@ class Understood:
             )
         return reasons
 
+    def notes(self, files: Sequence[FoundFile], known: Mapping[str, Collection[str] | None]) -> list[str]:
+        """Return sentences on what is not known of the answers, or was left out."""
+        unknown = dict.fromkeys(words for file in files for words in file.unknown)
+        notes = [f"not known: which guideline people were shown; {'; '.join(unknown)}"]
+        notes += [f"{file.path}: {n:,} {words}" for file in files for words, n in file.left_out.items()]
+        notes += dict.fromkeys(f"{file.path}: {note}" for file in files for note in file.notes)
+        if self.n_strange:
+            notes.append(f"{self.n_strange:,} answers left out: {self.strange_ids()}")
+        unchecked = [what for role, what in (("query", "queries"), ("doc", "items")) if known[role] is None]
+        notes += (
+            [f"ids not checked: the workspace names no {' and no '.join(unchecked)}"] if unchecked else []
+        )
+        return notes + [f"--label {value}: no answer has that value" for value in self.unused]
+
     def strange_ids(self) -> str:
         """Return how many ids the collection does not have, with examples."""
         return ", ".join(

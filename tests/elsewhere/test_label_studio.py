@@ -11,7 +11,7 @@ from click.testing import Result
 Fire = Callable[..., Result]
 Votes = Callable[[], list[tuple[str, ...]]]
 Table = Callable[[str], list[Mapping[str, str]]]
-PAIR = ("--pair", "query=data.caption_id,doc=data.video_id")
+PAIR = ("--columns", "query=data.caption_id,doc=data.video_id")
 LABELS = ("--label", "match:Yes=relevant", "--label", "match:No=irrelevant", "--label", "match:Unsure=-")
 
 
@@ -53,7 +53,7 @@ def test_without_the_options_it_is_refused_and_says_what_to_type(fire: Fire, wor
     for words in (
         "Data fields: caption, caption_id, video_id, video",
         "controls: match (Yes); quality (blurry)",
-        "--pair query=data.caption_id,doc=data.video_id --label 'match:Yes=irrelevant'",
+        "--columns query=data.caption_id,doc=data.video_id --label 'match:Yes=irrelevant'",
     ):
         assert words in error
     assert not Path("judgments").exists()

@@ -108,11 +108,11 @@ def test_judgments_that_nothing_can_make_again_are_not_written_over(fire: Fire, 
     assert Path("judgments/judgments.csv").read_text() == own
 
 
-def test_one_of_both_is_needed_and_a_workspace(
+def test_columns_are_needed_and_a_workspace(
     fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = save(("w", "NA", "v1", "No"))
-    assert "one of the two" in fire("import", file, "--label", "No=irrelevant", code=1).stderr
+    assert "says where the ids are" in fire("import", file, "--label", "No=irrelevant", code=1).stderr
     assert "without --out" in fire("import", file, *COLUMNS, "--out", "j.csv", code=1).stderr
     monkeypatch.chdir(tmp_path_factory.mktemp("nowhere"))
     fire("import", save(("w", "NA", "v1", "No")), *COLUMNS, "--out", "j.csv", code=1)
