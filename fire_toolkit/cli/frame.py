@@ -22,7 +22,7 @@ from fire_toolkit.cli.options import shared_option
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.readers import with_tables
-from fire_toolkit.commands.command import marked, refuse_apart, tables_of
+from fire_toolkit.commands.command import marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.results import Found
 from fire_toolkit.workspace.config import SETTINGS
@@ -52,6 +52,8 @@ def framed(function: Callable[..., Found]) -> click.Command:
         stage = click.get_current_context().command_path.partition(" ")[2] or name
         refuse_apart(own, values, {str(each.name): each.opts[0] for each in params})
         called = {each.name: value_of(each, hints[each.name], values[each.name]) for each in plain}
+        if called.get("measures"):
+            called["measures"] = measure_names(called["measures"])
         kept = {each.name: _for_manifest(called[each.name], hints[each.name]) for each in plain}
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None

@@ -13,8 +13,10 @@ import pandas as pd
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.commands.notes import run_ids
 from fire_toolkit.commands.types import Option, Table
+from fire_toolkit.commands.values import refuse_unfit
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.matching.own_items import OwnItemRule
+from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables.columns import Coded
 from fire_toolkit.words import n_of
@@ -30,12 +32,20 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
     """
     signature = inspect.signature(function)
 
+    @cache
+    def plain_hints() -> dict[str, Any]:
+        hints, others = get_type_hints(function, include_extras=True), {*tables_of(function), "measures"}
+        return {name: hint for name, hint in hints.items() if name not in others}
+
     @wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> Found:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         values = given.arguments
+        refuse_unfit(function.__name__, plain_hints(), values)
         refuse_apart(function, values)
+        if values.get("measures", ()) != ():
+            values["measures"] = measure_names(values["measures"])
         own = OwnItemRule.chosen(values.get("own_item"), values.get("queries"))
         if own.of_query:
             values.update({name: own.ruled(name, values) for name in tables_of(function)})
@@ -47,6 +57,11 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         return replace(result, basis=basis)
 
     return called
+
+
+def measure_names(measures: Sequence[Any]) -> tuple[str, ...]:
+    """Return measures by our names, each once; errors as of `parse_measures`."""
+    return tuple(measure.name for measure in parse_measures(measures))
 
 
 def stage(place: str) -> Callable[[Callable[_P, Found]], Callable[_P, Found]]:

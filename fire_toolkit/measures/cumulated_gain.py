@@ -157,6 +157,7 @@ NDCG = Definition(
     "a query without a positive. nDCG_J has the discount of the paper.",
     per_query=partial(normalised_gain, discount=log_of_next),
     expected=partial(expected_normalised_gain, discount=log_of_next),
+    also_called=("ndcg_cut",),
     cutoff="optional",
     bounds="share_of_top",
     over_positives=True,

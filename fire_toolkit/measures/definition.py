@@ -83,7 +83,7 @@ class Definition(Shown):
             positives were never pooled.
         is_score: whether it says how good a run is; otherwise it says how much is known, and no run is best.
         is_graded: whether grades count as gains, so that `:rel=N` also takes those below N out of the gain.
-        also_called: other spellings, for the suggestion when a name is unknown; they are not accepted.
+        also_called: other names of it, which are accepted in any case of letters.
     """
 
     name: str

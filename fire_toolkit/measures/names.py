@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
@@ -34,7 +36,8 @@ def parse_measure(name: str) -> Measure:
     Args:
         name: `NAME`, then where the measure takes them `(parameter=value)`, `@k` (1 or more) and
             `/variant`, then any of `:rel=2` (a doc is a positive from grade 2) and `:condensed`
-            (unjudged docs are left out of the ranking first).
+            (unjudged docs are left out of the ranking first). Names that other programs use mean ours:
+            `map`, `Recall@10`, `ndcg_cut_10`.
 
     Raises:
         UsageError: the name is unknown (with the nearest known), the cutoff is missing, not taken or
@@ -43,9 +46,11 @@ def parse_measure(name: str) -> Measure:
     Examples:
         >>> parse_measure("C@10").name, parse_measure("AP_fire@20").definition.cutoff
         ('C@10', 'required')
-        >>> parse_measure("ndcg@10")
+        >>> parse_measure("ndcg_cut_10").name, parse_measure("Recall@5").name
+        ('nDCG@10', 'R@5')
+        >>> parse_measure("ndgc@10")
         Traceback (most recent call last):
-        fire_toolkit.errors.UsageError: no measure 'ndcg@10'; did you mean nDCG@10?
+        fire_toolkit.errors.UsageError: no measure 'ndgc@10'; did you mean nDCG@10?
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -54,6 +59,8 @@ def parse_measure(name: str) -> Measure:
     variant = "" if match["variant"] is None else f"/{match['variant']}"
     key = match["name"] + variant
     definition = MEASURES.get(match["name"] + at_r + variant) or MEASURES.get(key)
+    if definition is None and (own := _own_name(name, match)):
+        return parse_measure(own)
     if definition is None:
         raise UsageError(f"no measure {name!r}; {_nearest(match['name'] + at_r + variant, match)}")
     k = None if definition.name != match["name"] else _cutoff(name, definition, match)
@@ -63,11 +70,43 @@ def parse_measure(name: str) -> Measure:
     return measure
 
 
-def parse_measures(measures: Sequence[str | Measure]) -> list[Measure]:
-    """Return measures by name, each once; a UsageError where there is none."""
-    if isinstance(measures, str) or not measures:
+def parse_measures(measures: Sequence[Any]) -> list[Measure]:
+    """Return measures, each once: by name, as ir_measures has them, or as they are.
+
+    Raises:
+        UsageError: there is none, or one of them is no measure.
+    """
+    if isinstance(measures, str) or not isinstance(measures, Sequence) or not measures:
         raise UsageError(f"measures: found {measures!r}, expected a list of names such as ['C@1', 'AP']")
-    return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
+    return list(dict.fromkeys(map(_parsed, measures)))
+
+
+def _parsed(measure: Any) -> Measure:
+    if isinstance(measure, Measure):
+        return measure
+    if type(measure).__module__.partition(".")[0] == "ir_measures":
+        return parse_measure(re.sub(r"\(rel=(\d+)\)(.*)", r"\2:rel=\1", str(measure)))
+    if not isinstance(measure, str):
+        raise UsageError(f"measures: found {measure!r}, expected a name such as 'C@1'")
+    return parse_measure(measure)
+
+
+def _own_name(name: str, match: re.Match[str]) -> str | None:
+    """Return what is called `name` elsewhere under our name: in other letters, or trec_eval's `NAME_10`."""
+    known = _spellings()
+    if own := known.get(match["name"].lower()):
+        return None if own == match["name"] else own + name[len(match["name"]) :]
+    base, _, k = match["name"].rpartition("_")
+    if k.isdecimal() and match["k"] is None and (own := known.get(base.lower())):
+        return f"{own}@{k}{name[len(match['name']) :]}"
+    return None
+
+
+def _spellings() -> dict[str, str]:
+    """Return our name of each spelling in lower case, of those that can mean one measure alone."""
+    named = [(each.lower(), own) for own, item in MEASURES.items() for each in (own, *item.also_called)]
+    times = Counter(spelling for spelling, _ in named)
+    return {spelling: own for spelling, own in named if times[spelling] == 1}
 
 
 def _cutoff(name: str, definition: Definition, match: re.Match[str]) -> int | None:
@@ -121,8 +160,7 @@ def _modified(name: str, measure: Measure, modifier: str) -> Measure:
 
 
 def _nearest(key: str, match: re.Match[str]) -> str:
-    known = {also.lower(): own for own, item in MEASURES.items() for also in item.also_called}
-    known |= {own.lower(): own for own in MEASURES}
+    known = _spellings()
     near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.5)
     if not near:
         return f"expected one of {', '.join(definition.pattern for definition in list_measures())}"

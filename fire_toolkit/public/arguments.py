@@ -100,7 +100,7 @@ def _argument(value: Any, takes: str, where: str) -> Any:
     if takes.startswith(("Sequence[str", "str")) and isinstance(value, pd.DataFrame | Mapping):
         _refuse(value, "a list" if takes.startswith("Seq") else "a text or path", "", where)
     if takes.startswith("Sequence[str]") and isinstance(value, str | Path):
-        _refuse(value, "a list of ids", "", where)
+        _refuse(value, "a list of text", "", where)
     return value
 
 

@@ -24,4 +24,5 @@ def test_one_is_explained_however_it_is_named(fire: Fire) -> None:
 
 
 def test_an_unknown_one_is_an_error_that_names_the_nearest(fire: Fire) -> None:
-    assert "did you mean nDCG@10?" in fire("measures", "NDCG@10", code=1).stderr
+    assert "did you mean nDCG@10?" in fire("measures", "NDGC@10", code=1).stderr
+    assert fire("measures", "ndcg_cut_10").stdout == fire("measures", "nDCG@10").stdout

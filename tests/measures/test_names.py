@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from examples import cases
 from fire_toolkit.errors import UsageError
-from fire_toolkit.measures import list_measures, parse_measure
+from fire_toolkit.measures import list_measures, parse_measure, parse_measures
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,31 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
     assert parse_measure("C@5:rel=1").name == "C@5"
     assert parse_measure("F(beta=1)@5").name == "F@5"
     assert parse_measure("RBP(p=.80)").name == "RBP(p=0.8)"
+
+
+@cases("ours", "others")
+def test_names_of_other_programs_mean_ours(ours: str, others: str) -> None:
+    assert parse_measure(others).name == ours
+
+
+def test_measures_of_ir_measures_are_known_by_how_they_print() -> None:
+    class Others:
+        def __init__(self, printed: str) -> None:
+            self.printed = printed
+
+        def __str__(self) -> str:
+            return self.printed
+
+    Others.__module__ = "ir_measures.measures.base"
+    printed = ["nDCG@10", "AP", "P(rel=2)@5", "Bpref", "Success@1"]
+    names = [measure.name for measure in parse_measures([Others(each) for each in printed])]
+    assert names == ["nDCG@10", "AP", "P@5:rel=2", "bpref", "Success@1"]
+
+
+@pytest.mark.parametrize("measures", [5, "C@1", None, [], [5], [None], {"C@1": 1}])
+def test_what_is_no_list_of_measures_is_refused(measures: Any) -> None:
+    with pytest.raises(UsageError, match=r"measures: found .*, expected a"):
+        parse_measures(measures)
 
 
 @cases("message", "name")

@@ -147,3 +147,21 @@ def test_what_is_no_such_table_is_refused_with_what_was_found(call: Any, words: 
     with pytest.raises(FireError) as error:
         call()
     assert words in str(error.value)
+
+
+def test_a_command_refuses_a_plain_value_that_its_parameter_does_not_take() -> None:
+    runs, originals = [fire.run(SCORES, "m")], fire.qrels(GRADES)
+    for call, words in (
+        (lambda: fire.pool(runs, originals, depth=None), "pool: depth is None, expected a whole number"),
+        (lambda: fire.pool(runs, originals, depth=2.5), "pool: depth is 2.5, expected a whole number"),
+        (lambda: fire.pool(runs, originals, depth=True), "pool: depth is True, expected a whole number"),
+        (lambda: fire.score(runs, originals, per_query="yes"), "per_query is 'yes', expected True or False"),
+        (lambda: fire.score(runs, originals, ties="random"), "ties is 'random', expected 'doc-desc' or"),
+        (lambda: fire.score(runs, originals, measures=[5]), "measures: found 5, expected a name such as"),
+        (lambda: fire.score(runs, originals, measures=[]), "measures: found [], expected a list of names"),
+    ):
+        with pytest.raises(FireError) as error:
+            call()
+        assert words in str(error.value)
+    named = fire.score(runs, originals, measures=["ndcg_cut_10", "map"]).table["measure"]
+    assert list(dict.fromkeys(named)) == ["nDCG@10", "AP"]
