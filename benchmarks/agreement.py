@@ -25,7 +25,7 @@ import pandas as pd
 from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
 from fire_toolkit.agreement.profiles import annotator_profiles
-from fire_toolkit.agreement.table import krippendorff_alpha
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.resolution.dawid_skene import fit
 from fire_toolkit.resolution.resolve import resolve
@@ -128,7 +128,10 @@ def index_resampling(counts: np.ndarray, n: int) -> float:
 def measure_agreement(judgments: Judgments, votes: Votes) -> None:
     """Print alpha, intervals, leave-one-out and profiles."""
     timed("ids to codes", lambda: code_votes(judgments, grades=GRADES))
-    timed("alpha, by the package, with ids to codes", lambda: krippendorff_alpha(judgments, grades=GRADES))
+    timed(
+        "alpha, by the package, with ids to codes",
+        lambda: agreement(judgments, grades=GRADES, statistics=["alpha"]),
+    )
     interval, seconds = timed(
         "alpha with 10,000 resamples of pairs, from codes",
         lambda: interval_of(fresh(votes), "alpha", level="nominal", resampling=Resampling()),

@@ -128,11 +128,11 @@ def one_world(seed: int, pool: pd.DataFrame) -> tuple[list[dict[str, object]], l
         first = campaign.ask(pool)
         again = choose(first, rng)
         doubled = both(first, campaign.ask(again))
-        _, disputes = resolve(doubled, grades=GUIDELINE.grades)
+        disputes = resolve(doubled, grades=GUIDELINE.grades).disputes
         judgments = both(doubled, campaign.ask(disputes))
         with_controls = both(judgments, campaign.ask(controls, everybody=True))
         for rule in RULES:
-            labels, _ = resolve(with_controls, grades=GUIDELINE.grades, rule=rule, controls=controls)
+            labels = resolve(with_controls, grades=GUIDELINE.grades, rule=rule, controls=controls).labels
             rules.append({"design": name, "n": len(judgments), "rule": rule} | beside_truth(labels, truth))
         chances = check_judgments(doubled.merge(again, on=PAIR, how="left"))
         common = {"grades": GUIDELINE.grades, "n_resamples": 1}

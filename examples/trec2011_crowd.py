@@ -19,7 +19,7 @@ from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.resolution.changes import against_majority
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.resolve import Resolution, resolve_in_full
+from fire_toolkit.resolution.resolve import Resolution, resolve
 from fire_toolkit.tables import Judgments
 
 GRADES = {"0": 0, "1": 1}
@@ -80,9 +80,9 @@ def print_rules(judgments: Judgments, known: pd.DataFrame) -> dict[str, float]:
     for name in RULES:
         if name == "adjudicator":
             continue
-        full = resolve_in_full(judgments, grades=GRADES, rule=name)
+        full = resolve(judgments, grades=GRADES, rule=name)
         accuracies[name] = tell(name, full, known, judgments)
-    full = resolve_in_full(judgments, grades=GRADES, rule="dawid-skene", controls=controls)
+    full = resolve(judgments, grades=GRADES, rule="dawid-skene", controls=controls)
     accuracies["dawid-skene+controls"] = tell("dawid-skene+controls", full, others, judgments)
     print(
         f"  (with controls: {len(controls)} of NIST's labels are known, and the other {len(others)} measured)"

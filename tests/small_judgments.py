@@ -1,9 +1,11 @@
 """Judgments as tests write them down: by doc, by rater, or by pair."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.agreement.table import Coefficient, agreement
 from fire_toolkit.tables import Judgments, check_judgments
 
 NAMES = ["query_id", "doc_id", "annotator_id", "label"]
@@ -44,3 +46,9 @@ def on_pairs(answers: Sequence[str], *, n_queries: int, **columns: Sequence[obje
 EXAMPLE_C = rated(
     "1 2 3 3 2 1 4 1 2 * * *", "1 2 3 3 2 2 4 1 2 5 * 3", "* 3 3 3 2 3 4 2 2 5 1 *", "1 2 3 3 2 4 4 1 2 5 1 *"
 )
+
+
+def krippendorff_alpha(judgments: Judgments, **how: Any) -> Coefficient:
+    """Return the row of `agreement` that is alpha."""
+    row = agreement(judgments, statistics=["alpha"], **how).iloc[0]
+    return Coefficient(row["value"], row["n_units"], row["n_pairable"], row["n_annotators"], row["note"])

@@ -11,9 +11,9 @@ from typing import Any, get_type_hints
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from small_judgments import krippendorff_alpha
 
 import fire_toolkit as fire
-from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.matching.ranking import rank_run

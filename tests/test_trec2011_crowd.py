@@ -10,9 +10,9 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import krippendorff_alpha
 
 from fire_toolkit.agreement.annotators import leave_one_out
-from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.resolution.resolve import resolve
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "trec2011_crowd.py"
@@ -46,7 +46,7 @@ def test_majority_is_that_of_the_raw_file(example: ModuleType, trec2011_crowd: P
     decided = share[(share != 0.5) & share.index.isin(gold.index)]
     n_right = int(((decided > 0.5) == gold[decided.index]).sum())
     judgments, known = example.read(trec2011_crowd)
-    labels, _ = resolve(judgments, grades=example.GRADES, rule="majority")
+    labels = resolve(judgments, grades=example.GRADES, rule="majority").labels
     both = labels.merge(known, on=["query_id", "doc_id"], suffixes=("", "_known"))
     assert len(known) == 290
     assert (len(decided), n_right) == (len(both), int((both["label"] == both["label_known"]).sum()))
@@ -78,6 +78,6 @@ def test_the_model_gives_what_crowd_kit_gives(example: ModuleType, trec2011_crow
     # crowd-kit 1.4.2 in benchmarks/agreement.py: DawidSkene(n_iter=200, tol=1e-9) is right on 194 of the 279
     # known pairs without tied votes.
     judgments, known = example.read(trec2011_crowd)
-    labels, _ = resolve(judgments, grades=example.GRADES, rule="dawid-skene")
+    labels = resolve(judgments, grades=example.GRADES, rule="dawid-skene").labels
     both = labels.merge(known, on=["query_id", "doc_id"], suffixes=("", "_known"))
     assert (len(both), int((both["label"] == both["label_known"]).sum())) == (279, 194)

@@ -28,7 +28,7 @@ def leave_one_out(
     """Return Krippendorff's alpha without each annotator in turn.
 
     Args:
-        judgments, grades, level, inclusion, all_rounds: as in `krippendorff_alpha`.
+        judgments, grades, level, inclusion, all_rounds: as in `agreement`.
 
     Returns:
         Columns annotator_id, n_votes (of the annotator), n_pairable (pairs with two votes that remain),
@@ -37,7 +37,7 @@ def leave_one_out(
         One row for each annotator, by id; no judgments: no rows.
 
     Raises:
-        UsageError, TableError: as `krippendorff_alpha`.
+        UsageError, TableError: as `agreement`.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments, first_round

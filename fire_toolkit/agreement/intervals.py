@@ -75,7 +75,7 @@ def alpha_interval(
     """Return Krippendorff's alpha with an interval and the probability of falling short of .667 and .8.
 
     Args:
-        judgments, grades, level: as in `krippendorff_alpha`.
+        judgments, grades, level: as in `agreement`.
         cluster: a column of `judgments`, constant within a pair (`query_id`, say): its values are drawn
             as wholes, for pairs that share the habits of one caption. None: pairs are.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
@@ -89,8 +89,8 @@ def alpha_interval(
         The note also says where fewer than ten of the doubled pairs are positive.
 
     Raises:
-        UsageError: an argument out of range, a column that is not there; as `krippendorff_alpha`.
-        TableError: as `krippendorff_alpha`; an inclusion probability out of range, or one that, like a
+        UsageError: an argument out of range, a column that is not there; as `agreement`.
+        TableError: as `agreement`; an inclusion probability out of range, or one that, like a
             cluster, differs within a pair.
 
     The method is the Bayesian bootstrap (Rubin 1981, Annals of Statistics 9): pairs or clusters get random

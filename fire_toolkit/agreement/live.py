@@ -52,7 +52,7 @@ def live_quality(
 
     Args:
         judgments: one row for each annotator and pair; answers of later rounds are left out.
-        grades, level: as in `krippendorff_alpha`.
+        grades, level: as in `agreement`.
         lengths_s: doc_id → length of the item, in seconds, where known.
         least_agreement: agreement with peers below this is an alarm.
 
@@ -68,7 +68,7 @@ def live_quality(
         on 10 pairs or more below `least_agreement`. An alarm is a reason to look, not a verdict.
 
     Raises:
-        UsageError, TableError: as `krippendorff_alpha`.
+        UsageError, TableError: as `agreement`.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments

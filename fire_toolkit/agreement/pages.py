@@ -43,7 +43,7 @@ def page_effects(judgments: Judgments, *, grades: Grades | None = None) -> pd.Da
     Args:
         judgments: with columns page (empty for those of one caption) and page_position; answers that are no
             vote are left out, and the others keep their order.
-        grades: as in `krippendorff_alpha`; positive are those from grade 1.
+        grades: as in `agreement`; positive are those from grade 1.
 
     Returns:
         Columns effect, n_pages (with two votes or more), n_answers (on them), observed, expected, z, p_value

@@ -23,7 +23,7 @@ def annotator_profiles(
     """Return one row of numbers for each annotator, to look into, not to drop anyone by.
 
     Args:
-        judgments, grades, all_rounds: as in `krippendorff_alpha`.
+        judgments, grades, all_rounds: as in `agreement`.
         min_pairs: what rests on fewer pairs is nan; 1 or more.
 
     Returns:
@@ -33,8 +33,8 @@ def annotator_profiles(
         vote on such a pair is the same); duration_s_q50. No judgments: no rows.
 
     Raises:
-        UsageError: min_pairs out of range; otherwise as `krippendorff_alpha`.
-        TableError: as `krippendorff_alpha`.
+        UsageError: min_pairs out of range; otherwise as `agreement`.
+        TableError: as `agreement`.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments, first_round

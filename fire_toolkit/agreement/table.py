@@ -45,52 +45,6 @@ class Coefficient(Shown):
     note: str
 
 
-def krippendorff_alpha(
-    judgments: Judgments,
-    *,
-    grades: Grades | None = None,
-    level: str | None = None,
-    inclusion: str | None = INCLUSION,
-    all_rounds: bool = False,
-) -> Coefficient:
-    """Return Krippendorff's alpha of `judgments`, by the package `krippendorff`.
-
-    Args:
-        judgments: one row for each annotator and pair.
-        grades: label → grade, in the guideline's order; None as a grade says that the label is not a vote
-            (an escalation, say): such answers are left out and counted in the note. Without `grades`
-            labels of the default guideline have its grades, numbers are their own, and other labels are
-            categories without grades.
-        level: nominal, ordinal, interval or ratio; None: ordinal where `grades` are given and three labels
-            or more have one, else nominal. Labels of equal grade are one value at the last three; at the
-            nominal level every label is its own category, whatever its grade.
-        inclusion: as in `agreement`.
-        all_rounds: whether later answers to a pair count too, and those that were not asked of their
-            annotator; see `first_round`.
-
-    Returns:
-        A `Coefficient`; its value is nan, with the reason in its note, when no pair has two votes or
-        all votes on such pairs are the same.
-
-    Raises:
-        UsageError: an unknown level, a level that needs grades where a label has none.
-        TableError: a label that `grades` does not hold.
-
-    The definition is that of Krippendorff, Computing Krippendorff's Alpha-Reliability (2011).
-
-    Examples:
-        >>> from fire_toolkit.tables import AGREEMENT, check_judgments, first_round
-        >>> judgments = check_judgments(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": ["a", "a", "b", "b", "c", "c"],
-        ...     "annotator_id": ["u", "v"] * 3, "label": ["1", "1", "0", "0", "1", "0"]}))
-        >>> round(krippendorff_alpha(judgments).value, 4)
-        0.4444
-    """
-    level = level_for(grades, level)
-    ((_, _, votes),) = _measured(judgments, grades, level, None, ["alpha"], inclusion, None, all_rounds)
-    return measure_agreement(votes, "alpha", level=level)
-
-
 def agreement(
     judgments: Judgments,
     *,
@@ -105,12 +59,19 @@ def agreement(
 
     Args:
         judgments: one row for each annotator and pair.
-        grades, level: as in `krippendorff_alpha`.
+        grades: label → grade, in the guideline's order; None as a grade says that the label is not a vote
+            (an escalation, say): such answers are left out and counted in the note. Without `grades`
+            labels of the default guideline have its grades, numbers are their own, and other labels are
+            categories without grades.
+        level: nominal, ordinal, interval or ratio; None: ordinal where `grades` are given and three labels
+            or more have one, else nominal. Labels of equal grade are one value at the last three; at the
+            nominal level every label is its own category, whatever its grade.
         by: a column of `judgments`. `annotator_id`: for each annotator the pairs that this annotator
             voted on, with everyone's judgments on them; any other column: the judgments with that
             value, a missing value being the group of the empty text. None: one group, `all`.
         statistics: names in `STATISTICS`. All but `alpha` are nominal at any level.
-            `percent_agreement` is the share of agreeing votes, averaged over pairable pairs;
+            `alpha` is Krippendorff's (Computing Krippendorff's Alpha-Reliability, 2011), by the package
+            `krippendorff`; `percent_agreement` is the share of agreeing votes, averaged over pairable pairs;
             `positive_agreement` and `negative_agreement` (PA+ and PA−) look at one side of it;
             `unanimous` is the share of pairable pairs with one label.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
@@ -126,7 +87,8 @@ def agreement(
         No judgments: nan values for `all`, no rows with `by`.
 
     Raises:
-        UsageError: `by` is no column, a statistic is unknown; otherwise as `krippendorff_alpha`.
+        UsageError: `by` is no column, an unknown statistic or level, a level that needs grades where a label
+            has none.
         TableError: a label that `grades` does not hold.
 
     Examples:

@@ -129,7 +129,7 @@ def code_votes(
     """Return `judgments` as Votes, in the same row order; check that labels, level and columns fit.
 
     Args:
-        judgments, grades, level: as in `krippendorff_alpha`.
+        judgments, grades, level: as in `agreement`.
         inclusion, cluster: columns of `judgments`, constant within a pair.
 
     Raises:

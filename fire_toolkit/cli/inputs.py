@@ -220,7 +220,7 @@ def _spelling(name: str) -> str:
     known = {param.name: param for param in click.get_current_context().command.params}
     own = known.get(name)
     if isinstance(own, click.Argument):
-        return own.human_readable_name
+        return own.human_readable_name.strip("[]")
     return own.opts[0] if own else f"--{name.replace('_', '-')}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -33,8 +33,9 @@ from fire_toolkit.resolution.design import without_rechecks as leave_out_recheck
 from fire_toolkit.resolution.judgments import latest_judgments, latest_round
 from fire_toolkit.resolution.query_labels import query_labels, query_validity
 from fire_toolkit.resolution.rejected import rejected_originals
-from fire_toolkit.resolution.resolve import Resolution, grades_or_usual, resolve_in_full
+from fire_toolkit.resolution.resolve import Resolution, grades_or_usual
 from fire_toolkit.resolution.resolve import next_round as disputed_pairs
+from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.resolution.vote_table import Grades
 from fire_toolkit.results import Found, Next
@@ -133,7 +134,7 @@ def resolve(
     full = _resolved(votes, answers, known, controls=controls, rule=rule, adjudicators=adjudicators)
     counts = _counts_of(full, votes, known) | counts_of_shared
     if disputes != "unjudged":
-        full = replace(full, labels=settle_disputes(full.labels, full.disputes, grades=known, end=disputes))
+        full = full._replace(labels=settle_disputes(full.labels, full.disputes, grades=known, end=disputes))
     labels = mark_shared(full.labels, votes) if share_judgments else full.labels
     files: dict[str, Any] = {"labels.csv": labels, "disputes.csv": full.disputes}
     said: list[str] = []
@@ -211,13 +212,13 @@ def _resolved(judgments: Judgments, answers: pd.DataFrame, grades: Grades, **by:
     if len(answers):
         both = pd.concat([judgments, answers], ignore_index=True)
         votes = latest_judgments(both, where="answers to controls")[0]
-    full = resolve_in_full(votes, grades=grades, count_unassigned=True, **by)
+    full = resolve_by(votes, grades=grades, count_unassigned=True, **by)
     if not len(answers):
         return full
     pairs = judgments[PAIR].drop_duplicates()
     posteriors = None if full.posteriors is None else full.posteriors.merge(pairs)
     labels, disputes = check_labels(full.labels.merge(pairs)), check_disputes(full.disputes.merge(pairs))
-    return replace(full, labels=labels, disputes=disputes, posteriors=posteriors)
+    return full._replace(labels=labels, disputes=disputes, posteriors=posteriors)
 
 
 def _counts_of(full: Resolution, judgments: Judgments, grades: Grades) -> dict[str, Any]:

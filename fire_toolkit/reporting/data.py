@@ -72,7 +72,7 @@ def describe_data(
     first = Judgments(first[[name for name in first.columns if name in _VOTED]])
     unit = code_pairs(first)[0]
     pairs = first[PAIR].iloc[np.unique(unit, return_index=True)[1]]
-    labels, _ = resolve(judgments, grades=grades, rule=rule)
+    labels = resolve(judgments, grades=grades, rule=rule).labels
     relevance = np.full(len(pairs), _DISPUTED, dtype=np.int64)
     relevance[pair_rows(labels, pairs)] = labels["relevance"]
     every = np.ones(len(pairs), dtype=bool)

@@ -139,7 +139,8 @@ def plan_round(
         ...     "query_id": "q", "doc_id": list("aabcd"), "annotator_id": list("uvuuu"),
         ...     "label": list("10100")}))
         >>> grades = {"0": 0, "1": 1}
-        >>> plan = plan_round(judgments, *resolve(judgments, grades=grades), grades=grades, random_share=0.5)
+        >>> labels, disputes, *_ = resolve(judgments, grades=grades)
+        >>> plan = plan_round(judgments, labels, disputes, grades=grades, random_share=0.5)
         >>> plan.pool[["doc_id", "stratum", "inclusion_probability"]].values.tolist()
         [['a', 'dispute', 1.0], ['b', 'unverified_positive', 1.0], ['c', 'random', 0.5]]
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from fire_toolkit.guidelines.grades import usual_grades
 from fire_toolkit.resolution.controls import ControlAccuracy, accuracy_on_controls
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.vote_table import Grades, Verdicts, VoteTable, count_votes
-from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     Disputes,
     Judgments,
@@ -31,15 +29,25 @@ ESCALATED = "escalated"
 NO_MAJORITY = "no_majority"
 
 
-class _Resolved(NamedTuple):
+class Resolution(NamedTuple):
+    """What a rule made of judgments.
+
+    labels, disputes: pairs with a label, and pairs without; posteriors: of a model of annotators, else None:
+    query_id, doc_id and `p_<label>` for each label that is a vote, of every judged pair; confusions: of a
+    model, else None: annotator_id, truth, label, probability (that the annotator says `label` where `truth`
+    is right), n_votes (of the annotator); trace: the log-likelihood of each iteration, empty for other rules;
+    converged: whether the model came to its end; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
+    on_controls: how often the rule is right on controls, None with fewer than two.
+    """
+
     labels: Labels
     disputes: Disputes
-
-
-class Resolved(_Resolved, Result):
-    """What `resolve` returns: pairs with a label, and pairs without."""
-
-    __slots__ = ()
+    posteriors: pd.DataFrame | None
+    confusions: pd.DataFrame | None
+    trace: tuple[float, ...]
+    converged: bool
+    n_pairs_by_votes: tuple[int, ...]
+    on_controls: ControlAccuracy | None
 
 
 def resolve(
@@ -50,7 +58,7 @@ def resolve(
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
     count_unassigned: bool = False,
-) -> Resolved:
+) -> Resolution:
     """Return one label for each judged pair that `rule` can decide, and the other pairs as disputes.
 
     Args:
@@ -69,10 +77,10 @@ def resolve(
             `tables.asked_judgments`.
 
     Returns:
-        Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; vote_share:
-        n_agree / n_judgments, of `dawid-skene` in its place posterior, the label's probability under the
-        model; rounds, if
-        judgments have a column round of whole numbers: those of the votes, `1;2` say) and
+        A `Resolution`: Labels (method: the rule; n_judgments: votes; n_agree: votes for the label;
+        vote_share: n_agree / n_judgments, of `dawid-skene` in its place posterior, the label's probability
+        under the model; rounds, if judgments have a column round of whole numbers: those of the votes, `1;2`
+        say) and
         Disputes (reason: `no_majority`, or `escalated` when no answer is a vote; then a column
         `n_<label>` for each label of `grades`, counting answers), both by query_id and doc_id. Each
         judged pair is in exactly one of them; a tie is a dispute. No judgments: both are empty.
@@ -87,7 +95,7 @@ def resolve(
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "b", "b"], "annotator_id": ["u", "u", "v"],
         ...     "label": ["yes", "yes", "no"]}))
-        >>> labels, disputes = resolve(judgments, grades={"yes": 1, "no": 0})
+        >>> labels, disputes, *_ = resolve(judgments, grades={"yes": 1, "no": 0})
         >>> labels[["doc_id", "label", "relevance", "method", "n_judgments"]]
           doc_id label  relevance method  n_judgments
         0      a   yes          1   fire            1
@@ -95,67 +103,8 @@ def resolve(
           query_id doc_id       reason  n_yes  n_no
         0        q      b  no_majority      1     1
     """
-    resolution = resolve_in_full(
-        judgments,
-        grades=grades_or_usual(judgments, grades),
-        rule=rule,
-        controls=controls,
-        adjudicators=adjudicators,
-        count_unassigned=count_unassigned,
-    )
-    return Resolved(resolution.labels, resolution.disputes)
-
-
-def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
-    """Return the grades given, else those that the labels spell; a usage error where these say none."""
-    found = usual_grades(judgments["label"]) if grades is None else grades
-    if found is None:
-        raise UsageError(
-            f"no grade is known for label {judgments['label'].min()!r}; give the grades of its guideline"
-        )
-    return found
-
-
-@dataclass(frozen=True)
-class Resolution:
-    """What a rule made of judgments.
-
-    labels, disputes: as `resolve` returns them; posteriors: of a model of annotators, else None: query_id,
-    doc_id and `p_<label>` for each label that is a vote, of every judged pair; confusions: of a model, else
-    None: annotator_id, truth, label, probability (that the annotator says `label` where `truth` is right),
-    n_votes (of the annotator); trace: the log-likelihood of each iteration, empty for other rules;
-    converged: whether the model came to its end; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
-    on_controls: how often the rule is right on controls, None with fewer than two.
-    """
-
-    labels: Labels
-    disputes: Disputes
-    posteriors: pd.DataFrame | None
-    confusions: pd.DataFrame | None
-    trace: tuple[float, ...]
-    converged: bool
-    n_pairs_by_votes: tuple[int, ...]
-    on_controls: ControlAccuracy | None
-
-
-def resolve_in_full(
-    judgments: Judgments,
-    *,
-    grades: Grades,
-    rule: str = "fire",
-    controls: pd.DataFrame | None = None,
-    adjudicators: Collection[str] = (),
-    count_unassigned: bool = False,
-) -> Resolution:
-    """Return what `resolve` returns, with the posterior and the trace of a rule that is a model.
-
-    Args:
-        judgments, grades, rule, controls, adjudicators, count_unassigned: as in `resolve`.
-
-    Raises:
-        UsageError, TableError: as `resolve`.
-    """
     decide = RULES.named(rule)
+    grades = grades_or_usual(judgments, grades)
     judgments = judgments if count_unassigned else asked_judgments(judgments)
     votes = count_votes(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
     verdicts = decide(votes)
@@ -166,6 +115,16 @@ def resolve_in_full(
     on_controls = None if controls is None else accuracy_on_controls(votes, decide)
     model = (posteriors, confusions, verdicts.trace, verdicts.converged)
     return Resolution(labels, disputes, *model, by_votes, on_controls)
+
+
+def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
+    """Return the grades given, else those that the labels spell; a usage error where these say none."""
+    found = usual_grades(judgments["label"]) if grades is None else grades
+    if found is None:
+        raise UsageError(
+            f"no grade is known for label {judgments['label'].min()!r}; give the grades of its guideline"
+        )
+    return found
 
 
 def _check_verdicts(votes: VoteTable, verdicts: Verdicts, rule: str) -> None:

@@ -36,7 +36,7 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": "a", "annotator_id": ["u", "v"], "label": ["no", "yes"]}))
-        >>> labels, disputes = resolve(judgments, grades={"no": 0, "yes": 1})
+        >>> labels, disputes = resolve(judgments, grades={"no": 0, "yes": 1})[:2]
         >>> settle_disputes(labels, disputes, grades={"no": 0, "yes": 1}, end="1").iloc[:, 1:7]
           doc_id label  relevance         method  n_judgments  n_agree
         0      a   yes          1  disputes_as_1            2        1

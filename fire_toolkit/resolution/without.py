@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import are_among
-from fire_toolkit.resolution.resolve import resolve_in_full
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.vote_table import Grades
 from fire_toolkit.tables import Judgments, Labels
 from fire_toolkit.tables.columns import code_pairs, pair_rows
@@ -57,7 +57,7 @@ def labels_without_each(
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
         ...     "label": list("1011")}))
-        >>> labels, _ = resolve(judgments)
+        >>> labels = resolve(judgments).labels
         >>> found = labels_without_each(judgments, labels, grades={"0": 0, "1": 1}, rule="fire")
         >>> [(each.annotator_id, "".join(each.pairs["doc_id"]), each.n_lost) for each in found]
         [('u', 'ab', 2), ('v', '', 0), ('w', 'a', 1)]
@@ -70,7 +70,7 @@ def labels_without_each(
         asked = (
             are_among(unit[is_own], len(pairs)) if rule in _PAIR_BY_PAIR else np.ones(len(pairs), dtype=bool)
         )
-        found = resolve_in_full(
+        found = resolve(
             Judgments(judgments[~is_own & asked[unit]].reset_index(drop=True)),
             grades=grades,
             rule=rule,

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_judgments import EXAMPLE_C, judged, rated
+from small_judgments import EXAMPLE_C, judged, krippendorff_alpha, rated
 
 from examples import examples
 from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.agreement.intervals import alpha_interval
 from fire_toolkit.agreement.profiles import annotator_profiles
-from fire_toolkit.agreement.table import agreement, krippendorff_alpha
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments
 

@@ -3,10 +3,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from small_judgments import judged
+from small_judgments import judged, krippendorff_alpha
 
 from fire_toolkit.agreement.annotators import leave_one_out
-from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"0": 0, "1": 1, "2": 2, "e": None}

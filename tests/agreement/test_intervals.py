@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from small_judgments import on_pairs
+from small_judgments import krippendorff_alpha, on_pairs
 
 from examples import examples
 from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.table import agreement_intervals, krippendorff_alpha
+from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference import draws

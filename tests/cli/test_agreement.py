@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from click.testing import Result
 from command import rows
+from small_judgments import krippendorff_alpha
 
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
-from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments
 

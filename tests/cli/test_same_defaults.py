@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
+from small_judgments import krippendorff_alpha
 
 import fire_toolkit as fire
-from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.tables import Judgments
 
 Fire = Callable[..., Result]

@@ -17,14 +17,14 @@ def judged(answers: dict[str, list[tuple[str, str, int]]]) -> Judgments:
 
 
 def decided(judgments: Judgments, *adjudicators: str) -> dict[str, str]:
-    labels, disputes = resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=adjudicators)
+    labels, disputes = resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=adjudicators)[:2]
     return dict(zip(labels["doc_id"], labels["label"], strict=True)) | dict.fromkeys(disputes["doc_id"], "?")
 
 
 def test_the_adjudicator_overrules_a_majority() -> None:
     judgments = judged({"d": [("u", "n", 1), ("v", "n", 1), ("lead", "y", 1)]})
     assert decided(judgments, "lead") == {"d": "y"}
-    labels, _ = resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=["lead"])
+    labels = resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=["lead"]).labels
     assert (labels.loc[0, "n_judgments"], labels.loc[0, "n_agree"]) == (3, 1)
     assert labels.loc[0, "vote_share"] == pytest.approx(1 / 3)
 

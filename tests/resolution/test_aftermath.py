@@ -9,7 +9,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.changes import against_majority
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.rejected import rejected_originals
-from fire_toolkit.resolution.resolve import resolve, resolve_in_full
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.tables import Labels, Qrels, check_labels, check_qrels
 
@@ -46,7 +46,7 @@ def test_a_rule_is_compared_with_a_plain_majority() -> None:
             "one": ["no"],
         }
     )
-    labels, _ = resolve(judgments, grades=GRADES, rule="fire")
+    labels = resolve(judgments, grades=GRADES, rule="fire").labels
     assert against_majority(judgments, labels, grades=GRADES) == {
         "same": 2,
         "other": 0,
@@ -64,7 +64,7 @@ def test_a_rule_is_compared_with_a_plain_majority() -> None:
 
 def test_disputes_can_be_settled_at_either_end() -> None:
     judgments = judged({"tie": ["yes", "no"], "escalated": ["?"], "one": ["no"]})
-    labels, disputes = resolve(judgments, grades=GRADES)
+    labels, disputes = resolve(judgments, grades=GRADES)[:2]
     for end, label, relevance in (("0", "no", 0), ("1", "yes", 1)):
         settled = settle_disputes(labels, disputes, grades=GRADES, end=end)
         row = settled.set_index("doc_id").loc["tie"]
@@ -79,23 +79,25 @@ def test_disputes_can_be_settled_at_either_end() -> None:
 
 
 def test_without_disputes_nothing_is_settled() -> None:
-    labels, disputes = resolve(judged({"one": ["no"]}), grades=GRADES)
+    labels, disputes = resolve(judged({"one": ["no"]}), grades=GRADES)[:2]
     pd.testing.assert_frame_equal(labels, settle_disputes(labels, disputes, grades=GRADES, end="1"))
 
 
 def test_labels_name_the_rounds_of_their_votes() -> None:
     judgments = judged({"a": ["yes", "no", "yes"], "b": ["no"], "c": ["?", "no"]}, round=[1, 1, 2, 2, 1, 3])
-    labels, _ = resolve(judgments, grades=GRADES)
+    labels = resolve(judgments, grades=GRADES).labels
     assert dict(zip(labels["doc_id"], labels["rounds"], strict=True)) == {"a": "1;2", "b": "2", "c": "3"}
-    plain, _ = resolve(judged({"b": ["no"]}), grades=GRADES)
+    plain = resolve(judged({"b": ["no"]}), grades=GRADES).labels
     assert "rounds" not in plain.columns
-    settled = settle_disputes(*resolve(judgments, grades=GRADES, rule="unanimous"), grades=GRADES, end="0")
+    settled = settle_disputes(
+        *resolve(judgments, grades=GRADES, rule="unanimous")[:2], grades=GRADES, end="0"
+    )
     assert dict(zip(settled["doc_id"], settled["rounds"], strict=True)) == {"a": "", "b": "2", "c": "3"}
 
 
 def test_a_model_tells_its_posteriors_and_its_trace() -> None:
     judgments = judged({f"d{n}": ["yes", "yes" if n % 2 else "no"] for n in range(6)} | {"e": ["?"]})
-    full = resolve_in_full(judgments, grades=GRADES, rule="dawid-skene")
+    full = resolve(judgments, grades=GRADES, rule="dawid-skene")
     assert full.posteriors is not None
     assert list(full.posteriors.columns) == ["query_id", "doc_id", "p_no", "p_yes", "p_very"]
     assert full.posteriors[["p_no", "p_yes", "p_very"]].sum(axis=1).to_numpy() == pytest.approx(np.ones(7))
@@ -111,6 +113,6 @@ def test_a_model_tells_its_posteriors_and_its_trace() -> None:
 
 @pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "adjudicator"}))
 def test_other_rules_have_none(rule: str) -> None:
-    full = resolve_in_full(judged({"a": ["yes"]}), grades=GRADES, rule=rule)
+    full = resolve(judged({"a": ["yes"]}), grades=GRADES, rule=rule)
     assert (full.posteriors, full.confusions, full.trace) == (None, None, ())
     assert full.converged

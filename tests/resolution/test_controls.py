@@ -4,7 +4,7 @@ import pytest
 from small_judgments import judged_docs as judged
 
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.resolve import resolve_in_full
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import check_judgments
 
 GRADES = {"n": 0, "y": 1, "?": None}
@@ -19,7 +19,7 @@ def test_a_rule_and_a_majority_are_counted_on_controls_that_have_a_vote() -> Non
     judgments = judged({"one": "yyn", "two": "nny", "three": "yn", "four": "?", "six": "y"})
     controls = known(one="y", two="y", three="y", four="n", five="y")
     for rule, labelled, right in (("fire", 2, 1), ("unanimous", 0, 0)):
-        found = resolve_in_full(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
+        found = resolve(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
         assert found is not None
         assert (found.n_controls, found.n_labelled, found.n_right) == (3, labelled, right)
         assert (found.majority_labelled, found.majority_right) == (2, 1)
@@ -27,8 +27,8 @@ def test_a_rule_and_a_majority_are_counted_on_controls_that_have_a_vote() -> Non
 
 def test_fewer_than_two_controls_say_nothing() -> None:
     judgments = judged({"one": "yyn", "two": "nny"})
-    assert resolve_in_full(judgments, grades=GRADES).on_controls is None
-    full = resolve_in_full(judgments, grades=GRADES, controls=known(one="y", four="n"))
+    assert resolve(judgments, grades=GRADES).on_controls is None
+    full = resolve(judgments, grades=GRADES, controls=known(one="y", four="n"))
     assert full.on_controls is None
 
 
@@ -37,7 +37,7 @@ def test_a_rule_is_not_told_the_controls_it_is_measured_on() -> None:
     draw = np.random.default_rng(5)
     answers = {f"d{n:03d}": "".join(draw.choice(["n", "y"], 3)) for n in range(300)}
     controls = known(**{doc: str(draw.choice(["n", "y"])) for doc in list(answers)[:100]})
-    full = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
+    full = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
     assert full.on_controls is not None
     assert full.on_controls.n_controls == 100
     assert full.on_controls.n_right < 70
@@ -56,10 +56,10 @@ def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
     for part in range(5):
         hidden = controls.iloc[part::5]
         told = controls.drop(index=hidden.index)
-        full = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=told)
+        full = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=told)
         both = full.labels.merge(hidden, on=["query_id", "doc_id"], suffixes=("", "_known"))
         expected += int((both["label"] == both["label_known"]).sum())
-    found = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls).on_controls
+    found = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls).on_controls
     assert found is not None
     assert found.n_right == expected
 
@@ -68,7 +68,7 @@ def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
 def test_every_rule_can_be_measured(rule: str) -> None:
     judgments = check_judgments(judged({f"d{n}": "yyy" for n in range(6)}).assign(round=1))
     controls = known(**{f"d{n}": "y" for n in range(4)})
-    found = resolve_in_full(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
+    found = resolve(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
     assert found is not None
     assert (found.n_controls, found.n_labelled, found.n_right, found.majority_right) == (4, 4, 4, 4)
 
@@ -77,7 +77,7 @@ def test_controls_with_the_first_label_count_as_any_other() -> None:
     """The first label has the code 0, and a pair without a known label the code -1."""
     answers = {f"d{n}": "nn" if n % 2 else "ny" for n in range(8)} | {"last": "yy", "tied": "yn"}
     controls = known(**{f"d{n}": "n" for n in range(8)}, tied="n")
-    full = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
+    full = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
     assert full.on_controls is not None
     assert full.on_controls.n_controls == 9
     labels = full.labels.set_index("doc_id")["label"]

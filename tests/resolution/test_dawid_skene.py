@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.resolution.dawid_skene import Model, fit
-from fire_toolkit.resolution.resolve import resolve, resolve_in_full
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import check_judgments
 
 # Dawid and Skene (1979), table 1: 45 patients graded 1 to 4 by five anaesthetists, three times by the first.
@@ -102,7 +102,7 @@ def test_it_finds_who_errs_how_where_the_majority_is_misled() -> None:
     table, truth = crowd(1, accuracy=habits)
     right = {}
     for rule in ("fire", "dawid-skene"):
-        labels, _ = resolve(check_judgments(table), grades=GRADES, rule=rule)
+        labels = resolve(check_judgments(table), grades=GRADES, rule=rule).labels
         right[rule] = (labels["relevance"].to_numpy() == truth).mean()
     assert right["dawid-skene"] > 0.97
     assert right["fire"] < 0.95
@@ -112,7 +112,7 @@ def test_a_label_stands_with_its_posterior_and_a_control_is_certain() -> None:
     table, truth = crowd(2, accuracy={"a": (0.8, 0.9), "b": (0.8, 0.9), "c": (0.8, 0.9)}, n=60)
     wrong = "n" if truth[0] else "y"
     controls = pd.DataFrame({"query_id": ["q"], "doc_id": ["d000"], "label": [wrong]})
-    labels, _ = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene", controls=controls)
+    labels = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene", controls=controls).labels
     row = labels.set_index("doc_id").loc["d000"]
     assert (row["label"], row["posterior"]) == (wrong, 1.0)
     assert labels["posterior"].iloc[1:].between(0.5, 1).all()
@@ -122,7 +122,7 @@ def test_even_evidence_is_a_dispute() -> None:
     table = pd.DataFrame(
         {"query_id": "q", "doc_id": list("ddee"), "annotator_id": list("uvuv"), "label": list("ynny")}
     )
-    labels, disputes = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene")
+    labels, disputes = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene")[:2]
     assert (len(labels), list(disputes["reason"])) == (0, ["no_majority", "no_majority"])
 
 
@@ -133,12 +133,12 @@ def test_a_pair_with_tied_votes_is_in_dispute_however_sure_the_model_is_unless_i
     votes = table[(table["doc_id"] != "d000")].copy()
     tied = table[is_tied].assign(label=["y", "n"])
     judgments = check_judgments(pd.concat([votes, tied]))
-    full = resolve_in_full(judgments, grades=GRADES, rule="dawid-skene")
+    full = resolve(judgments, grades=GRADES, rule="dawid-skene")
     assert full.posteriors is not None
     assert full.posteriors.set_index("doc_id").loc["d000", "p_y"] > 0.9  # a is the careful one
     assert list(full.disputes["doc_id"]) == ["d000"]
     known = pd.DataFrame({"query_id": ["q"], "doc_id": ["d000"], "label": ["n"]})
-    labels, disputes = resolve(judgments, grades=GRADES, rule="dawid-skene", controls=known)
+    labels, disputes = resolve(judgments, grades=GRADES, rule="dawid-skene", controls=known)[:2]
     assert (len(disputes), labels.set_index("doc_id").loc["d000", "label"]) == (0, "n")
 
 
@@ -147,13 +147,15 @@ def test_pairs_without_a_vote_teach_nothing_and_stay_escalated() -> None:
     silent = pd.DataFrame(
         {"query_id": "q", "doc_id": [f"e{n}" for n in range(50)], "annotator_id": "a", "label": "e"}
     )
-    expected, _ = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene")
-    labels, disputes = resolve(check_judgments(pd.concat([table, silent])), grades=GRADES, rule="dawid-skene")
+    expected = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene").labels
+    labels, disputes = resolve(
+        check_judgments(pd.concat([table, silent])), grades=GRADES, rule="dawid-skene"
+    )[:2]
     pd.testing.assert_frame_equal(expected, labels)
     assert (disputes["reason"] == "escalated").sum() == 50
 
 
 def test_one_label_only_is_that_label() -> None:
     table = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "annotator_id": "u", "label": "y"})
-    labels, _ = resolve(check_judgments(table), grades={"y": 1}, rule="dawid-skene")
+    labels = resolve(check_judgments(table), grades={"y": 1}, rule="dawid-skene").labels
     assert list(labels["posterior"]) == [1.0, 1.0]

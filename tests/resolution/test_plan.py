@@ -30,7 +30,7 @@ ANSWERS = {
 
 def planned(answers: dict[str, list[str]] = ANSWERS, *, rule: str = "fire", **options: object) -> RoundPlan:
     judgments = judged(answers)
-    labels, disputes = resolve(judgments, grades=GRADES, rule=rule)
+    labels, disputes = resolve(judgments, grades=GRADES, rule=rule)[:2]
     return plan_round(judgments, labels, disputes, grades=GRADES, **options)  # type: ignore[arg-type]
 
 
@@ -79,7 +79,7 @@ def test_a_stratum_cut_by_the_budget_is_drawn_evenly_and_says_so() -> None:
     plan = planned(answers, budget=10)
     assert set(plan.pool["inclusion_probability"]) == {0.25}
     judgments = judged(answers)
-    resolved = resolve(judgments, grades=GRADES)
+    resolved = resolve(judgments, grades=GRADES)[:2]
     times = dict.fromkeys(answers, 0)
     for seed in range(100):
         for doc in plan_round(judgments, *resolved, grades=GRADES, budget=10, seed=seed).pool["doc_id"]:
@@ -92,7 +92,7 @@ def test_labels_a_model_doubts_are_asked_from_the_least_sure() -> None:
     answers = {f"y{n:02d}": ["yes", "yes"] for n in range(6)} | {f"n{n:02d}": ["no", "no"] for n in range(20)}
     answers |= {"doubt": ["yes", "no", "no"], "more": ["yes", "no", "yes"]}
     judgments = judged(answers)
-    labels, disputes = resolve(judgments, grades=GRADES, rule="dawid-skene")
+    labels, disputes = resolve(judgments, grades=GRADES, rule="dawid-skene")[:2]
     least = labels.sort_values("posterior")["doc_id"].iloc[0]
     bound = float(labels["posterior"].sort_values().iloc[1]) + 1e-12
     one = plan_round(judgments, labels, disputes, grades=GRADES, low_posterior=bound, budget=1)
@@ -124,14 +124,14 @@ def test_what_it_buys_is_told_by_pairs_with_two_votes() -> None:
 
 def test_seconds_are_the_median_time_of_an_answer() -> None:
     judgments = judged({"a": ["yes", "no"], "b": ["no"]}, duration_s=[4.0, 9.0, 5.0])
-    resolved = resolve(judgments, grades=GRADES)
+    resolved = resolve(judgments, grades=GRADES)[:2]
     assert plan_round(judgments, *resolved, grades=GRADES).seconds == 5.0
     assert math.isnan(planned().seconds)
 
 
 def test_rows_in_another_order_change_nothing_and_inputs_stay() -> None:
     judgments = judged(ANSWERS)
-    labels, disputes = resolve(judgments, grades=GRADES)
+    labels, disputes = resolve(judgments, grades=GRADES)[:2]
     before = labels.copy(), disputes.copy(), judgments.copy()
     one = plan_round(judgments, labels, disputes, grades=GRADES, random_share=0.3)
     mixed = Judgments(judgments.sample(frac=1, random_state=1))
@@ -155,7 +155,7 @@ def test_weights_by_the_plans_probabilities_give_the_agreement_of_an_even_sample
     share = 0.13 * 0.96 + 0.87 * 0.04
     expected = 1 - 2 * 0.04 * 0.96 / (2 * share * (1 - share))
     once = judged({f"d{n:05d}": [str(row[0])] for n, row in enumerate(answers)})
-    plan = plan_round(once, *resolve(once, grades=GRADES), grades=GRADES, random_share=0.05).pool
+    plan = plan_round(once, *resolve(once, grades=GRADES)[:2], grades=GRADES, random_share=0.05).pool
     number = plan["doc_id"].str.slice(1).astype(int)
     second = plan.assign(annotator_id="other", label=answers[number, 1])
     columns = ["query_id", "doc_id", "annotator_id", "label"]
@@ -187,7 +187,7 @@ def test_a_bad_argument_is_a_usage_error(options: dict[str, object], words: str)
 def test_answers_to_disputes_do_not_tell_how_often_a_second_one_differs() -> None:
     votes = {"a": ["yes", "no", "yes"], "b": ["no", "no"], "c": ["yes"], "d": ["no"]}
     later = judged(votes, round=[1, 1, 2, 1, 1, 1, 1])
-    plan = plan_round(later, *resolve(later, grades=GRADES), grades=GRADES, random_share=1)
+    plan = plan_round(later, *resolve(later, grades=GRADES)[:2], grades=GRADES, random_share=1)
     bought = plan.strata.set_index("stratum")["expected_changes"]
     # of two doubled pairs one is split: the positive meets a negative, a negative one in a third of cases
     assert (bought["unverified_positive"], bought["random"]) == (1.0, pytest.approx(1 / 3))
@@ -195,7 +195,7 @@ def test_answers_to_disputes_do_not_tell_how_often_a_second_one_differs() -> Non
 
 def test_pairs_that_wait_for_an_answer_are_left_out_and_not_counted() -> None:
     judgments = judged({"a": ["yes", "no"], "b": ["yes"], "c": ["no"]})
-    resolved = resolve(judgments, grades=GRADES)
+    resolved = resolve(judgments, grades=GRADES)[:2]
     waiting = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "c"]})
     plan = plan_round(judgments, *resolved, grades=GRADES, random_share=1, waiting=waiting)
     assert list(plan.pool["doc_id"]) == ["b"]

@@ -23,7 +23,7 @@ def ready(judgments: Judgments) -> tuple[Judgments, pd.DataFrame]:
 
 def decided(answers: dict[str, list[str]], rule: str) -> dict[str, str]:
     """doc_id → label, or the reason of the dispute in brackets."""
-    labels, disputes = resolve(judged(answers), grades=GRADED, rule=rule)
+    labels, disputes = resolve(judged(answers), grades=GRADED, rule=rule)[:2]
     return dict(zip(labels["doc_id"], labels["label"], strict=True)) | {
         doc: f"[{reason}]" for doc, reason in zip(disputes["doc_id"], disputes["reason"], strict=True)
     }
@@ -39,12 +39,12 @@ def test_what_each_rule_says_of_an_answer_sheet(
 
 
 def test_fire_is_the_default_rule() -> None:
-    labels, _ = resolve(judged({"d": ["relevant"]}), grades=GRADES)
+    labels = resolve(judged({"d": ["relevant"]}), grades=GRADES).labels
     assert list(labels["method"]) == ["fire"]
 
 
 def test_a_label_carries_its_grade_its_votes_and_their_share() -> None:
-    labels, disputes = resolve(judged({"d": ["x", "x", "y", "esc"], "e": ["z"]}), grades=GRADED)
+    labels, disputes = resolve(judged({"d": ["x", "x", "y", "esc"], "e": ["z"]}), grades=GRADED)[:2]
     expected = check_labels(
         pd.DataFrame(
             {
@@ -90,7 +90,7 @@ def test_pairs_of_different_queries_are_kept_apart() -> None:
             "label": ["x", "y", "z", "x"],
         }
     )
-    labels, _ = resolve(check_judgments(table), grades=GRADED)
+    labels = resolve(check_judgments(table), grades=GRADED).labels
     assert list(zip(labels["query_id"], labels["doc_id"], labels["relevance"], strict=True)) == [
         ("q", "1:d", 2),
         ("q1", "d", 2),
@@ -102,7 +102,7 @@ def test_pairs_of_different_queries_are_kept_apart() -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
     judgments = check_judgments(judged({}).assign(round=pd.Series(dtype="int64")))
-    labels, disputes = resolve(judgments, grades=GRADES, rule=rule)
+    labels, disputes = resolve(judgments, grades=GRADES, rule=rule)[:2]
     assert (len(labels), len(disputes)) == (0, 0)
     assert list(disputes.columns) == [
         "query_id", "doc_id", "reason", "n_relevant", "n_not-relevant", "n_escalate"
@@ -123,7 +123,7 @@ def test_every_judged_pair_is_a_label_or_a_dispute_whatever_the_row_order(
 ) -> None:
     judgments, controls = ready(judged(answers))
     before = judgments.copy()
-    labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)
+    labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)[:2]
     assert sorted([*labels["doc_id"], *disputes["doc_id"]]) == sorted([*answers, "control"])
     (support,) = set(SUPPORT) & set(labels.columns)
     assert labels[support].between(0, 1).all()
@@ -139,7 +139,7 @@ def test_every_judged_pair_is_a_label_or_a_dispute_whatever_the_row_order(
 def test_a_pair_on_which_all_agree_has_their_label_and_an_escalated_one_has_none(rule: str) -> None:
     answers = {f"d{n}": ["xyz"[n % 3]] * 3 for n in range(30)} | {"e": ["esc", "esc"]}
     judgments, controls = ready(judged(answers))
-    labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)
+    labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)[:2]
     expected = {doc: given[0] for doc, given in answers.items() if doc != "e"} | {"control": "x"}
     assert dict(zip(labels["doc_id"], labels["label"], strict=True)) == expected
     assert list(zip(disputes["doc_id"], disputes["reason"], strict=True)) == [("e", "escalated")]
@@ -187,7 +187,7 @@ def test_an_unknown_rule_is_an_error_that_names_the_rules() -> None:
 
 
 def test_the_next_round_asks_the_disputes_and_keeps_what_the_pool_knew() -> None:
-    _, disputes = resolve(judged({"a": ["x"], "b": ["x", "y"], "c": ["esc"]}), grades=GRADED)
+    disputes = resolve(judged({"a": ["x"], "b": ["x", "y"], "c": ["esc"]}), grades=GRADED).disputes
     pool = check_pool(
         pd.DataFrame(
             {"query_id": "q", "doc_id": ["a", "b", "c"], "best_rank": [1, 2, 3], "n_runs": [3, 2, 1]}
@@ -202,7 +202,7 @@ def test_the_next_round_asks_the_disputes_and_keeps_what_the_pool_knew() -> None
 
 
 def test_the_next_round_without_a_pool_has_pairs_only() -> None:
-    _, disputes = resolve(judged({"a": ["x"], "b": ["x", "y"]}), grades=GRADED)
+    disputes = resolve(judged({"a": ["x"], "b": ["x", "y"]}), grades=GRADED).disputes
     asked = next_round(disputes, round=3)
     assert list(asked["doc_id"]) == ["b"]
     assert list(asked["round"]) == [3]
@@ -210,21 +210,21 @@ def test_the_next_round_without_a_pool_has_pairs_only() -> None:
 
 
 def test_rounds_count_from_one() -> None:
-    _, disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED)
+    disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED).disputes
     assert list(next_round(disputes, round=1)["round"]) == [1]
     with pytest.raises(UsageError, match="round is 0; expected 1 or more"):
         next_round(disputes, round=0)
 
 
 def test_the_next_round_without_disputes_is_empty() -> None:
-    _, disputes = resolve(judged({"a": ["x"]}), grades=GRADED)
+    disputes = resolve(judged({"a": ["x"]}), grades=GRADED).disputes
     pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
     assert len(next_round(disputes, round=2)) == 0
     assert len(next_round(disputes, pool, round=2)) == 0
 
 
 def test_a_dispute_that_was_never_pooled_is_an_error() -> None:
-    _, disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED)
+    disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED).disputes
     pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
     with pytest.raises(JoinError, match=r"1 of 1 disputed pairs are not in the pool \(q b\)"):
         next_round(disputes, pool, round=2)
