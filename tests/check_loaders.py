@@ -58,6 +58,7 @@ def main(environment: Path) -> None:
         pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
         call(*pip, "--no-build-isolation", "--no-deps", "--force-reinstall", release)
         call(*fire, "release", "check", release, env=own)
+        call(python, TESTS / "python_page.py", env=own)
         call(
             python, TESTS / "loaders.py", release, root / "expected.json", env={**os.environ, "HF_HOME": name}
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click import Command, Group
+from python_page import run_page
 
 from fire_toolkit.cli import main
 
@@ -84,6 +85,15 @@ def test_the_python_of_the_readme_runs_as_it_stands(monkeypatch: pytest.MonkeyPa
     assert round(100 * means["fused", "original", "C@1"], 1) == 39.0
     assert round(100 * means["learned-ridge", "original", "C@1"], 1) == 19.0
     assert len(names["pool"]) > 1000
+
+
+def test_the_blocks_of_the_page_on_python_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "pools" / "sample")
+    names, missing = run_page()
+    assert set(missing) <= {"ir_measures", "ranx"}
+    # the demo's table, which the same pool and judgments give
+    assert round(100 * names["wide"].loc["fused", ("augmented", "C@1")], 1) == 74.0
+    assert names["clip"]["doc_id"].equals(names["same"]["doc_id"])
 
 
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
