@@ -162,6 +162,11 @@ def text_of(raw: bytes, path: str | Path) -> str:
     return text
 
 
+def text_sha256(text: str) -> str:
+    """Return the sha256 of a text in UTF-8, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def sha256_of(path: str | Path) -> str:
     """Return the sha256 of a file's bytes as they lie on disk, in hex."""
     with opened(path) as stream:

@@ -8,7 +8,6 @@ seen, so that appending twice, or merging what overlaps, changes nothing.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NewType
@@ -16,6 +15,7 @@ from typing import Any, NewType
 import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.files import text_sha256
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.workspace.segments import SegmentKind, append_segment, sound_segments
 
@@ -89,7 +89,7 @@ def row_id(source: str, project: str, annotation: str, updated_at: str, state: s
     """
     is_event = state in (DELETED, RESTORED)
     parts = [source, project, annotation, updated_at, *((state, seen_at) if is_event else ())]
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return text_sha256("\x1f".join(parts))[:32]
 
 
 def append_rows(folder: Path, rows: Ledger, *, known: Iterable[str] = ()) -> int:

@@ -7,7 +7,6 @@ read: whatever follows sees one task for each pair, with its share of the time.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from fire_toolkit.campaign.queue_pages import QueuePage, queue_pages
 from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, shown_columns
 from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import CAPTION, Guideline
 from fire_toolkit.guidelines.several import CAPTIONS, TEXT, caption_entry
@@ -40,7 +40,7 @@ class Part:
 def page_key(campaign_key: str, queue: QueueName, pairs: Sequence[str]) -> str:
     """Return the key of a page's task, which stands where that of a pair does and tells nothing of it."""
     parts = "\x1f".join([campaign_key, str(queue), *pairs])
-    return PAGE + hashlib.sha256(parts.encode()).hexdigest()[:24]
+    return PAGE + text_sha256(parts)[:24]
 
 
 def key_words(key: str) -> str:

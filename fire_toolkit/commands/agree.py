@@ -14,13 +14,14 @@ from fire_toolkit.agreement.summary import UNITS, AgreementSummary, agreement_su
 from fire_toolkit.agreement.table import INCLUSION, agreement, agreement_intervals
 from fire_toolkit.agreement.votes import Grades, level_for
 from fire_toolkit.commands.command import command
+from fire_toolkit.commands.notes import pairs_by_votes
 from fire_toolkit.commands.types import AnyJudgments, GradesInPython, GuidelineOf, Joined, Option
 from fire_toolkit.guidelines.grades import label_grades
 from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs
-from fire_toolkit.words import n_of, pairs_by_votes
+from fire_toolkit.words import n_of
 
 _EFFECTS = ("mean place of positives", "neighbours both positive")
 

@@ -41,3 +41,11 @@ def queries_of_lists(runs: Run | Sequence[Run]) -> str:
     return n_of(
         len(sorted_union([run["query_id"].cat.categories for run in split_runs(runs).values()])), "query"
     )
+
+
+def pairs_by_votes(n_pairs: Sequence[int]) -> str:
+    """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
+    parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]
+    more = sum(n_pairs[4:])
+    last = f"{more:,} with 4 or more"
+    return f"{n_of(sum(n_pairs), 'pair')}, {', '.join([*parts, *([last] if more else [])])}"

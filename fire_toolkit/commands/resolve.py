@@ -11,6 +11,7 @@ import pandas as pd
 from fire_toolkit.collections.sharing import mark_shared
 from fire_toolkit.collections.sharing import share_judgments as share_with_same_text
 from fire_toolkit.commands.command import stage
+from fire_toolkit.commands.notes import pairs_by_votes
 from fire_toolkit.commands.types import (
     ControlsOf,
     DesignOf,
@@ -50,7 +51,7 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.validity import QueryLabels
-from fire_toolkit.words import n_of, pairs_by_votes
+from fire_toolkit.words import n_of
 
 
 @stage("labels")

@@ -6,7 +6,6 @@ counts; a row without an answer was in flight when a run ended: it may have been
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from fire_toolkit.errors import FireError, FormatError, UsageError
-from fire_toolkit.files import read_text
+from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.workspace.locks import hold_lock
@@ -80,7 +79,7 @@ class Cache:
             found = self._store.execute(f"select {columns} from requests order by id").fetchall()
         rows = []
         for key, query_id, doc_id, number, answer, sha256 in found:
-            if answer is not None and sha256 != _sha256(key, answer):
+            if answer is not None and sha256 != text_sha256(f"{key} {answer}"):
                 raise self._damaged(f"the answer on {query_id} {doc_id} is not the one that was kept")
             rows.append(
                 Asked(key, (query_id, doc_id, number), Answer(**json.loads(answer)) if answer else None)
@@ -101,7 +100,8 @@ class Cache:
         text = json.dumps(asdict(answer), sort_keys=True)
         with self._named():
             self._store.execute(
-                "update requests set answer = ?, sha256 = ? where id = ?", (text, _sha256(key, text), row)
+                "update requests set answer = ?, sha256 = ? where id = ?",
+                (text, text_sha256(f"{key} {text}"), row),
             )
 
     @contextmanager
@@ -146,7 +146,3 @@ def _keep_judge(folder: Path, judge: Judge) -> None:
             f"{folder}: belongs to another judge ({'; '.join(changed)}); whoever changes a judge has another "
             "one: give it a file of its own"
         )
-
-
-def _sha256(key: str, answer: str) -> str:
-    return hashlib.sha256(f"{key} {answer}".encode()).hexdigest()

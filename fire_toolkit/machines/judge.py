@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from fire_toolkit.files import text_sha256
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,11 @@ class Request:
 
     def key(self, judge: Judge) -> str:
         """Return what tells this request from every other: an answer under this key is never asked again."""
-        caption = hashlib.sha256(self.caption.encode("utf-8", "surrogatepass")).hexdigest()
+        caption = text_sha256(self.caption)
         shown = [self.media_sha256, self.media_url.partition("#")[2]]
         shown += [self.reference_sha256, self.reference_url.partition("#")[2]]
         text = json.dumps([asdict(judge), self.place, caption, shown], sort_keys=True)
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return text_sha256(text)
 
 
 @dataclass(frozen=True)

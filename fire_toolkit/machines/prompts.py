@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FireError, FormatError, TableError
-from fire_toolkit.files import read_text
+from fire_toolkit.files import read_text, text_sha256
 from fire_toolkit.formats.tables.guideline_files import guideline_folder, read_guideline
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.syntax import parse_toml
@@ -86,7 +85,7 @@ def read_prompt(guideline: str | Path) -> tuple[Prompt, Guideline]:
         raise FormatError(f'{path}: [answers] holds other values than labels, expected yes = "relevant"')
     answers, system = entries["answers"], entries["system"].strip()
     parts = [_FORM, entries["guideline_sha256"], entries["version"], system, sorted(answers.items())]
-    sha256 = hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+    sha256 = text_sha256(json.dumps(parts))
     prompt = Prompt(system, answers, rules.grades, sha256)
     if unknown := sorted(set(answers.values()) - set(rules.grades)):
         raise TableError(f"{path}: answers lead to {', '.join(unknown)}; {rules.name} has no such label")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError
-from fire_toolkit.files import sha256_of
+from fire_toolkit.files import sha256_of, text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.machines.cache import Asked
 from fire_toolkit.machines.judge import Answer, Judge, Request
@@ -40,7 +40,7 @@ def requests_of(
     hashes: dict[str, str] = {}
     broken: dict[str, str] = {}
     if guideline.shows_texts:
-        hashes = {row[3]: _sha256(row[3]) for row in rows}
+        hashes = {row[3]: text_sha256(row[3]) for row in rows}
     elif not guideline.is_of_queries:
         hashes, broken = _hashes(
             dict.fromkeys([row[3] for row in rows] + list(filter(None, references))), root
@@ -70,10 +70,6 @@ def _hashes(urls: Iterable[str], root: Path) -> tuple[dict[str, str], dict[str, 
         except FireError as error:
             broken[url] = str(error)
     return hashes, broken
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def machine_table(

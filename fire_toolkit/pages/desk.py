@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import PurePosixPath
 
 from fire_toolkit.campaign.queue_pages import items_of, pages_of
 from fire_toolkit.campaign.records import Round
+from fire_toolkit.files import text_sha256
 from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import Asked
 
@@ -97,7 +97,7 @@ def task_names(rounds: Sequence[Round], annotator_id: str, campaign_key: str) ->
 
 
 def _name(*parts: object) -> str:
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:24]
+    return text_sha256("\x1f".join(map(str, parts)))[:24]
 
 
 def media_name(campaign_key: str, annotator_id: str, media_url: str) -> str:

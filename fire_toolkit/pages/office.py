@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import (
@@ -157,7 +157,7 @@ class Office:
         """Note that an annotator agrees to what was shown, and return her page."""
         key = _text(content, "key")
         if not self._has_agreed(name) and key not in self._keys:
-            self._add(CONSENT, name, key, {"text_sha256": _sha256(self._setting.consent)})
+            self._add(CONSENT, name, key, {"text_sha256": text_sha256(self._setting.consent)})
         return self.state(name)
 
     def answer(self, name: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,7 +244,7 @@ class Office:
         return open_answers(self._own.get(name, []), name)
 
     def _has_agreed(self, name: str) -> bool:
-        wanted = _sha256(self._setting.consent)
+        wanted = text_sha256(self._setting.consent)
         own = self._own.get(name, [])
         return any(record["kind"] == CONSENT and record["text_sha256"] == wanted for record in own)
 
@@ -302,10 +302,6 @@ def _text(content: Mapping[str, Any], name: str) -> str:
         return checked_text(content, name, 100)
     except FormatError as error:
         raise Refused(422, str(error)) from None
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _time_after(before: str) -> str:

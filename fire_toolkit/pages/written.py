@@ -13,6 +13,7 @@ from collections.abc import Container, Mapping
 from importlib.resources import files
 from typing import Any
 
+from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.desk import Desk, media_address, shown_page
@@ -57,7 +58,7 @@ def page_html(
         },
         "shown": shown_guideline(guideline),
         "consent": consent,
-        "consent_sha256": hashlib.sha256(consent.encode()).hexdigest(),
+        "consent_sha256": text_sha256(consent),
         "instructions": f"<style>{_site('page.css')}</style>{instructions(guideline)}",
         "pages": [shown_page(page, {}, address) for page in desk.pages],
     }
