@@ -182,4 +182,5 @@ def ask_by(given: Given, strategy: str, annotators: Sequence[str]) -> None:
     keep_files(found, pooled, folder, "pool", {}, is_file=False)
     if len(pairs):
         asked = check_pool(pairs.assign(round=number, stratum="again", inclusion_probability=1.0))
-        Again.of(given, annotators, number).ask(asked, {"strategy": strategy})
+        pooled.values["out"] = given.values["out"]  # what was read for the pool is what the round rests on
+        Again.of(pooled, annotators, number).ask(asked, {"strategy": strategy})

@@ -93,3 +93,33 @@ def test_a_number_of_a_stratum_that_is_not_asked_is_refused(fire: Fire, resolved
     assert "--random-share is of stratum random, which is not asked; add --ask random" in refused.stderr
     nobody = fire("next-round", *PLAN[3:], "--annotator", "A04", code=2)
     assert "--annotator is for a campaign, and none has begun here" in nobody.stderr
+
+
+def test_a_strategy_pools_new_pairs_and_asks_judged_ones_again(
+    fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each query the first docs are relevant by one vote: settle(C@2) wants another one on some."""
+    fire("init", "work")
+    monkeypatch.chdir(folder / "work")
+    for place in ("collection", "runs", "judgments"):
+        Path(place).mkdir(exist_ok=True)
+    queries = [f"q{n}" for n in range(6)]
+    Path("collection/queries.tsv").write_text("query_id\ttext\n" + "".join(f"{q}\ta cat\n" for q in queries))
+    Path("collection/qrels.txt").write_text("".join(f"{q} 0 far 1\n" for q in queries))
+    for name, docs in (("a", "uvw"), ("b", "wxy")):
+        lines = [f"{q} Q0 {doc} {n} {9 - n} {name}\n" for q in queries for n, doc in enumerate(docs, 1)]
+        Path(f"runs/{name}.run").write_text("".join(lines))
+    fire("pool", "--depth", 2, "--per-query", 2)
+    votes = [
+        f"{row['query_id']},{row['doc_id']},ann,relevant\n" for row in rows(Path("pool/pool.csv").read_text())
+    ]
+    Path("judgments/judgments.csv").write_text("query_id,doc_id,annotator_id,label\n" + "".join(votes))
+    fire("resolve")
+    told = fire("next-round", "--strategy", "settle(C@2)")
+    assert f"{len(votes)} judged before" in told.stderr
+    again = rows(Path("plan/round-2/pool.csv").read_text())
+    assert f"round 2: {len(again)} pairs to ask again, in plan/round-2" in told.stderr
+    assert {row["stratum"] for row in again} == {"again"}
+    found = json.loads(Path("plan/round-2/manifest.json").read_text())
+    assert {"judgments/judgments.csv", "labels/labels.csv", "runs/a.run"} <= set(found["inputs"])
+    assert json.loads(Path("pool/manifest.json").read_text())["parameters"]["strategy"] == "settle(C@2)"
