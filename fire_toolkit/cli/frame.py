@@ -82,7 +82,7 @@ def _options_of_table(name: str, table: Table, words: str) -> list[click.Paramet
         is_needed = table.metavar[0] != "["
         return [click.Argument([name], nargs=n, metavar=table.metavar, required=is_needed), *also]
     if name in _SHARED:
-        return made_by(shared_option(name, words))
+        return [*made_by(shared_option(name, words)), *also]
     spelled = [table.option or f"--{name.replace('_', '-')}", name]
     return [click.Option(spelled, multiple=table.is_several, metavar=table.metavar, help=words), *also]
 

@@ -79,11 +79,7 @@ captions_option = click.option(
     help="Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (1: by "
     "pair). [default: 1, or what `tasks` used]",
 )
-run_arguments = together(
-    click.argument("runs", nargs=-1, metavar="RUN..."),
-    shared_option("query_ids"),
-    shared_option("doc_ids"),
-)
+run_arguments = click.argument("runs", nargs=-1, metavar="RUN...")
 own_item_option = click.option(
     "--own-item",
     type=click.Choice(RULES),

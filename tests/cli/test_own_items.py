@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -286,7 +287,9 @@ def test_a_kept_own_item_is_nothing_that_somebody_has_to_judge(fire: Fire, folde
     made = Composed()
     for rule, judged in (("keep", made.n_led("m0", 1)), ("drop", 0)):
         hits = int((made.rank_of_target("m0", drop=rule == "drop") == 1).sum())
-        asked = ("coverage", "m0.npy", *IDS, "--augmented", "collection/qrels.txt", "-m", "C@1")
+        for axis in ("query_ids", "doc_ids"):
+            shutil.copy(f"{axis[0]}.txt", f"m0.{axis}.txt")
+        asked = ("coverage", "m0.npy", "--augmented", "collection/qrels.txt", "-m", "C@1")
         result = fire(*asked, "--own-item", rule, "--out", "more.csv", "--format", "json")
         row = json.loads(result.stdout)[0]
         assert (row["lower"], row["judged"]) == pytest.approx((hits / N_QUERIES, (hits + judged) / N_QUERIES))
