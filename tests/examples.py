@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,13 @@ def examples(number: int) -> int:
 
 def seeds(number: int) -> list[Any]:
     """Return the values of a parameter `seed` from 0: the first few are of `make test`, the rest slow."""
-    few = max(1, number // 5)
-    return [*range(few), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, number))]
+    return some(range(number), max(1, number // 5))
+
+
+def some(values: Iterable[Any], few: int) -> list[Any]:
+    """Return the values of a parameter: the first few are of `make test`, the rest slow."""
+    first, rest = [*values][:few], [*values][few:]
+    return [*first, *(pytest.param(value, marks=pytest.mark.slow) for value in rest)]
 
 
 def cases(*names: str) -> Callable[[Callable[..., Any]], Any]:

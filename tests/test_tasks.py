@@ -227,6 +227,7 @@ def test_the_place_of_a_task_tells_nothing_of_its_rank() -> None:
     assert np.mean(doubled) == pytest.approx(rank.mean(), abs=4 * rank.std() / np.sqrt(100 * 30))
 
 
+@pytest.mark.slow
 def test_every_pair_has_the_same_chance_of_a_second_annotator() -> None:
     """Over 60 seeds a share of .5 doubles each pair 30 times, give or take 4 standard deviations of 3.9."""
     counts = pd.Series(0, index=[f"v{i}" for i in range(20)])

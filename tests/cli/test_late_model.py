@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 from command import Copied, rows, run
 
+from examples import some
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
@@ -167,7 +168,7 @@ def put_other_run(root: Path, name: str, other: str) -> None:
     np.savez(root / "runs" / f"{name}.npz", **(content | {"sims": scores_of(other).astype(np.float32)}))
 
 
-@pytest.mark.parametrize("what", ["late", "late, then frozen withdrawn", "frozen changed to late"])
+@pytest.mark.parametrize("what", some(["late", "late, then frozen withdrawn", "frozen changed to late"], 1))
 def test_all_tables_are_those_of_one_pool_of_the_models_that_are_there(
     fire: Fire, judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

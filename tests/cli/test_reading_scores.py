@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from examples import some
+
 Fire = Callable[..., Result]
 QRELS = ("--qrels", "qrels.txt")
 BOTH = (*QRELS, "--augmented", "augmented.txt")
@@ -79,7 +81,7 @@ def test_runs_read_to_different_depths_are_said(uneven: Fire, name: str) -> None
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("output_format", ["table", "csv", "json", "latex", "markdown"])
+@pytest.mark.parametrize("output_format", some(["latex", "table", "csv", "json", "markdown"], 1))
 def test_every_table_says_what_it_rests_on(uneven: Fire, name: str, output_format: str) -> None:
     result = uneven(*arguments(name, "runs/fused.run", "runs/shape-contour.run"), "--format", output_format)
     lines = (result.stdout if output_format in ("latex", "markdown") else result.stderr).splitlines()

@@ -123,6 +123,7 @@ def test_half_of_the_queries_add_the_error_of_a_sample() -> None:
     assert found.bias[0, 0] == pytest.approx(np.mean(means) - 0.25, abs=0.003)
 
 
+@pytest.mark.slow
 def test_corrected_scores_have_no_bias_and_the_error_that_simulated_votes_have() -> None:
     """40,000 simulated sets of votes, corrected with the right rates and with rates that they tell."""
     lists = small(4, n_queries=60).top(5)

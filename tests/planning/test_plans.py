@@ -52,6 +52,7 @@ def test_a_pilot_finds_how_many_positives_there_are_and_how_votes_err(lists: Lis
     assert np.median(found.f) == pytest.approx(F, abs=0.02)
 
 
+@pytest.mark.slow
 def test_intervals_of_pilots_hold_what_the_right_positives_give(lists: Lists) -> None:
     """The interval is of the error that a world has whose positives the model did not draw."""
     designs, known = [Design(5, policy) for policy in ("one", "verify")], parse_measures(["C@5", "P@5"])

@@ -310,4 +310,4 @@ def coco_captions(folder: Path, source: Path) -> Family:
     return _save(folder, family)
 
 
-FAMILIES = (captions_csv, paragraphs_json, composed_queries, stratified_qrels, captions_as_items)
+FAMILIES = (stratified_qrels, captions_as_items, captions_csv, paragraphs_json, composed_queries)
