@@ -9,6 +9,7 @@ import pytest
 
 from fire_toolkit import read_pool
 
+pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "rules_on_the_demo.py"
 
 

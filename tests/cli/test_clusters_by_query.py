@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from examples import some
+
 Fire = Callable[..., Result]
 TWO = ("runs/fused.run", "runs/motion-track.run")
 LABELS = ("--qrels", "qrels.txt", "--labels", "labels")
@@ -15,15 +17,28 @@ FEW = ("--resamples", 50)
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("score", *TWO, "--honest", *LABELS, "-m", "AP", *QUERIES, "--cluster"),
-        ("difference", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--cluster"),
-        ("orders", *TWO, "--qrels", "o=qrels.txt", "--qrels", "a=augmented.txt", *QUERIES, *FEW, "--cluster"),
-        ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
-        ("report", "table2", "judgments.csv", *QUERIES, "--by"),
-        ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, "--by"),
-        ("agree", "judgments.csv", "--format", "csv", "--by"),
-    ],
+    some(
+        [
+            ("score", *TWO, "--honest", *LABELS, "-m", "AP", *QUERIES, "--cluster"),
+            ("difference", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--cluster"),
+            (
+                "orders",
+                *TWO,
+                "--qrels",
+                "o=qrels.txt",
+                "--qrels",
+                "a=augmented.txt",
+                *QUERIES,
+                *FEW,
+                "--cluster",
+            ),
+            ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
+            ("agree", "judgments.csv", "--format", "csv", "--by"),
+            ("report", "table2", "judgments.csv", *QUERIES, "--by"),
+            ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, "--by"),
+        ],
+        5,
+    ),
     ids=lambda words: " ".join(word for word in map(str, words[:2]) if "." not in word),
 )
 def test_ids_of_queries_group_as_a_copy_of_that_column_does(sample: Fire, words: tuple[object, ...]) -> None:

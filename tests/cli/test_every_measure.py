@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import pandas as pd
+import pytest
 from click.testing import Result
 from command import rows
 
+import fire_toolkit as fire
+from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import list_measures
 
 Fire = Callable[..., Result]
@@ -92,14 +96,19 @@ def test_reports(sample: Fire) -> None:
 
 
 def test_coverage_takes_those_with_bounds_and_refuses_the_others_with_the_reason(sample: Fire) -> None:
-    both = files(sample)
+    files(sample)
+    run, original, augmented = fire.run(RUNS[0]), fire.qrels("qrels.txt"), fire.qrels("augmented.txt")
+
+    def covered(measure: str) -> pd.DataFrame:
+        return fire.coverage([run], original, augmented, measures=[measure]).table
+
     for definition in list_measures():
-        arguments = ("coverage", RUNS[0], *both, "-m", definition.example, "--format", "csv")
+        if definition.bounds == "monotone":
+            (row,) = covered(definition.example).to_dict("records")
+            assert row["lower"] <= row["upper"]
+            continue
+        with pytest.raises(UsageError) as refused:
+            covered(definition.example)
+        assert f"{definition.example} has " in str(refused.value)
         if definition.bounds == "none":
-            refused = sample(*arguments, code=1).output
-            assert f"{definition.example} has no bounds; it {definition.no_bounds}" in refused
-        elif definition.bounds != "monotone":
-            assert f"{definition.example} has " in sample(*arguments, code=1).output
-        else:
-            (row,) = rows(sample(*arguments))
-            assert float(row["lower"]) <= float(row["upper"])
+            assert f"{definition.example} has no bounds; it {definition.no_bounds}" in str(refused.value)

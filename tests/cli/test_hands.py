@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 from command import begin_workspace, rows
 
+from examples import some
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK
 from fire_toolkit.campaign.records import Round, read_rounds
 
@@ -108,7 +109,7 @@ def test_what_somebody_leaves_goes_to_others(
     assert {row["annotator_id"]: row["n_left"] for row in progress}["all"] == 0
 
 
-@carriers
+@pytest.mark.parametrize("carrier", some(["server", "hand"], 1))
 def test_an_answer_that_crosses_the_move_counts_as_it_was_asked(
     fire: Fire, server: FakeServer, root: Path, carrier: str
 ) -> None:
@@ -149,7 +150,7 @@ def test_who_comes_late_gets_controls_among_her_tasks_and_nobody_keeps_controls_
     assert len(server.offered(server.project_of("A04"))) == 10
 
 
-@carriers
+@pytest.mark.parametrize("carrier", some(["server", "hand"], 1))
 def test_next_round_asks_nobody_from_elsewhere(
     fire: Fire, server: FakeServer, root: Path, carrier: str
 ) -> None:

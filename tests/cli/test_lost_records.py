@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import Result
+from command import Copied
 from page_site import make_workspace
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED, append_rows, check_ledger, row_id
@@ -23,11 +24,14 @@ ASSIGNMENTS = Path("campaign/round-1/assignments.csv")
 _NOBODY = 65534
 
 
+def begin() -> None:
+    make_workspace(Path.cwd())
+
+
 @pytest.fixture
-def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def begun(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    make_workspace(tmp_path)
-    return tmp_path
+    return copied(begin, tmp_path)
 
 
 @contextmanager

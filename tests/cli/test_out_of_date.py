@@ -1,12 +1,13 @@
 """Every result knows its age: what is older than its inputs is said, and how to redo it."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import begin_small_workspace
+from command import Copied, begin_small_workspace, run
 from small_release import set_in
 
 from fire_toolkit.campaign.tasks import split_pair_id
@@ -17,19 +18,23 @@ OUT_OF_DATE = "warning: out of date: "
 HOW = "`fire-toolkit status` says how to redo it"
 
 
+def score() -> None:
+    root = begin_small_workspace(Path.cwd())
+    with contextlib.chdir(root):
+        run("pool")
+        run("tasks", "--overlap", "0")
+        answer(root, {})
+        for words in (["import"], ["resolve", "--count-unassigned"], ["augment", "--original-grade", "1"]):
+            run(*words)
+        set_in(root, measures=["C@1", "P@2"])
+        run("score")
+
+
 @pytest.fixture
-def judged(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def judged(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with answers in an export, taken all the way to scores."""
-    root = begin_small_workspace(folder)
-    monkeypatch.chdir(root)
-    fire("pool")
-    fire("tasks", "--overlap", "0")
-    answer(root, {})
-    for words in (["import"], ["resolve", "--count-unassigned"], ["augment", "--original-grade", "1"]):
-        fire(*words)
-    set_in(root, measures=["C@1", "P@2"])
-    fire("score")
-    return root
+    monkeypatch.chdir(copied(score, tmp_path) / "work")
+    return tmp_path / "work"
 
 
 def answer(root: Path, edited: dict[tuple[str, str], str], at: str = "2026-01-01T00:00:00Z") -> None:

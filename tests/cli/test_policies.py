@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
-from command import rows
+from command import Copied, rows, run
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
@@ -19,25 +19,28 @@ def is_relevant(query: str, doc: str) -> bool:
     return (7 * int(query[1:]) + 3 * int(doc[1:])) % 4 == 0
 
 
-@pytest.fixture
-def begun(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace with a pool of two runs of six docs a query, nothing asked yet."""
-    fire("init", tmp_path / "w")
-    monkeypatch.chdir(tmp_path / "w")
+def pool_two() -> None:
+    run("init", ".")
     names = [f"q{n}" for n in range(QUERIES)]
     Path("collection/queries.tsv").write_text(
         "query_id\ttext\n" + "".join(f"{q}\ta dog {q}\n" for q in names)
     )
     Path("collection/qrels.txt").write_text("".join(f"{q} 0 d{(n + 8) % 9} 1\n" for n, q in enumerate(names)))
-    for run, step in (("one", 1), ("two", 5)):
+    for name, step in (("one", 1), ("two", 5)):
         lines = (
-            f"{q} Q0 d{(n + step * place) % 9} {place + 1} {9 - place} {run}\n"
+            f"{q} Q0 d{(n + step * place) % 9} {place + 1} {9 - place} {name}\n"
             for n, q in enumerate(names)
             for place in range(DOCS)
         )
-        Path(f"runs/{run}.run").write_text("".join(lines))
-    fire("pool", "--depth", DOCS)
-    return tmp_path / "w"
+        Path(f"runs/{name}.run").write_text("".join(lines))
+    run("pool", "--depth", DOCS)
+
+
+@pytest.fixture
+def begun(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with a pool of two runs of six docs a query, nothing asked yet."""
+    monkeypatch.chdir(tmp_path)
+    return copied(pool_two, tmp_path)
 
 
 def judge(draw: np.random.Generator) -> Iterator[str]:

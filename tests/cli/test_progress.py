@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
+from command import Copied, rows, run
 
 if TYPE_CHECKING:
     pass
@@ -18,28 +18,30 @@ Fire = Callable[..., Result]
 N_PAIRS = 24
 
 
-@pytest.fixture
-def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A campaign by hand in which A02 and A03 judged all pairs: A02 in 3 seconds each, always the same."""
-    monkeypatch.chdir(tmp_path)
-    fire("init", ".")
-    (tmp_path / "pool").mkdir()
+def judge_all() -> None:
+    run("init", ".")
+    Path("pool").mkdir()
     pairs = "".join(f"q{n},v{n}\n" for n in range(N_PAIRS))
-    (tmp_path / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
+    Path("pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
     queries = "".join(f"q{n}\ta <b>dog</b> {n}\n" for n in range(N_PAIRS))
-    (tmp_path / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
+    Path("collection/queries.tsv").write_text("query_id\ttext\n" + queries)
     items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\t2\t8\n" for n in range(N_PAIRS))
-    (tmp_path / "collection/items.tsv").write_text("doc_id\tmedia_url\tstart_s\tend_s\n" + items)
-    fire("tasks", "pool/pool.csv", "--overlap", "1", "--annotator", "A02,A03")
+    Path("collection/items.tsv").write_text("doc_id\tmedia_url\tstart_s\tend_s\n" + items)
+    run("tasks", "pool/pool.csv", "--overlap", "1", "--annotator", "A02,A03")
     for name in ("A02", "A03"):
-        with (tmp_path / f"tasks/tasks.{name}.csv").open(newline="", encoding="utf-8") as stream:
-            tasks = [row["pair_id"] for row in csv.DictReader(stream)]
+        tasks = [row["pair_id"] for row in rows(Path(f"tasks/tasks.{name}.csv"))]
         seconds, labels = (3, ["irrelevant"] * 2) if name == "A02" else (9, ["irrelevant", "relevant"])
         answers = [f"{pair},{labels[place % 2]},{seconds}\n" for place, pair in enumerate(sorted(tasks))]
         text = "pair_id,label,duration_s\n" + "".join(answers)
-        (tmp_path / f"exports/back.{name}.csv").write_text(text)
-    fire("import")
-    return tmp_path
+        Path(f"exports/back.{name}.csv").write_text(text)
+    run("import")
+
+
+@pytest.fixture
+def root(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign by hand in which A02 and A03 judged all pairs: A02 in 3 seconds each, always the same."""
+    monkeypatch.chdir(tmp_path)
+    return copied(judge_all, tmp_path)
 
 
 def test_alpha_everybody_beside_the_others_and_alarms_are_said(fire: Fire, root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
+from command import Copied, run
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.tasks import split_pair_id
@@ -45,10 +47,7 @@ def text_of(doc: str) -> str:
     return "\n".join(part for part in PASSAGES[doc] if part).strip()
 
 
-@pytest.fixture
-def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace of a folder as BEIR has it, and one run."""
-    monkeypatch.chdir(tmp_path)
+def pool_passages() -> None:
     corpus = [{"_id": doc, "title": title, "text": text} for doc, (title, text) in PASSAGES.items()]
     Path("corpus.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in corpus))
     queries = [{"_id": query, "text": text} for query, text in QUERIES.items()]
@@ -56,11 +55,18 @@ def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\t007\t1\nq2\td3\t1\n")
     lines = [f"{query} Q0 {doc} 0 {-place} a\n" for query in QUERIES for place, doc in enumerate(PASSAGES)]
     Path("a.run").write_text("".join(lines))
-    fire("init", "work", "--guideline", RULES.name)
+    run("init", "work", "--guideline", RULES.name)
+    with contextlib.chdir("work"):
+        run("add-collection", "../corpus.jsonl", "../queries.jsonl", "../test.tsv")
+        run("add-run", "../a.run")
+        run("pool")
+
+
+@pytest.fixture
+def root(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of a folder as BEIR has it, and one run."""
+    copied(pool_passages, tmp_path)
     monkeypatch.chdir(tmp_path / "work")
-    fire("add-collection", "../corpus.jsonl", "../queries.jsonl", "../test.tsv")
-    fire("add-run", "../a.run")
-    fire("pool")
     return tmp_path / "work"
 
 

@@ -113,13 +113,14 @@ def test_shuffled_captions_give_shuffled_rows(run_id, texts, frames):
 def test_learned_model_is_the_same_each_time_and_follows_the_frames(monkeypatch, texts, frames):
     monkeypatch.setattr(models, "TRAINING_CLIPS", 30)
     monkeypatch.setattr(models, "TRAINING_CAPTIONS", 150)
-    first = score_clips(texts, frames[:8], seed=3)
-    again = score_clips(texts, frames[:8], seed=3)
+    texts, frames = texts[:20], frames[:4]
+    first = score_clips(texts, frames, seed=3)
+    again = score_clips(texts, frames, seed=3)
     for run_id, matrix in first.items():
         assert matrix.tobytes() == again[run_id].tobytes()
-    other = models.train_learned(seed=4)(texts, frames[:8])
+    other = models.train_learned(seed=4)(texts, frames)
     assert not np.array_equal(first["learned-ridge"], other)
-    turned = models.train_learned(seed=3)(texts, frames[:8][::-1])
+    turned = models.train_learned(seed=3)(texts, frames[::-1])
     np.testing.assert_allclose(first["learned-ridge"][:, ::-1], turned, rtol=1e-4, atol=1e-5)
 
 

@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from small_world import World
 
+from examples import examples
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
@@ -65,7 +66,7 @@ def same(found: pd.DataFrame | None, wanted: pd.DataFrame, names: list[str]) -> 
     )
 
 
-@settings(max_examples=25, phases=[Phase.generate])
+@settings(max_examples=examples(25), phases=[Phase.generate])
 @given(
     seed=some.integers(0, 999),
     kind=some.sampled_from(sorted(KINDS)),

@@ -19,7 +19,7 @@ from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 TOP, N_QUERIES, N_DOCS = 4, 6, 30
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def world() -> tuple[Run, Run, Run, Qrels]:
     """Return a run of all docs, its top 4, its top 4 with the positives below it, and its qrels."""
     rng = np.random.default_rng(0)
