@@ -8,6 +8,7 @@ import pytest
 from campaigns import CAMPAIGN, GUIDELINE, Site, counts, make_api, pairs_of, push_round, round_of, tasks_of
 from fake_api import FAULTS, FakeServer, Killed
 
+from examples import some
 from fire_toolkit.campaign.ledger import latest_answers
 from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.errors import ServerError
@@ -68,11 +69,13 @@ def test_another_number_moves_and_doubles_nothing(pushed: FakeServer) -> None:
     assert_all_there_once(pushed)
 
 
-def test_a_push_killed_anywhere_is_taken_up_again() -> None:
+@pytest.mark.parametrize("step", some([2, 1], 1))
+def test_a_push_killed_anywhere_is_taken_up_again(step: int) -> None:
+    """Killed before every second request and after the others; a thorough run kills at both ends of each."""
     whole = FakeServer()
     push(whole)
-    for at in range(1, len(whole.requests) + 1):
-        for after in (False, True):
+    for after in (False, True):
+        for at in range(1 + after % step, len(whole.requests) + 1, step):
             server = FakeServer()
             server.kill_at, server.kill_after = at, after
             with pytest.raises(Killed):
@@ -83,10 +86,10 @@ def test_a_push_killed_anywhere_is_taken_up_again() -> None:
             assert len(server.projects) == 6
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", some([len(FAULTS), 1], 1))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_push_over_parts_survives_each_fault_at_each_request(fault: str, step: int) -> None:
-    """Each fault at every fourth request, all requests among them; a thorough run has each fault at each."""
+    """One fault at each request; a thorough run has each fault at each."""
     whole = FakeServer()
     push(whole)
     for at in range(list(FAULTS).index(fault) % step, len(whole.requests), step):

@@ -13,7 +13,7 @@ from fake_api import FAULTS, FakeServer, Killed, choice, comment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import examples, some
 from fire_toolkit.campaign.ledger import DELETED, EDITED, latest_answers, read_ledger
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.votes import judgments_from_export
@@ -444,17 +444,19 @@ def meaning(folder: Path) -> pd.DataFrame:
     return read_ledger(folder)[columns]
 
 
+@pytest.mark.parametrize("step", some([4, 1], 1))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_killed_at_any_request_the_next_pull_goes_on(
-    tmp_path: Path, after: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, after: bool, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Killed at every fourth request, before it or after the one two later; a thorough run has all."""
     monkeypatch.setattr(api_module.Api, "page_size", 3)
     whole = Site(tmp_path / "whole")
     server = busy_server()
     whole.pull(server)
     n_requests = len(server.requests)
     assert n_requests > 8
-    for place in range(1, n_requests + 1):
+    for place in range(1 + 2 * after % step, n_requests + 1, step):
         site = Site(tmp_path / str(place))
         server = busy_server()
         server.kill_at, server.kill_after = place, after

@@ -11,7 +11,7 @@ from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import examples, some
 from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import push as pushing
@@ -98,7 +98,7 @@ def test_a_rewritten_page_that_says_the_same_is_no_change(pushed: FakeServer) ->
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "ok"])
-@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("place", some([0, 3, 5, 1, 2, 4], 3))
 def test_one_fault_anywhere_changes_nothing(fault: str, place: int) -> None:
     server = FakeServer()
     server.faults = ["ok"] * place + [fault]
