@@ -79,14 +79,6 @@ def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def say_shared(inputs: Inputs) -> None:
-    """Say how many labels of the augmented qrels are other pairs'."""
-    path = _augmented(inputs)
-    writer = writer_of(path) if path else None
-    for words in words_of_shared(writer.counts if writer else {}):
-        say(f"note: {words}")
-
-
 def _of_augmented(inputs: Inputs) -> dict[str, Any]:
     return _parameters(_augmented(inputs))
 

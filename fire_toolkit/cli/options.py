@@ -152,18 +152,3 @@ draw_options = together(
     click.option("--resamples", default=10_000, show_default=True, help="Number of resamples."),
     click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
 )
-cluster_options = together(
-    click.option(
-        "--cluster",
-        "clusters",
-        metavar="COLUMN",
-        help="Intervals over whole clusters of queries, named by this column of the queries.",
-    ),
-    click.option(
-        "--queries",
-        metavar="FILE",
-        help="The queries, with own items and the columns that other options name.",
-    ),
-)
-# For a command that prints a long table.
-out_option = click.option("--out", metavar="FILE", help="Also write the long table as CSV.")

@@ -43,11 +43,6 @@ def _drawn_columns(table: pd.DataFrame, output_format: str, columns: Columns) ->
     return drawn(rows, [heading for heading, _ in columns.values()], output_format)
 
 
-def drawn_cells(rows: Sequence[Mapping[str, str]], output_format: str) -> str:
-    """Return rows, one or more, each its cells by their headings, as a table."""
-    return drawn([list(row.values()) for row in rows], list(rows[0]), output_format)
-
-
 def print_text(text: str, output_format: str, *, basis: str, notes: Sequence[str] = ()) -> None:
     """Print a table's text, what it rests on and notes: for LaTeX and Markdown below it, else on stderr."""
     wipe_progress()

@@ -17,9 +17,6 @@ from fire_toolkit.tables import Judgments
 
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/shape-contour.run")
-BOTH = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-DRAWS = {"n_resamples": 200}
-MEASURES = ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]
 
 
 @pytest.fixture
@@ -52,36 +49,6 @@ def tables() -> dict[str, Any]:
         "labels": fire.read_labels("labels/labels.csv"),
         "sources": fire.read_pool_sources("pool_sources.csv"),
     }
-
-
-def both(function: Callable[..., Any], measures: list[str] | None = None, **more: Any) -> Any:
-    """Call a function on the two runs and the two qrels, as its command does."""
-    given = tables()
-    names = [] if measures is None else [measures]
-    return function(given["runs"], given["original"], given["augmented"], *names, **more)
-
-
-PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
-    "agree": (("agree", "judgments.csv"), lambda: fire.agree(judgments()).table),
-    "agree, all rounds": (
-        ("agree", "judgments.csv", "--all-rounds"),
-        lambda: fire.agree(judgments(), all_rounds=True).table,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_a_command_and_its_function_give_the_same_table(uneven: Fire, name: str) -> None:
-    words, function = PAIRS[name]
-    printed = pd.read_csv(io.StringIO(uneven(*words, "--format", "csv").stdout), keep_default_na=False)
-    expected = function()
-    assert list(printed.columns) == list(expected.columns)
-    for column in printed:
-        if expected[column].dtype.kind == "f":
-            numbers = pd.to_numeric(printed[column], errors="coerce").to_numpy(dtype=float)
-            np.testing.assert_array_equal(numbers, expected[column].to_numpy())
-        else:
-            assert printed[column].astype(str).tolist() == expected[column].astype(str).tolist()
 
 
 def test_alpha_alone_is_that_of_the_table(uneven: Fire) -> None:
