@@ -161,3 +161,4 @@ def import_(
 COMMANDS = (run, import_)
 machine = group_of(sys.modules[__name__])
 machine.add_command(framed(machine_check), "check")
+machine.add_command(machine.commands.pop("import"))  # after check, in the order of the work
