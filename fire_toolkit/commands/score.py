@@ -212,8 +212,8 @@ def _shown(
     is_plain: bool,
 ) -> Found:
     """Return scores as a result, whole or for each value of a column of the queries."""
+    goes_on = Next("compare {SAME_RUNS}") if scores["run_id"].nunique() > 1 else ""
     if by is None:
-        goes_on = Next("compare {SAME_RUNS}") if scores["run_id"].nunique() > 1 else ""
         return Found(
             {"scores": scores},
             notes,
@@ -226,7 +226,8 @@ def _shown(
     if queries is None:
         raise UsageError(f"by {by!r} is a column of the queries; expected queries with it")
     aspects = score_breakdown(scores, queries, column=by)
-    return Found({"aspects": aspects}, notes, said=said, draw=partial(_drawn_breakdown, column=by))
+    draw = partial(_drawn_breakdown, column=by)
+    return Found({"aspects": aspects}, notes, said=said, draw=draw, next=goes_on)
 
 
 def _with_expectation(measures: Sequence[str], ties: str) -> tuple[Sequence[str], list[str]]:

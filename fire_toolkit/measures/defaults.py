@@ -12,7 +12,7 @@ from fire_toolkit.measures.names import parse_measure
 PAPER = ("C@1", "C@5", "C@10", "AP@20")
 
 # `score` and its kin, unless a workspace names others.
-SCORE = ("C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10")
+SCORE = ("C@1", "C@5", "C@10", "AP", "nDCG@10", "MedR", "Judged@10")
 
 # `reuse`: a hit, a graded measure, and those made for holes in the judgments.
 REUSABILITY = (
@@ -21,7 +21,7 @@ REUSABILITY = (
 )
 INFLUENCE = REUSABILITY[:3]
 COVERAGE = (*REUSABILITY[:2], "P@10")  # of which judging the run's own docs leaves nothing open
-DEMO = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
+DEMO = ("C@1", "C@5", "C@10", "AP", "MedR", "Judged@10")
 DEMO_SHOWN = ("C@1", "AP")
 
 # `plan`: what a pilot of the top ranks can tell.

@@ -44,7 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "agree": {"level": BY_GUIDELINE},
     "resolve": {"rule": "fire"},
     "augment": {"policy": "union", "unusable": "flag"},
-    "score": {"measures": ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]},
+    "score": {"measures": ["C@1", "C@5", "C@10", "AP", "nDCG@10", "MedR", "Judged@10"]},
     "compare": {"depth": 10, "rbo_p": 0.9},
     "study": dict.fromkeys(("recruitment", "qualification", "pay", "consent", "ethics"), ""),
     "release": {

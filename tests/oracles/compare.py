@@ -48,7 +48,7 @@ def _in_text(old: str, new: str, place: str) -> Iterator[Difference]:
     if tables[0] and tables[1]:
         yield from _in_table(*tables, place)
         return
-    if place.endswith(".json"):
+    if place.endswith(".json") and not {old, new} & {"(absent)", "(gone)"}:
         parts = _parts_of(json.loads(old)), _parts_of(json.loads(new))
         for key in dict.fromkeys([*parts[0], *parts[1]]):
             a, b = (part.get(key, "(absent)") for part in parts)

@@ -52,7 +52,6 @@ def scores_of(
         ranks = positive_ranks(lists[query], relevant, originals.get(query, set()), top)
         for k in (1, 5, 10):
             values[f"C@{k}"].append(bool(ranks) and ranks[0] <= k)
-        values["R@10"].append(sum(rank <= 10 for rank in ranks) / len(relevant))
         values["AP"].append(sum(n / rank for n, rank in enumerate(ranks, start=1)) / len(relevant))
         ideal = sum(1 / log2(rank + 1) for rank in range(1, min(10, len(relevant)) + 1))
         values["nDCG@10"].append(sum(1 / log2(rank + 1) for rank in ranks if rank <= 10) / ideal)

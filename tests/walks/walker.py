@@ -15,7 +15,7 @@ from walks.families import Family
 from fire_toolkit.cli import main
 
 TOP, DEPTH = 100, 10
-MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10")
+MEASURES = ("C@1", "C@5", "C@10", "AP", "nDCG@10", "MedR", "Judged@10")
 
 
 class Walker:
