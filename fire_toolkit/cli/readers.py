@@ -80,8 +80,6 @@ def _runs_or_matrix(given: Given, values: Values) -> Sequence[Any]:
         return given.runs if given.values["groups"] else given.stored_runs
     if given.values["measures"]:
         raise OptionError("-m does not go with --direction both, whose measures are fixed; leave it out")
-    if given.values["back"] and given.values["augmented"]:
-        raise OptionError("--back does not go with --augmented; leave one of them out")
     if queries_own_items(given):
         say("note: queries' own items are kept in both directions; without --direction `score` follows the "
             "collection's protocol")  # fmt: skip

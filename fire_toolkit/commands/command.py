@@ -82,18 +82,24 @@ def stage(place: str) -> Callable[[Callable[_P, Found]], Callable[_P, Found]]:
 def refuse_apart(
     function: Callable[..., Any], values: Mapping[str, Any], spelled: Mapping[str, str] | None = None
 ) -> None:
-    """Raise `OptionError` for two arguments that do not go together; spelled: how a user writes them."""
+    """Raise `OptionError` for arguments that do not go together, or alone; spelled: as users write them."""
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
 
     def is_given(name: str) -> bool:
         value = values.get(name)
         return value is not None and (hasattr(value, "columns") or value not in ((), False, defaults[name]))
 
+    def written(name: str) -> str:
+        return (spelled or {}).get(name, name)
+
     for name, hint in _hints(function).items():
-        for other in (marked(hint, Option) or Option()).apart if is_given(name) else ():
-            if is_given(other):
-                one, beside = ((spelled or {}).get(each, each) for each in (other, name))
-                raise OptionError(f"{one} does not go with {beside}; leave one of them out")
+        mark = marked(hint, Option) or marked(hint, Table)
+        if mark is None or not is_given(name):
+            continue
+        if mark.needs and not is_given(mark.needs):
+            raise OptionError(f"{written(name)} does nothing without {written(mark.needs)}; add it")
+        for other in filter(is_given, mark.apart):
+            raise OptionError(f"{written(other)} does not go with {written(name)}; leave one of them out")
 
 
 @cache

@@ -47,7 +47,7 @@ from fire_toolkit.tables import PoolSources, Qrels, Queries, Scores
 from fire_toolkit.words import n_of
 
 _OF_SCORES = ("ties", "groups", "by", "per_query", "curves")
-Policies = Annotated[Sequence[Literal["union", "override", "drop"]], Option(("--policy",))]
+Policies = Annotated[Sequence[Literal["union", "override", "drop"]], Option(("--policy",), needs="honest")]
 
 
 @command
@@ -74,7 +74,7 @@ def score(
     policies: Policies = (),
     curves: Annotated[bool, Option(apart=("ties", "by", "per_query"))] = False,
     direction: Annotated[Literal["both"] | None, Option(apart=("honest", "own_item", *_OF_SCORES))] = None,
-    folds: Annotated[int | None, Option(least=1)] = None,
+    folds: Annotated[int | None, Option(least=1, needs="direction")] = None,
     transpose: Annotated[bool, Option(apart=("direction", "honest", "curves", "by", "per_query"))] = False,
     tell: Tell = silent,
 ) -> Found:

@@ -34,6 +34,7 @@ class Table:
     option, metavar: how the option is spelled, where it is not the parameter's name and FILE. also: options
     that say how its files are read; in Python it has been read. is_argument: a word of its own, not an
     option. is_several: the option may be repeated. is_told: what files' manifests say, with no option.
+    apart, needs: as of `Option`.
     """
 
     read: str
@@ -44,6 +45,8 @@ class Table:
     is_argument: bool = False
     is_several: bool = False
     is_told: bool = False
+    apart: tuple[str, ...] = ()
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Option:
 
     names: how it is spelled. setting: section and key of fire.toml, taken where it is not given. least, most:
     the smallest and the largest number; is_above: the smallest itself is none. parse: makes the value of what
-    was given. is_argument: a word of its own. apart: the parameters that do not go with it.
+    was given. is_argument: a word of its own. apart: the parameters that do not go with it;
+    needs: the one that it does nothing without.
     """
 
     names: tuple[str, ...] = ()
@@ -64,6 +68,7 @@ class Option:
     parse: Callable[[tuple[str, ...]], Any] | None = None
     is_argument: bool = False
     apart: tuple[str, ...] = ()
+    needs: str = ""
 
 
 class Before(NamedTuple):
@@ -110,7 +115,7 @@ Labellings = Annotated[
 PoolOf = Annotated[PoolSources, Table("sources", "PoolSources")]
 SourcesIfAny = Annotated[PoolSources | None, Table("sources_if_any", "PoolSources | None")]
 PoolOfHonest = Annotated[PoolSources | None, Table("sources_of_honest", "PoolSources | None")]
-Back = Annotated[Qrels | None, Table("back", "Qrels | None")]
+Back = Annotated[Qrels | None, Table("back", "Qrels | None", apart=("augmented",), needs="direction")]
 GroupsOf = Annotated[pd.DataFrame | None, Table("groups", "pd.DataFrame | None")]
 DocOrder = Annotated[Sequence[str] | None, Table("doc_order", "Sequence[str] | None", is_told=True)]
 FedRuns = Annotated[Collection[str] | None, Table("fed", "Collection[str] | None", is_told=True)]

@@ -120,7 +120,7 @@ def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folde
         best = matrix.argmax(axis=1) == owner
         assert found["t2i_R@1"] == pytest.approx(np.mean(best[::2]))
     refused = fire(*BOTH, "m.npz", *ends, "--augmented", "pairs.txt", code=2).stderr
-    assert "--back does not go with --augmented" in refused
+    assert "--augmented does not go with --back" in refused
 
 
 @pytest.mark.parametrize("ids", ["table", "named columns", "fire.toml"])

@@ -48,6 +48,18 @@ def test_what_a_rule_cannot_know_is_refused(fire: Fire, folder: Path) -> None:
     assert "--ties does not go with --honest" in fire(*SCORE, "--honest", "--ties", "average", code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        (("--policy", "drop"), "--policy does nothing without --honest"),
+        (("--folds", 5), "--folds does nothing without --direction"),
+        (("--back", "qrels.txt"), "--back does nothing without --direction"),
+    ],
+)
+def test_what_does_nothing_alone_is_refused(fire: Fire, words: tuple[object, ...], refused: str) -> None:
+    assert refused in fire(*SCORE, *words, code=2).stderr
+
+
 def test_default_measures_without_an_expectation_are_left_out_and_said(fire: Fire) -> None:
     """MedR is among the defaults; asked for, it is refused as before."""
     told = fire(*SCORE, "--ties", "expected", "--format", "json")
