@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 import pandas as pd
 
 from fire_toolkit.campaign.first_asked import first_asked
@@ -20,7 +19,6 @@ from fire_toolkit.formats.tables.design_files import COLUMNS, read_design
 from fire_toolkit.formats.tables.table_files import read_pool, read_pool_sources
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.resolution.design import (
-    POLICIES,
     VERIFY_POSITIVES,
     decide_classes,
     design_pairs,
@@ -104,15 +102,6 @@ def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Gr
     if design is None:
         return None
     return open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))
-
-
-policy_option = click.option(
-    "--policy",
-    type=click.Choice(POLICIES),
-    help="Which positives get a second vote (and a third where the two differ), fixed by design so that "
-    "scores can be corrected for errors: all, or those that can still make a run's C@1, C@5 or C@10. "
-    "[default: the campaign's]",
-)
 
 
 def _extended(

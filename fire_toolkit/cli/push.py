@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import click
 
@@ -35,8 +36,6 @@ from fire_toolkit.cli.campaigns import (
     loads_of,
 )
 from fire_toolkit.cli.common import (
-    Range,
-    json_option,
     n_of,
     named_file,
     relative_path,
@@ -44,19 +43,18 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.designs import check_policy, policy_option, record_design
+from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.fetching import carrier_of
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
-from fire_toolkit.cli.options import annotator_option, captions_option
 from fire_toolkit.cli.push_media import look_after, look_before, refuse_missing, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
-from fire_toolkit.cli.server_options import Server, connection_options, most_tasks_option
+from fire_toolkit.cli.server_options import Server
+from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
@@ -64,74 +62,34 @@ from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan, Pushed
 from fire_toolkit.labelstudio.showing import refuse_unshowable
 from fire_toolkit.matching.own_items import own_items_of
+from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, tasks_file
 
 
-@click.command()
-@click.argument("tasks", required=False, metavar="[TASKS.json]", type=click.Path(path_type=Path))
-@annotator_option(
-    "A,B,C=LOAD",
-    "The annotators; a LOAD of 2 gets twice the tasks. [default: everybody active, see `progress`]",
-)
-@click.option(
-    "--training",
-    type=click.Path(path_type=Path),
-    metavar="TASKS.json",
-    help="Tasks that everybody judges first; the rest is held back until they are done.",
-)
-@click.option(
-    "--controls",
-    type=click.Path(path_type=Path),
-    metavar="QRELS",
-    help="Pairs whose answer is known, positive or not, mixed in for everybody.",
-)
-@click.option("--guideline", metavar="NAME", help="[default: the one that the tasks were made by]")
-@click.option("--seed", type=int, help="Seed of the queues. [default: 0]")
-@click.option(
-    "--carrier",
-    metavar="NAME",
-    help="How tasks of a new round reach annotators: by the server (labelstudio), our own page (page), or "
-    "the carrier of a plug-in. [default: labelstudio]",
-)
-@captions_option
-@policy_option
-@click.option(
-    "--check-media",
-    "sample",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Ask only N of the addresses, drawn at random, whether they answer; 0: none, where this machine "
-    "cannot reach what annotators can. [default: all of what is sent]",
-)
-@click.option(
-    "--repair", is_flag=True, help="First retire the copies of projects that two pushes made, if unanswered."
-)
-@most_tasks_option
-@click.option("--seconds", type=Range(min=0), help="Time of a judgment, for --dry-run. [measured]")
-@click.option("--dry-run", is_flag=True, help="Show who would judge how much, and send nothing.")
-@connection_options
-@json_option
+def _split(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+_ANNOTATORS = Option(("--annotator",), metavar="A,B,C=LOAD", parse=_split)
+_SAMPLE = Option(("--check-media",), metavar="N", least=0)
+
+
 @writes_workspace
 def push(
-    tasks: Path | None,
-    annotators: tuple[str, ...],
-    training: Path | None,
-    controls: Path | None,
-    guideline: str | None,
-    seed: int | None,
-    carrier: str | None,
-    captions: int | None,
-    policy: str | None,
-    sample: int | None,
-    repair: bool,
-    most_tasks: int,
-    seconds: float | None,
-    dry_run: bool,
-    url: str | None,
-    token_file: Path | None,
+    tasks: Annotated[Path | None, Option(is_argument=True, metavar="[TASKS.json]")] = None,
+    *,
+    annotators: Annotated[tuple[str, ...], _ANNOTATORS] = (),
+    training: Annotated[Path | None, Option(metavar="TASKS.json")] = None,
+    controls: Annotated[Path | None, Option(metavar="QRELS")] = None,
+    carrier: Annotated[str | None, Option(metavar="NAME")] = None,
+    policy: Annotated[str | None, click.Choice(POLICIES)] = None,
+    sample: Annotated[int | None, _SAMPLE] = None,
+    repair: bool = False,
+    dry_run: bool = False,
+    server: Server,
     as_json: bool,
 ) -> None:
     """Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.
@@ -141,17 +99,32 @@ def push(
     has answered them. Before anything is sent, every media_url must answer as a browser needs it. Tasks come
     from `tasks` (and the pairs to judge twice from the .overlap.json beside); those of a model that came
     later are a further round, for the annotators named or all that are active.
+
+    Args:
+        annotators: The annotators; a LOAD of 2 gets twice the tasks. [default: everybody active, see
+            `progress`]
+        training: Tasks that everybody judges first; the rest is held back until they are done.
+        controls: Pairs whose answer is known, positive or not, mixed in for everybody.
+        carrier: How tasks of a new round reach annotators: by the server (labelstudio), our own page (page),
+            or the carrier of a plug-in. [default: labelstudio]
+        policy: Which positives get a second vote (and a third where the two differ), fixed by design so that
+            scores can be corrected for errors: all, or those that can still make a run's C@1, C@5 or C@10.
+            [default: the campaign's]
+        sample: Ask only N of the addresses, drawn at random, whether they answer; 0: none, where this
+            machine cannot reach what annotators can. [default: all of what is sent]
+        repair: First retire the copies of projects that two pushes made, if unanswered.
+        dry_run: Show who would judge how much, and send nothing.
     """
     root = workspace_root()
     carrier = _known_carrier(carrier or BY_SERVER, root)
-    rules = read_guideline(guideline) if guideline else guideline_of_tasks(root, tasks)
+    rules = guideline_of_tasks(root, tasks)
     check_policy(root, policy)
     begun = read_rounds(root)
     campaign = campaign_of(root, rules)
     rules = replace(rules, label_config=campaign.label_config)
     inputs = Inputs()
     entries = [
-        _new_round(rules, file, begun, annotators, training, controls, captions, carrier, seed, inputs)
+        _new_round(rules, file, begun, annotators, training, controls, carrier, inputs)
         for file in _files_to_begin(root, begun, tasks, names_inputs=bool(annotators or training or controls))
     ]
     for entry in entries:
@@ -159,7 +132,7 @@ def push(
     changed = [*renewed_rounds(root, begun, rules, inputs), *(with_moves(root, entry) for entry in entries)]
     rounds = sorted({entry.number: entry for entry in (*begun, *changed)}.values(), key=lambda e: e.number)
     if dry_run:
-        say_loads(root, rounds, seconds, as_json=as_json)
+        say_loads(root, rounds, as_json=as_json)
         return
     by_others = _by_others(rounds)
     on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
@@ -168,10 +141,10 @@ def push(
         begin(root, campaign, changed)
         _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))
     else:
-        connection = Server(url, token_file).connection
+        connection = server.connection
         if repair:
             say_repaired(connection, campaign)
-        pushed = _push(connection, root, campaign, on_server, changed, rules, sample, most_tasks)
+        pushed = _push(connection, root, campaign, on_server, changed, rules, sample)
         say_pushed(pushed, connection, as_json=as_json)
         _note_pushed(root, inputs, [*pushed, *_deliver_by_others(root, campaign, by_others, rules)])
         if sample != 0:
@@ -202,13 +175,11 @@ def _new_round(
     annotators: Sequence[str],
     training: Path | None,
     controls: Path | None,
-    captions: int | None,
     carrier: str,
-    seed: int | None,
     inputs: Inputs,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
-    n_captions = _captions_of(tasks, captions, carrier, rules)
+    n_captions = _captions_of(tasks, carrier, rules)
     file = inputs.use(tasks)
     asked = read_task_files(file, rules)
     overlap = overlap_file(file)
@@ -232,7 +203,7 @@ def _new_round(
         controls=known,
         answers=answers,
         n_captions=n_captions,
-        seed=int(setting_or_default(seed, "tasks", "seed")),
+        seed=int(setting_or_default(None, "tasks", "seed")),
     )
     return replace(drawn, carrier=carrier)
 
@@ -250,21 +221,13 @@ def _say_lone_controls(entry: Round) -> None:
         )
 
 
-def _captions_of(file: Path, given: int | None, carrier: str, rules: Guideline) -> int:
-    """Return how many captions of an item a page has: as named, else as `tasks` drew them.
-
-    Raises:
-        UsageError: several are named for a carrier whose pages show one.
-    """
-    if carrier not in (BY_PAGE, BY_SERVER):
-        if given and given > 1:
-            raise UsageError(f"the carrier {carrier} shows one caption a page; leave out --captions")
-        return 1
-    if rules.is_of_queries:
+def _captions_of(file: Path, carrier: str, rules: Guideline) -> int:
+    """Return how many captions of an item a page has: as `tasks` drew them; one for a plug-in's carrier."""
+    if carrier not in (BY_PAGE, BY_SERVER) or rules.is_of_queries:
         return 1
     at = manifest_path(file, is_folder=False)
     drawn = read_manifest(at).parameters.get("captions") if at.is_file() else None
-    return given or int(drawn or setting_or_default(None, "tasks", "captions"))
+    return int(drawn or setting_or_default(None, "tasks", "captions"))
 
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
@@ -355,7 +318,6 @@ def _push(
     changed: Sequence[Round],
     rules: Guideline,
     sample: int | None,
-    most_tasks: int,
 ) -> list[Pushed]:
     """Push the rounds that the server carries; nothing is written here or there before their media answer."""
     for entry in changed:
@@ -367,7 +329,7 @@ def _push(
         begin(root, campaign, changed)
 
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
-        server = LabelStudio(connection, root, most_tasks=most_tasks)
+        server = LabelStudio(connection, root)
         rows = read_ledger(root / LEDGER_FOLDER)
         return server.deliver(campaign, rounds, rules, rows, report=meter, ready=ready)
 

@@ -20,10 +20,9 @@ from fire_toolkit.labelstudio.push import Pushed
 from fire_toolkit.labelstudio.twins import retire_twins
 
 
-def say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_json: bool) -> None:
+def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
     """Say how many tasks each annotator would get in each round, and how long they take."""
-    if seconds is None:
-        seconds = judgment_seconds(read_ledger(root / LEDGER_FOLDER), rounds)
+    seconds = judgment_seconds(read_ledger(root / LEDGER_FOLDER), rounds)
     rows: list[dict[str, Any]] = [
         {"annotator": name, "round": str(entry.number), **kinds, "all": sum(kinds.values())}
         for entry in rounds
@@ -40,7 +39,7 @@ def say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_
     click.echo(drawn([[_cell(row.get(key, 0)) for key in header] for row in rows], header, "table"), nl=False)
     n_tasks = sum(row["all"] for row in rows)
     if math.isnan(seconds):
-        say(f"{n_of(n_tasks, 'task')}; no judgment was timed yet: give --seconds to see hours")
+        say(f"{n_of(n_tasks, 'task')}; no judgment was timed yet, so hours are not known")
     else:
         say(f"{n_of(n_tasks, 'task')}, {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment")
     say("nothing was sent")

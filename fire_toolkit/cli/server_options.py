@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import current_workspace, together
+from fire_toolkit.cli.common import current_workspace
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
-    MOST_TASKS,
     SERVER_FOLDER,
     URL_VARIABLE,
     read_connection,
@@ -45,27 +44,6 @@ class Server:
         return read_connection(
             workspace.root if workspace else None, url=self.url, token_file=self.token_file
         )
-
-
-connection_options = together(
-    click.option("--url", help="The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's]"),
-    click.option(
-        "--token-file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="A file with the token. [default: FIRE_LABEL_STUDIO_TOKEN, else the workspace's]",
-    ),
-)
-# How many tasks a project has before a queue goes on in another.
-most_tasks_option = click.option(
-    "--tasks-per-project",
-    "most_tasks",
-    type=click.IntRange(min=1),
-    default=MOST_TASKS,
-    show_default=True,
-    metavar="N",
-    help="What an annotator has beyond this goes to a second project, and so on.",
-)
 
 
 def stored_connection() -> Connection | None:

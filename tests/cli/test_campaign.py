@@ -211,8 +211,8 @@ def test_active_annotators_of_the_register_are_the_default(server: FakeServer, w
 def test_a_dry_run_says_who_would_judge_how_much_and_sends_nothing(
     server: FakeServer, workspace: Path
 ) -> None:
-    dry = push_all("--dry-run", "--seconds", "30")
-    assert "12 tasks, 0.1 hours at 30.0 s a judgment" in dry.stderr
+    dry = push_all("--dry-run")
+    assert "12 tasks; no judgment was timed yet, so hours are not known" in dry.stderr
     assert "nothing was sent" in dry.stderr
     assert server.requests == []
     assert not (workspace / "campaign").exists()
@@ -236,10 +236,6 @@ def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(
     push_all()
     refused = run("push", "--annotator", "A02", "--annotator", "A04", code=1)
     assert "round 1 was assigned differently (assignments.csv would change)" in refused.output
-    assert (
-        "began with another labeling page"
-        in run("push", "--guideline", "caption-image-relevance-v1", code=1).output
-    )
 
 
 def test_a_campaign_keeps_the_page_that_it_began_with(server: FakeServer, workspace: Path) -> None:

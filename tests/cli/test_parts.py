@@ -14,6 +14,7 @@ from click.testing import Result
 from command import begin_workspace
 
 from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.labelstudio.carrier import LabelStudio
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -27,7 +28,8 @@ def root(fire: Fire, server: FakeServer, tmp_path: Path, monkeypatch: pytest.Mon
     """A campaign of A02 and A03 with six pairs each, in three projects of two."""
     monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS))
     fire("tasks", "pool/pool.csv", "--overlap", "0")
-    fire("push", "--annotator", "A02,A03", "--tasks-per-project", "2")
+    monkeypatch.setitem(LabelStudio.__init__.__kwdefaults__, "most_tasks", 2)
+    fire("push", "--annotator", "A02,A03")
     return tmp_path
 
 
@@ -49,7 +51,7 @@ def answer(server: FakeServer, name: str, pairs: list[str]) -> None:
 
 
 def push(fire: Fire) -> int:
-    return int(json.loads(fire("push", "--tasks-per-project", "2", "--format", "json").stdout)["added"])
+    return int(json.loads(fire("push", "--format", "json").stdout)["added"])
 
 
 def test_what_is_left_in_any_part_goes_to_another(fire: Fire, server: FakeServer, root: Path) -> None:

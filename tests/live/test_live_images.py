@@ -70,7 +70,7 @@ def test_reference_text_and_candidate_are_judged_together(
         queries.read_text().replace("change 0", "is blue instead, " + HOSTILE.split("\r\n")[0])
     )
     run("tasks", "pool/pool.csv", "--guideline", GUIDELINE, "--overlap", "0")
-    run("push", "--carrier", "page", "--annotator", "A01", "--guideline", GUIDELINE)
+    run("push", "--carrier", "page", "--annotator", "A01")
     with serving(place) as served, open_browser(tmp_path) as browser:
         browser.resize(*SIZES[0])
         begin(browser, served.links["A01"])
@@ -85,7 +85,7 @@ def test_reference_text_and_candidate_are_judged_together(
 def test_without_its_reference_nothing_can_be_answered(place: Path, tmp_path: Path) -> None:
     make_composed(place, IMAGES | {"start": b"no picture"})
     run("tasks", "pool/pool.csv", "--guideline", GUIDELINE, "--overlap", "0")
-    run("push", "--carrier", "page", "--annotator", "A01", "--guideline", GUIDELINE)
+    run("push", "--carrier", "page", "--annotator", "A01")
     run("page", "write")
     with open_browser(tmp_path) as browser:
         browser.open((place / "pages" / "A01" / "judge.html").as_uri())

@@ -65,7 +65,7 @@ def test_a_composed_query(
     queries = place / "collection" / "queries.tsv"
     queries.write_text(queries.read_text().replace("change 0", "is blue, and stands at the other side"))
     run("tasks", "pool/pool.csv", "--guideline", GUIDELINE, "--overlap", "0")
-    run("push", "--carrier", "page", "--annotator", "A01", "--guideline", GUIDELINE)
+    run("push", "--carrier", "page", "--annotator", "A01")
     run("page", "write")
     with open_browser(tmp_path) as browser:
         open_page(browser, place)

@@ -46,7 +46,7 @@ def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> N
     (shown,) = {task["data"]["reference"] for task in tasks}
     assert shown.startswith("http://127.0.0.1:8790/m/")  # a name that does not tell the item
     assert shown in media_files(root)
-    run("push", "--carrier", "page", "--annotator", "A01", "--guideline", GUIDELINE)
+    run("push", "--carrier", "page", "--annotator", "A01")
     kept = pd.read_csv(root / "campaign" / "round-1" / "tasks.csv")
     assert set(kept["reference_url"]) == {shown}
     run("page", "write")
@@ -60,7 +60,7 @@ def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> N
     rows = [answer(n, task) for n, task in enumerate(tasks_given, start=1)]
     run("import", save(root / "exports" / "a.jsonl", content["head"], rows))
     assert len(pd.read_csv(root / "judgments" / "judgments.csv")) == 4
-    run("push", "--guideline", GUIDELINE)  # the same round again: nothing has changed
+    run("push")  # the same round again: nothing has changed
 
 
 def test_a_query_without_its_reference_is_named(root: Path) -> None:
