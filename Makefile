@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 # Each process begins with a run of neighbours, which share what their file makes once, and then helps the others.
-PYTEST := $(BIN)/pytest -n auto --dist worksteal
+# It computes on one core, as threads of small matrices wait more than they work, and the commands that it starts
+# find their bytecode, whatever the shell says.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 DEMO ?= fire-demo
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
