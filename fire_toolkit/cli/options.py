@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.cli.common import together
 from fire_toolkit.cli.given import Given
 from fire_toolkit.matching.own_items import RULES
@@ -73,12 +72,6 @@ def shared_option(name: str, text: str | None = None) -> Callable[[Command], Com
     return click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=text or _FILES[name])
 
 
-captions_option = click.option(
-    "--captions",
-    type=click.IntRange(1, MOST_CAPTIONS),
-    help="Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (1: by "
-    "pair). [default: 1, or what `tasks` used]",
-)
 run_arguments = click.argument("runs", nargs=-1, metavar="RUN...")
 own_item_option = click.option(
     "--own-item",
@@ -120,17 +113,6 @@ def choice_option(
     names = [option, name] if name else [option]
     kind = click.Choice(choices)
     return click.option(*names, type=kind, default=choices[0], show_default=True, help=text)
-
-
-def annotator_option(metavar: str, text: str) -> Callable[[Command], Command]:
-    """Add `--annotator`, several times or with commas; the command is handed `annotators`, a tuple."""
-
-    def split(context: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-        return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
-
-    return click.option(
-        "--annotator", "annotators", multiple=True, callback=split, metavar=metavar, help=text
-    )
 
 
 exclude_options = together(

@@ -69,3 +69,14 @@ def test_an_unknown_command_names_those_like_it(fire: Fire) -> None:
     asked = fire("resolv", code=2)
     assert "No such command 'resolv'. Did you mean 'resolve'?" in asked.stderr
     assert main.get_command(click.Context(main), "resolv") is None
+
+
+def every(command: click.Command) -> list[click.Command]:
+    members = command.commands.values() if isinstance(command, click.Group) else ()
+    return [command, *(each for member in members for each in every(member))]
+
+
+@pytest.mark.parametrize("name", list(main.commands))
+def test_every_option_has_a_sentence(name: str) -> None:
+    options = [option for command in every(main.commands[name]) for option in command.params]
+    assert [each.name for each in options if isinstance(each, click.Option) and not each.help] == []
