@@ -98,7 +98,7 @@ def test_a_file_of_somebodys_own_is_not_overwritten_and_a_second_run_replaces_th
         ("compare", *RUNS, "--out", "clip.run"),
         ("import", "export.json", "--out", "export.json"),
         ("add-collection", "queries.tsv", "qrels.txt", "--out", "."),
-        ("score", *RUNS, *QRELS, "-m", "C@1", "--curves", "clip.run"),
+        ("score", *RUNS, *QRELS, "--curves", "--out", "clip.run"),
     ],
 )
 def test_an_input_is_not_overwritten(ready: Fire, folder: Path, words: tuple[str, ...]) -> None:
