@@ -14,10 +14,10 @@ from fire_toolkit.commands.types import (
     BackgroundOf,
     Clusters,
     LabelsBeside,
+    NewRuns,
     Original,
     OwnItem,
     OwnQueries,
-    Runs,
     ScoreMeasures,
     SourcesIfAny,
 )
@@ -39,7 +39,7 @@ from fire_toolkit.results import Found, drawn_text
 
 @command
 def difference(
-    runs: Runs,
+    runs: NewRuns,
     qrels: Original,
     augmented: AugmentedIfAny = None,
     labels: LabelsBeside = None,

@@ -87,11 +87,12 @@ class Before(NamedTuple):
     run_hashes: Mapping[str, str] = {}
 
 
-# The ids of a bare matrix: where a model comes in. Elsewhere they are beside it, in it, or in fire.toml.
+# The ids of a bare matrix: where a model comes in, and where models are held against one another. Elsewhere
+# they are beside it, in it, or in fire.toml.
 _AXES = ("query_ids", "doc_ids")
 Runs = Annotated[AnyRun | Sequence[AnyRun], Table("stored_runs", "AnyRun | Sequence[AnyRun]")]
 NewRuns = Annotated[AnyRun | Sequence[AnyRun], Table("stored_runs", "AnyRun | Sequence[AnyRun]", also=_AXES)]
-TopRuns = Annotated[Run | Sequence[Run], Table("top_runs", "Run | Sequence[Run]")]
+TopRuns = Annotated[Run | Sequence[Run], Table("top_runs", "Run | Sequence[Run]", also=_AXES)]
 RunsOrMatrix = Annotated[
     AnyRun | Sequence[Any], Table("runs_or_matrix", "AnyRun | Sequence[AnyRun]", also=_AXES)
 ]

@@ -224,9 +224,10 @@ def needed_ids(
             name for name, ids in (("query ids", query_ids), ("doc ids", doc_ids)) if ids is None
         )
         raise FormatError(
-            f"{path}: no {absent}; give --query-ids and --doc-ids (add-run, pool and score take them), or "
-            f"put {path.stem}.query_ids.txt and {path.stem}.doc_ids.txt beside it (for doc vectors "
-            "DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids and doc_ids"
+            f"{path}: no {absent}; give --query-ids and --doc-ids (add-run, pool, score, compare and "
+            f"difference take them), or put {path.stem}.query_ids.txt and {path.stem}.doc_ids.txt beside it "
+            "(for doc vectors DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids"
+            " and doc_ids"
         )
     for what, ids in (("query ids", query_ids), ("doc ids", doc_ids)):
         if len(set(ids)) < len(ids):
