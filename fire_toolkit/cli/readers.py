@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from fire_toolkit.cli.common import chosen_path, current_workspace, say, say_not
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
 from fire_toolkit.cli.own_items import queries_own_items
+from fire_toolkit.cli.reported import READ as OF_REPORT
 from fire_toolkit.cli.run_files import read_both_ways
 from fire_toolkit.cli.sampled_qrels import check_settled
-from fire_toolkit.commands.command import tables_of
+from fire_toolkit.commands.command import counting, tables_of
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
@@ -38,9 +40,9 @@ Values = Mapping[str, Any]
 
 def with_tables(function: Callable[..., Any], given: Given, values: Values) -> dict[str, Any]:
     """Return the plain values of a command's function, and its tables, as its types say."""
-    found = dict(values)
+    found, count = dict(values), counting(inspect.unwrap(function), values)
     for name, table in tables_of(function).items():
-        found[name] = read_table(table.read, given, found)
+        found[name] = read_table(table.read, given, found) if name in count else None
     return found
 
 
@@ -229,6 +231,7 @@ def _files_of(named: tuple[str, ...], given: Given) -> dict[str, Path]:
 
 
 _READ: dict[str, Callable[[Given, Values], Any]] = {
+    **OF_REPORT,
     "": lambda given, values: None,  # it says how others are read
     "top_runs": lambda given, values: given.runs_to(max(values["depth"])),
     "settled": _settled,

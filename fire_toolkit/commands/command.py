@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
-from typing import Any, ParamSpec, get_args, get_type_hints
+from typing import Any, NamedTuple, ParamSpec, get_args, get_type_hints
 
 import pandas as pd
 
@@ -52,6 +52,7 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
         if "clusters" in values:
             values["clusters"] = column_of(values["queries"], values["clusters"])
         result = function(*given.args, **given.kwargs)
+        values = {name: each for name, each in values.items() if name in counting(function, values)}
         draws = resampled(values) if "resamples" in values else ""
         basis = rests_on(values, draws=draws, more=result.more, rules=own.in_words(), n_added=own.n_added)
         return replace(result, basis=basis)
@@ -105,6 +106,66 @@ def refuse_apart(
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     return get_type_hints(function, include_extras=True)
+
+
+class Part(NamedTuple):
+    """One of several things that a command makes: the function that does, and the parameters that count.
+
+    needs: those that must be there; takes: the others; writes: whether it writes files of its own.
+    """
+
+    make: Callable[..., Found]
+    needs: tuple[str, ...]
+    takes: tuple[str, ...]
+    writes: bool = False
+
+    @classmethod
+    def of(cls, make: Callable[..., Found]) -> Part:
+        """Return the part of a function; it needs what has no default."""
+        parameters = inspect.signature(make).parameters.values()
+        needs = tuple(each.name for each in parameters if each.default is each.empty)
+        return cls(make, needs, tuple(each.name for each in parameters if each.name not in needs))
+
+    @property
+    def counting(self) -> tuple[str, ...]:
+        """The parameters that count, with those that say what becomes of queries' own items in runs."""
+        return (*self.needs, *self.takes, *(("queries", "own_item") if "runs" in self.needs else ()))
+
+    def __call__(self, what: str, values: Mapping[str, Any]) -> Found:
+        """Return the result; a value counts as not given where it is None or empty.
+
+        Raises:
+            UsageError: something that is needed is not given. OptionError: something that does not count is.
+        """
+        given = {name: each for name, each in values.items() if not _is_missing(each)}
+        missing = [name for name in self.needs if name not in given]
+        if missing:
+            raise UsageError(f"{what} needs {', '.join(missing)}")
+        apart = [name for name in given if name not in self.counting and name != "tell"]
+        if apart:
+            raise OptionError(f"{apart[0]} does not go with {what}; leave one of them out")
+        return self.make(**{name: given[name] for name in (*self.needs, *self.takes) if name in given})
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, tuple | list | str) and not value)
+
+
+def of_parts(parts: Mapping[str, Part]) -> Callable[[Callable[_P, Found]], Callable[_P, Found]]:
+    """Return what marks a command of which the first parameter names one of these parts."""
+
+    def decorate(function: Callable[_P, Found]) -> Callable[_P, Found]:
+        function.__dict__["parts"] = parts
+        return function
+
+    return decorate
+
+
+def counting(function: Callable[..., Any], values: Mapping[str, Any]) -> Collection[str]:
+    """Return the parameters that count: all, or those of the part that the first one names."""
+    names = list(inspect.signature(function).parameters)
+    parts: Mapping[str, Part] | None = getattr(function, "parts", None)
+    return names if parts is None else (names[0], *parts[values[names[0]]].counting)
 
 
 def tables_of(function: Callable[..., Any]) -> dict[str, Table]:

@@ -14,7 +14,7 @@ from fire_toolkit.inference.intervals import change_interval, influences, mean_i
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs, values_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.measures.defaults import solved_at
+from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.tables import Qrels, Queries
 
 LENGTH_COLUMNS = {
@@ -182,8 +182,8 @@ def by_similarity(
     original: Qrels,
     augmented: Qrels,
     similarity: pd.Series,
+    measures: Sequence[str | Measure] = (FIRST,),
     *,
-    k: int = 1,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Return how like training captions the captions are that each run solves, and those it does not.
@@ -191,7 +191,8 @@ def by_similarity(
     Args:
         runs, original, augmented: as in `all_and_new`.
         similarity: index query_id, values the likeness of the caption to its nearest training captions.
-        k: a caption is solved when a positive stands in the run's top k (C@k).
+        measures: a caption is solved by a run where the measure has its greatest value, 1: by C@k when a
+            positive stands in the run's top k.
         confidence: of the interval.
 
     Returns:
@@ -208,19 +209,19 @@ def by_similarity(
         missing = joined.queries[np.isnan(values)]
         raise JoinError(f"similarity: {len(missing):,} of {len(values):,} queries have none "
                         f"({', '.join(missing[:3])}); expected a number for each")  # fmt: skip
-    measure = solved_at(k)
     labellings = {"original": joined.label(original), "augmented": joined.label(augmented)}
     solved = {
-        (run_id, name): values_of(joined.ranking(run_id, labelling), measure) == 1
+        (run_id, measure.name, name): values_of(joined.ranking(run_id, labelling), measure) == 1
+        for measure in parse_measures(measures)
         for run_id in joined.places
         for name, labelling in labellings.items()
     }
     rows = []
-    for (run_id, name), own in solved.items():
+    for key, own in solved.items():
         parts = values[own], values[~own]
         means = [float(part.mean()) if len(part) else np.nan for part in parts]
         found = welch_interval(*parts, confidence=confidence)
         counts = (len(parts[0]), len(parts[1]))
         limits = (found.low, found.high, found.p)
-        rows.append((run_id, measure.name, name, *counts, *means, means[0] - means[1], *limits))
+        rows.append((*key, *counts, *means, means[0] - means[1], *limits))
     return pd.DataFrame(rows, columns=list(SIMILARITY_COLUMNS)).astype(SIMILARITY_COLUMNS)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
+
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.summary import UNITS, AgreementSummary
+from fire_toolkit.agreement.summary import UNITS, AgreementSummary, agreement_summary
+from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.label_quality import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
+from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.machine import words_of_machine
 
 # What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
@@ -50,6 +56,44 @@ class MethodFacts:
     labels_by: Mapping[str, Any] | None = None
     augmented: Mapping[str, Any] | None = None
     unusable: Mapping[str, Any] | None = None
+
+
+def facts_of_judgments(
+    judgments: Judgments,
+    *,
+    excluded: Collection[str] = (),
+    dropped: Iterable[str] | None = None,
+    grades: Grades | None = None,
+    level: str | None = None,
+) -> dict[str, Any]:
+    """Return what judgments say, as fields of `MethodFacts`.
+
+    Args:
+        judgments: all of them.
+        excluded: annotators whom `resolve` left out; their judgments are counted, and no more.
+        dropped: why each answer that is no vote was left out; None where that is not known.
+        grades, level: as in `agreement`.
+    """
+    kept = judgments[~judgments["annotator_id"].isin(list(excluded))]
+    first = first_round(Judgments(kept.reset_index(drop=True)))
+    seconds = judgments["duration_s"].dropna()
+    moments = pd.to_datetime(judgments["created_at"], utc=True, format="ISO8601", errors="coerce").dropna()
+    counts: dict[str, Any] = {
+        "judgments": len(judgments),
+        "pairs": len(judgments.drop_duplicates(PAIR)),
+        "annotators": judgments["annotator_id"].nunique(),
+        "hours": float(seconds.sum()) / 3600,
+    }
+    if len(seconds):
+        counts["seconds"] = tuple(float(seconds.quantile(share)) for share in (0.25, 0.5, 0.75))
+    if len(moments):
+        counts["days"] = tuple(str(moment.date()) for moment in (moments.min(), moments.max()))
+    return {
+        "judgments": counts,
+        "dropped": None if dropped is None else dict(sorted(Counter(dropped).items())),
+        "n_later": len(kept) - len(first),
+        "agreement": agreement_summary(first, grades=grades, level=level, all_rounds=True),
+    }
 
 
 def blank(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Judgments, Qrels
 from fire_toolkit.tables.columns import PAIR
@@ -23,7 +24,8 @@ class Side:
 
     name: what it is called; tool: the version that made it, or empty; guideline: its names and its sha256;
     texts: of queries by query_id, None where they are not known; runs: name → sha256 of the file; scores:
-    run_id, measure, value by the corrected qrels, None where there are none.
+    run_id, measure, value by the corrected qrels, None where there are none; grades: of the labels in the
+    judgments.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Side:
     runs: Mapping[str, str]
     scores: pd.DataFrame | None = None
     judgments: Judgments | None = None
+    grades: Grades | None = None
 
     @property
     def queries(self) -> pd.Index[str]:

@@ -136,3 +136,10 @@ def _superseded(answers: pd.DataFrame) -> Dropped:
     columns = ["query_id", "doc_id", "annotator_id", "label", "created_at"]
     reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
     return check_dropped(answers[columns].assign(**reasons))
+
+
+def number_annotators(judgments: Judgments) -> dict[str, int]:
+    """Return a number for each annotator, from 1, the busiest first: for pages that name nobody."""
+    counts = judgments["annotator_id"].value_counts()
+    busiest = sorted(counts.index, key=lambda name: (-counts[name], name))
+    return {name: number for number, name in enumerate(busiest, start=1)}

@@ -34,7 +34,7 @@ FEW = ("--resamples", 50)
             ),
             ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
             ("agree", "judgments.csv", "--format", "csv", "--by"),
-            ("report", "table2", "judgments.csv", *QUERIES, "--by"),
+            ("report", "table2", "--judgments", "judgments.csv", *QUERIES, "--by"),
             ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, "--by"),
         ],
         5,

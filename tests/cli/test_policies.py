@@ -144,7 +144,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     assert float(honest["one", "C@5"]["estimate"]) == pytest.approx(expected, abs=1e-9)
     assert honest["one", "C@5"]["estimate_method"] == "corrected if errors are independent"
     assert honest["one", "AP"]["estimate_method"] == ""
-    fire("report", "html", "--resamples", 20)
+    fire("report", "html")
     page = Path("report.html").read_text()
     assert "as labelled comes first: nobody checked by fourth votes" in page
     assert "corrected if errors are independent" in page

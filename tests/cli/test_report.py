@@ -18,7 +18,7 @@ QRELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 
 COMMANDS = {
     "table1": (*RUNS, *QRELS),
-    "table2": ("judgments.csv", "--pool-sources", "pool_sources.csv"),
+    "table2": ("--judgments", "judgments.csv", "--pool-sources", "pool_sources.csv"),
     "table3": RUNS,
     "table4": (*RUNS, *QRELS, "--pool-sources", "pool_sources.csv"),
     "length": (*RUNS, *QRELS, "--queries", "queries.tsv"),

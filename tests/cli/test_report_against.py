@@ -49,7 +49,7 @@ def new(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def section(old: str, anchor: str = "since") -> tuple[dict[str, Cells], list[str]]:
     """Return the tables of a section of the report by the start of their captions, and its warnings."""
-    run("report", "html", "--against", old, "--resamples", 20)
+    run("report", "html", "--against", old)
     page = Path("report.html").read_text(encoding="utf-8")
     (own,) = re.findall(rf'<section id="{anchor}".*?</section>', page, re.S)
     tables = {}

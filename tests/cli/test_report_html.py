@@ -16,6 +16,9 @@ from examples import some
 from fire_toolkit.cli import main
 
 Fire = Callable[..., Result]
+RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
+TABLES = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--labels", "labels", "--pool-sources")
+TABLES += ("pool_sources.csv", "--queries", "queries.tsv")
 NAMES = {"1": "ann.weber", "2": "bob", "3": "chen@lab.org", "4": "rule"}
 
 
@@ -57,7 +60,7 @@ def page(workspace: Path) -> str:
     """The report of the workspace."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(workspace)
-        result = CliRunner().invoke(main, ["report", "html", "--resamples", "200"])
+        result = CliRunner().invoke(main, ["report", "html"])
     assert result.exit_code == 0, result.output
     return (workspace / "report.html").read_text(encoding="utf-8")
 
@@ -91,20 +94,47 @@ def test_the_same_workspace_gives_the_same_bytes(
     page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
-    CliRunner().invoke(main, ["report", "html", "--resamples", "200", "--out", "again.html"])
+    CliRunner().invoke(main, ["report", "html", "--out", "again.html"])
     assert Path("again.html").read_text(encoding="utf-8") == page
 
 
 def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
-    assert "reports on a workspace" in fire("report", "html", code=1).output
-    (folder / "fire.toml").touch()
-    assert "run resolve and augment first" in fire("report", "html", code=1).output
+    assert "no run given, and no workspace names any" in fire("report", "html", code=2).output
+    settings = '[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n[runs]\nfiles = ["*.run"]\n'
+    (folder / "fire.toml").write_text(settings)
+    assert (
+        "augmented/qrels.txt: not made yet; `fire-toolkit status` says what"
+        in fire("report", "html", code=1).output
+    )
+
+
+def test_a_report_is_of_files_too(sample: Fire) -> None:
+    sample("report", "html", *RUNS, *TABLES, "--out", "own.html")
+    page = Path("own.html").read_text(encoding="utf-8")
+    assert "74.0 (39.0 + 35.0)" in page
+    assert "[pay: not stated]" in page
+    sample("report", "figures", *RUNS, *TABLES, "--figure", "judged", "--out", "judged.json")
+    assert len(json.loads(Path("judged.json").read_text())["data"]["values"]) == 3 * 10
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        (("table1", "--train", "queries.tsv"), "--train does not go with table1"),
+        (("table3", "--qrels", "qrels.txt"), "--qrels does not go with table3"),
+        (("methods", "-m", "AP"), "-m does not go with methods"),
+        (("html", "--format", "csv"), "--format does not go with html"),
+        (("similarity", "--figure", "scores"), "--figure does not go with similarity"),
+    ],
+)
+def test_options_of_other_reports_are_refused(sample: Fire, words: tuple[str, ...], refused: str) -> None:
+    assert f"{refused}; leave one of them out" in sample("report", *words, code=2).stderr
 
 
 def test_a_plot_is_the_report_s_own(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workspace)
     for name, place in (("scores", "scores-1"), ("judged", "judged-share-1"), ("rbo", "overlap-2")):
-        words = ["report", "plot", name, "--resamples", "200", "--out", "plot.json"]
+        words = ["report", "figures", "--figure", name, "--out", "plot.json"]
         assert CliRunner().invoke(main, words).exit_code == 0
         spec = re.findall(rf'<script type="application/json" id="{place}-spec">(.*?)</script>', page, re.S)
         assert json.loads(Path("plot.json").read_text())["data"] == json.loads(spec[0])["data"]
@@ -114,20 +144,20 @@ def test_a_plot_is_the_report_s_own(page: str, workspace: Path, monkeypatch: pyt
 def test_a_plot_of_a_measure_is_drawn(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("vl_convert")
     monkeypatch.chdir(workspace)
-    words = ["report", "plot", "length", "-m", "AP", "--resamples", "200"]
+    words = ["report", "figures", "--figure", "length", "-m", "AP"]
     assert CliRunner().invoke(main, words).exit_code == 0
-    assert "gain in AP" in Path("length.svg").read_text()
+    assert "gain in AP" in Path("figures/length.svg").read_text()
 
 
 def test_a_plot_that_cannot_be_made_is_refused_at_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
-    told = CliRunner().invoke(main, ["report", "plot", "overlap", "-m", "AP"])
+    told = CliRunner().invoke(main, ["report", "figures", "--figure", "overlap", "-m", "AP"])
     assert told.exit_code == 2
     assert "-m does not go with overlap" in told.output
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    told = CliRunner().invoke(main, ["report", "plot", "overlap"])
+    told = CliRunner().invoke(main, ["report", "figures", "--figure", "overlap"])
     assert told.exit_code == 1
     assert "pictures need vl-convert-python" in told.output
 
@@ -138,7 +168,7 @@ def _c1_by_command(fire: Fire, root: Path) -> tuple[list[str], list[str], list[s
     plain = [f"{100 * row['value']:.1f}" for row in rows if row["qrels"] == "augmented"]
     rows = json.loads(fire("score", "-m", "C@1", "--honest", "--format", "json").stdout)
     honest = [f"{100 * row['augmented']:.1f}" for row in rows]
-    fire("report", "html", "--resamples", 2)
+    fire("report", "html")
     table = (root / "report.html").read_text(encoding="utf-8").partition("shares times 100</caption>")[2]
     shown = re.findall(r"<tr>\s*<th[^>]*>[^<]*</th>\s*<td[^>]*>([\d.]+) \(", table.partition("</table>")[0])
     return plain, honest, shown

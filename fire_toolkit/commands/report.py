@@ -1,0 +1,339 @@
+"""`report`: the tables, findings, methods and figures of a paper on corrected labels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.collections.similarity import nearest_mean
+from fire_toolkit.commands.command import Part, column_of, command, of_parts, rests_on
+from fire_toolkit.commands.notes import queries_of_lists, unpooled
+from fire_toolkit.commands.types import (
+    BackgroundOf,
+    FedRuns,
+    Measures,
+    Option,
+    OwnItem,
+    Table,
+)
+from fire_toolkit.errors import OptionError, UsageError
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.judged_pairs import Tell, silent
+from fire_toolkit.inference.trust import describe_labelled
+from fire_toolkit.matching.stored_runs import AnyRun
+from fire_toolkit.measures.defaults import FIRST, PAPER
+from fire_toolkit.pooling.draws import draw_ids
+from fire_toolkit.reporting.captions import by_length, by_similarity, saturation
+from fire_toolkit.reporting.contributions import all_and_new
+from fire_toolkit.reporting.data import describe_data
+from fire_toolkit.reporting.drawn import (
+    DATA,
+    LENGTH,
+    NEW,
+    SATURATION,
+    SIMILARITY,
+    drawn_as,
+    drawn_overlaps,
+    drawn_paragraphs,
+)
+from fire_toolkit.reporting.methods import blanks_of, methods_paragraphs
+from fire_toolkit.reporting.page import render_page
+from fire_toolkit.reporting.since import Since
+from fire_toolkit.reporting.study import DRAWS, FIGURES, TOP, Study, Told
+from fire_toolkit.resolution.resolve import grades_or_usual
+from fire_toolkit.results import Found
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.scoring.drawn import drawn_scores
+from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run, first_round
+from fire_toolkit.words import n_of
+
+_COMPARED = 8_000  # captions, whose likeness takes some 10 s beside 50,000 training captions
+_NEAREST = 5  # training captions, whose likeness counts
+_RBO_P = (0.9, 0.98)
+
+_Runs = Annotated[
+    Sequence[AnyRun], Table("runs_of_report", "Sequence[AnyRun]", also=("query_ids", "doc_ids"))
+]
+_Qrels = Annotated[Qrels | None, Table("original", "Qrels | None")]
+_Augmented = Annotated[Qrels | None, Table("augmented", "Qrels | None")]
+_Labels = Annotated[Labels | None, Table("labels", "Labels | None")]
+_Sources = Annotated[PoolSources | None, Table("sources_of_report", "PoolSources | None")]
+_Queries = Annotated[Queries | None, Table("queries_of_report", "Queries | None")]
+_Judgments = Annotated[
+    Judgments | None, Table("judgments_of_report", "Judgments | None", also=("guideline",))
+]
+_Grades = Annotated[Grades | None, Table("grades_of_report", "Grades | None", is_told=True)]
+_Train = Annotated[Sequence[str] | None, Table("training_captions", "Sequence[str] | None")]
+_Tops = Annotated[Sequence[Run] | None, Table("tops", "Sequence[Run] | None", is_told=True)]
+_Since = Annotated[Since | None, Table("since", "Since | None", option="--against", metavar="OLD")]
+_Told = Annotated[Told | None, Table("told", "Told | None", is_told=True)]
+
+
+def _table1(
+    runs: Sequence[AnyRun],
+    qrels: Qrels,
+    augmented: Qrels,
+    *,
+    background: Background | None = None,
+    fed: Collection[str] | None = None,
+    measures: Sequence[str] = (),
+) -> Found:
+    measures = measures or PAPER
+    scores, notes = score_runs(runs, qrels, measures, augmented=augmented)
+    design = background.design if background else None
+    trusted = describe_labelled(runs, qrels, augmented, scores, measures, design)
+    return Found({"scores": scores}, [*map(str, notes), *trusted, *_unpooled(runs, fed)], draw=drawn_scores)
+
+
+def _table2(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    pool_sources: PoolSources | None = None,
+    queries: Queries | None = None,
+    by: str | None = None,
+) -> Found:
+    datasets, n_later = column_of(queries, by), len(judgments) - len(first_round(judgments))
+    known = grades_or_usual(judgments, grades)
+    found = describe_data(judgments, grades=dict(known), sources=pool_sources, datasets=datasets)
+    later = (
+        f"labels and agreement rest on first answers, as in `agree`; {n_of(n_later, 'answer')} of later "
+        "rounds or unasked for left out (labels are resolved from all rounds)"
+    )
+    notes = [*([later] if n_later else []), *dict.fromkeys(note for note in found["note"] if note)]
+    more = [n_of(len(judgments), "judgment"), "rule fire"]
+    return Found({"data": found}, notes, more, draw=drawn_as(DATA))
+
+
+def _table3(runs: Sequence[Run]) -> Found:
+    found = compare_runs(runs, depth=TOP, rbo_p=_RBO_P)
+    more = [queries_of_lists(runs), f"top {TOP}", "ties broken"]
+    return Found({"comparisons": found.comparisons}, found.notes, more, draw=drawn_overlaps)
+
+
+def _table4(
+    runs: Sequence[AnyRun],
+    qrels: Qrels,
+    augmented: Qrels,
+    *,
+    pool_sources: PoolSources,
+    fed: Collection[str] | None = None,
+    measures: Sequence[str] = (),
+) -> Found:
+    table = all_and_new(runs, qrels, augmented, measures or PAPER[:3], sources=pool_sources)
+    return Found({"new": table}, _unpooled(runs, fed), draw=drawn_as(NEW))
+
+
+def _length(
+    runs: Sequence[AnyRun],
+    qrels: Qrels,
+    augmented: Qrels,
+    *,
+    queries: Queries,
+    fed: Collection[str] | None = None,
+    measures: Sequence[str] = (),
+) -> Found:
+    table = by_length(runs, qrels, augmented, queries, measures or (FIRST,))
+    return Found({"length": table}, _unpooled(runs, fed), draw=drawn_as(LENGTH))
+
+
+def _saturation(
+    runs: Sequence[AnyRun],
+    qrels: Qrels,
+    augmented: Qrels,
+    *,
+    fed: Collection[str] | None = None,
+    measures: Sequence[str] = (),
+) -> Found:
+    table = saturation(runs, qrels, augmented, measures or PAPER[:3])
+    return Found({"saturation": table}, _unpooled(runs, fed), draw=drawn_as(SATURATION))
+
+
+def _similarity(
+    runs: Sequence[AnyRun],
+    qrels: Qrels,
+    augmented: Qrels,
+    *,
+    queries: Queries,
+    train: Sequence[str],
+    fed: Collection[str] | None = None,
+    measures: Sequence[str] = (),
+) -> Found:
+    ids = pd.Index(qrels["query_id"].unique())
+    drawn = ids[np.argsort(draw_ids(ids.tolist(), seed=0), kind="stable")[:_COMPARED]]
+    before, after = (Qrels(each[each["query_id"].isin(drawn)]) for each in (qrels, augmented))
+    captions = queries[queries["query_id"].isin(drawn)]
+    likeness = nearest_mean(captions["text"].tolist(), list(train), n_nearest=_NEAREST)
+    by_query = pd.Series(likeness, index=captions["query_id"])
+    table = by_similarity(runs, before, after, by_query, measures or (FIRST,))
+    some = [f"{len(drawn):,} of {len(ids):,} captions, drawn by their ids"]
+    notes = [*(some if len(drawn) < len(ids) else []), *_unpooled(runs, fed)]
+    more = [n_of(len(train), "training caption")]
+    return Found({"similarity": table}, notes, more, draw=drawn_as(SIMILARITY))
+
+
+def _methods(*, told: Told | None = None) -> Found:
+    paragraphs = methods_paragraphs((told or Told()).facts)
+    blanks = blanks_of(paragraphs)
+    said = f"blanks: {', '.join(blanks)}; [study] in fire.toml has a key for each that no file can know"
+    table = pd.DataFrame(paragraphs, columns=["title", "text"])
+    return Found({"methods": table}, draw=drawn_paragraphs, said=[said] if blanks else [])
+
+
+def _study(values: Mapping[str, Any]) -> Study:
+    """Return the study that the tables of a report make."""
+    given = {_FIELDS.get(name, name): each for name, each in values.items() if name != "figure"}
+    return Study(**{"background": Background(), "tops": given["runs"], **given})
+
+
+def _html(**values: Any) -> Found:
+    study = _study(values)
+    parts = list(study.sections())
+    own = {name: values.get(name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
+    told = study.told
+    title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
+    text = render_page(title, told.basis or rests_on(own, draws=DRAWS), parts, warning=told.warning)
+    size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(parts), 'section')}"
+    return Found(
+        {"sections": pd.DataFrame({"section": [part.title for part in parts]})},
+        files={"report.html": text},
+        place="report.html",
+        words=f"{{out}}: {size}; open it in a browser",
+        parameters={"against": study.since.old.name} if study.since else {},
+    )
+
+
+def _figures(*, figure: str | None = None, **values: Any) -> Found:
+    if values.get("measures") and figure not in (None, "scores", "differences", "order", "length"):
+        raise OptionError(f"-m does not go with {figure}; leave one of them out")
+    study = _study(values)
+    drawn = {name: study.figure(name) for name in ([figure] if figure else FIGURES)}
+    found = {name: each for name, each in drawn.items() if each is not None}
+    if not found:
+        raise UsageError(f"nothing to draw: the study holds too little for {figure or 'any figure'}")
+    texts = [each.text for each in found.values()]
+    return Found(
+        {"figures": pd.DataFrame({"figure": list(found), "text": texts})},
+        files={f"{name}.svg": each.plot for name, each in found.items()},
+        place=f"figures/{figure}.svg" if figure else "figures",
+        words=f"{{out}}: {texts[0] if figure else n_of(len(found), 'figure')}",
+    )
+
+
+def _unpooled(runs: Any, fed: Collection[str] | None) -> list[str]:
+    return [] if fed is None else unpooled(runs, fed)
+
+
+_FIELDS = {"qrels": "original", "pool_sources": "sources", "against": "since"}  # of a study, by parameter
+_OF_STUDY = ("runs", "qrels", "augmented", "labels", "queries")
+_BESIDE = ("background", "pool_sources", "judgments", "grades", "tops", "told", "tell")
+PARTS = {
+    "html": Part(_html, _OF_STUDY, (*_BESIDE, "against"), writes=True),
+    "figures": Part(_figures, _OF_STUDY, (*_BESIDE, "measures", "figure"), writes=True),
+    "methods": Part.of(_methods),
+    "table1": Part.of(_table1),
+    "table2": Part.of(_table2),
+    "table3": Part.of(_table3),
+    "table4": Part.of(_table4),
+    "length": Part.of(_length),
+    "saturation": Part.of(_saturation),
+    "similarity": Part.of(_similarity),
+}
+_What = Literal[
+    "html", "figures", "methods", "table1", "table2", "table3", "table4", "length", "saturation", "similarity"
+]
+_Figure = Literal["scores", "differences", "order", "length", "overlap", "rbo", "judged", "annotators"]
+
+
+@command
+@of_parts(PARTS)
+def report(
+    what: Annotated[_What, Option(is_argument=True, metavar="WHAT")],
+    runs: _Runs = (),
+    *,
+    qrels: _Qrels = None,
+    augmented: _Augmented = None,
+    labels: _Labels = None,
+    judgments: _Judgments = None,
+    grades: _Grades = None,
+    pool_sources: _Sources = None,
+    queries: _Queries = None,
+    own_item: OwnItem = None,
+    background: BackgroundOf = None,
+    fed: FedRuns = None,
+    train: _Train = None,
+    tops: _Tops = None,
+    against: _Since = None,
+    told: _Told = None,
+    measures: Measures = (),
+    by: Annotated[str | None, Option(metavar="COLUMN")] = None,
+    figure: _Figure | None = None,
+    tell: Tell = silent,
+) -> Found:
+    """Make the tables and findings of the FIRE paper, its methods, its figures, or one page with all of it.
+
+    html: one file that asks for nothing from anywhere: plots, tables, methods and manifests. Annotators stand
+    in it by pseudonyms, the busiest first, and no folder of this machine is named. --against compares labels,
+    scores and the order of runs only where both sides have the same queries, the same guideline and runs of
+    the same bytes, and says what else there is.
+
+    figures: its figures for a paper, as SVG; --out of one --figure may end in .pdf, .png or .json (its
+    Vega-Lite spec). A picture shows the first measure; name another one with -m.
+
+    methods: the paragraphs on methods and agreement (--format latex for a paper), from the workspace's files.
+    What a data paper's checklist asks and no file knows stands in [study] of fire.toml: recruitment,
+    qualification, pay, consent, ethics. What is missing is printed as a blank with its name.
+
+    table1: each run's score with its gain, A (B + C): augmented (original + gain). table2: pairs, labels,
+    outcomes and agreement, by run and by dataset; `resolved` is the share of pairs with a label, most of them
+    labelled once: the paper calls it agreement; `agreeing`, `unanimous` and alpha are of the pairs labelled
+    twice or more. table3: overlap and rank-biased overlap of the top 10, for every two runs. table4: each run
+    with all judgments, and without those that only it contributed.
+
+    length: positives per caption, and each run's gain, by the length of the caption. saturation: the share of
+    queries that are saturated for each run, for any run and for every run. similarity: solved and unsolved
+    captions of each run by their mean cosine (character n-grams) with their 5 nearest training captions; of
+    more than 8,000 captions so many are drawn.
+
+    Args:
+        what: What is made.
+        runs: The runs.
+        qrels: The original qrels; their queries count.
+        augmented: The augmented qrels, as `augment` writes them.
+        labels: The labels: labels.csv, or its folder.
+        judgments: The judgments (judgments.csv).
+        grades: The grade of each label; those that labels spell, unless given.
+        pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.
+        queries: The queries, with their texts, own items and the column of --by.
+        own_item: Drop or keep each query's own item. [default: the collection's protocol]
+        background: What is known of the labels beyond their rows.
+        fed: The runs that fed the pool.
+        train: Of similarity: training captions, a table with a column text.
+        tops: The first ten docs of each run, where runs are no tables.
+        against: Of html: also what changed since another workspace, or a release (a folder or a zip).
+        told: What is known of the study that no table holds.
+        measures: A measure, such as C@10; may be repeated.
+        by: Of table2: also a row for each value of this column of the queries.
+        figure: Of figures: this one alone. [default: all, into a folder]
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.tables import check_qrels
+        >>> runs = [fire.run([row], name, query_ids=["q"], doc_ids=["x", "y"]) for name, row in
+        ...         {"clip": [2, 1], "ssb": [1, 2]}.items()]
+        >>> pairs = pd.DataFrame({"query_id": "q", "doc_id": ["x", "y"], "relevance": 1})
+        >>> both, qrels = check_qrels(pairs), check_qrels(pairs[:1])
+        >>> fire.report("saturation", runs, qrels=qrels, augmented=both, measures=["C@1"]).table
+          measure     run_id  original  augmented  left
+        0     C@1       clip       1.0        1.0   0.0
+        1     C@1        ssb       0.0        1.0   0.0
+        2     C@1    any run       1.0        1.0   0.0
+        3     C@1  every run       0.0        1.0   0.0
+    """
+    values = dict(locals())
+    return PARTS[what](values.pop("what"), values)

@@ -1,0 +1,150 @@
+"""A state of a benchmark's labels, read from another workspace, or from a release (its folder, or a zip)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import read_text, sha256_of
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.releases import (
+    is_release,
+    release_version,
+    scores_in,
+    scores_of_release,
+    unpacked,
+)
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.table_files import read_queries
+from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.tables import Judgments
+from fire_toolkit.workspace.config import CONFIG, Workspace, read_workspace
+from fire_toolkit.workspace.manifests import verify, writer_of
+
+_QRELS = "augmented/qrels.txt"
+Use = Callable[[Path], Path]
+Read = Callable[[Path], Judgments]
+
+
+def read_side(path: Path, *, use: Use, note: Callable[[Path], None], read: Read) -> dict[str, Any]:
+    """Return the workspace, the release or the zipped release at `path`, as `reporting.sides.Side` takes it.
+
+    use: checks a file against its manifest, notes that it was read, and returns it; note: only notes it;
+    read: reads judgments.
+
+    Raises:
+        UsageError: it is none of these. FormatError: a zip or a file that cannot be read.
+    """
+    if path.is_file():
+        note(path)
+        with unpacked(path) as folder:
+            return _side_of_release(folder, _checked, read)
+    if (path / CONFIG).is_file():
+        return _side_of_workspace(read_workspace(path), use, read)
+    if path.is_dir() and is_release(path):
+        return _side_of_release(path, use, read)
+    raise UsageError(
+        f"--against {path}: expected a workspace (a folder with {CONFIG}), or a release that "
+        "`fire-toolkit release` made (its folder, or a zip of it)"
+    )
+
+
+def guideline_of(workspace: Workspace) -> Guideline:
+    """Return a workspace's guideline; a folder is looked for from the workspace's own."""
+    name = workspace.setting("tasks", "guideline")
+    own = workspace.root / name
+    return read_guideline(own if own.is_dir() else name)
+
+
+def named_guideline(guideline: Guideline, judgments: Judgments | None) -> tuple[str, str]:
+    """Return by what was judged, as the judgments say, else the guideline; and the guideline's hash."""
+    has_names = judgments is not None and "guideline" in judgments
+    names = set(judgments["guideline"].dropna().astype("str")) if has_names else set()  # type: ignore[index]
+    return ", ".join(sorted(names - {""})) or guideline.name, guideline.sha256
+
+
+def _checked(path: Path) -> Path:
+    verify(path)
+    return path
+
+
+def _of_judgments(guideline: Guideline, judgments: Judgments | None) -> dict[str, Any]:
+    """Return what a side knows of its judgments."""
+    counts = {} if judgments is None else judgments["label"].value_counts().to_dict()
+    grades = choose_grades(
+        {str(k): int(n) for k, n in counts.items()}, guideline=guideline, default=guideline
+    )
+    return {"guideline": named_guideline(guideline, judgments), "judgments": judgments, "grades": grades}
+
+
+def _side_of_release(folder: Path, use: Use, read: Read) -> dict[str, Any]:
+    judgments = read(use(folder / "judgments.csv"))
+    runs = read_delimited(use(folder / "runs.csv"), required=["file", "sha256"])
+    made = writer_of(folder / "qrels.txt")
+    return dict(
+        name=f"release {release_version(folder)}".strip(),
+        tool=made.tool_version if made else "",
+        original=read_qrels(use(folder / "qrels.original.txt")),
+        corrected=read_qrels(use(folder / "qrels.txt")),
+        texts=_released_texts(use(folder / "queries.jsonl")),
+        runs=dict(zip(runs["file"], runs["sha256"], strict=True)),
+        scores=_of_corrected(scores_of_release(folder)),
+        **_of_judgments(read_guideline(folder / "guideline"), judgments),
+    )
+
+
+def _side_of_workspace(workspace: Workspace, use: Use, read: Read) -> dict[str, Any]:
+    root = workspace.root
+    corrected, path = root / _QRELS, root / "judgments/judgments.csv"
+    if not corrected.is_file():
+        raise UsageError(f"no {_QRELS} in {root}; run resolve and augment there first")
+    places = {name: root / str(workspace.setting("collection", name)) for name in ("qrels", "queries")}
+    judgments = read(use(path)) if path.is_file() else None
+    texts = read_queries(use(places["queries"])) if places["queries"].is_file() else None
+    made = writer_of(corrected)
+    return dict(
+        name=root.resolve().name,
+        tool=made.tool_version if made else "",
+        original=read_qrels(use(places["qrels"])),
+        corrected=read_qrels(use(corrected)),
+        texts=None if texts is None else texts.set_index("query_id")["text"],
+        runs={file.name: sha256_of(file) for file in workspace.paths("runs", "files")},
+        scores=_kept_scores(root, sha256_of(corrected)),
+        **_of_judgments(guideline_of(workspace), judgments),
+    )
+
+
+def _kept_scores(root: Path, qrels_sha256: str) -> pd.DataFrame | None:
+    """Return a workspace's scores, where they are of the augmented qrels as these are now."""
+    path = root / "scores/scores.csv"
+    made = writer_of(path) if path.is_file() else None
+    if made is None or made.inputs.get(_QRELS) != qrels_sha256:
+        return None
+    return _of_corrected(scores_in(path))
+
+
+def _of_corrected(scores: pd.DataFrame | None) -> pd.DataFrame | None:
+    if scores is None:
+        return None
+    kept = (scores["qrels"] == "augmented") & (scores["query_id"] == "all")
+    return scores.loc[kept, ["run_id", "measure", "value"]].reset_index(drop=True)
+
+
+def _released_texts(path: Path) -> pd.Series | None:
+    """Return the texts of a release's queries; None where it ships ids alone."""
+    try:
+        lines = [line for line in read_text(path).splitlines() if line.strip()]
+        rows: list[Mapping[str, Any]] = [json.loads(line) for line in lines]
+        texts = {str(row["_id"]): row.get("text") for row in rows}
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"{path}: {error!r}; expected a line of JSON with _id for each query") from None
+    if all(text is None for text in texts.values()):
+        return None
+    return pd.Series(texts, dtype="str")
