@@ -242,9 +242,6 @@ def together(*options: Callable[..., Any]) -> Callable[..., Any]:
 format_option = click.option(
     "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Format of the output."
 )
-transpose_option = click.option(
-    "--transpose", is_flag=True, help="Runs as rows, measures as columns, as most papers print them."
-)
 # For a command that prints counts; it is handed `as_json`.
 json_option = click.option(
     "--format",

@@ -10,14 +10,13 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.cli.as_augmented import as_augmented, grade_beside
-from fire_toolkit.cli.common import chosen_path, say, setting_or_default, workspace_path
+from fire_toolkit.cli.common import chosen_path, setting_or_default, workspace_path
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls, rules_of
 from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.run_files import open_runs, read_runs
 from fire_toolkit.cli.unusable import unusable_of
 from fire_toolkit.commands.command import column_of, resampled, rests_on
-from fire_toolkit.commands.notes import unpooled
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import machine_labels_in
@@ -182,11 +181,6 @@ class Given(Inputs):
             chosen_path(None, None, "--augmented")
         return self.augmented_if_any  # type: ignore[return-value]
 
-    @property
-    def runs_and_qrels(self) -> tuple[Sequence[Run | NativeRunFile | MatrixRun], Qrels, Qrels]:
-        """The runs, one after the other, and both qrels."""
-        return self.stored_runs, self.original, self.augmented
-
     @cached_property
     def labels(self) -> Labels:
         """The resolved labels."""
@@ -253,19 +247,6 @@ class Given(Inputs):
         """The clusters, the number of resamples and the seed, as functions that resample take them."""
         draws = {"n_resamples": self.values["resamples"], "seed": self.values["seed"]}
         return {"clusters": self.clusters, **draws}
-
-    @property
-    def draw_parameters(self) -> dict[str, Any]:
-        """The same as they stand in a manifest."""
-        return {name: self.values[name] for name in ("clusters", "resamples", "seed")}
-
-    def say_unpooled(self) -> None:
-        """Say which runs fed no pool, where the pool is known."""
-        fed = self.pooled_runs
-        if fed is None:
-            return
-        for note in unpooled(self._read_runs() or self.runs, fed):
-            say(f"note: {note}")
 
     def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
         """Return what these tables hold, else those read so far, and what was resampled, in words."""

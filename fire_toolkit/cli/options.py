@@ -95,24 +95,11 @@ def _pool_sources_option(text: str) -> Callable[[Command], Command]:
     return click.option("--pool-sources", multiple=True, callback=_only_one, metavar="FILE", help=text)
 
 
-measure_option = click.option(
-    "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
-    help="A measure, such as C@10; may be repeated.",
-)  # fmt: skip
 accept_unpooled_option = click.option(
     "--accept-unpooled",
     is_flag=True,
     help="Accept runs that settled qrels were not made for (`pool --strategy 'settle(C@10)'`), with a note.",
 )
-
-
-def choice_option(
-    option: str, choices: Sequence[str], text: str, *, name: str | None = None
-) -> Callable[[Command], Command]:
-    """Add an option that takes one of these choices, the first by default."""
-    names = [option, name] if name else [option]
-    kind = click.Choice(choices)
-    return click.option(*names, type=kind, default=choices[0], show_default=True, help=text)
 
 
 exclude_options = together(
@@ -129,8 +116,4 @@ exclude_options = together(
         metavar="TEXT",
         help="Why; kept in the manifest. One for all --exclude, or one for each.",
     ),
-)
-draw_options = together(
-    click.option("--resamples", default=10_000, show_default=True, help="Number of resamples."),
-    click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
 )
