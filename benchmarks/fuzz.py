@@ -125,6 +125,7 @@ EVIDENCE = (
     "query_id,doc_id,relevance,original_relevance,label_relevance,source,label,method,n_judgments,n_agree,is_disputed\n"
     "q,d,1,1,1,confirmed,yes,fire,2,2,False\nq,e,,,,unjudged,,,,,True\n"
 )
+DESIGN = "query_id,doc_id,design_class,place,cells\nq,d,until-confirmed,1,0a\nq,e,,,\nr,d,recheck,1,\n"
 PAIRS = (
     "query_id,doc_id,label,relevance,annotator_id,created_at,duration_s,n_judgments,posterior\n"
     + "".join(f"q{n},d{n},yes,{n},ann,2026-01-0{n}T00:00:00Z,1.5,2,.5\n" for n in range(1, 5))
@@ -156,6 +157,7 @@ def tables() -> list[Target]:
     from fire_toolkit.formats.runs.trec import read_trec_qrels, read_trec_run
     from fire_toolkit.formats.tables import table_files as files
     from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.formats.tables.design_files import read_design
     from fire_toolkit.formats.tables.evidence_files import read_evidence
     from fire_toolkit.formats.tables.machine_scores import read_machine_scores
     from fire_toolkit.tables import check_disputes
@@ -178,6 +180,7 @@ def tables() -> list[Target]:
         of("judged.csv", PAIRS, files.read_judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
         of("evidence.csv", EVIDENCE, read_evidence),
+        of("design.csv", DESIGN, read_design),
         of(
             "query_labels.csv",
             "query_id,label,is_usable,n_votes,n_agree,flags\nq,usable,True,2,2,\nr,unusable,False,2,1,unclear\n",
@@ -210,7 +213,7 @@ def records() -> list[Target]:
 
     from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_retired, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
-    from fire_toolkit.elsewhere.exports import read_elsewhere_export
+    from fire_toolkit.elsewhere.exports import read_elsewhere_export, tasks_of
     from fire_toolkit.elsewhere.tables import read_elsewhere_table, read_submissions
     from fire_toolkit.files import read_text
     from fire_toolkit.folder.sheets import read_sheet
@@ -237,7 +240,8 @@ def records() -> list[Target]:
 
     def read_project(path: Path) -> object:
         pair = {"query": "data.caption_id", "doc": "video_id"}
-        return read_elsewhere_export(read_text(path), str(path), pair, controls=["match"])
+        tasks = tasks_of(read_text(path), str(path))
+        return read_elsewhere_export(tasks, str(path), pair, controls=["match"])
 
     def checked(folder: Path) -> None:
         verify(folder / "pool" / "pool.csv")

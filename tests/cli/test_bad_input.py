@@ -118,7 +118,7 @@ def test_bad_qrels(fire: Fire, folder: Path, text: str, expected: str) -> None:
 
 
 def test_an_unknown_measure(fire: Fire) -> None:
-    line = error_line(fire("score", "clip.run", "--qrels", "qrels.txt", "-m", "NDCG@10", code=1))
+    line = error_line(fire("score", "clip.run", "--qrels", "qrels.txt", "-m", "nDGC@10", code=1))
     assert "did you mean" in line
 
 
