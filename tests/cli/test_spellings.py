@@ -37,5 +37,5 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "stop",
         "serve",
     }
-    told |= {"html", "write", "gallery", "plot"}
+    told |= {"write", "gallery"}
     assert without == told

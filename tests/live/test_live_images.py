@@ -115,7 +115,7 @@ def test_captions_as_items_are_judged_in_tens_beside_their_image(
     (place / "collection" / "items.tsv").write_text("doc_id\ttext\n" + rows)
     by = ("--guideline", "caption-image-relevance-v1")
     run("tasks", "pool/pool.csv", *by, "--overlap", "0", "--captions", "10")
-    run("push", "--carrier", "page", "--annotator", "A01", *by)
+    run("push", "--carrier", "page", "--annotator", "A01")
     with serving(place) as served, open_browser(tmp_path) as browser:
         browser.resize(*SIZES[0])
         begin(browser, served.links["A01"])
