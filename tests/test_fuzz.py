@@ -24,7 +24,6 @@ NO_FILES_OF_A_WORKSPACE = {
     *("read_media_key", "read_register", "read_answers", "read_runs", "read_tables", "read_clusters"),
     *("read_journal", "read_links", "read_answer", "read_judge", "read_prompt", "read_tops", "read_rows"),
     "read_export",  # by judgments_from_export
-    "read_side",  # a workspace or a release, whose files others read
 }
 
 

@@ -13,7 +13,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, judgments_from
 from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.formats.plot_files import check_kind
-from fire_toolkit.formats.sides import guideline_of, named_guideline, read_side
+from fire_toolkit.formats.sides import guideline_of, named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.reporting.sides import Side
@@ -71,7 +71,7 @@ def _since(given: Given, values: Values) -> Since | None:
         return None
     workspace = needed_workspace("; `report html --against` compares a workspace")
     path = Path(given.values["against"])
-    old = Side(**read_side(path, use=given.use, note=given.note, read=judgments_from))
+    old = Side(**side_at(path, use=given.use, note=given.note, read=judgments_from))
     corrected = given.own.corrected(old.corrected, given.original, old.name)
     judgments = _judgments(given, values)
     given.stored_runs  # noqa: B018  # whose hashes are known once they are opened

@@ -33,7 +33,7 @@ Use = Callable[[Path], Path]
 Read = Callable[[Path], Judgments]
 
 
-def read_side(path: Path, *, use: Use, note: Callable[[Path], None], read: Read) -> dict[str, Any]:
+def side_at(path: Path, *, use: Use, note: Callable[[Path], None], read: Read) -> dict[str, Any]:
     """Return the workspace, the release or the zipped release at `path`, as `reporting.sides.Side` takes it.
 
     use: checks a file against its manifest, notes that it was read, and returns it; note: only notes it;
