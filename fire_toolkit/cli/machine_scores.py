@@ -15,7 +15,8 @@ from fire_toolkit.evidence.qrels import MACHINE, Augmented, include_machine
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.machines.scores import labels_of_answers, scores_of_answers, shared_backbones
+from fire_toolkit.inference.evidence import shared_backbones
+from fire_toolkit.machines.scores import labels_of_answers, scores_of_answers
 from fire_toolkit.tables import MachineJudgments
 
 MACHINE_SAMPLE = "machine_sample.csv"
@@ -97,4 +98,4 @@ def shared_runs(given: Given, judge: str, run_ids: Iterable[str]) -> dict[str, s
     workspace = current_workspace()
     settings = workspace.runs if workspace else {}
     of_runs = {run_id: str(settings.get(run_id, {}).get("backbone", "")) for run_id in run_ids}
-    return shared_backbones(judge, named[0] if len(named) == 1 else "", of_runs)
+    return shared_backbones(judge, named[0] if len(named) == 1 else "", of_runs, list(of_runs))

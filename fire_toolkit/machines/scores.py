@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
@@ -63,29 +61,3 @@ def _graded(answers: pd.DataFrame, grades: Grades) -> pd.Series:
 
 def _judge(answers: pd.DataFrame) -> str:
     return str(answers["judge_id"].iloc[0])
-
-
-def shared_backbones(judge: str, backbone: str, of_runs: Mapping[str, str]) -> dict[str, str]:
-    """Return the runs that may share a backbone with a judge, and why: such a judge judges its own errors.
-
-    Args:
-        judge, backbone: its name and its backbone; several are joined by commas, case does not matter.
-        of_runs: run id → backbone. One that is not named counts as shared.
-
-    Examples:
-        >>> shared_backbones("j", "CLIP", {"a": "bm25", "b": "clip, vicuna"})
-        {'b': 'judge j and run b share the backbone clip'}
-    """
-    own, found = _backbones(backbone), {}
-    for run_id, named in of_runs.items():
-        of_run = _backbones(named)
-        unknown = f"judge {judge}" if not own else "" if of_run else f"run {run_id}"
-        if unknown:
-            found[run_id] = f"the backbone of {unknown} is not named"
-        elif both := ", ".join(sorted(own & of_run)):
-            found[run_id] = f"judge {judge} and run {run_id} share the backbone {both}"
-    return found
-
-
-def _backbones(named: str) -> set[str]:
-    return {name.strip().casefold() for name in named.split(",") if name.strip()}
