@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export
     from fire_toolkit.commands.agree import agree as agree
     from fire_toolkit.commands.audit import audit as audit
+    from fire_toolkit.commands.augment import augment as augment
     from fire_toolkit.commands.compare import compare as compare
     from fire_toolkit.commands.coverage import coverage as coverage
     from fire_toolkit.commands.difference import difference as difference

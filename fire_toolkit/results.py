@@ -88,7 +88,8 @@ class Found(Result):
     is not the table displayed; place: where the workspace keeps it, if all that was read is the workspace's.
 
     files: what is written, name → table, text or plot; one in a further folder (`rejected/pool.csv`) has its
-    manifest, and its table the folder's name. parameters: what the manifest says of how the command
+    manifest, and its table the folder's name. of_first: those that take the name which --out gives the first,
+    before or in the place of its own. parameters: what the manifest says of how the command
     was called, beside the options given; None takes one out. counts: for the manifest, and printed with
     `--format json`; trace: more of them for the manifest alone. words: what was written, in words (`{out}`
     stands for where); next: the command that goes on, or a sentence on it.
@@ -105,6 +106,7 @@ class Found(Result):
     written: pd.DataFrame | None = None
     place: str = ""
     files: Mapping[str, pd.DataFrame | dict[str, Any] | str | bytes] = field(default_factory=dict)
+    of_first: Sequence[str] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, Any] = field(default_factory=dict)
     trace: Mapping[str, Any] = field(default_factory=dict)
@@ -121,6 +123,23 @@ class Found(Result):
                 if hasattr(file, "columns")
             }
             object.__setattr__(self, "tables", tables)
+
+    def named_files(self, name: str) -> dict[str, Any]:
+        """Return the files where the first is called `name`.
+
+        Examples:
+            >>> files = dict.fromkeys(["a.txt", "a.csv", "b.csv"], "")
+            >>> found = Found(files=files, of_first=["a.csv", "b.csv"])
+            >>> list(found.named_files("x.trec")), list(found.named_files("a.txt"))
+            (['x.trec', 'x.csv', 'x.b.csv'], ['a.txt', 'a.csv', 'b.csv'])
+        """
+        first = next(iter(self.files))
+        (usual, _, _), (stem, dot, _) = first.rpartition("."), name.rpartition(".")
+        stem = stem if dot else name
+        names = {first: name}
+        if stem != usual:
+            names |= {each: f"{stem}.{each.removeprefix(f'{usual}.')}" for each in self.of_first}
+        return {names.get(each, each): content for each, content in self.files.items()}
 
     @property
     def table(self) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """Words for numbers of things, in notes, messages and texts."""
 
+from collections.abc import Mapping
+
 
 def n_of(number: int, thing: str) -> str:
     """Return a number of things in words.
@@ -10,3 +12,13 @@ def n_of(number: int, thing: str) -> str:
     """
     plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
     return f"{number:,} {thing if number == 1 else plural}"
+
+
+def numbers_of(counts: Mapping[str, int]) -> str:
+    """Return how many there are of each, in words.
+
+    Examples:
+        >>> numbers_of({"new": 3, "rejected": 1200})
+        '3 new, 1,200 rejected'
+    """
+    return ", ".join(f"{n:,} {what}" for what, n in counts.items())

@@ -16,9 +16,13 @@ import fire_toolkit as fire
 from fire_toolkit.cli import main
 from fire_toolkit.cli.parameters import described
 from fire_toolkit.commands.command import tables_of
+from fire_toolkit.commands.types import Asked
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.measures import defaults
 from fire_toolkit.results import Found
+from fire_toolkit.tables import check_disputes
 from fire_toolkit.workspace.config import SETTINGS
 
 COMMANDS = Path(fire.__file__).with_name("commands")
@@ -56,6 +60,10 @@ FILES: dict[str, Any] = {
     "queries": "queries.tsv",
     "items": "items.tsv",
     "machine": "machine.csv",
+}
+# What the manifests and neighbours of files tell a command, as Python has it.
+TOLD: dict[str, Callable[[], dict[str, Any]]] = {
+    "augment": lambda: {"asked": Asked(check_disputes(read_delimited("labels/disputes.csv")))},
 }
 # Commands with options beside the files, as Python has them.
 CALLS: list[tuple[str, list[str], dict[str, Any]]] = [
@@ -178,7 +186,9 @@ def test_python_gives_what_the_command_prints_and_writes(
     files = [word for param in command_of(name).params for word in words_of(param, needed)]
     done = invoke(*words_of_command(name), *files, *words, "--out", f"by_{name}.csv")
     tables = {each: READ[each](file) for each, file in needed.items()}
-    result = getattr(import_module(f"fire_toolkit.commands.{name}"), name)(**tables, **values)
+    result = getattr(import_module(f"fire_toolkit.commands.{name}"), name)(
+        **tables, **values, **TOLD.get(name, dict)()
+    )
     assert isinstance(result, Found)
     if place := place_of(name):
         check_files(result, Path(f"by_{name}.csv"), done, is_file="." in place)
@@ -197,9 +207,10 @@ def test_python_gives_what_the_command_prints_and_writes(
 
 def check_files(result: Found, out: Path, done: Any, *, is_file: bool) -> None:
     """Check the files and words of a stage against what its function returns."""
-    first = next(iter(result.files))
-    for name, content in result.files.items():
-        path = out if is_file and name == first else (out.parent if is_file else out) / name
+    named = result.named_files(out.name) if is_file else result.files
+    for usual, (name, content) in zip(result.files, named.items(), strict=True):
+        path = (out.parent if is_file else out) / name
+        content = trec_qrels_text(content) if usual == "qrels.txt" else content
         text = fire.table_text(content, "csv") if hasattr(content, "columns") else content
         assert path.read_bytes() == (text.encode() if isinstance(text, str) else text)
     words = result.words.replace("{out}", str(out)).splitlines()

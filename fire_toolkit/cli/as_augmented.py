@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.cli.common import n_of, say, setting_or_default
+from fire_toolkit.cli.common import say, setting_or_default
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.evidence.qrels import grade_of_originals, highest_grade, lift_originals
 from fire_toolkit.tables import Labels, Qrels
@@ -67,16 +67,6 @@ def as_augmented(original: Qrels, grade: int | None, source: str) -> Qrels:
         f"from grade 1 (C@k:rel={grade}: those of grade {grade} alone)"
     )
     return lift_originals(original, grade=grade)
-
-
-def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
-    """Return what rests on labels of other pairs (`resolve --share-judgments`); nothing where none does."""
-    if not counts.get("shared"):
-        return []
-    return [
-        f"{n_of(counts['shared'], 'label')} shared by pairs that are alike, {counts['shared_positive']:,} of "
-        "them positive: nobody judged these pairs"
-    ]
 
 
 def _of_augmented(inputs: Inputs) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fire_toolkit.cli.as_augmented import guideline_grade, policy_of, words_of_shared
+from fire_toolkit.cli.as_augmented import guideline_grade, policy_of
 from fire_toolkit.cli.auditing import audit_if_any
 from fire_toolkit.cli.common import workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.score_design import design_if_any
+from fire_toolkit.evidence.qrels import words_of_shared
 from fire_toolkit.inference.background import Background
-from fire_toolkit.inference.label_quality import LabelErrors, errors_of_labels
 from fire_toolkit.tables import Labels
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.manifests import writer_of
@@ -43,17 +43,6 @@ def background_of(given: Given) -> Background:
         highest_grade=guideline_grade(given),
         label_errors=counts.get("label_errors", {}),
         notes=words_of_shared(counts),
-    )
-
-
-def errors_given(given: Given) -> LabelErrors | None:
-    """Return what the votes say of the labels' errors; None where labels hold no design."""
-    return errors_of_labels(
-        given.labels,
-        given.original,
-        disputes=_disputes(given, given.labels),
-        sources=given.sources_if_any if DESIGN[0] in given.labels else None,
-        is_settled=_are_settled(given),
     )
 
 

@@ -21,6 +21,7 @@ from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError, UsageError
 from fire_toolkit.plugins import failed_plugin
 from fire_toolkit.words import n_of as n_of
+from fire_toolkit.words import numbers_of as numbers_of
 from fire_toolkit.workspace.config import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -124,11 +125,6 @@ def say_notes(notes: Iterable[object]) -> None:
     """Print each note on a line of its own."""
     for note in notes:
         say(f"note: {note}")
-
-
-def numbers_of(counts: Mapping[str, int]) -> str:
-    """Return `3 new, 1,200 rejected`."""
-    return ", ".join(f"{n:,} {what}" for what, n in counts.items())
 
 
 def say_next(command: str, arguments: str = "") -> None:

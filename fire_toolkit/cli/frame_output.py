@@ -10,6 +10,7 @@ from fire_toolkit.cli.common import DRAWN, current_workspace, refuse_untranspose
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.printing import print_table
+from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.results import Found, Next
 
@@ -58,9 +59,11 @@ def keep_files(
         say(line)
     known = _parameters(result, given, parameters)
     folders: dict[Path, dict[str, Any]] = {}
-    for number, (name, content) in enumerate(result.files.items()):
-        path = out if is_file and number == 0 else (out.parent if is_file else out) / name
-        folders.setdefault(path.parent, {})[path.name] = content
+    named = result.named_files(out.name) if is_file else result.files
+    for usual, (name, content) in zip(result.files, named.items(), strict=True):
+        path = (out.parent if is_file else out) / name
+        is_qrels = usual.endswith(".txt") and hasattr(content, "columns")
+        folders.setdefault(path.parent, {})[path.name] = trec_qrels_text(content) if is_qrels else content
     first = next(iter(folders))
     for folder, files in folders.items():
         counts = {**result.counts, **result.trace} if folder == first else {}
@@ -88,10 +91,10 @@ def _say_next(following: Next | str, given: Given, out: Path) -> None:
     line = line.replace("{out}", str(out)).replace("{stem}", str(out).removesuffix(out.suffix))
     for each in ("QUERIES", "QRELS"):
         line = line.replace(f"{{{each}}}", given.hint(each) if f"{{{each}}}" in line else "")
-    line = line.replace("{RUNS}", runs_named(given.values.get("runs", ())))
+    line = line.replace("{RUNS}", "" if current_workspace() else runs_named(given.values.get("runs", ())))
     judgments = given.values.get("judgments")
     line = line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else "")
-    say_next(line.replace(" {SAME_RUNS}", _runs_given(given)))
+    say_next(line.replace(" {SAME_RUNS}", _runs_given(given)).rstrip())
 
 
 def _runs_given(given: Given) -> str:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.cli.common import current_workspace, setting_or_default, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.evidence.qrels import MACHINE, Augmented, include_machine
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.evidence import shared_backbones
-from fire_toolkit.machines.scores import labels_of_answers, scores_of_answers
+from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.tables import MachineJudgments
 
 MACHINE_SAMPLE = "machine_sample.csv"
@@ -68,22 +66,12 @@ def answers_of_judge(given: Given, judge: str) -> MachineJudgments:
 
 def scores_of_judge(given: Given, judge: str) -> pd.DataFrame:
     """Return query_id, doc_id and score of a judge's answers, see `scores_of_answers`."""
-    return scores_of_answers(answers_of_judge(given, judge), _grades())
+    return scores_of_answers(answers_of_judge(given, judge), grades_of_workspace())
 
 
-def _grades() -> Grades:
+def grades_of_workspace() -> Grades:
+    """Return the grades of the workspace's guideline, else of the default."""
     return read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades
-
-
-def with_machine(given: Given, found: Augmented, judge: str) -> tuple[Augmented, dict[str, Any]]:
-    """Return augmented qrels with a judge's labels where there are no people's, and how many these are."""
-    beside = given.needed("labels").with_name("disputes.csv")
-    left_out = given.disputes if beside.is_file() else None
-    labels = labels_of_answers(answers_of_judge(given, judge), _grades())
-    both = include_machine(found, labels, judge=judge, left_out=left_out)
-    own = both[0]["source"] == f"{MACHINE}:{judge}"
-    n_positive = int((both[0].loc[own, "relevance"] >= 1).sum())
-    return both, {"machine_positive": n_positive, "machine_irrelevant": int(own.sum()) - n_positive}
 
 
 def shared_runs(given: Given, judge: str, run_ids: Iterable[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ import pandas as pd
 from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
 from fire_toolkit.cli.background import background_of, labels_beside
 from fire_toolkit.cli.common import chosen_path, current_workspace, say, say_notes, workspace_path
+from fire_toolkit.cli.evidence_readers import READ as OF_EVIDENCE
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
 from fire_toolkit.cli.own_items import queries_own_items
@@ -232,6 +233,7 @@ def _files_of(named: tuple[str, ...], given: Given) -> dict[str, Path]:
 
 _READ: dict[str, Callable[[Given, Values], Any]] = {
     **OF_REPORT,
+    **OF_EVIDENCE,
     "": lambda given, values: None,  # it says how others are read
     "top_runs": lambda given, values: given.runs_to(max(values["depth"])),
     "settled": _settled,

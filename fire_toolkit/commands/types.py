@@ -14,6 +14,7 @@ from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.scoring.tifa import Answers, Question
 from fire_toolkit.tables import (
+    Disputes,
     Items,
     Judgments,
     Labels,
@@ -22,8 +23,11 @@ from fire_toolkit.tables import (
     PoolSources,
     Qrels,
     Queries,
+    QueryDesign,
     Run,
 )
+from fire_toolkit.tables.evidence import Settled
+from fire_toolkit.tables.validity import QueryLabels
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,25 @@ class Before(NamedTuple):
     run_hashes: Mapping[str, str] = {}
 
 
+class Asked(NamedTuple):
+    """What lies beside labels and their pool: how the pairs were chosen and judged.
+
+    disputes: pairs that were judged and have no label. sources: which run pooled which pair, where labels
+    hold votes by a design. query_design, undrawn, machine_sample: of a pool that is a sample, as `pool` has
+    them. settled: for what all that was asked is settled. highest_grade: of the guideline, where it has
+    several. backbone: of the judge whose scores the sample was drawn by.
+    """
+
+    disputes: Disputes | None = None
+    sources: PoolSources | None = None
+    query_design: QueryDesign | None = None
+    undrawn: pd.DataFrame | None = None
+    machine_sample: pd.DataFrame | None = None
+    settled: Settled | None = None
+    highest_grade: int | None = None
+    backbone: str = ""
+
+
 # The ids of a bare matrix: where a model comes in, and where models are held against one another. Elsewhere
 # they are beside it, in it, or in fire.toml.
 _AXES = ("query_ids", "doc_ids")
@@ -121,6 +144,14 @@ GroupsOf = Annotated[pd.DataFrame | None, Table("groups", "pd.DataFrame | None")
 DocOrder = Annotated[Sequence[str] | None, Table("doc_order", "Sequence[str] | None", is_told=True)]
 FedRuns = Annotated[Collection[str] | None, Table("fed", "Collection[str] | None", is_told=True)]
 LabelsOf = Annotated[Labels, Table("labels", "Labels")]
+LabelsAsRead = Annotated[Labels, Table("labels_as_read", "Labels")]
+Augmentable = Annotated[Qrels, Table("augmentable", "Qrels")]
+ValidityIfAny = Annotated[QueryLabels | None, Table("validity_if_any", "pd.DataFrame | None")]
+AskedBeside = Annotated[Asked | None, Table("asked_beside", "Asked | None", is_told=True)]
+AnswersOfJudge = Annotated[
+    MachineJudgments | None, Table("answers_included", "MachineJudgments | None", is_told=True)
+]
+GradesOfWorkspace = Annotated[Grades | None, Table("grades_of_workspace", "Grades | None", is_told=True)]
 LabelsIfGiven = Annotated[Labels | None, Table("labels_given", "Labels | None")]
 EarlierJudgments = Annotated[Judgments | None, Table("earlier_judgments", "Judgments | None")]
 JudgmentsOf = Annotated[Judgments, Table("counted_judgments", "Judgments", also=("guideline", "exclude"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, che
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 from fire_toolkit.tables.designs import DEEP, ORIGINAL, SAMPLE, SHALLOW
 from fire_toolkit.tables.validity import refuse_alone
+from fire_toolkit.words import n_of
 
 POLICIES = ("union", "override", "drop")
 MACHINE = "machine"  # source machine:JUDGE: a label of no person
@@ -294,6 +295,16 @@ def change_counts(changes: Changes) -> dict[str, int]:
         is_positive = (changes["source"] == SHARED) & (changes["relevance"] >= 1)
         counts |= {"shared": n_shared, "shared_positive": int(is_positive.sum())}
     return counts
+
+
+def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
+    """Return what rests on labels of other pairs (`resolve --share-judgments`); nothing where none does."""
+    if not counts.get("shared"):
+        return []
+    return [
+        f"{n_of(counts['shared'], 'label')} shared by pairs that are alike, {counts['shared_positive']:,} of "
+        "them positive: nobody judged these pairs"
+    ]
 
 
 def count_lowered(changes: Changes) -> int:

@@ -11,6 +11,7 @@ import pandas as pd
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.design import DESIGN
 
+MOST_ROWS = 1_000_000  # of a CSV; more are written as Parquet
 UNJUDGED, TAKEN_OUT = "unjudged", "unusable"  # sources beside those of `augment_qrels`
 
 EVIDENCE = TableSpec(

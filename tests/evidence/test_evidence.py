@@ -14,6 +14,7 @@ from hypothesis import strategies as some
 from small_world import World
 
 from examples import examples
+from fire_toolkit.commands import augment
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.making import make_evidence
 from fire_toolkit.evidence.qrels import POLICIES, augment_qrels, lift_originals, mark_sample
@@ -137,9 +138,7 @@ def query_labels(original: Qrels, rng: np.random.Generator) -> QueryLabels:
     return check_query_labels(pd.DataFrame(columns))
 
 
-def test_a_file_holds_what_the_table_does(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_holds_what_the_table_does(sample: Path, tmp_path: Path) -> None:
     known = known_of(read_evidence(sample / "augmented.txt"))
     same(known.augmented, read_qrels(sample / "augmented.txt"), [*PAIR, "relevance"])
     same(known.original, read_qrels(sample / "qrels.txt"), [*PAIR, "relevance"])
@@ -147,14 +146,20 @@ def test_a_file_holds_what_the_table_does(
     same(known.labels, labels, [*PAIR, "label", "relevance", "method", "n_judgments", "n_agree"])
     assert known.facts.policy == "union"
     pairs = read_evidence(sample / "augmented.evidence.csv").pairs
-    monkeypatch.setattr(evidence_files, "MOST_ROWS", 10)
-    ((name, content),) = evidence_files.evidence_files(pairs).items()
-    (tmp_path / name).write_bytes(content)
-    assert name == "evidence.parquet"
+    content = evidence_files.evidence_parquet(pairs)
+    (tmp_path / "evidence.parquet").write_bytes(content)
     pd.testing.assert_frame_equal(read_evidence(tmp_path).pairs, pairs)
-    (tmp_path / name).write_bytes(content[:-9])
+    (tmp_path / "evidence.parquet").write_bytes(content[:-9])
     with pytest.raises(FireError, match="expected evidence"):
         read_evidence(tmp_path)
+
+
+def test_many_rows_are_written_as_parquet(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(augment, "MOST_ROWS", 10)
+    qrels = ("--qrels", sample / "qrels.txt", "--labels", sample / "labels")
+    fire_run("augment", *qrels, "--out", sample / "many.txt")
+    few, many = (read_evidence(sample / name).pairs for name in ("augmented.txt", "many.evidence.parquet"))
+    pd.testing.assert_frame_equal(many, few)
 
 
 def test_qrels_that_augment_wrote_lead_to_their_evidence(sample: Path) -> None:

@@ -10,33 +10,25 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes
-from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.tables.evidence import EVIDENCE, Evidence, Facts, check_evidence
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 
 SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
-MOST_ROWS = 1_000_000  # of a CSV
 NEEDED = [column.name for column in EVIDENCE.columns if not column.rare]
 
 
-def evidence_files(pairs: pd.DataFrame, *, beside: str = "") -> dict[str, bytes]:
-    """Return the name of the file that holds evidence, and its bytes, the same for the same table.
-
-    beside: the name of the file of qrels that it stands beside, which the name begins with; none for the
-    workspace's.
-    """
-    name = "evidence" if Path(beside).stem in ("", "qrels") else f"{Path(beside).stem}.evidence"
-    if len(pairs) <= MOST_ROWS:
-        return {name + CSV: delimited_bytes(pairs)}
+def evidence_parquet(pairs: pd.DataFrame) -> bytes:
+    """Return evidence as Parquet, the same bytes for the same table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
     table = pa.Table.from_pandas(pairs, preserve_index=False).replace_schema_metadata(None)
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-    return {name + PARQUET: buffer.getvalue()}
+    return buffer.getvalue()
 
 
 def evidence_beside(path: Path) -> Path | None:
@@ -95,6 +87,6 @@ def facts_of(path: Path) -> Facts:
         n_queries=int(given.get("n_queries", 0)),
         n_labelled=int(given.get("n_labelled", 0)),
         settled=settled_by(path),
-        counts={**writer.counts, "include_machine": given.get("include_machine", "")},
+        counts=writer.counts,
         backbone=str(given.get("backbone", "")),
     )

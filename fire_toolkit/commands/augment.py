@@ -1,0 +1,307 @@
+"""`augment`: labels joined to the original qrels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import pandas as pd
+
+from fire_toolkit.commands.command import stage
+from fire_toolkit.commands.types import (
+    AnswersOfJudge,
+    Asked,
+    AskedBeside,
+    Augmentable,
+    GradesOfWorkspace,
+    LabelsAsRead,
+    Option,
+    PoolIfAny,
+    ValidityIfAny,
+)
+from fire_toolkit.errors import UsageError
+from fire_toolkit.evidence.making import make_evidence
+from fire_toolkit.evidence.qrels import (
+    MACHINE,
+    Augmented,
+    augment_qrels,
+    change_counts,
+    count_lowered,
+    grade_of_originals,
+    highest_grade,
+    lift_originals,
+    mark_sample,
+    queries_without_positive,
+    words_of_shared,
+)
+from fire_toolkit.evidence.qrels import include_machine as with_machine
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.inference.background import DROP, Unusable
+from fire_toolkit.inference.label_quality import (
+    LabelErrors,
+    errors_of_labels,
+    numbers_of_errors,
+    words_of_alarm,
+    words_of_errors,
+)
+from fire_toolkit.machines.scores import labels_of_answers
+from fire_toolkit.results import Found, Next
+from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels
+from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.tables.designs import DEEP
+from fire_toolkit.tables.evidence import MOST_ROWS
+from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.tables.validity import QueryLabels
+from fire_toolkit.words import n_of, numbers_of
+
+_SHOWN = 5
+
+
+@stage("augmented/qrels.txt")
+def augment(
+    qrels: Augmentable,
+    labels: LabelsAsRead,
+    validity: ValidityIfAny = None,
+    pool: PoolIfAny = None,
+    *,
+    asked: AskedBeside = None,
+    machine: AnswersOfJudge = None,
+    grades: GradesOfWorkspace = None,
+    policy: Annotated[Literal["union", "override", "drop"], Option(setting=("augment", "policy"))] = "union",
+    original_grade: Annotated[int | None, Option(least=1)] = None,
+    unusable: Annotated[Literal["flag", "keep", "drop"], Option(setting=("augment", "unusable"))] = "flag",
+    include_machine: Annotated[str | None, Option(metavar="JUDGE")] = None,
+) -> Found:
+    """Join labels to the original qrels, and count confirmed, new and rejected pairs.
+
+    Labels keep their grades. Original positives, of which a benchmark's qrels say no more than that they are
+    positive, count at the highest grade of the guideline, else of the labels; under policy override a judged
+    one has its label's.
+
+    Beside the augmented qrels (TREC) stand changes.csv, and evidence.csv: all that is known of each pair,
+    which scores read.
+
+    Args:
+        qrels: The original qrels.
+        labels: The labels: labels.csv, or its folder.
+        validity: Which queries are usable: query_labels.csv, or its folder.
+        pool: The pool, or its folder: its sample goes on to the qrels.
+        asked: What else is known of how pairs were chosen and judged.
+        machine: What the judge of include_machine said.
+        grades: The grade of each label of that judge.
+        policy: Original positives that were judged not relevant: stay (union), become 0 (override), leave the
+            qrels (drop).
+        original_grade: Grade at which original positives count, where their qrels give all of them 1.
+            [default: the highest of the guideline, else of the labels]
+        unusable: Queries that annotators found unusable: counted, with scores given with and without them
+            (flag), counted alone (keep), or out of the qrels (drop).
+        include_machine: Also take a machine judge's labels where there are no people's; they are marked
+            wherever they go.
+
+    Examples:
+        >>> import fire_toolkit as fire
+        >>> from fire_toolkit.tables import check_labels, check_qrels
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": 1}))
+        >>> labels = check_labels(pd.DataFrame(
+        ...     {"query_id": "q", "doc_id": ["b", "c"], "label": "x", "relevance": [0, 1]}))
+        >>> fire.augment(original, labels).evidence[["doc_id", "relevance", "source"]]
+          doc_id  relevance    source
+        0      a          1  original
+        1      b          1  rejected
+        2      c          1       new
+    """
+    told = asked or Asked()
+    found = _unusable_among(qrels, validity, unusable)
+    original, counted = (qrels, labels) if found is None else (found.counted(qrels), found.counted(labels))
+    grade, source = _grade(original, counted, original_grade, told.highest_grade)
+    original, whole = _lifted(original, grade), _lifted(qrels, grade)
+    made = augment_qrels(original, counted, policy=policy, original_grade=grade)
+    by_machine: Mapping[str, Any] = {}
+    if include_machine:
+        made, by_machine = _with_machine(made, machine, grades, include_machine, told)
+    takes_out = found is not None and found.policy == DROP
+    augmented, beside, notes, said = _sampled(made.qrels, pool, told, is_whole=not takes_out)
+    beside |= {"qrels.csv": augmented} if include_machine else {}
+    beside |= {} if found is None else {"unusable.csv": found.queries}
+    pairs = make_evidence(
+        whole,
+        labels,
+        augmented,
+        made.changes,
+        disputes=told.disputes,
+        pool=pool,
+        query_design=told.query_design,
+        machine_sample=told.machine_sample,
+        validity=validity,
+        takes_out=takes_out,
+    )
+    beside[f"evidence.{'csv' if len(pairs) <= MOST_ROWS else 'parquet'}"] = pairs
+    errors = _errors(counted, original, told, found)
+    counts = _counts(made.changes, by_machine, errors, found)
+    words = [*_words(made.changes, counts, policy, errors)]
+    words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] * bool(grade)
+    words += [*_losses(counts, policy), *([] if found is None else [found.words])]
+    return Found(
+        files={"qrels.txt": augmented, "changes.csv": made.changes, **beside},
+        of_first=("qrels.csv", "evidence.csv", "evidence.parquet"),
+        notes=notes,
+        said=said,
+        parameters=_parameters(told, grade, source, found),
+        counts={"policy": policy, **counts},
+        words="\n".join(words),
+        next=Next("score", elsewhere="--qrels {QRELS} --augmented {out} {RUNS}"),
+    )
+
+
+def _unusable_among(qrels: Qrels, validity: QueryLabels | None, policy: str) -> Unusable | None:
+    """Return the unusable queries of original qrels; None where nobody was asked.
+
+    Raises:
+        UsageError: labels of other queries; no query would be left.
+    """
+    if validity is None:
+        return None
+    queries = qrels["query_id"].unique()
+    own = validity[validity["query_id"].isin(queries)]
+    if len(validity) and not len(own):
+        raise UsageError("validity: no query of it is in the original qrels; expected the same collection's")
+    unusable = QueryLabels(own[~own["is_usable"]].reset_index(drop=True))
+    if policy == DROP and len(unusable) == len(queries):
+        raise UsageError("validity: every query is unusable, so none would be left; take --unusable flag")
+    return Unusable(policy, unusable, len(queries), len(own))
+
+
+def _grade(
+    original: Qrels, labels: Labels, wanted: int | None, highest: int | None
+) -> tuple[int | None, str]:
+    """Return the grade at which original positives count beside the labels, and where it is from.
+
+    None where that is 1, or where the original qrels have grades of their own.
+    """
+    if wanted is not None:
+        return wanted, "as --original-grade says"
+    if highest_grade(original) > 1:
+        return None, ""
+    if highest is not None:
+        return highest, "the highest of the guideline"
+    return grade_of_originals(original, labels), "the highest in the labels"
+
+
+def _parameters(told: Asked, grade: int | None, source: str, found: Unusable | None) -> dict[str, Any]:
+    """Return what the manifest says beside the options: what scores know of the whole."""
+    return {
+        "original_grade": grade or None,
+        "original_grade_from": source if grade else None,
+        "highest_grade": told.highest_grade,
+        "backbone": told.backbone or None,
+        **({"unusable": None} if found is None else found.parameters),
+        **({} if told.settled is None else told.settled.parameters),
+        "include_machine": None,  # which is counted
+    }
+
+
+def _lifted(original: Qrels, grade: int | None) -> Qrels:
+    return original if grade is None else lift_originals(original, grade=grade)
+
+
+def _with_machine(
+    made: Augmented, machine: MachineJudgments | None, grades: Grades | None, judge: str, told: Asked
+) -> tuple[Augmented, dict[str, Any]]:
+    """Return augmented qrels with a judge's labels where there are no people's, and how many these are."""
+    if machine is None:
+        raise UsageError(f"include_machine {judge!r} names a judge; expected its answers in machine")
+    answers = labels_of_answers(machine, grades or {})
+    both = with_machine(made, answers, judge=judge, left_out=told.disputes)
+    own = both.qrels["source"] == f"{MACHINE}:{judge}"
+    n_positive = int((both.qrels.loc[own, "relevance"] >= 1).sum())
+    counts = {"machine_positive": n_positive, "machine_irrelevant": int(own.sum()) - n_positive}
+    return both, {**counts, "include_machine": judge}
+
+
+def _sampled(
+    qrels: Qrels, pool: Pool | None, told: Asked, *, is_whole: bool
+) -> tuple[Qrels, dict[str, Any], list[str], list[str]]:
+    """Return augmented qrels as their pool's design has them, the files beside them, notes and warnings.
+
+    Where the pool is a sample, the qrels get its strata, and beside them stand the same as CSV with the
+    inclusion probabilities, and which queries were judged deep. is_whole: whether all queries count.
+
+    Raises:
+        UsageError: queries are dropped from a sample, whose estimates need all of them.
+    """
+    is_sample = pool is not None and "stratum" in pool and "inclusion_probability" in pool
+    if (is_sample or told.machine_sample is not None) and not is_whole:
+        raise UsageError(
+            "the pool is a sample, and estimates from it need all of its queries; take --unusable flag, "
+            "which gives scores with and without the unusable ones"
+        )
+    notes: list[str] = []
+    if told.settled is not None and (n_open := told.settled.open_queries):
+        notes = [f"{n_of(n_open, 'query')} not settled yet for {told.settled.measure}: pool again"]
+    if told.machine_sample is not None:  # apart, as other labels stand beside it
+        return qrels, {"machine_sample.csv": told.machine_sample}, notes, []
+    if pool is None or not is_sample:
+        return qrels, {}, notes, []
+    marked = mark_sample(qrels, pool, told.undrawn)
+    beside: dict[str, Any] = {"qrels.csv": marked}
+    beside |= {} if told.query_design is None else {"query_design.csv": told.query_design}
+    return marked, beside, notes, _words_of_open(pool[pair_rows(pool, qrels) < 0], told.disputes)
+
+
+def _words_of_open(missing: pd.DataFrame, disputes: pd.DataFrame | None) -> list[str]:
+    """Return which pairs of a sample have no label, so that estimates take them as not relevant."""
+    n_deep, n = int((missing["stratum"] == DEEP).sum()), int((missing["stratum"] != "").sum())
+    if not n:
+        return []
+    n_disputed = 0 if disputes is None else int((pair_rows(missing, disputes) >= 0).sum())
+    of_deep = f" ({n_deep:,} of them of queries judged deep)" if n_deep else ""
+    return [
+        f"warning: {n_of(n, 'pair')} of the sample without a label{of_deep}, {n_disputed:,} in dispute: "
+        "estimates take them as not relevant; judge them and settle disputes first (`next-round`)"
+    ]
+
+
+def _errors(labels: Labels, original: Qrels, told: Asked, found: Unusable | None) -> LabelErrors | None:
+    """Return what the votes say of the labels' errors; None where labels hold no design."""
+    disputes, is_settled = told.disputes, told.settled is not None
+    if disputes is not None and found is not None:
+        disputes = found.counted(disputes)
+    if not set(DESIGN) <= set(labels.columns) or is_settled:
+        disputes = None
+    return errors_of_labels(labels, original, disputes=disputes, sources=told.sources, is_settled=is_settled)
+
+
+def _counts(
+    changes: Changes, by_machine: Mapping[str, Any], errors: LabelErrors | None, found: Unusable | None
+) -> dict[str, Any]:
+    """Return what the labels changed, and what is known of their errors."""
+    counts: dict[str, Any] = {**change_counts(changes), "lowered": count_lowered(changes)}
+    counts |= {"queries_without_positive": queries_without_positive(changes), **by_machine}
+    counts |= {} if errors is None else {"label_errors": numbers_of_errors(errors)}
+    return counts | ({} if found is None else {"unusable": len(found.queries)})
+
+
+def _words(
+    changes: Changes, counts: Mapping[str, Any], policy: str, errors: LabelErrors | None
+) -> Iterator[str]:
+    """Yield what the labels changed: kinds of pairs, grades, and the only positives of queries."""
+    yield f"policy {policy}: {numbers_of(change_counts(changes))}"
+    yield from words_of_shared(counts)
+    yield from words_of_machine(counts)
+    if errors is not None:
+        yield from (words_of_errors(counts["label_errors"]), *words_of_alarm(errors))
+
+
+def _losses(counts: Mapping[str, Any], policy: str) -> Iterator[str]:
+    """Yield what labels took from the original qrels: grades, and the only positives of queries."""
+    if counts["lowered"]:
+        effect = "stands" if policy == "override" else "does not count under this policy"
+        n = f"{counts['lowered']:,} of the confirmed"
+        yield f"{n} have a lower grade than in the original qrels, which {effect}"
+    if lost := counts["queries_without_positive"]:
+        named = ", ".join(lost[:_SHOWN]) + (", …" if len(lost) > _SHOWN else "")
+        yield (
+            f"warning: {n_of(len(lost), 'query')} lost the only positive, so no run can find anything for "
+            f"them: {named} (the manifest names all); have those pairs judged again, or take policy union"
+        )
