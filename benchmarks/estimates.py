@@ -22,10 +22,10 @@ import pandas as pd
 
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_precision
+from fire_toolkit.inference.drawn_pairs import SampledPairs
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
-from fire_toolkit.inference.missing import missing_share
-from fire_toolkit.inference.two_phase import two_phase_difference
+from fire_toolkit.inference.sampled import micro_recall, sampled_precision
+from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATED_BY_QUERIES
 from fire_toolkit.pooling import pool_runs
@@ -120,9 +120,8 @@ def check_two_phase(x: np.ndarray, y: np.ndarray, n: int, n_draws: int) -> list[
         ) -> np.ndarray:
             sample = rng.choice(len(own_x), n, replace=False)
             found = two_phase_difference(own_x, own_y[sample], sample)
-            differences = np.array([found.difference(a, b) for a, b in pairs])
-            runs = np.column_stack([found.estimate, found.low, found.high])
-            return np.concatenate([runs, differences[:, [0, 2, 3]]])
+            runs = [found.of(run)[:3] for run in range(own_x.shape[1])]
+            return np.array(runs + [found.difference(a, b)[:3] for a, b in pairs])
 
         found, true = repeated(draw, n_draws), own_y.mean(axis=0)
         of_pairs = np.array([true[a] - true[b] for a, b in pairs])
@@ -147,7 +146,7 @@ def check_beyond(x: np.ndarray, y: np.ndarray, n: int, n_draws: int, *, beyond: 
             queries = rng.integers(0, len(own_x), len(own_x))
             sample = rng.choice(len(own_x), n, replace=False)
             found = two_phase_difference(own_x[queries], own_y[queries][sample], sample, beyond=beyond)
-            return np.column_stack([found.estimate, found.low, found.high])
+            return np.array([found.of(run)[:3] for run in range(own_x.shape[1])])
 
         limits = {} if beyond else {"coverages": (0.8, 0.97)}
         name = "beyond these queries" if beyond else "beyond, without s²/N"
@@ -172,7 +171,7 @@ def check_later_run(world: World, truth: Qrels, runs: list[Any], n: int, n_draws
                 def draw(rng: np.random.Generator, x: np.ndarray = x, y: np.ndarray = y) -> np.ndarray:
                     sample = rng.choice(len(x), n, replace=False)
                     found = two_phase_difference(x[:, place], y[sample, place], sample)  # noqa: B023
-                    return np.array([found.estimate[late], found.low[late], found.high[late]])  # noqa: B023
+                    return np.array(found.of(late)[:3])  # noqa: B023
 
                 true = full[:, place, late].mean()
                 parts.setdefault((name, measure), []).append((repeated(draw, n_draws) - true, true))
@@ -197,7 +196,7 @@ def check_missing(world: World, n: int, n_draws: int) -> Checked:
     def draw(rng: np.random.Generator) -> np.ndarray:
         sample = rng.choice(len(n_deep), n, replace=False)
         found = missing_share(n_shallow[sample], n_deep[sample], n_queries=len(n_deep))
-        return np.array([[found.share, found.low, found.high]])
+        return np.array([found[:3]])
 
     true = np.array([1 - n_shallow.sum() / n_deep.sum()])
     name = f"share of positives never pooled, n = {n}"

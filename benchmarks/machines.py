@@ -13,7 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import NormalDist
@@ -22,12 +22,9 @@ import numpy as np
 
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.inference.horvitz import Sampled
-from fire_toolkit.inference.prediction_powered import (
-    ScoredPairs,
-    powered_micro_recall,
-    powered_precision,
-)
+from fire_toolkit.inference.drawn_pairs import ScoredPairs
+from fire_toolkit.inference.limits import Estimate
+from fire_toolkit.inference.sampled import micro_recall, sampled_precision
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.machine import allocate, stratify_scores
 from fire_toolkit.tables import Qrels
@@ -82,7 +79,7 @@ def drawn(
     return ScoredPairs(score, label, stratum, world.query, world.n_queries)
 
 
-def one_draw(world: World, auc: float, rng: np.random.Generator) -> dict[str, Sampled]:
+def one_draw(world: World, auc: float, rng: np.random.Generator) -> dict[str, Estimate]:
     """Return P@10 of the first run by each method, from one judge and one sample of each kind."""
     score = simulated_judge(world.truth, auc, rng)
     in_top, one = np.ones(len(score), dtype=bool), np.zeros(len(score), dtype=np.int64)
@@ -93,15 +90,15 @@ def one_draw(world: World, auc: float, rng: np.random.Generator) -> dict[str, Sa
     strata = drawn(world, score, stratum, allocate(score, stratum, N_LABELS), rng)
     share = float(hard.mean())
     return {
-        "labels alone": powered_precision(alone, in_top, k=K, trust=0),
-        "judge alone": Sampled(share, share, share, 0.0),
-        "hard": powered_precision(of_hard, in_top, k=K),
-        "P(yes)": powered_precision(alone, in_top, k=K),
-        "strata": powered_precision(strata, in_top, k=K),
+        "labels alone": sampled_precision(replace(alone, trust=0), in_top, k=K),
+        "judge alone": Estimate(share, share, share, 0.0),
+        "hard": sampled_precision(of_hard, in_top, k=K),
+        "P(yes)": sampled_precision(alone, in_top, k=K),
+        "strata": sampled_precision(strata, in_top, k=K),
     }
 
 
-def line(name: str, found: list[Sampled], true: float, labels: float) -> tuple[str, float, float, float]:
+def line(name: str, found: list[Estimate], true: float, labels: float) -> tuple[str, float, float, float]:
     """Return a method's row: bias, coverage, and how many labels without a judge one with it is worth."""
     values = np.array([each[:4] for each in found])
     covers = float(((values[:, 1] <= true) & (true <= values[:, 2])).mean())
@@ -135,12 +132,12 @@ def check_all_runs(world: World, auc: float, n: int, n_draws: int) -> list[str]:
     """Print each run's P@10 and micro R@10 from one sample of the union, and return what is worse."""
     rng, everywhere = np.random.default_rng(19), world.truth.sum()
     tops = {run: rank <= K for run, rank in world.ranks.items()}
-    methods: dict[str, Callable[[ScoredPairs, np.ndarray], Sampled]] = {
-        "P@10": lambda pairs, top: powered_precision(pairs, top, k=K),
-        "P@10 without the judge": lambda pairs, top: powered_precision(pairs, top, k=K, trust=0),
-        "micro R@10": powered_micro_recall,
+    methods: dict[str, Callable[[ScoredPairs, np.ndarray], Estimate]] = {
+        "P@10": lambda pairs, top: sampled_precision(pairs, top, k=K),
+        "P@10 without the judge": lambda pairs, top: sampled_precision(replace(pairs, trust=0), top, k=K),
+        "micro R@10": micro_recall,
     }
-    rows: dict[tuple[str, str], list[Sampled]] = {}
+    rows: dict[tuple[str, str], list[Estimate]] = {}
     for _ in range(n_draws):
         score = simulated_judge(world.truth, auc, rng)
         stratum = stratify_scores(score)
@@ -177,7 +174,7 @@ def check_rare(n_pairs: int, n_draws: int) -> list[str]:
             score = calibrated**surer / (calibrated**surer + (1 - calibrated) ** surer)
             stratum = stratify_scores(score)
             pairs = drawn(world, score, stratum, allocate(score, stratum, n), rng)
-            each = powered_precision(pairs, np.ones(n_pairs, dtype=bool), k=K)
+            each = sampled_precision(pairs, np.ones(n_pairs, dtype=bool), k=K)
             n_refused += bool(each.refused)
             found += [] if each.refused else [each]
         _, bias, covers, _ = line("", found, float(truth.mean()), 1.0)

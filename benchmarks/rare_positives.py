@@ -23,16 +23,15 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_difference, sampled_precision
-from fire_toolkit.inference.missing import missing_share, undrawn_share
-from fire_toolkit.inference.prediction_powered import (
-    KNOWN,
+from fire_toolkit.inference.drawn_pairs import KNOWN, SampledPairs, ScoredPairs
+from fire_toolkit.inference.sampled import (
     Interval,
-    ScoredPairs,
-    powered_micro_recall,
-    powered_precision,
+    micro_recall,
+    sampled_difference,
+    sampled_precision,
+    undrawn_share,
 )
-from fire_toolkit.inference.two_phase import two_phase_difference
+from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
 from fire_toolkit.pooling.machine import allocate, stratify_scores
 
 PREVALENCES = (0.01, 0.03, 0.06, 0.15)
@@ -83,8 +82,8 @@ def machine_draws(prevalence: float, judge: str, n: int, rng: np.random.Generato
         label[chosen] = truth[chosen]
         pairs = ScoredPairs(score, label, stratum, query, N_QUERIES)
         return {
-            "P@10": (truth[in_top].sum() / K / N_QUERIES, *powered_precision(pairs, in_top, k=K)[:3]),
-            "micro R@10": (truth[in_top].sum() / truth.sum(), *powered_micro_recall(pairs, in_top)[:3]),
+            "P@10": (truth[in_top].sum() / K / N_QUERIES, *sampled_precision(pairs, in_top, k=K)[:3]),
+            "micro R@10": (truth[in_top].sum() / truth.sum(), *micro_recall(pairs, in_top)[:3]),
         }
 
     return draw
@@ -105,7 +104,7 @@ def beyond_draws(prevalence: float, n: int) -> Draw:
             label[chosen] = truth[chosen]
         pairs = ScoredPairs(score, label, stratum, query, N_QUERIES)
         return {
-            "P@10": (prevalence, *powered_precision(pairs, in_top, k=K, interval=Interval(beyond=True))[:3])
+            "P@10": (prevalence, *sampled_precision(pairs, in_top, k=K, interval=Interval(beyond=True))[:3])
         }
 
     return draw
@@ -155,9 +154,8 @@ def deep_draws(prevalence: float, n: int, rng: np.random.Generator) -> Draw:
         cells: dict[str, Cell] = {}
         for name, y in (("R@10", at_shallow), ("R@50", at_deep)):
             found, true = two_phase_difference(x, y[sample], sample), y.mean(axis=0)
-            cells[name] = (true[1], found.estimate[1], found.low[1], found.high[1])
-            estimate, _, low, high = found.difference(0, 1)
-            cells[f"difference in {name}"] = (true[0] - true[1], estimate, low, high)
+            cells[name] = (true[1], *found.of(1)[:3])
+            cells[f"difference in {name}"] = (true[0] - true[1], *found.difference(0, 1)[:3])
         share = missing_share(n_shallow[sample], (n_shallow + n_more)[sample], n_queries=N_QUERIES)
         true_share = n_more.sum() / (n_shallow + n_more).sum()
         return cells | {"never judged": (true_share, *share[:3])}

@@ -19,7 +19,7 @@ from fire_toolkit.inference.corrected import (
 )
 from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED
 from fire_toolkit.inference.differences import holm
-from fire_toolkit.inference.estimates import chances_of
+from fire_toolkit.inference.estimates import chances_of, pairs_of_sample
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
 from fire_toolkit.inference.kinds import Judged
@@ -30,7 +30,6 @@ from fire_toolkit.inference.label_quality import (
     words_of_alarm,
     words_of_errors,
 )
-from fire_toolkit.inference.machine_estimates import pairs_of_sample
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Scores
 from fire_toolkit.tables.design import DESIGN

@@ -11,13 +11,8 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.estimates import (
-    DIFFERENCE_ESTIMATE,
-    HORVITZ,
-    TWO_PHASE,
-    Design,
-    estimate_differences,
-)
+from fire_toolkit.inference.designs import HORVITZ, TWO_PHASE
+from fire_toolkit.inference.estimates import DIFFERENCE_ESTIMATE, Design, estimate_differences
 from fire_toolkit.inference.intervals import (
     Interval,
     change_interval,

@@ -17,6 +17,8 @@ from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     Design,
     Estimated,
+    estimate_scores,
+    pairs_of_sample,
 )
 from fire_toolkit.inference.intervals import (
     Interval,
@@ -27,7 +29,6 @@ from fire_toolkit.inference.intervals import (
     score_interval,
 )
 from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_runs, silent, values_of
-from fire_toolkit.inference.machine_estimates import estimate_by_design, pairs_of_sample
 from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
@@ -173,8 +174,8 @@ def scores_with_uncertainty(
                 gains.append((measure, gain))
                 rows.append(row | limits)
         if design is not None:
-            options = (design, parsed, confidence, codes)
-            estimated[policy] = estimate_by_design(joined, before, after, *options)
+            options: dict[str, Any] = {"confidence": confidence, "clusters": codes}
+            estimated[policy] = estimate_scores(joined, before, after, design, parsed, **options)
     table = _with_estimates(rows, estimated)
     trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
     few = note_few(gains, n_queries=len(joined.queries), clusters=codes)

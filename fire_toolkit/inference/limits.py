@@ -13,6 +13,7 @@ from fire_toolkit.inference.student import t_quantile
 UNSEEN = 0.05  # of one positive, which the sample may have missed
 LEAST_PAIRS = 100  # drawn by chance: one positive is then expected where 1% are relevant
 LEAST_QUERIES = 40  # judged deep; below it intervals cover too little
+NO_POSITIVE = "there is no positive of which it could be a share"
 _NORMAL = 1000  # degrees of freedom from which on Student's t is the normal distribution
 
 
@@ -21,6 +22,21 @@ class Limits(NamedTuple):
 
     low: float
     high: float
+
+
+class Estimate(NamedTuple):
+    """An estimate with its interval; nan where `refused` says why there is none. se: over draws, as it is."""
+
+    estimate: float
+    low: float
+    high: float
+    se: float = math.nan
+    refused: str = ""
+
+
+def no_estimate(why: str) -> Estimate:
+    """Return that there is no estimate, and why."""
+    return Estimate(math.nan, math.nan, math.nan, refused=why)
 
 
 def score_limits(

@@ -1,4 +1,4 @@
-"""Mean scores from shallow judgments of all queries and deep ones of a random few: the difference estimator.
+"""From shallow judgments of all queries and deep ones of a random few: mean scores, and what was missed.
 
 Every query has a score by its shallow labels (x), those of a random sample S also one by deep labels (y). The
 estimate is the mean of λ·x over all queries plus the mean of y − λ·x over S: its expectation over samples is
@@ -13,7 +13,14 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.limits import LEAST_QUERIES, Limits, score_limits, t_of
+from fire_toolkit.inference.limits import (
+    LEAST_QUERIES,
+    NO_POSITIVE,
+    Estimate,
+    no_estimate,
+    score_limits,
+    t_of,
+)
 
 _UNSEEN = 2  # changed queries that are added to those seen
 _MOST_LEVERAGE = 0.5  # of a query: where one decides alone, its residual is not known to be larger
@@ -21,21 +28,15 @@ _MOST_LEVERAGE = 0.5  # of a query: where one decides alone, its residual is not
 
 @dataclass(frozen=True, eq=False)
 class TwoPhase:
-    """What `two_phase_difference` returns.
+    """What `two_phase_difference` returns: `of` a run and the `difference` of two are estimates.
 
-    slope: λ. estimate, se, low, high: (n_runs,), nan where refused. refused: why there is no estimate, empty
-    where there is one. n, n_queries: queries judged deep, and all. residuals: (n, n_runs), corrected for
-    leverage; between: (n, n_runs), what is added for claims beyond these queries; change: (n, n_runs), what
-    the deep labels changed; usual: by how much scores of queries differ, which an unseen change is taken for.
+    slope: λ; means: (n_runs,) θ̂; n_queries: all; residuals: (n, n_runs) g; between: (n, n_runs), what is
+    added for claims beyond these queries; change: (n, n_runs), what the deep labels changed; usual: by how
+    much scores of queries differ, which an unseen change is taken for.
     """
 
     slope: float
-    estimate: Floats
-    se: Floats
-    low: Floats
-    high: Floats
-    refused: str
-    n: int
+    means: Floats
     n_queries: int
     residuals: Floats
     between: Floats
@@ -43,15 +44,42 @@ class TwoPhase:
     usual: float
     confidence: float
 
-    def difference(self, a: int, b: int) -> tuple[float, float, float, float]:
-        """Return of run `a` minus run `b`: the estimate, its standard error, and the limits in −1 to 1."""
-        estimate = self.estimate[a] - self.estimate[b]
-        parts = (self.residuals, self.between, self.change)
-        residuals, between, change = (each[:, a] - each[:, b] for each in parts)
-        se = _variance(residuals, between, self.n_queries) ** 0.5
-        inflated = _inflated(residuals, between, change, self.n_queries, self.usual)
-        reach = t_of(self.n - 2, self.confidence) * inflated**0.5
-        return float(estimate), float(se), max(estimate - reach, -1.0), min(estimate + reach, 1.0)
+    @property
+    def refused(self) -> str:
+        """Why there is no estimate; empty where there is one."""
+        n = len(self.residuals)
+        few = f"{n} queries were judged deep, and below {LEAST_QUERIES} the interval covers too little"
+        return few if n < LEAST_QUERIES else ""
+
+    def of(self, run: int) -> Estimate:
+        """Return the estimate of a run, with the limits of `score_limits` in 0 to 1."""
+        if self.refused:
+            return no_estimate(self.refused)
+        n = len(self.residuals)
+        variance, inflated = self._variances(np.eye(len(self.means))[run])
+        known = {"weight": (1 - n / self.n_queries) / n / 2, "freedom": n - 2, "confidence": self.confidence}
+        estimate = float(self.means[run])
+        return Estimate(estimate, *score_limits(estimate, inflated, **known), variance**0.5)
+
+    def difference(self, a: int, b: int) -> Estimate:
+        """Return run `a` minus run `b`, with limits by Student's t in −1 to 1."""
+        if self.refused:
+            return no_estimate(self.refused)
+        of_runs = np.eye(len(self.means))
+        variance, inflated = self._variances(of_runs[a] - of_runs[b])
+        estimate = float(self.means[a] - self.means[b])
+        reach = t_of(len(self.residuals) - 2, self.confidence) * inflated**0.5
+        return Estimate(estimate, max(estimate - reach, -1.0), min(estimate + reach, 1.0), variance**0.5)
+
+    def _variances(self, of_runs: Floats) -> tuple[float, float]:
+        """Return the variance of a sum of runs' means, and with two changes more than were seen."""
+        residuals, between, change = (each @ of_runs for each in (self.residuals, self.between, self.change))
+        n, undrawn = len(residuals), 1 - len(residuals) / self.n_queries
+        sampled = undrawn * float(residuals @ residuals) / n**2
+        beyond = float(((between - between.mean()) ** 2).sum()) / (n - 1) / self.n_queries
+        n_changed = int((np.abs(change) > 1e-12).sum())
+        unseen = sampled * _UNSEEN / n_changed if n_changed else _UNSEEN * undrawn * (self.usual / n) ** 2
+        return sampled + beyond, (sampled if n_changed else 0.0) + unseen + beyond
 
 
 def two_phase_difference(
@@ -91,78 +119,68 @@ def two_phase_difference(
     Examples:
         >>> x = np.arange(80.0)[:, None] / 80
         >>> found = two_phase_difference(x, x[::2] * 0.5, np.arange(0, 80, 2))
-        >>> round(found.slope, 4), found.estimate.round(4).tolist(), found.se.round(4).tolist()
-        (0.5, [0.2469], [0.0])
+        >>> round(found.slope, 4), round(found.of(0).estimate, 4), round(found.of(0).se, 4)
+        (0.5, 0.2469, 0.0)
     """
-    _check(shallow, deep, sample)
-    n, n_queries = len(sample), len(shallow)
-    x = shallow[sample]
-    slope = _slope(x, deep)
-    raw = deep - slope * x
-    estimate = slope * shallow.mean(axis=0) + raw.mean(axis=0)
-    residuals = (raw - raw.mean(axis=0)) / (1 - np.minimum(_leverages(x), _MOST_LEVERAGE))
-    between = deep - deep.mean(axis=0) if beyond else np.zeros_like(deep)
-    change = deep - x
-    usual = float(np.sqrt(shallow.var(axis=0).mean())) or 0.5
-    refused = ""
-    se, limits = np.full(len(estimate), np.nan), [Limits(np.nan, np.nan)] * len(estimate)
-    if n < LEAST_QUERIES:
-        refused = f"{n} queries were judged deep, and below {LEAST_QUERIES} the interval covers too little"
-        estimate = se.copy()
-    else:
-        columns = [*zip(residuals.T, between.T, change.T, strict=True)]
-        se[:] = np.sqrt([_variance(of_run, beyond_them, n_queries) for of_run, beyond_them, _ in columns])
-        variances = [_inflated(*each, n_queries, usual) for each in columns]
-        options = {"weight": (1 - n / n_queries) / n / 2, "freedom": n - 2, "confidence": confidence}
-        limits = [score_limits(*each, **options) for each in zip(estimate.tolist(), variances, strict=True)]
-    low, high = np.array(limits).reshape(-1, 2).T
-    return TwoPhase(
-        slope, estimate, se, low, high, refused, n, n_queries, residuals, between, change, usual, confidence
-    )
-
-
-def _check(shallow: Floats, deep: Floats, sample: Ints) -> None:
-    is_fit = shallow.ndim == deep.ndim == 2 and deep.shape == (len(sample), shallow.shape[1])
-    if not is_fit:
+    if shallow.ndim != 2 or deep.shape != (len(sample), shallow.shape[1]):
         shapes = f"{shallow.shape}, {deep.shape} and {sample.shape}"
         raise UsageError(f"shallow, deep and sample are {shapes}; expected (N, runs), (n, runs) and (n,)")
     if len(np.unique(sample)) < len(sample):
         raise UsageError("the sample holds a query twice; expected a draw without replacement")
     if len(sample) and (sample.min() < 0 or sample.max() >= len(shallow)):
         raise UsageError(f"the sample names a query outside the {len(shallow):,} there are")
+    x, n = shallow[sample], max(len(sample), 1)
+    centred = x - x.sum(axis=0) / n
+    squares = (centred**2).sum(axis=0)
+    whole = float(squares.sum())
+    slope = min(max(float((centred * deep).sum()) / whole, 0.0), 1.0) if whole > 0 else 0.0
+    rest = deep - slope * x
+    mean_rest = rest.sum(axis=0) / n
+    leverage = 1 / n + centred**2 / np.where(squares > 0, squares, 1.0)
+    return TwoPhase(
+        slope,
+        slope * shallow.mean(axis=0) + mean_rest,
+        len(shallow),
+        residuals=(rest - mean_rest) / (1 - np.minimum(leverage, _MOST_LEVERAGE)),
+        between=deep - deep.sum(axis=0) / n if beyond else np.zeros_like(deep),
+        change=deep - x,
+        usual=float(np.sqrt(shallow.var(axis=0).mean())) or 0.5,
+        confidence=confidence,
+    )
 
 
-def _slope(x: Floats, y: Floats) -> float:
-    """Return λ: the slope of y on x within runs, between 0 and 1; 0 where x never differs."""
-    if not len(x):
-        return 0.0
-    centred = x - x.mean(axis=0)
-    squares = float((centred**2).sum())
-    return min(max(float((centred * y).sum()) / squares, 0.0), 1.0) if squares > 0 else 0.0
+def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int, confidence: float = 0.95) -> Estimate:
+    """Return the share of positives that shallow judging does not find: 1 − Σ n_shallow / Σ n_deep.
 
+    Args:
+        n_shallow: (n,) positives by the shallow labels, of the queries judged deep.
+        n_deep: (n,) positives by the deep labels, of the same queries.
+        n_queries: of how many queries these are a random draw.
+        confidence: of the interval, strictly between 0 and 1.
 
-def _leverages(x: Floats) -> Floats:
-    """Return h of each query and run."""
-    if not len(x):
-        return x
-    squares = (x - x.mean(axis=0)) ** 2
-    sums = squares.sum(axis=0)
-    return np.asarray(1 / len(x) + squares / np.where(sums > 0, sums, 1.0))
+    Returns:
+        The ratio of totals over the draw less its bias, its variance by linearisation and its limits by
+        `score_limits` with t(n − 1). Refused below 40 queries; undefined where they have no positive. What
+        lies outside the deep pool too is not seen.
 
+    Source: Särndal, Swensson and Wretman 1992, 5.6. Estimates from shallow labels alone (capture–recapture,
+    leave-one-out, jackknife) are of no use: on COCO captions they gave 4.75 to 5.6 of 6.85 positives.
 
-def _variance(residuals: Floats, between: Floats, n_queries: int) -> float:
-    """Return (1 − n/N)·Σ g²/n² + s²/N of one run, or of the difference of two."""
-    n = len(residuals)
-    sampled = (1 - n / n_queries) * float((residuals**2).sum()) / n**2
-    return sampled + float(((between - between.mean()) ** 2).sum()) / (n - 1) / n_queries
-
-
-def _inflated(residuals: Floats, between: Floats, change: Floats, n_queries: int, usual: float) -> float:
-    """Return the variance with two changes more than were seen, which limits are made of."""
-    n, n_changed = len(residuals), int((np.abs(change) > 1e-12).sum())
-    none = np.zeros(n)
-    if not n_changed:
-        sampled = _UNSEEN * (1 - n / n_queries) * (usual / n) ** 2
-    else:
-        sampled = _variance(residuals, none, n_queries) * (1 + _UNSEEN / n_changed)
-    return sampled + _variance(none, between, n_queries)
+    Examples:
+        >>> found = missing_share(np.repeat([1, 2], 20), np.repeat([1, 4], 20), n_queries=400)
+        >>> [round(value, 3) for value in found[:3]]
+        [0.402, 0.353, 0.453]
+    """
+    n, total = len(n_deep), float(n_deep.sum())
+    if n < LEAST_QUERIES:
+        return no_estimate(f"{n} queries were judged deep, fewer than {LEAST_QUERIES}")
+    if total == 0:
+        return no_estimate(NO_POSITIVE)
+    share = float((n_deep - n_shallow).sum()) / total
+    rests = (n_deep - n_shallow) - share * n_deep
+    undrawn = 1 - n / n_queries
+    factor = undrawn * n / (n - 1) / total**2
+    variance = factor * float((rests**2).sum())
+    share = min(max(share + factor * float((rests * n_deep).sum()), 0.0), 1.0)
+    known = {"weight": undrawn / n, "freedom": n - 1, "confidence": confidence}
+    return Estimate(share, *score_limits(share, variance, **known), variance**0.5)

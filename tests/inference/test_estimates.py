@@ -9,10 +9,10 @@ import pytest
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.differences import score_differences
+from fire_toolkit.inference.drawn_pairs import SampledPairs
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
-from fire_toolkit.inference.horvitz import SampledPairs, sampled_difference
-from fire_toolkit.inference.missing import undrawn_share
+from fire_toolkit.inference.sampled import sampled_difference, undrawn_share
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
 
@@ -178,7 +178,7 @@ def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> 
         pairs = SampledPairs(
             np.zeros(kept.sum(), bool), is_positive[kept], rate[kept], np.arange(kept.sum()), 9
         )
-        share, low, high, refused = undrawn_share(pairs)
+        share, low, high, _, refused = undrawn_share(pairs)
         truth = 1 - is_positive[kept].sum() / is_positive.sum()
         found.append((share - truth, low <= truth <= high))
         assert not refused

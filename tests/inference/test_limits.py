@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.inference.binomial import wilson
-from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_difference, sampled_precision
+from fire_toolkit.inference.drawn_pairs import SampledPairs, ScoredPairs
 from fire_toolkit.inference.limits import (
     LEAST_PAIRS,
     Limits,
@@ -17,14 +17,14 @@ from fire_toolkit.inference.limits import (
     limits_of_share,
     score_limits,
 )
-from fire_toolkit.inference.missing import missing_share, undrawn_share
-from fire_toolkit.inference.prediction_powered import (
+from fire_toolkit.inference.sampled import (
     Interval,
-    ScoredPairs,
-    powered_micro_recall,
-    powered_precision,
+    micro_recall,
+    sampled_difference,
+    sampled_precision,
+    undrawn_share,
 )
-from fire_toolkit.inference.two_phase import two_phase_difference
+from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
 
 Z = 1.959963984540054
 
@@ -109,17 +109,15 @@ def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, f
         "P": sampled_precision(sampled, top, k=20),
         "difference": sampled_difference(sampled, top, other, k=20),
         "micro R": micro_recall(sampled, top),
-        "powered P": powered_precision(scored, top, k=5),
-        "powered P beyond": powered_precision(scored, top, k=5, interval=Interval(beyond=True)),
+        "powered P": sampled_precision(scored, top, k=5),
+        "powered P beyond": sampled_precision(scored, top, k=5, interval=Interval(beyond=True)),
+        "never judged": undrawn_share(sampled),
+        "never pooled": share,
+        "two-phase": deep.of(0),
     }
-    rows = {name: (each.estimate, each.low, each.high, each.refused) for name, each in found.items()}
-    rows["never judged"] = undrawn_share(sampled)
-    rows["never pooled"] = share
-    rows["two-phase"] = (deep.estimate[0], deep.low[0], deep.high[0], deep.refused)
     if label[:n_drawn].any():  # else 0 of 0
-        each = powered_micro_recall(scored, top)
-        rows["powered micro R"] = (each.estimate, each.low, each.high, each.refused)
-    return rows
+        found["powered micro R"] = micro_recall(scored, top)
+    return {name: (each.estimate, each.low, each.high, each.refused) for name, each in found.items()}
 
 
 @pytest.mark.parametrize("n_drawn", [60, 100, 390])

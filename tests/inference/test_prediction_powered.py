@@ -1,19 +1,14 @@
 """Estimates by a judge's scores and a few labels: by enumeration, by hand, and as ppi_py has them."""
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.inference.prediction_powered import (
-    KNOWN,
-    Interval,
-    ScoredPairs,
-    powered_micro_recall,
-    powered_precision,
-    powered_total,
-)
+from fire_toolkit.inference.drawn_pairs import KNOWN, ScoredPairs
+from fire_toolkit.inference.sampled import Interval, micro_recall, sampled_precision
 
 TRUTH = np.array([0, 0, 1, 0, 1, 1, 0, 1, 1.0])
 SCORE = np.array([0.1, 0.2, 0.2, 0.1, 0.9, 0.6, 0.7, 0.8, 0.9])
@@ -22,16 +17,16 @@ QUERY = np.array([0, 0, 1, 1, 0, 0, 1, 1, 2])
 WEIGHT = np.array([1, 0, 1, 1, 1, 1, 0, 1, 1.0])
 
 
-def labelled(drawn: list[int]) -> ScoredPairs:
+def labelled(drawn: list[int], trust: float | None = None) -> ScoredPairs:
     label = np.full(len(TRUTH), np.nan)
     label[drawn] = TRUTH[drawn]
-    return ScoredPairs(SCORE, label, STRATUM, QUERY, 3)
+    return ScoredPairs(SCORE, label, STRATUM, QUERY, 3, trust)
 
 
 def test_over_all_samples_the_mean_is_the_truth_and_the_variance_that_of_the_estimates() -> None:
     draws = list(product(combinations(range(4), 2), combinations(range(4, 9), 3)))
-    found = [powered_total(labelled([*low, *high]), WEIGHT, trust=0.7) for low, high in draws]
-    totals = np.array([each.values.sum() for each in found])
+    found = [labelled([*low, *high], trust=0.7).total(WEIGHT > 0) for low, high in draws]
+    totals = np.array([each.estimate for each in found])
     assert totals.mean() == pytest.approx((WEIGHT * TRUTH).sum())
     assert np.mean([each.variance for each in found]) == pytest.approx(totals.var())
 
@@ -39,12 +34,11 @@ def test_over_all_samples_the_mean_is_the_truth_and_the_variance_that_of_the_est
 def test_the_best_trust_is_the_one_of_least_variance() -> None:
     score = np.array([0, 0.9, 1, 0.2, 0.9, 0.1, 0.2, 0.4, 0.9])
     pairs = ScoredPairs(score, labelled([0, 1, 2, 4, 5, 6]).label, STRATUM, QUERY, 3)
-    best = powered_total(pairs, WEIGHT)
-    others = [powered_total(pairs, WEIGHT, trust=trust).variance for trust in np.linspace(0, 1, 101)]
-    assert 0 < best.trust < 1
-    assert best.variance <= min(others) + 1e-12
+    others = [replace(pairs, trust=trust).total(WEIGHT > 0).variance for trust in np.linspace(0, 1, 101)]
+    assert 0 < pairs.best_trust(WEIGHT) < 1
+    assert pairs.total(WEIGHT > 0).variance <= min(others) + 1e-12
     upside_down = ScoredPairs(1 - TRUTH * 0.9, pairs.label, STRATUM, QUERY, 3)
-    assert powered_total(upside_down, np.ones(9)).trust == 0
+    assert upside_down.best_trust(np.ones(9)) == 0
 
 
 def ppi_world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,37 +59,35 @@ def ppi_world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_one_stratum_is_ppi(trust: float, estimate: float, low: float, high: float) -> None:
     score, truth, is_drawn = ppi_world()
     label = np.where(is_drawn, truth, np.nan)
-    pairs = ScoredPairs(score, label, np.zeros(300, dtype=np.int64), np.arange(300), 300)
+    pairs = ScoredPairs(score, label, np.zeros(300, dtype=np.int64), np.arange(300), 300, trust)
     everywhere = np.ones(300, dtype=bool)
-    found = powered_precision(pairs, everywhere, k=1, trust=trust)
+    found = sampled_precision(pairs, everywhere, k=1)
     assert found.estimate == pytest.approx(estimate, abs=1e-8)
     # theirs has no finite population, divides by n, and adds the spread of the scores of all
     variance = found.se**2 / (1 - 100 / 300) * 99 / 100 + (trust * score).var() / 300
     assert 1.9599640 * variance**0.5 == pytest.approx((high - low) / 2, abs=1e-7)
-    beyond = powered_precision(pairs, everywhere, k=1, trust=trust, interval=Interval(beyond=True))
+    beyond = sampled_precision(pairs, everywhere, k=1, interval=Interval(beyond=True))
     assert (beyond.low, beyond.high) == pytest.approx((low, high), abs=0.012)
 
 
 def test_what_is_known_counts_without_a_draw_and_a_whole_census_is_exact() -> None:
     stratum = np.where(np.arange(9) == 4, KNOWN, STRATUM)
     pairs = ScoredPairs(SCORE, TRUTH, stratum, QUERY, 3)
-    found = powered_precision(pairs, WEIGHT > 0, k=3)
+    found = sampled_precision(pairs, WEIGHT > 0, k=3)
     assert found[:4] == pytest.approx((5 / 9, 5 / 9, 5 / 9, 0))
-    recall = powered_micro_recall(pairs, np.arange(9) < 6)
+    recall = micro_recall(pairs, np.arange(9) < 6)
     assert recall[:4] == pytest.approx((3 / 5, 3 / 5, 3 / 5, 0))
-    half = powered_total(
-        ScoredPairs(SCORE, labelled([0, 1, 5, 6, 4]).label, stratum, QUERY, 3), WEIGHT, trust=0
-    )
-    assert half.values.sum() == pytest.approx(1 + 4 * (0 + 0) / 2 + 4 * (1 + 0) / 2)
+    half = ScoredPairs(SCORE, labelled([0, 1, 5, 6, 4]).label, stratum, QUERY, 3, trust=0).total(WEIGHT > 0)
+    assert half.estimate == pytest.approx(1 + 4 * (0 + 0) / 2 + 4 * (1 + 0) / 2)
 
 
 def test_a_ratio_of_totals_by_hand() -> None:
     score, truth, is_drawn = ppi_world()
     label = np.where(is_drawn, truth, np.nan)
     stratum = np.arange(300) % 2
-    pairs = ScoredPairs(score, label, stratum, np.arange(300), 300)
+    pairs = ScoredPairs(score, label, stratum, np.arange(300), 300, trust=1)
     top = np.arange(300) < 200
-    found = powered_micro_recall(pairs, top, trust=1)
+    found = micro_recall(pairs, top)
     totals = np.zeros(2)
     linear = 0.0
     for code in (0, 1):
@@ -120,14 +112,12 @@ def test_what_is_refused() -> None:
     label = np.where(is_drawn, truth, np.nan)
     one = np.zeros(300, dtype=np.int64)
     pairs = ScoredPairs(score, label, one, one, 1)
-    found = powered_precision(pairs, np.arange(300) < 297, k=297)
+    found = sampled_precision(pairs, np.arange(300) < 297, k=297)
     assert np.isnan(found.estimate)
     why = "99 of the pairs in its top 297 were drawn by chance, and an interval needs 100; draw more pairs"
     assert found.refused == why
     thin = ScoredPairs(score, label, (np.arange(300) % 3 == 1).astype(np.int64), one, 1)
-    assert powered_micro_recall(thin, np.ones(300, dtype=bool)).refused.startswith(
-        "1 strata have fewer than 2"
-    )
+    assert micro_recall(thin, np.ones(300, dtype=bool)).refused.startswith("1 strata have fewer than 2")
     with pytest.raises(TableError, match="a judge's score is 3, expected a probability from 0 to 1"):
         ScoredPairs(score * 0 + 3, label, one, one, 1)
 
@@ -145,8 +135,8 @@ def test_an_interval_covers_where_a_few_labels_show_no_miss() -> None:
         label[drawn] = truth[drawn]
         pairs = ScoredPairs(score, label, stratum, np.arange(2200) // 10, 220)
         everywhere = np.ones(2200, dtype=bool)
-        found = powered_precision(pairs, everywhere, k=10)
-        beyond = powered_precision(pairs, everywhere, k=10, interval=Interval(beyond=True))
+        found = sampled_precision(pairs, everywhere, k=10)
+        beyond = sampled_precision(pairs, everywhere, k=10, interval=Interval(beyond=True))
         limits = {"interval": found[1:3], "beyond": beyond[1:3]}
         limits["plain"] = (found.estimate - 1.96 * found.se, found.estimate + 1.96 * found.se)
         for name, (low, high) in limits.items():
@@ -170,5 +160,5 @@ def test_an_interval_beyond_these_queries_holds_what_they_and_clusters_differ_by
         variance = parts.var(ddof=1) / n
         spread = 1.959964**2 * variance / (truth.mean() * (1 - truth.mean()))
         expected = np.roots([1 + spread, -(2 * truth.mean() + spread), truth.mean() ** 2])
-        found = powered_precision(pairs, everywhere, k=10, interval=Interval(beyond=True, clusters=codes))
+        found = sampled_precision(pairs, everywhere, k=10, interval=Interval(beyond=True, clusters=codes))
         assert sorted(expected) == pytest.approx([found.low, found.high])

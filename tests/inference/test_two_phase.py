@@ -38,20 +38,22 @@ def test_estimates_are_those_computed_by_hand() -> None:
     found = two_phase_difference(*by_hand())
     # Sxx = 40/4 and 0, Sxy = 5 and 0; residuals ±.25 with h = .05, and .75 or -.25 with h = 1/40
     assert found.slope == pytest.approx(0.5)
-    assert found.estimate.tolist() == pytest.approx([0.5, 0.25])
+    assert found.means.tolist() == pytest.approx([0.5, 0.25])
+    first = found.of(0)
     variances = [0.5 * 40 * (0.25 / 0.95) ** 2 / 40**2, 0.5 * 7.5 / (39 / 40) ** 2 / 40**2]
-    assert (found.se**2).tolist() == pytest.approx(variances)
+    assert [found.of(run).se ** 2 for run in (0, 1)] == pytest.approx(variances)
     # 20 of 40 scores are changed, and two more; (.5 − θ)² = t² w θ (1 − θ), w with 1/20 of half a query
     room = 0.25 + 0.05 * 0.5 / 80
     spread = 2.024394**2 * (variances[0] * 22 / 20 + 0.05 * (0.5 / 80) ** 2) / room
     limits = np.roots([1 + spread, -(1 + spread), 0.25])
-    assert sorted(limits) == pytest.approx([found.low[0], found.high[0]])
+    assert sorted(limits) == pytest.approx([first.low, first.high])
     beyond = two_phase_difference(*by_hand(), beyond=True)
-    assert (beyond.se**2 - found.se**2).tolist() == pytest.approx([5 / 39 / 80, 7.5 / 39 / 80])
+    more = [beyond.of(run).se ** 2 - found.of(run).se ** 2 for run in (0, 1)]
+    assert more == pytest.approx([5 / 39 / 80, 7.5 / 39 / 80])
 
 
 def test_a_pair_of_runs_is_compared_by_the_differences_of_residuals() -> None:
-    difference, se, low, high = two_phase_difference(*by_hand()).difference(0, 1)
+    difference, low, high, se, _ = two_phase_difference(*by_hand()).difference(0, 1)
     # g_a − g_b of ten queries each; e is ∓.25 and ±.25 in the one run, and −.25 or .75 in the other
     a, b = 0.25 / 0.95, 40 / 39
     parts = (-a + 0.25 * b, a + 0.25 * b, a - 0.75 * b, -a + 0.25 * b)
@@ -63,17 +65,18 @@ def test_a_pair_of_runs_is_compared_by_the_differences_of_residuals() -> None:
 def test_the_number_of_queries_alone_decides_whether_there_is_an_estimate() -> None:
     shallow, deep, sample = by_hand()
     few = two_phase_difference(shallow, deep[1:], sample[1:])
-    assert "39 queries were judged deep" in few.refused
-    assert np.isnan([few.estimate, few.se, few.low, few.high]).all()
+    for each in (few.of(0), few.difference(0, 1)):
+        assert "39 queries were judged deep" in each.refused
+        assert np.isnan(each[:4]).all()
     same = two_phase_difference(shallow, shallow[sample], sample)  # no score is changed
     assert not same.refused
-    assert same.estimate.tolist() == pytest.approx([0.5, 0])
-    assert (same.high - same.low > 0.01).all()
-    assert same.difference(0, 1)[3] - same.difference(0, 1)[2] > 0.01
+    assert same.means.tolist() == pytest.approx([0.5, 0])
+    for each in (same.of(0), same.of(1), same.difference(0, 1)):
+        assert each.high - each.low > 0.01
     alone = np.zeros((80, 1))
     alone[sample[3]] = 1.0  # one query alone has a score: its leverage would be 1
-    whole = two_phase_difference(alone, deep[:, :1] * 0.9, sample)
-    assert 0 <= whole.low[0] < whole.estimate[0] < whole.high[0] <= 1
+    whole = two_phase_difference(alone, deep[:, :1] * 0.9, sample).of(0)
+    assert 0 <= whole.low < whole.estimate < whole.high <= 1
     with pytest.raises(UsageError, match="twice"):
         two_phase_difference(shallow, deep, np.zeros(40, dtype=np.int64))
     with pytest.raises(UsageError, match="expected"):
@@ -103,7 +106,8 @@ def test_the_reference_sample_of_coco_captions_is_met_to_the_fourth_digit(coco_e
     for place, (name, (slope, estimates, errors)) in enumerate(REFERENCE.items()):
         found = two_phase_difference(x[:, place], y[sample, place], sample)
         assert (name, slope) == (name, round(found.slope, 4))
-        assert list(estimates) == found.estimate.round(4).tolist()
-        assert list(errors) == found.se.round(4).tolist()
+        assert list(estimates) == found.means.round(4).tolist()
+        assert list(errors) == [round(found.of(run).se, 4) for run in range(len(RUNS))]
         if name == "AP":
-            assert [round(value, 4) for value in found.difference(0, 1)[:2]] == [0.1059, 0.0068]
+            difference = found.difference(0, 1)
+            assert [round(difference.estimate, 4), round(difference.se, 4)] == [0.1059, 0.0068]
