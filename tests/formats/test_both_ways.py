@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import HeldMatrix
 from fire_toolkit.formats.runs.bidirectional import cut_matrix
-from fire_toolkit.formats.runs.matrix import HeldMatrix
 
 AXES = (["t1", "t2", "t3"], ["a", "b"])
 SIMS = np.arange(6.0).reshape(3, 2)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import HeldMatrix, held
 from fire_toolkit.formats.runs import dense
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.runs.matrix import HeldMatrix, held
 from fire_toolkit.formats.runs.ranked import Ranked
 
 DOCS = ["d2", "d10", "a", "Z", "d1"]

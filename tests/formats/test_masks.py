@@ -43,8 +43,11 @@ def test_every_form_gives_a_flag_for_each_row(form: str, kind: str, tmp_path: Pa
         (np.array([0, 2]), "empty, or has values other than 0 and 1, expected a mask"),
         (np.array(["yes"]), "empty, or has values other than 0 and 1, expected a mask"),
         ([], "empty, or has values other than 0 and 1, expected a mask"),
-        ({"a": np.ones(2), "b": np.ones(3)}, "a pickle without a mask, expected one array of 0 and 1"),
-        ("text", "a pickle without a mask, expected one array of 0 and 1"),
+        (
+            {"a": np.ones(2), "b": np.ones(3)},
+            "a pickle of arrays without a mask, expected one array of 0 and 1",
+        ),
+        ("text", "a pickle of arrays without a mask, expected one array of 0 and 1"),
         ([[1, 0], [1]], "rows of different lengths, expected an array of 0 and 1"),
     ],
 )

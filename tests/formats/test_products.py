@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import Array, Matrix, held
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, product_matrix
-from fire_toolkit.formats.runs.matrix import Array, Matrix, held
 from fire_toolkit.formats.runs.ranked import Ranked
 
 KINDS = (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.torch_files import read_torch
 from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.readers import read_vectors as read_torch
 
 torch = pytest.importorskip("torch")
 

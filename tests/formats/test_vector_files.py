@@ -13,8 +13,8 @@ import pytest
 from pyarrow import parquet
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.arrays.arrays import vector_names
 from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.named_arrays import vector_names
 from fire_toolkit.formats.runs.readers import read_vectors
 
 VALUES = np.random.default_rng(4).normal(size=(30, 6)).astype(np.float32)

@@ -10,11 +10,11 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.collections.entries import Entry, by_list, entries_of, have, image_items
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
 from fire_toolkit.formats.ids import id_text
+from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.runs.names import find_name
 
 _are_images = by_list("images", "id", "file_name")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,21 +14,24 @@ import pandas as pd
 from fire_toolkit.collections.parts import part_ids
 from fire_toolkit.errors import FormatError, StaleError, UsageError
 from fire_toolkit.files import STDIN, opened, read_text
-from fire_toolkit.formats.arrays.arrays import DOC_IDS, QUERY_IDS
-from fire_toolkit.formats.arrays.npy import NPY_MAGIC, named_values, read_values
-from fire_toolkit.formats.arrays.pickle_files import is_pickle
-from fire_toolkit.formats.arrays.safe_pickle import load_plain
-from fire_toolkit.formats.arrays.zips import ZIP_MAGIC
+from fire_toolkit.formats.arrays.files import (
+    NPY_MAGIC,
+    ZIP_MAGIC,
+    is_pickle,
+    tree_of_npy,
+    tree_of_npz,
+    tree_of_pickle,
+)
 from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.runs.parquet_runs import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.workspace.manifests import writer_of
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
-_PICKLE_BYTES = 256 << 20
 
 
 def read_ids(path: str | Path, column: str) -> list[str]:
@@ -98,12 +100,15 @@ def _values(path: Path, column: str) -> Any:
     """Return what a file of ids holds, as a list."""
     start = b"" if str(path) == STDIN or not path.is_file() else _start(path)
     if start.startswith(NPY_MAGIC):
-        return read_values(path)
+        return tree_of_npy(path).values()
     if start.startswith(ZIP_MAGIC):
-        return _under_a_name(named_values(path, _NAMES[column]), Source(path), column)
+        arrays = tree_of_npz(path)
+        name = next((name for name in _NAMES[column] if name in arrays), None)
+        if name is None and len(arrays) != 1:
+            raise FormatError(f"{path}: no {_NAMES[column][0]}; found {', '.join(arrays) or 'no array'}")
+        return _under_a_name(arrays[name or next(iter(arrays))].values(), Source(path), column)
     if is_pickle(start, path):
-        loaded = load_plain(io.BytesIO(path.read_bytes()), max_bytes=_PICKLE_BYTES, where=str(path))
-        return _under_a_name(loaded, Source(path), column)
+        return _under_a_name(tree_of_pickle(path), Source(path), column)
     if start.startswith(PARQUET_MAGIC):
         return _in_a_collection(Source(path), column)
     source = Source(path, read_text(path).encode())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.arrays.arrays import Arrays, described
+from fire_toolkit.formats.arrays.matrix import Array, FileArray, HeldMatrix, Matrix, all_rows
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, all_rows, rows_per_block
+from fire_toolkit.formats.runs.named_arrays import Arrays, described
 from fire_toolkit.formats.runs.names import QUERY, find_name
 from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
 from fire_toolkit.formats.runs.readers import recognise
@@ -216,12 +216,8 @@ def _whole(matrix: Matrix) -> Ints:
         FormatError: they are no whole numbers.
     """
     kind = _dtype(matrix)
-    if isinstance(matrix, FileMatrix) and kind is not None and kind.kind in "iu" and kind.itemsize == 8:
-        halves = np.dtype(np.uint32).newbyteorder(kind.byteorder)  # no float64 holds the padding of int64
-        wide = replace(matrix, dtype=halves, shape=(*matrix.shape[:-1], 2 * matrix.shape[-1]))
-        rows = np.concatenate(list(wide.blocks(rows_per_block(wide)))).astype(halves)
-        whole = rows.view(kind)
-        return _with_padding(whole.T if matrix.is_flipped else whole)
+    if isinstance(matrix, FileArray) and kind is not None and kind.kind in "iu":
+        return _with_padding(matrix.values(matrix.n_bytes))  # no float64 holds the padding of int64
     rows = all_rows(matrix)
     if not np.array_equal(rows, np.trunc(rows)):
         raise FormatError(

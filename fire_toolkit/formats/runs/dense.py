@@ -14,8 +14,8 @@ import numpy as np
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.embeddings import ProductMatrix
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.ranked import (
     Pairs,
     Ranked,
@@ -104,7 +104,7 @@ def _turned(matrix: Matrix) -> Iterator[Array]:
             lines[:, doc : doc + len(block)] = columns
             doc += len(block)
         yield lines
-        matrix = matrix.watched(None) if isinstance(matrix, FileMatrix) else matrix
+        matrix = matrix.watched(None) if isinstance(matrix, FileArray) else matrix
 
 
 @dataclass

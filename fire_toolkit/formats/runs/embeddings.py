@@ -14,7 +14,7 @@ import numpy as np
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.runs.matrix import Array, Matrix, rows_per_block
+from fire_toolkit.formats.arrays.matrix import Array, Matrix, rows_per_block
 
 DECIMALS = 9
 _UNIT = 1e-3

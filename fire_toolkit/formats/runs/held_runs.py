@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
+from fire_toolkit.formats.arrays.matrix import Array, held
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.axis_ids import needed_ids
 from fire_toolkit.formats.runs.ingest import Request, rank_queries
-from fire_toolkit.formats.runs.matrix import Array, held
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.tables import Qrels, Run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described, vector_names
+from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, by_rows
 from fire_toolkit.formats.runs.axis_ids import axis_ids
 from fire_toolkit.formats.runs.candidates import candidate_lists, read_candidates
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
@@ -17,8 +17,8 @@ from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_pl
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Matrix, by_rows
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
+from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
 from fire_toolkit.formats.runs.readers import read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
@@ -252,7 +252,7 @@ def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str
     lengths = (len(axes[0]), len(axes[1]))
     name = choose_matrix(arrays, str(path), key=request.key, shapes={lengths, lengths[::-1]})
     matrix = arrays.matrices[name]
-    if isinstance(matrix, FileMatrix):
+    if isinstance(matrix, FileArray):
         matrix = matrix.watched(request.on_read)
     if request.mask is None:
         request = replace(request, mask=arrays.mask)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import Array, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.runs.matrix import Array, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.ranked import Ranked, count_shapes, extremes_of
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.coded import CodedQrels

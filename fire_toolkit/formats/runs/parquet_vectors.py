@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import Arrays
+from fire_toolkit.formats.arrays.matrix import Array, as_floats
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.matrix import Array, as_floats
+from fire_toolkit.formats.runs.named_arrays import Arrays
 from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
 from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
 

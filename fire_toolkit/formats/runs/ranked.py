@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
-from fire_toolkit.formats.runs.matrix import Array
+from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import choose_matrix
+from fire_toolkit.formats.arrays.matrix import Matrix
 from fire_toolkit.formats.runs import native, trec
 from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.list_pass import run_of_lists
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix import Matrix
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
+from fire_toolkit.formats.runs.named_arrays import choose_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import find_reader

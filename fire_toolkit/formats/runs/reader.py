@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fire_toolkit.formats.arrays.arrays import Arrays
 from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.named_arrays import Arrays
 
 
 @dataclass(frozen=True)

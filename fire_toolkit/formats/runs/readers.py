@@ -6,26 +6,36 @@ reader recognises a file.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import start_of
-from fire_toolkit.formats.arrays import npy, pickle_files, safetensors_files, torch_files
-from fire_toolkit.formats.arrays.arrays import Arrays
+from fire_toolkit.formats.arrays import files
 from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
 from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
+from fire_toolkit.formats.runs.named_arrays import Arrays, reads
 from fire_toolkit.formats.runs.parquet_vectors import read_parquet_vectors
-from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.reader import RunReader, begins
 from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.plugins import Registry
 
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
+TREES: dict[str, Callable[[Path], Any]] = {}  # of the formats of arrays
+for _name, _what, _evidence, _sniff, _tree in (
+    ("torch", "a file of torch.save", "a zip with data.pkl", files.is_torch, files.tree_of_torch),
+    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", files.is_npz, files.tree_of_npz),
+    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", begins(files.NPY_MAGIC), files.tree_of_npy),
+    (
+        *("safetensors", "a safetensors file", "begins with the length of a JSON header"),
+        *(files.is_safetensors, files.tree_of_safetensors),
+    ),
+    ("pickle", "a pickle of arrays", "begins as pickles do", files.is_pickle, files.tree_of_pickle),
+):
+    TREES[_name] = _tree
+    READERS.add(_name, RunReader(_name, _what, _evidence, _sniff, read_arrays=reads(_tree)))
 for _reader in (
-    torch_files.READER,
-    npy.NPZ,
-    npy.NPY,
-    safetensors_files.READER,
-    pickle_files.READER,
     native.READER,
     parquet_runs.READER,
     trecvid.READER,

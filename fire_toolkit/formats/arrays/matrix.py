@@ -6,23 +6,40 @@ reads slower).
 
 from __future__ import annotations
 
+import io
+import lzma
 import math
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.pickles import load_plain
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 
 BLOCK_BYTES = 8 << 20
 _EXACT_INTEGERS = 2**53
+_SMALL_BYTES = _BOMB_BYTES = 256 << 20
+_VIEW_BYTES = 1 << 30
+_BOMB_RATIO = 200
+_DAMAGED = (
+    OSError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    KeyError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+)
 
 
 class Matrix(Protocol):
@@ -128,11 +145,12 @@ def all_rows(matrix: Matrix) -> Array:
 
 
 @dataclass(frozen=True)
-class FileMatrix:
-    """A matrix in row-major order from byte `offset` of a file, or of an unpacked zip member.
+class FileArray:
+    """An array that lies in row-major order from byte `offset` of a file, or of an unpacked zip member.
 
-    dtype: of the numbers, or uint16 with `is_bfloat16`. member: the zip member it is packed in.
-    on_read: called with the number of bytes after each block.
+    shape: as it lies; is_flipped: of the transpose of the array that was saved. dtype: of the numbers, or
+    uint16 with `is_bfloat16`. member: the zip member it lies in. strides: in bytes, of a view that is neither
+    row-major nor flipped. on_read: called with the number of bytes after each block.
     """
 
     where: str
@@ -142,24 +160,85 @@ class FileMatrix:
     dtype: np.dtype[Any]
     is_flipped: bool = False
     is_bfloat16: bool = False
-    member: str | None = None
+    member: zipfile.ZipInfo | None = None
+    strides: tuple[int, ...] | None = None
     on_read: Callable[[int], None] | None = None
 
-    def watched(self, on_read: Callable[[int], None] | None) -> FileMatrix:
-        """Return the matrix that reports its reading."""
+    def watched(self, on_read: Callable[[int], None] | None) -> FileArray:
+        """Return the array that reports its reading."""
         return replace(self, on_read=on_read)
 
     @property
-    def row_bytes(self) -> int:
-        """Return the bytes of a row."""
-        return self.shape[-1] * self.dtype.itemsize
+    def n_bytes(self) -> int:
+        """Return the bytes from its first number to its last."""
+        if not self.strides or 0 in self.shape:
+            return math.prod(self.shape) * self.dtype.itemsize
+        steps = zip(self.shape, self.strides, strict=True)
+        return sum((size - 1) * step for size, step in steps) + self.dtype.itemsize
+
+    def as_matrix(self) -> FileArray:
+        """Return it where it can be read in blocks of rows.
+
+        Raises:
+            FormatError: the file is too short, or packed so strongly that it looks like a zip bomb; a
+                column-major array of three axes, or a view too large for memory.
+        """
+        size, needed = self.path.stat().st_size, self.offset + self.n_bytes
+        if self.member is not None:
+            size, packed = self.member.file_size, self.member.compress_size
+            if size > _BOMB_BYTES and size > _BOMB_RATIO * max(1, packed):
+                raise FormatError(
+                    f"{self.where}: {packed:,} bytes unpack to {size:,}: this looks like a zip bomb and is "
+                    "not read; if it is real, save it with numpy.savez or numpy.save"
+                )
+        if size < needed:
+            raise FormatError(
+                f"{self.where}: truncated: {size:,} bytes, expected {needed:,} for shape {self.shape} of "
+                f"{self.dtype}; copy it again"
+            )
+        if self.is_flipped and len(self.shape) > 2:
+            raise FormatError(
+                f"{self.where}: column-major order of three axes; save numpy.ascontiguousarray of it"
+            )
+        if self.strides and math.prod(self.shape) * 8 > _VIEW_BYTES:
+            raise FormatError(f"{self.where}: a tensor that is a view; save tensor.contiguous()")
+        return self
+
+    def values(self, most: int = _SMALL_BYTES) -> Any:
+        """Return the whole of a small array as it was saved, of numbers, text or plain objects.
+
+        Raises:
+            FormatError: it has more than `most` bytes, or is damaged.
+        """
+        if self.dtype.hasobject:
+            return load_plain(io.BytesIO(self.start(most + 1)), max_bytes=most, where=self.where)
+        if self.n_bytes > most:
+            raise FormatError(f"{self.where}: unpacks to more than {most:,} bytes, expected a small array")
+        with self._open() as stream:
+            raw = _read_exactly(stream, self.n_bytes, self.where)
+        values: Array = np.ndarray(self.shape, self.dtype, raw, strides=self.strides)
+        values = from_bfloat16(values) if self.is_bfloat16 else values
+        return values.T if self.is_flipped else values
+
+    def start(self, n_bytes: int) -> bytes:
+        """Return its first bytes, fewer where it is shorter."""
+        with self._open() as stream:
+            return bytes(_guarded(lambda: stream.read(n_bytes), self.where))
 
     def blocks(self, n_rows: int) -> Iterator[Array]:
         """Yield blocks of rows."""
-        total = n_rows_columns(self)[0]
+        if self.strides:
+            yield from HeldMatrix(self.where, self.values(_VIEW_BYTES)).blocks(n_rows)
+            return
+        total, width = n_rows_columns(self)
         with self._open() as stream:
             for start in range(0, total, n_rows):
-                yield self._read(stream, min(n_rows, total - start))
+                shape = min(n_rows, total - start), width
+                raw = _read_exactly(stream, math.prod(shape) * self.dtype.itemsize, self.where)
+                if self.on_read:
+                    self.on_read(len(raw))
+                values: Array = np.ndarray(shape, self.dtype, raw)
+                yield from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
 
     def _open(self) -> BinaryIO:
         if self.member is not None:
@@ -168,39 +247,37 @@ class FileMatrix:
         stream.seek(self.offset)
         return stream
 
-    def _read(self, stream: BinaryIO, n_rows: int) -> Array:
-        raw = _read_exactly(stream, n_rows * self.row_bytes, self.where)
-        if self.on_read:
-            self.on_read(len(raw))
-        values = np.frombuffer(raw, dtype=self.dtype).reshape(n_rows, self.shape[-1])
-        return from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
+
+def _guarded(read: Callable[[], T], where: str) -> T:
+    """Return what `read` does; what a damaged zip makes of it becomes a FormatError of one line."""
+    try:
+        return read()
+    except _DAMAGED as error:
+        raise FormatError(f"{where}: damaged ({error}); copy it again from its source") from None
 
 
 def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> memoryview:
     view, done = np.empty(n_bytes, dtype=np.uint8).data, 0
     while done < n_bytes:
-        try:
-            got = stream.readinto(view[done : done + (64 << 20)])  # type: ignore[attr-defined]
-        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-            raise FormatError(f"{where}: damaged ({error}); copy it again from its source") from None
+        part = view[done : done + (64 << 20)]
+        got = _guarded(lambda: stream.readinto(part), where)  # type: ignore[attr-defined]  # noqa: B023
         if not got:
-            raise FormatError(f"{where}: truncated while it was read; copy it again from its source")
+            raise FormatError(f"{where}: truncated; copy it again from its source")
         done += got
     return view
 
 
-def open_member(path: Path, member: str, offset: int = 0) -> BinaryIO:
+def open_member(path: Path, member: zipfile.ZipInfo, offset: int = 0) -> BinaryIO:
     """Return an open zip member, `offset` bytes in.
 
     Raises:
         FormatError: the member is encrypted, damaged, or of a kind of compression not known.
     """
-    try:
+
+    def opened() -> BinaryIO:
         with zipfile.ZipFile(path) as archive:
             stream = archive.open(member)
-            stream.read(offset)
-    except (OSError, EOFError, RuntimeError, ValueError, NotImplementedError, zlib.error) as error:
-        raise FormatError(f"{path}: {member}: cannot be unpacked ({error}); save it again") from None
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise FormatError(f"{path}: {member}: damaged zip ({error}); copy it again") from None
-    return stream  # type: ignore[return-value]
+            stream.seek(offset)
+        return stream  # type: ignore[return-value]
+
+    return _guarded(opened, f"{path}: {member.filename}")

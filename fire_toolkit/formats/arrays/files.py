@@ -1,0 +1,260 @@
+"""The arrays in npy, npz, torch, safetensors and pickle files: a tree of names, its arrays not read yet.
+
+A tree is nested dicts and lists; its leaves are `FileArray`s, which say where an array lies in the file, and
+the plain values of a pickle. Nothing in a file is run or unpacked to disk, and no size that a file claims is
+believed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import warnings
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import FileArray
+from fire_toolkit.formats.arrays.pickles import Name, Refused, load_plain
+
+NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
+_NPY_HEADER_BYTES, _SAFETENSORS_HEADER_BYTES = 12 + 65_536, 16 << 20
+_PICKLE_BYTES, _TORCH_PICKLE_BYTES = 512 << 20, 64 << 20
+_TORCH_BEFORE_1_6 = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a number of torch's own, pickled
+_STORAGES = {"Double": "f8", "Float": "f4", "Half": "f2", "BFloat16": "u2", "Long": "i8", "Int": "i4"}
+_STORAGES |= {"Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "?"}
+_TENSORS = {
+    "F64": "f8",
+    "F32": "f4",
+    "F16": "f2",
+    "BF16": "u2",
+    "I64": "i8",
+    "I32": "i4",
+    "I16": "i2",
+    "I8": "i1",
+}
+_TENSORS |= {"U64": "u8", "U32": "u4", "U16": "u2", "U8": "u1"}
+_PICKLE_STARTS = re.compile(
+    rb"\x80[\x02-\x05]"  # a protocol from 2 on says so
+    rb"|\([ld]p[0-9]+\n|[\]}]q."  # a list or a dict of protocol 0 or 1
+    rb"|\((?:V[^\n]*\np[0-9]+\n|S['\"]|[ILF][-0-9.L]+\n|X.{4})|V[^\n]*\np0\n\."  # a tuple, or a text
+    rb"|c(?:numpy[\w.]*|collections|__builtin__|copy_reg)\n\w+\n(?:p[0-9]+\n|q.)",  # an array, a set
+    re.DOTALL,
+)
+_FORMAT: Any = npy_format
+# The third version differs from the second in the names of records, which are not scores.
+_READ_HEADER: dict[tuple[int, int], Any] = {
+    (1, 0): _FORMAT.read_array_header_1_0,
+    (2, 0): _FORMAT.read_array_header_2_0,
+}
+_READ_HEADER[3, 0] = _READ_HEADER[2, 0]
+
+
+def members(path: Path) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of a zip by name.
+
+    Raises:
+        FormatError: the zip is damaged, or has a name twice.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            found = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError) as error:
+        raise FormatError(f"{path}: damaged zip ({error}); copy it again from its source") from None
+    by_name = {info.filename: info for info in found}
+    if len(by_name) < len(found):
+        raise FormatError(f"{path}: the zip has two members of one name; save it again")
+    return by_name
+
+
+def is_torch(start: bytes, path: Path) -> bool:
+    """Whether the file is a zip with a `data.pkl`, or begins like a file of torch before 1.6."""
+    return _TORCH_BEFORE_1_6 in start[:32] or (start.startswith(ZIP_MAGIC) and _torch_pickles(path) != [])
+
+
+def is_npz(start: bytes, path: Path) -> bool:
+    """Whether the file is a zip without a `data.pkl`."""
+    return start.startswith((ZIP_MAGIC, b"PK\x05\x06")) and not _torch_pickles(path)
+
+
+def is_pickle(start: bytes, path: Path) -> bool:
+    """Whether the file begins like a pickle: protocol 2 to 5, or a container or array in protocol 0 or 1."""
+    return bool(_PICKLE_STARTS.match(start))
+
+
+def is_safetensors(start: bytes, path: Path) -> bool:
+    """Whether the file begins with the length of a JSON header."""
+    return start[5:9] == b"\0\0\0{" and start[0:5] != bytes(5)
+
+
+def _torch_pickles(path: Path) -> list[str]:
+    return [name for name in members(path) if name.rpartition("/")[2] == "data.pkl"]
+
+
+def tree_of_npy(path: Path) -> Any:
+    """Return the array of a `.npy` file, or what an array of objects holds."""
+    with path.open("rb") as stream:
+        return _npy(str(path), path, stream.read(_NPY_HEADER_BYTES))
+
+
+def tree_of_npz(path: Path) -> dict[str, FileArray]:
+    """Return the arrays of an `.npz` file by name."""
+    found = {}
+    for name, info in members(path).items():
+        if name.endswith(".npy"):
+            stem = name.removesuffix(".npy")
+            found[stem] = _npy(f"{path}: {stem}", path, _start(path, info, _NPY_HEADER_BYTES), info)
+    return found
+
+
+def _start(path: Path, member: zipfile.ZipInfo, n_bytes: int) -> bytes:
+    return FileArray(f"{path}: {member.filename}", path, 0, (), np.dtype("u1"), member=member).start(n_bytes)
+
+
+def _npy(where: str, path: Path, start: bytes, member: zipfile.ZipInfo | None = None) -> FileArray:
+    """Return the array that the beginning of a `.npy` describes."""
+    stream = io.BytesIO(start)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python 2 wrote sizes as 5L
+            shape, is_fortran, dtype = _READ_HEADER[_FORMAT.read_magic(stream)](stream)
+    except Exception:  # a header is a Python literal and a dtype's name, which fail in many ways
+        raise FormatError(f"{where}: damaged .npy header; save it again with numpy.save") from None
+    if dtype.names is not None or dtype.kind not in "biufcSUOV" or dtype.subdtype is not None:
+        found = "an array of records" if dtype.names is not None else f"holds {dtype}"
+        raise FormatError(f"{where}: {found}, expected real numbers (save with dtype float32)")
+    if len(shape) > 32 or min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) > 2**62:
+        raise FormatError(f"{where}: damaged .npy header (shape {shape}); save it again with numpy.save")
+    is_flipped = is_fortran and len(shape) > 1
+    return FileArray(
+        where, path, stream.tell(), shape[::-1] if is_flipped else shape, dtype, is_flipped, member=member
+    )
+
+
+def tree_of_pickle(path: Path) -> Any:
+    """Return the plain value of a pickle."""
+    with path.open("rb") as stream:
+        return load_plain(stream, max_bytes=_PICKLE_BYTES, where=str(path))
+
+
+def tree_of_torch(path: Path) -> Any:
+    """Return what `torch.save` wrote, read without torch: a zip with a pickle that says where each tensor is.
+
+    float32, float16, bfloat16, float64 and integers are read, of the zip format that torch writes since 1.6.
+
+    Raises:
+        FormatError: the file is damaged, or refers to anything but tensors, arrays and plain values; or it is
+            of torch before 1.6.
+    """
+    with path.open("rb") as stream:
+        if _TORCH_BEFORE_1_6 in stream.read(32):
+            raise FormatError(
+                f"{path}: a file of torch before 1.6; save it again with a newer torch: "
+                "torch.save(torch.load(path), path)"
+            )
+    archive, pickles = members(path), _torch_pickles(path)
+    if len(pickles) != 1:
+        raise FormatError(f"{path}: {len(pickles)} data.pkl in one file, expected one; save it again")
+    folder = pickles[0].removesuffix("data.pkl")
+    order = archive.get(f"{folder}byteorder")
+    is_big = order is not None and _start(path, order, 16).strip() == b"big"
+
+    def storage_of(reference: Any) -> FileArray:
+        is_storage = isinstance(reference, tuple) and len(reference) == 5 and reference[0] == "storage"
+        if not is_storage or not isinstance(reference[1], Name) or not _are_sizes([reference[4]]):
+            raise Refused("refers to something outside the file, expected tensors of floats or integers")
+        _, kind, key, _, n_values = reference
+        dtype = np.dtype(_STORAGES[kind]).newbyteorder(">" if is_big else "<")
+        if f"{folder}data/{key}" not in archive:
+            raise Refused(f"no data/{str(key)[:40]} in the file; copy it again from its source")
+        member = archive[f"{folder}data/{key}"]
+        where, is_bfloat16 = f"{path}: {member.filename}", kind == "BFloat16"
+        return FileArray(where, path, 0, (n_values,), dtype, is_bfloat16=is_bfloat16, member=member)
+
+    pickled = io.BytesIO(_start(path, archive[pickles[0]], _TORCH_PICKLE_BYTES + 1))
+    return load_plain(
+        pickled, max_bytes=_TORCH_PICKLE_BYTES, where=str(path), known=_TORCH_NAMES, persistent=storage_of
+    )
+
+
+def _tensor(storage: Any, offset: Any, shape: Any, stride: Any, *more: Any) -> FileArray:
+    """Return a view of a storage; offset and strides count numbers."""
+    if any(isinstance(entry, dict) and (entry.get("neg") or entry.get("conj")) for entry in more[2:]):
+        raise Refused("a tensor that is a negative or conjugate view; save tensor.resolve_neg()")
+    if not isinstance(storage, FileArray) or not (_are_sizes([offset, *shape, *stride]) and len(shape) <= 16):
+        raise Refused(f"a tensor of shape {shape} and stride {stride}, expected sizes of 0 or more")
+    last = offset + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+    if math.prod(shape) and last >= storage.shape[0]:
+        raise Refused(f"a tensor of shape {shape} beyond its {storage.shape[0]:,} values")
+    tensor = replace(storage, offset=offset * storage.dtype.itemsize, shape=shape)
+    places = [place for place, size in enumerate(shape) if size != 1]
+    if all(stride[place] == math.prod(shape[place + 1 :]) for place in places):
+        return tensor
+    if len(shape) == 2 and stride == (1, shape[0]):
+        return replace(tensor, shape=shape[::-1], is_flipped=True)
+    return replace(tensor, strides=tuple(step * storage.dtype.itemsize for step in stride))
+
+
+def _are_sizes(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**60 for value in values)
+
+
+_TORCH_NAMES: dict[str, Any] = {
+    **{f"torch.{name}Storage": Name(name) for name in _STORAGES},
+    **dict.fromkeys(("torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2"), _tensor),
+    "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
+    "torch.Size": lambda shape=(): shape,
+    "torch.device": lambda *names: ":".join(map(str, names)),
+    "argparse.Namespace": lambda *_: {},  # a program's settings, often saved beside its results
+}
+
+
+def tree_of_safetensors(path: Path) -> dict[str, FileArray | Name]:
+    """Return the tensors of a safetensors file by name: a length, a JSON header, then numbers."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > min(_SAFETENSORS_HEADER_BYTES, size - 8):
+            raise FormatError(
+                f"{path}: a header of {length:,} bytes in a file of {size:,}, expected at most "
+                f"{_SAFETENSORS_HEADER_BYTES:,} and within the file; copy it again from its source"
+            )
+        raw = stream.read(length)
+    try:
+        header = dict(json.loads(raw))
+    except (ValueError, TypeError, RecursionError):
+        raise FormatError(
+            f"{path}: the header is not JSON of tensors; copy it again from its source"
+        ) from None
+    header.pop("__metadata__", None)
+    return {name: _safetensor(path, name, about, 8 + length) for name, about in header.items()}
+
+
+def _safetensor(path: Path, name: str, about: Any, start: int) -> FileArray | Name:
+    """Return a tensor; of numbers that are not read, what they are."""
+    where, about = f"{path}: tensor {name[:60]!r}", about if isinstance(about, dict) else {}
+    shape, dtype, places = (about.get(key) for key in ("shape", "dtype", "data_offsets"))
+    if not (isinstance(dtype, str) and _are_sizes(shape) and _are_sizes(places) and len(places) == 2):
+        raise FormatError(f"{where}: lacks dtype, shape or data_offsets; save the file again")
+    first, last = places
+    n_bytes = path.stat().st_size - start
+    if last > n_bytes:
+        raise FormatError(
+            f"{where}: ends at byte {last:,} of {n_bytes:,} that the file has; truncated: copy it again"
+        )
+    if dtype not in _TENSORS:
+        return Name(f"{dtype} of shape {shape}")
+    kind = np.dtype(_TENSORS[dtype]).newbyteorder("<")
+    if last - first != math.prod(shape) * kind.itemsize:
+        raise FormatError(
+            f"{where}: {last - first:,} bytes, expected {math.prod(shape) * kind.itemsize:,} of {dtype} with "
+            f"shape {shape}; save it again"
+        )
+    return FileArray(f"{path}: {name}", path, start + first, tuple(shape), kind, is_bfloat16=dtype == "BF16")

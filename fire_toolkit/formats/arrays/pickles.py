@@ -1,0 +1,280 @@
+"""Pickles read as data: Python's own reader, with plain containers and numpy arrays and nothing else.
+
+A pickle is a program that names functions and calls them. Here each name is looked up in a table of functions
+of our own, and a name that is not in the table ends the reading: nothing is imported. Arrays are made from
+their bytes with a dtype of plain numbers or text, never by numpy's own `__setstate__`, which trusts what it
+is given; no attribute of anything is set.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError
+
+_MAX_DEPTH = 64
+_MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
+_DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8)|c(?:8|16)|[SU]\d{1,6}|O8?)")
+_ENCODINGS = ("latin1", "latin-1", "utf-8", "utf8", "ascii")
+_SCALARS = (str, bytes, int, float, complex, type(None), np.generic)
+
+
+class Refused(Exception):
+    """A pickle is refused; the text says why, and becomes a FormatError that names the file."""
+
+
+class Name(str):
+    """A name that a pickle may refer to and not call, such as `numpy.ndarray`."""
+
+
+class _Unbuilt:
+    """An array or dtype that `build` makes when its state is read; places: where the reader remembers it."""
+
+    def __init__(self, build: Callable[[Any], object]) -> None:
+        self.build, self.places = build, list[int]()
+
+
+class _Memo(dict[int, Any]):
+    def __setitem__(self, place: int, value: Any) -> None:
+        if isinstance(value, _Unbuilt):
+            value.places.append(place)
+        super().__setitem__(place, value)
+
+
+def load_plain(
+    stream: BinaryIO,
+    *,
+    max_bytes: int,
+    where: str = "pickle",
+    known: Mapping[str, Any] | None = None,
+    persistent: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Return the plain value that a pickle of protocol 0 to 5 holds, without running anything in it.
+
+    Args:
+        stream: an open binary file, read to its end.
+        max_bytes: refuse more than this many; the value in memory may take some sixty times as much.
+        where: the file's name for errors.
+        known: more names, `module.name` → a function of our own that is given the plain arguments, or a
+            value.
+        persistent: what a persistent id stands for; by default such ids are refused.
+
+    Returns:
+        Containers, text, bytes, numbers, None, and numpy arrays, scalars and dtypes of booleans, numbers,
+        text or plain objects. OrderedDict, defaultdict and Counter become dict. A byte string of Python 2
+        is text where it is UTF-8, bytes otherwise.
+
+    Raises:
+        FormatError: the bytes are not a complete pickle, or contain anything else; nesting deeper than 64; a
+            value that contains itself; few bytes that stand for very many values.
+
+    Examples:
+        >>> load_plain(io.BytesIO(b"cos\\nsystem\\n(Vls\\ntR."), max_bytes=1000)
+        Traceback (most recent call last):
+        ...
+        fire_toolkit.errors.FormatError: pickle: refers to 'os.system', expected plain data: ...
+    """
+    raw = stream.read(max_bytes + 1)
+    if len(raw) > max_bytes:
+        raise FormatError(f"{where}: a pickle of more than {max_bytes:,} bytes is not read")
+    weights: dict[int, tuple[int, int, int]] = {}
+    try:
+        reader = _PlainUnpickler(io.BytesIO(raw))
+        reader.n_bytes, reader.memo = len(raw), _Memo()
+        reader.known, reader.persistent = {**_KNOWN, **(known or {})}, persistent
+        value = reader.load()
+        n_values, _ = _weigh(value, weights, 0)
+    except Refused as refused:
+        raise FormatError(f"{where}: {refused}") from None
+    except Exception as error:  # damaged bytes make the reader fail in any way
+        words = str(error) or type(error).__name__
+        raise FormatError(f"{where}: damaged or truncated pickle ({words}); copy it again") from None
+    if n_values > 1000 + _MAX_SHARING * sum(n_parts for _, _, n_parts in weights.values()):
+        raise FormatError(
+            f"{where}: stands for {n_values:,} values through references, expected a few for each"
+        )
+    return value
+
+
+def _weigh(value: Any, weights: dict[int, tuple[int, int, int]], depth: int) -> tuple[int, int]:
+    """Return how many values a value stands for and how deep it is nested; refuse leftovers and cycles.
+
+    weights: of each container seen, by its place in memory: these two, and its number of parts.
+    """
+    if isinstance(value, Name) or callable(value):
+        raise _unknown(getattr(value, "__name__", str(value)))
+    if isinstance(value, _Unbuilt):
+        raise Refused("an array without its content")
+    is_objects = isinstance(value, np.ndarray) and value.dtype.hasobject
+    if not is_objects and not isinstance(value, dict | list | tuple):
+        return 1, 0
+    known = weights.get(id(value))
+    if depth + (known[1] if known else 0) > _MAX_DEPTH:
+        raise Refused(f"nested deeper than {_MAX_DEPTH}, or contains itself")
+    if known is None:
+        parts = value.values() if isinstance(value, dict) else value.flat if is_objects else value
+        inner = [_weigh(part, weights, depth + 1) for part in parts]
+        height = 1 + max((part[1] for part in inner), default=0)
+        weights[id(value)] = known = 1 + sum(part[0] for part in inner), height, len(inner)
+    return known[:2]
+
+
+def _unknown(name: str) -> Refused:
+    words = "expected plain data: containers, text, numbers and numpy arrays; nothing in the file was run"
+    return Refused(f"refers to {name!r}, {words}")
+
+
+_PYTHONS: Any = pickle._Unpickler  # not the one in C, which has no steps to override
+
+
+class _PlainUnpickler(_PYTHONS):  # type: ignore[misc]
+    """Python's reader, whose names are ours, whose keys are scalars, and which sets no attributes."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}.{name}" not in self.known:
+            raise _unknown(f"{module}.{name}")
+        return self.known[f"{module}.{name}"]
+
+    def persistent_load(self, pid: object) -> object:
+        if self.persistent is None:
+            raise Refused("refers to something outside the file (a persistent id), expected plain data")
+        return self.persistent(pid)
+
+    def _decode_string(self, value: bytes) -> str | bytes:
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+
+    def _load_build(self) -> None:
+        state, unbuilt = self.stack.pop(), self.stack[-1]
+        if isinstance(unbuilt, dict):
+            return
+        if not isinstance(unbuilt, _Unbuilt):
+            raise Refused("sets attributes of an object, expected plain data")
+        self.stack[-1] = built = unbuilt.build(state)
+        self.memo |= {place: built for place in unbuilt.places if self.memo[place] is unbuilt}
+
+    def _load_bytearray(self) -> None:
+        length = int.from_bytes(self.read(8), "little")
+        if length > self.n_bytes:
+            raise ValueError(f"{length:,} bytes in a pickle of {self.n_bytes:,}")
+        self.stack.append(bytearray(self.read(length)))
+
+    dispatch = {  # noqa: RUF012  # as the class above has it
+        **_PYTHONS.dispatch,
+        pickle.NEWOBJ[0]: _PYTHONS.load_reduce,
+        pickle.BUILD[0]: _load_build,
+        pickle.BYTEARRAY8[0]: _load_bytearray,
+    }
+
+
+def _with_keys_checked(step: Callable[[Any], None], keys: slice) -> Callable[[Any], None]:
+    """Return a step of the reader that first checks those values of its stack that become keys."""
+
+    def checked(reader: Any) -> None:
+        _keys(reader.stack[keys])
+        step(reader)
+
+    return checked
+
+
+_PAIRS, _ALL = slice(None, None, 2), slice(None)
+for _opcode, _places in (
+    (pickle.SETITEM, slice(-2, -1)),
+    *((code, _PAIRS) for code in (pickle.SETITEMS, pickle.DICT)),
+    *((code, _ALL) for code in (pickle.ADDITEMS, pickle.FROZENSET)),
+):
+    _PlainUnpickler.dispatch[_opcode[0]] = _with_keys_checked(_PYTHONS.dispatch[_opcode[0]], _places)
+
+
+def _keys(values: Any = ()) -> Any:
+    """Return values that may be keys: scalars and tuples of scalars, whose hash takes no time."""
+    for value in values:
+        for part in value if isinstance(value, tuple) else (value,):
+            if not isinstance(part, _SCALARS):
+                kind = type(value).__name__
+                raise Refused(f"a key is a {kind}, expected text, a number or a tuple of them")
+    return values
+
+
+def _dtype(spec: Any, *_: object) -> _Unbuilt:
+    """Begin a dtype; its state names the byte order, and one with fields is refused."""
+    text = spec.decode() if isinstance(spec, bytes) else str(spec)
+    if not _DTYPE.fullmatch(text):
+        raise Refused(f"an array of type {text!r}, expected booleans, numbers or text")
+
+    def build(state: Any) -> np.dtype[Any]:
+        if any(state[2:5]) or state[1] not in ("<", ">", "|", "="):
+            raise Refused("an array of records, expected booleans, numbers or text")
+        return np.dtype(text).newbyteorder(state[1])
+
+    return _Unbuilt(build)
+
+
+def _array(content: Any, dtype: Any, shape: Any, order: Any = "C") -> Any:
+    """Return the array of exactly these values; the content must fill the shape."""
+    sizes = shape if isinstance(shape, tuple) else (-1,)
+    if not isinstance(dtype, np.dtype) or not all(isinstance(size, int) and size >= 0 for size in sizes):
+        raise Refused(f"an array of shape {shape} and type {dtype}, expected sizes of 0 or more")
+    if dtype.hasobject:
+        if not isinstance(content, list) or len(content) != math.prod(shape):
+            raise Refused(f"an array of shape {shape} without its {math.prod(shape):,} objects")
+        return np.fromiter(content, dtype=object).reshape(shape, order=order)
+    raw = _bytes(content)
+    if not dtype.itemsize or len(raw) != math.prod(shape) * dtype.itemsize:
+        raise Refused(f"an array of shape {shape} and type {dtype} with {len(raw):,} bytes")
+    values: Any = np.ndarray(len(raw) // dtype.itemsize, dtype, raw)
+    if dtype.kind == "b" and raw and max(raw) > 1:
+        raise Refused("an array of booleans with bytes other than 0 and 1")
+    if dtype.kind == "U" and raw and values.view(f"{dtype.byteorder}u4").max() > 0x10FFFF:
+        raise Refused("an array of text with an invalid character")
+    return values.reshape(shape, order=order)
+
+
+def _reconstruct(kind: object, *_: object) -> _Unbuilt:
+    if kind != "numpy.ndarray":
+        raise Refused("an array of a custom class, expected numpy.ndarray")
+    return _Unbuilt(lambda state: _array(state[-1], state[-3], state[-4], "F" if state[-2] else "C"))
+
+
+def _bytes(content: Any = b"", encoding: str = "utf-8") -> bytes:
+    if not isinstance(content, str | bytes | bytearray) or encoding not in _ENCODINGS:
+        raise Refused(f"makes bytes of a {type(content).__name__}, expected bytes or text")
+    return content.encode(encoding) if isinstance(content, str) else bytes(content)
+
+
+def _dict(*arguments: Any) -> dict[Any, Any]:
+    """Return a dict of what an OrderedDict, defaultdict or Counter was made with."""
+    content = dict[Any, Any]()
+    for given in arguments:
+        if given and not isinstance(given, Name):
+            pairs = list(given.items()) if isinstance(given, dict) else given
+            content |= zip(_keys([key for key, _ in pairs]), [value for _, value in pairs], strict=True)
+    return content
+
+
+_KNOWN: dict[str, Any] = {
+    "numpy.ndarray": Name("numpy.ndarray"),
+    "numpy.dtype": _dtype,
+    "_codecs.encode": _bytes,
+}
+_KNOWN |= dict.fromkeys(("collections.OrderedDict", "collections.defaultdict", "collections.Counter"), _dict)
+for _core in ("numpy.core", "numpy._core"):
+    _KNOWN[f"{_core}.multiarray._reconstruct"] = _reconstruct
+    _KNOWN[f"{_core}.multiarray.scalar"] = lambda dtype, content=b"": _array(content, dtype, (1,))[0]
+    _KNOWN[f"{_core}.numeric._frombuffer"] = _array
+for _module in ("builtins", "__builtin__"):
+    _KNOWN |= {f"{_module}.{name}": Name(f"{_module}.{name}") for name in ("list", "dict", "int", "float")}
+    _KNOWN[f"{_module}.set"] = lambda values=(): set(_keys(values))
+    _KNOWN[f"{_module}.frozenset"] = lambda values=(): frozenset(_keys(values))
+    _KNOWN[f"{_module}.bytes"] = _bytes
+    _KNOWN[f"{_module}.bytearray"] = lambda *content: bytearray(_bytes(*content))
+    _KNOWN[f"{_module}.complex"] = lambda real, imaginary: complex(float(real), float(imaginary))

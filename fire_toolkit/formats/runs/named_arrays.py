@@ -1,0 +1,183 @@
+"""What the arrays in a file are, by the names that retrieval code gives them: matrices, ids, masks, vectors.
+
+Other names are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, check_dtype, held
+from fire_toolkit.formats.arrays.pickles import Name
+from fire_toolkit.formats.ids import id_texts
+
+QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
+DOC_IDS = ("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "corpus_ids")
+MASKS = ("query_masks", "query_mask", "mask", "masks")
+ORIENTATION = "orientation"
+SIMILARITIES = (
+    *("sims", "sim", "sim_matrix", "sims_matrix", "similarity", "similarities", "similarity_matrix"),
+    *("scores", "score_matrix", "score_matrix_t2i", "score_t2i", "t2v_sims", "sims_t2v", "t2v", "t2i"),
+)
+QUERY_VECTORS = (
+    *("query_embeddings", "query_embeds", "query_vectors", "text_embeddings", "text_embeds", "text_features"),
+    *("txt_embeds", "text_embs", "caption_embeds", "text_feats"),
+)
+DOC_VECTORS = (
+    *("doc_embeddings", "doc_embeds", "doc_vectors", "item_vectors", "video_embeddings", "video_embeds"),
+    *("video_features", "vid_embeds", "video_feats", "image_embeddings", "image_embeds", "image_features"),
+    *("image_feats", "corpus_embeddings"),
+)
+_SHOWN = 8
+_MOST_IN_LIST = 64
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """The arrays of a file: matrices of two or three axes, ids, a mask, and the orientation it declares.
+
+    query_ids, doc_ids: in the order of the axes, None if the file has none; mask: one flag per row, False
+    for padding; orientation: `queries-rows` or `queries-columns`, None if the file does not say.
+    """
+
+    matrices: dict[str, Matrix]
+    query_ids: list[str] | None = None
+    doc_ids: list[str] | None = None
+    mask: Array | None = None
+    orientation: str | None = None
+
+
+def reads(tree_of: Callable[[Path], Any]) -> Callable[[Path], Arrays]:
+    """Return a reader of arrays: what `tree_of` finds in a file, by its names."""
+    return lambda path: arrays_in(tree_of(path), path)
+
+
+def arrays_in(tree: Any, path: Path) -> Arrays:
+    """Return the arrays in a tree of nested dicts and lists, by their path of keys (`test/sims`).
+
+    Raises:
+        FormatError: there is no matrix, or one is damaged, or an id is invalid.
+    """
+    matrices, values = dict[str, Matrix](), dict[str, Any]()
+    leaves = dict(leaves_of(tree))
+    for name, leaf in leaves.items():
+        where = f"{path}: {name}" if name else str(path)
+        if isinstance(leaf, FileArray) and _is_matrix(name, leaf):
+            check_dtype(where, leaf.dtype)
+            matrices[name] = leaf.as_matrix()
+        elif isinstance(leaf, np.ndarray) and _is_matrix(name, leaf):
+            matrices[name] = held(where, leaf)
+        elif (last := _last(name)) in (*QUERY_IDS, *DOC_IDS, *MASKS, ORIENTATION):
+            values.setdefault(last, leaf.values() if isinstance(leaf, FileArray) else leaf)
+    masks, queries, docs, declared = (
+        next((values[name] for name in names if name in values), None)
+        for names in (MASKS, QUERY_IDS, DOC_IDS, (ORIENTATION,))
+    )
+    if not matrices and masks is None:
+        raise FormatError(
+            f"{path}: no array of numbers with two or three axes{_others(leaves)}; expected sims "
+            "(queries × docs), query_ids and doc_ids"
+        )
+    return Arrays(
+        matrices,
+        None if queries is None else id_texts(queries, f"{path}: {QUERY_IDS[0]}"),
+        None if docs is None else id_texts(docs, f"{path}: {DOC_IDS[0]}"),
+        None if masks is None else as_mask(masks, f"{path}: the mask"),
+        None if declared is None else "".join(id_texts([np.asarray(declared).item()], str(path))),
+    )
+
+
+def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield arrays and lists of ids by their path of keys."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves_of(inner, f"{name}/{key}" if name else str(key))
+    elif isinstance(value, list | tuple) and _last(name) not in (*QUERY_IDS, *DOC_IDS, *MASKS):
+        for place, inner in enumerate(value if len(value) <= _MOST_IN_LIST else ()):
+            yield from leaves_of(inner, f"{name}/{place}" if name else str(place))
+    elif isinstance(value, FileArray) and value.dtype.hasobject and not name:
+        yield from leaves_of(value.values(), name)
+    else:
+        yield name, value
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2].lower()
+
+
+def _is_matrix(name: str, array: FileArray | Array) -> bool:
+    return len(array.shape) in (2, 3) and array.dtype.kind in "fiu" and _last(name) not in MASKS
+
+
+def _others(leaves: dict[str, Any]) -> str:
+    """Describe the arrays that are no matrices."""
+    found = [
+        f"{name[:60]} ({leaf.dtype} of shape {tuple(leaf.shape)})".strip()
+        for name, leaf in leaves.items()
+        if isinstance(leaf, FileArray | np.ndarray)
+    ]
+    found += [f"{name[:60]} ({leaf})" for name, leaf in leaves.items() if isinstance(leaf, Name)]
+    return f": {'; '.join(found[:_SHOWN])}" if found else ""
+
+
+def as_mask(values: Any, where: str) -> Array:
+    """Return an array of 0 and 1 as flags, one a row; two axes are read row by row.
+
+    Raises:
+        FormatError: it holds anything else.
+    """
+    try:
+        mask = np.asarray(values)
+    except ValueError:
+        raise FormatError(f"{where}: rows of different lengths, expected an array of 0 and 1") from None
+    if not mask.size or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+        raise FormatError(f"{where}: empty, or has values other than 0 and 1, expected a mask")
+    return np.asarray(mask.reshape(-1).astype(bool))
+
+
+def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tuple[int, ...]]) -> str:
+    """Return the name of the similarity matrix among `arrays`.
+
+    The first of these that exists: `key`; the only matrix; the only one with a usual name for
+    similarities; the only one with a shape in `shapes`.
+
+    Raises:
+        FormatError: no matrix or several fit; the message lists names and shapes.
+    """
+    names = list(arrays.matrices)
+    if key is not None:
+        if key in names:
+            return key
+        raise FormatError(f"{where}: no array {key!r}; found {described(arrays)}")
+    if len(names) == 1:
+        return names[0]
+    by_name = [name for name in names if _last(name) in SIMILARITIES]
+    by_shape = [name for name in by_name or names if tuple(arrays.matrices[name].shape) in shapes]
+    for candidates in (by_name, by_shape):
+        if len(candidates) == 1:
+            return candidates[0]
+    if not names:
+        raise FormatError(f"{where}: a mask but no matrix, expected sims (queries × docs)")
+    raise FormatError(f"{where}: several arrays; choose one with --key: {described(arrays)}")
+
+
+def vector_names(arrays: Arrays) -> tuple[str, str] | None:
+    """Return the names of the query and doc vectors; None without such a pair, or beside similarities."""
+    if any(_last(name) in SIMILARITIES for name in arrays.matrices):
+        return None
+    queries, docs = (
+        [name for name in arrays.matrices if _last(name) in known] for known in (QUERY_VECTORS, DOC_VECTORS)
+    )
+    return (queries[0], docs[0]) if len(queries) == len(docs) == 1 else None
+
+
+def described(arrays: Arrays) -> str:
+    """Return names and shapes of the matrices, for messages."""
+    shown = [f"{name} ({' × '.join(map(str, m.shape))})" for name, m in arrays.matrices.items()]
+    return ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else "")
