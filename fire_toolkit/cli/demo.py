@@ -65,7 +65,7 @@ def demo(
         for words in (["import"], ["resolve", "--next-round"]):
             run_command(*words)
         _third_labels(world, seed, seen)
-        for words in (["augment"], ["score"], ["compare"], ["report", "html"], ["gallery"]):
+        for words in (["augment"], ["score"], ["compare"], ["gallery"], ["report", "html"]):
             run_command(*words)
         _compare_with_truth(world)
     _say_what_next(root)

@@ -114,6 +114,7 @@ def _told(given: Given, values: Values) -> Told:
             if not path.name.startswith("report") and path.parent.name != "figures"
         },
         measures=workspace.setting("score", "measures"),
+        gallery="gallery/index.html" if (root / "gallery/index.html").is_file() else "",
         folders=tuple(dict.fromkeys(map(str, (root, root.parent, Path.home())))),
     )
 

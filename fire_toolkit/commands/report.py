@@ -193,14 +193,17 @@ def _study(values: Mapping[str, Any]) -> Study:
 
 def _html(**values: Any) -> Found:
     study = _study(values)
-    parts = list(study.sections())
+    facts, told = study.facts(), study.told
     own = {name: values.get(name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
-    told = study.told
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
-    text = render_page(title, told.basis or rests_on(own, draws=DRAWS), parts, warning=told.warning)
-    size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(parts), 'section')}"
+    of_page = {"title": title, "subtitle": told.basis or rests_on(own, draws=DRAWS), "warning": told.warning}
+    text = render_page(of_page | facts)
+    size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(facts['figures']), 'figure')}"
+    table = pd.DataFrame(
+        {"figure": list(facts["figures"]), "text": [each.text for each in facts["figures"].values()]}
+    )
     return Found(
-        {"sections": pd.DataFrame({"section": [part.title for part in parts]})},
+        {"figures": table},
         files={"report.html": text},
         place="report.html",
         words=f"{{out}}: {size}; open it in a browser",
@@ -247,7 +250,10 @@ PARTS = {
 _What = Literal[
     "html", "figures", "methods", "table1", "table2", "table3", "table4", "length", "saturation", "similarity"
 ]
-_Figure = Literal["scores", "differences", "order", "length", "overlap", "rbo", "judged", "annotators"]
+_Figure = Literal[
+    "scores", "differences", "order", "flips", "flips-length", "found", "length", "overlap", "rbo", "judged",
+    "annotators",
+]  # fmt: skip
 
 
 @command

@@ -1,11 +1,14 @@
-"""One HTML file that asks for nothing outside itself: sections of text, plots and tables."""
+"""One HTML file that asks for nothing outside itself: facts that a template says in words, and plots."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
+
+import pandas as pd
 
 from fire_toolkit.reporting.plots import Plot
 from fire_toolkit.reporting.templates import rendered
@@ -32,46 +35,45 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot, a sentence that says what it shows, and its data as a table for who cannot see it."""
+    """A plot, which holds its data, and a sentence that says what it shows."""
 
     plot: Plot
     text: str
-    table: Table
 
     @property
     def spec(self) -> str:
-        """The spec as JSON that can stand within a script of a page."""
-        text = json.dumps(self.plot, ensure_ascii=False)
+        """The spec as JSON that can stand within a script of a page, with its data by columns."""
+        spec = {**self.plot, "data": _columns(self.plot.table)}
+        text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"))
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page.
-
-    anchor: its place in links, letters and dashes; warnings: sentences on what may not be trusted; folded:
-    texts under their headings, shown on demand.
-    """
-
-    anchor: str
-    title: str
-    paragraphs: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
-    folded: Sequence[tuple[str, str]] = field(default=())
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    """Return the columns of a plot's data: values, or texts by their places `at` among those in `of`."""
+    columns: dict[str, Any] = {}
+    for name, values in table.items():
+        if all(isinstance(value, str) for value in values):
+            codes, texts = pd.factorize(values)
+            columns[str(name)] = {"of": texts.tolist(), "at": codes.tolist()}
+        else:
+            columns[str(name)] = [
+                float(f"{value:.5g}") if isinstance(value, float) and value == value else _or_null(value)
+                for value in values.tolist()
+            ]
+    return columns
 
 
-def render_page(title: str, subtitle: str, sections: Sequence[Section], *, warning: str = "") -> str:
+def _or_null(value: Any) -> Any:
+    return None if value != value else value
+
+
+def render_page(facts: Mapping[str, Any]) -> str:
     """Return the page as HTML; every text stands in it as text, whatever it holds.
 
-    Vega, Vega-Lite and Vega-Embed are within the page (BSD-3-Clause) where it has a plot.
+    Vega, Vega-Lite and Vega-Embed are within the page (BSD-3-Clause).
 
-    Examples:
-        >>> "&lt;script&gt;" in render_page("<script>", "", [])
-        True
+    Args:
+        facts: what `Study.facts` returns.
     """
-    has_plots = any(section.figures for section in sections)
-    bundle = (_DATA / "vega-bundle.js").read_text(encoding="utf-8") if has_plots else ""
-    facts = {"title": title, "subtitle": subtitle, "warning": warning}
-    return rendered("reporting", "data/report.html", sections=sections, bundle=bundle, **facts)
+    bundle = (_DATA / "vega-bundle.js").read_text(encoding="utf-8")
+    return rendered("reporting", "data/report.html", bundle=bundle, **facts)

@@ -1,27 +1,30 @@
-"""The plots, each a Vega-Lite spec made of a table that another function returns.
+"""The plots: Vega-Lite specs, which stand as files in data/, filled with a table.
 
-A spec holds its own data, so it can be drawn anywhere: Jupyter draws it by itself, `report html` puts it
-into a page. Colours are of Okabe and Ito's palette, which people with colour blindness tell apart; no plot
+A filled spec holds its own data, so it can be drawn anywhere: Jupyter draws it by itself, `report html` puts
+it into a page. Colours are of Okabe and Ito's palette, which people with colour blindness tell apart; no plot
 says anything by colour alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.measures import parse_measure
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIME = "application/vnd.vegalite.v6+json"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A00")
 _VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
-_ROW_PX = 26  # height of a row of marks
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
+_MANY = 10  # runs, above which a grid shows whole points
+SETS = 12  # sets of runs that are shown, those that found most first
 
 
 class Plot(dict[str, Any]):
@@ -30,12 +33,19 @@ class Plot(dict[str, Any]):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {MIME: dict(self), "text/plain": f"<Plot: {self.get('description', '')}>"}
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """The data of the plot."""
+        return pd.DataFrame(self["data"]["values"])
+
 
 def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
-    """Plot each run's score by the original and by the augmented qrels, with the interval of the latter.
+    """Plot each run's score by the original and by the augmented qrels with its interval, the best first.
 
     Args:
-        scores: rows of `scores_with_uncertainty`: run_id, measure, original, augmented, low, high.
+        scores: rows of `scores_with_uncertainty`: run_id, measure, original, augmented, low, high; where the
+            column labelled has a value (see `first_of`), augmented is corrected for errors of votes, and the
+            score as labelled stands beside it.
         measures: which are shown, one at a time by a menu; () takes all.
 
     Raises:
@@ -43,47 +53,47 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
 
     Examples:
         >>> row = {"run_id": "clip", "measure": "C@1", "original": .4, "augmented": .6, "low": .5, "high": .7}
-        >>> plot_scores(pd.DataFrame([row]))["layer"][0]["mark"]["type"]
-        'rule'
+        >>> plot_scores(pd.DataFrame([row])).table[["run_id", "original", "augmented", "shown"]]
+          run_id  original  augmented shown
+        0   clip       0.4        0.6  60.0
     """
-    columns = ["run_id", "measure", "original", "augmented", "low", "high"]
-    kept, menu = _of_measures(scores, measures)
-    order = list(dict.fromkeys(kept["run_id"]))
-    y = {"field": "run_id", "type": "nominal", "title": None, "scale": {"domain": order}}
-    tooltip = [_tip(name) for name in columns]
-    points = {
-        "transform": [{"fold": ["original", "augmented"], "as": ["qrels", "score"]}],
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-        "encoding": {
-            "x": {"field": "score", "type": "quantitative"},
-            "color": {"field": "qrels", "type": "nominal", "title": "qrels", "scale": _scale(2)},
-            "shape": {"field": "qrels", "type": "nominal", "title": "qrels"},
-            "tooltip": tooltip,
-        },
-    }
-    interval = {
-        "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.6, "color": PALETTE[0]},
-        "encoding": {"x": _number("low", "score"), "x2": {"field": "high"}, "tooltip": tooltip},
-    }
-    moved = {
-        "mark": {"type": "rule", "strokeDash": [2, 3], "color": "gray"},
-        "encoding": {"x": _number("original", "score"), "x2": {"field": "augmented"}},
-    }
-    return _spec(
-        "Scores by the original and the augmented qrels, with 95% intervals",
-        kept[columns],
-        menu | {"encoding": {"y": y}, "layer": [interval, moved, points]},
-        height=_ROW_PX * len(order) + 10,
+    measures = measures or list(dict.fromkeys(scores["measure"]))
+    table = scores.sort_values("augmented", ascending=False, kind="stable")
+    table = _of_measures(table, measures)
+    labelled = table.get("labelled", pd.Series(np.nan, table.index))
+    best = table["augmented"]
+    table = table.assign(
+        augmented=labelled.fillna(best),
+        corrected=best.where(labelled.notna()),
+        best=best,
+        shown=(100 * best).map("{:.1f}".format),
+        original_shown=(100 * table["original"]).map("{:.1f}".format),
     )
+    names = ["run_id", "measure", "original", "augmented", "corrected", "low", "high", "best"]
+    plot = _plot("scores", table[[*names, "shown", "original_shown"]])
+    is_shown = {"original": True, "augmented": True, "corrected": table["corrected"].notna().any()}
+    points = plot["layer"][2]["encoding"]
+    for channel in ("color", "shape"):
+        points[channel]["legend"] = points["color"]["legend"] | {
+            "values": [name for name in is_shown if is_shown[name]]
+        }
+    return plot
 
 
-def plot_differences(differences: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
-    """Plot the difference of every two runs with its interval, by whether it holds alone and after Holm.
+def plot_differences(
+    differences: pd.DataFrame, *, measures: Sequence[str] = (), order: Sequence[str] = ()
+) -> Plot:
+    """Plot the difference of every two runs as a grid, row minus column, by whether it holds after Holm.
+
+    Above the diagonal are differences by the augmented qrels, below it by the original ones. Runs have
+    numbers.
 
     Args:
         differences: rows of `score_differences`: run_a, run_b, qrels, measure, difference, low, high, p_holm,
-            which has no interval.
+            which has no interval. One half is of qrels `original`, the other of `corrected` where a measure
+            has such rows, else of `augmented`.
         measures: as in `plot_scores`.
+        order: of the runs; () takes that of the table.
 
     Raises:
         UsageError: as `plot_scores`.
@@ -91,46 +101,30 @@ def plot_differences(differences: pd.DataFrame, *, measures: Sequence[str] = ())
     Examples:
         >>> row = {"run_a": "clip", "run_b": "ssb", "qrels": "original", "measure": "C@1", "difference": .1}
         >>> plot = plot_differences(pd.DataFrame([row | {"low": .02, "high": .2, "p_holm": .03}]))
-        >>> plot["data"]["values"][0]["verdict"]
-        'p < .05 after Holm'
+        >>> plot.table[["row", "column", "shown", "verdict"]].values.tolist()
+        [['2 ssb', '1 clip', '−10.0', 'p < .05 after Holm']]
     """
-    is_apart = (differences["low"] > 0) | (differences["high"] < 0)
-    table = differences.assign(
-        pair=differences["run_a"] + " − " + differences["run_b"] + " (" + differences["qrels"] + ")",
-        verdict=np.select([differences["p_holm"] < 0.05, is_apart], _VERDICTS[:2], _VERDICTS[2]),
-    )
-    kept, menu = _of_measures(table, measures)
-    names = ["pair", "measure", "difference", "low", "high", "p_holm", "verdict"]
-    order = list(dict.fromkeys(kept["pair"]))
-    y = {"field": "pair", "type": "nominal", "title": None, "sort": order, "axis": {"labelLimit": 240}}
-    tooltip = [_tip(name) for name in names]
-    zero = {"mark": {"type": "rule", "color": "gray"}, "encoding": {"x": {"datum": 0}}}
-    interval = {
-        "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {"y": y, "x": _number("low", "difference"), "x2": {"field": "high"}, "tooltip": tooltip},
-    }
-    shapes = {"domain": list(_VERDICTS), "range": ["circle", "triangle", "cross"]}
-    point = {
-        "mark": {"type": "point", "size": 80, "filled": True},
-        "encoding": {
-            "y": y,
-            "x": _number("difference", "difference"),
-            "shape": {"field": "verdict", "type": "nominal", "title": None, "scale": shapes},
-            "color": {
-                "field": "verdict",
-                "type": "nominal",
-                "title": None,
-                "scale": {"domain": shapes["domain"], "range": [PALETTE[0], PALETTE[2], PALETTE[1]]},
-            },
-            "tooltip": tooltip,
-        },
-    }
-    return _spec(
-        "Differences between runs, with 95% intervals",
-        kept[names],
-        menu | {"layer": [zero, interval, point]},
-        height=_ROW_PX * len(order) + 10,
-    )
+    table = _of_measures(differences, measures)
+    has_corrected = table["measure"].isin(table.loc[table["qrels"] == "corrected", "measure"])
+    other = np.where(has_corrected, "corrected", "augmented")
+    table = table[(table["qrels"] == "original") | (table["qrels"] == other)]
+    is_apart = (table["low"] > 0) | (table["high"] < 0)
+    verdict = np.select([table["p_holm"] < 0.05, is_apart], _VERDICTS[:2], _VERDICTS[2])
+    table = table.assign(verdict=verdict)
+    runs = list(order or dict.fromkeys([*differences["run_a"], *differences["run_b"]]))
+    place = {run: at for at, run in enumerate(runs, start=1)}
+    is_first = table["run_a"].map(place) < table["run_b"].map(place)
+    is_turned = (table["qrels"] == "original").to_numpy() == is_first.to_numpy()  # b is to stand in the row
+    turned = table[is_turned].rename(columns={"run_a": "run_b", "run_b": "run_a"})
+    turned = turned.assign(difference=-turned["difference"], low=-turned["high"], high=-turned["low"])
+    table = pd.concat([table[~is_turned], turned], ignore_index=True)
+    points = np.array([_points(name) for name in table["measure"]]) * table["difference"]
+    digits = 1 if len(runs) <= _MANY else 0
+    shown = [f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−") for value in points]
+    named = {run: f"{at:>{len(str(len(runs)))}} {run}" for run, at in place.items()}
+    table = table.assign(row=table["run_a"].map(named), column=table["run_b"].map(named), shown=shown)
+    names = ["row", "column", "qrels", "measure", "difference", "low", "high", "p_holm", "verdict", "shown"]
+    return _plot("differences", table[names])
 
 
 def plot_lengths(lengths: pd.DataFrame) -> Plot:
@@ -143,33 +137,15 @@ def plot_lengths(lengths: pd.DataFrame) -> Plot:
     Examples:
         >>> row = {"from_chars": 10, "to_chars": 20, "run_id": "clip", "measure": "C@1", "delta": .1}
         >>> plot = plot_lengths(pd.DataFrame([row | {"low": .0, "high": .2, "n_queries": 8}]))
-        >>> plot["data"]["values"][0]["bin"]
-        '10–19'
+        >>> plot.table["bin"].tolist()
+        ['10–19']
     """
     runs = lengths[lengths["run_id"] != ""]
     kept = runs[runs["measure"] == runs["measure"].iloc[0]] if len(runs) else runs
     kept = kept.assign(bin=kept["from_chars"].astype(str) + "–" + (kept["to_chars"] - 1).astype(str))
-    measure = kept["measure"].iloc[0] if len(kept) else ""
-    bins = list(dict.fromkeys(kept["bin"]))
-    x = {"field": "bin", "type": "ordinal", "scale": {"domain": bins},
-         "title": "characters in the caption", "axis": {"labelAngle": 0}}  # fmt: skip
-    names = ["bin", "run_id", "delta", "low", "high", "n_queries"]
-    title = f"gain in {measure}"
-    spread = {
-        "mark": {"type": "rule", "opacity": 0.5},
-        "encoding": {
-            "y": _number("low", title),
-            "y2": {"field": "high"},
-            "color": _colour_of_run(kept) | {"legend": None},
-        },
-    }
-    shared = {"x": x, "tooltip": [_tip(name) for name in names], "xOffset": {"field": "run_id"}}
-    return _spec(
-        f"Gain in {measure} by the length of the caption",
-        kept[names],
-        {"encoding": shared, "layer": [spread, _lines_by_run(kept, _number("delta", title))]},
-        height=240,
-    )
+    plot = _plot("lengths", kept[["bin", "run_id", "measure", "delta", "low", "high", "n_queries"]])
+    plot["encoding"]["y"]["title"] = f"gain in {next(iter(kept['measure']), 'nothing')}"
+    return plot
 
 
 def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
@@ -184,7 +160,7 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
 
     Examples:
         >>> row = {"run_a": "clip", "run_b": "ssb", "measure": "overlap@10", "value": .25}
-        >>> [cell["value"] for cell in plot_overlap(pd.DataFrame([row]))["data"]["values"]]
+        >>> plot_overlap(pd.DataFrame([row])).table["value"].tolist()
         [0.25, 0.25, 1.0, 1.0]
     """
     measure = measure or str(next(iter(comparisons["measure"]), ""))
@@ -193,27 +169,12 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
         raise UsageError(f"the comparisons have no measure {measure!r}")
     swapped = kept.assign(run_a=kept["run_b"], run_b=kept["run_a"])
     runs = list(dict.fromkeys([*kept["run_a"], *kept["run_b"]]))
-    own = pd.DataFrame({"run_a": runs, "run_b": runs, "value": 1.0})
-    alike = [kept, swapped, own] if measure.startswith(_ONE_WHERE_EQUAL) else [kept, swapped]
-    table = pd.concat(alike)[["run_a", "run_b", "value"]]
-    x, y = ({"field": name, "type": "nominal", "title": None, "sort": runs} for name in ("run_a", "run_b"))
-    tooltip = [_tip(name) for name in ("run_a", "run_b", "value")]
-    colour = {"field": "value", "type": "quantitative", "title": measure,
-              "scale": {"domain": [0, 1], "scheme": "blues"}}  # fmt: skip
-    text_colour = {"condition": {"test": "datum.value > 0.72", "value": "white"}, "value": "black"}
-    text = {"text": {"field": "value", "type": "quantitative", "format": ".2f"}, "color": text_colour}
-    return _spec(
-        f"{measure} of every two runs",
-        table,
-        {
-            "encoding": {"x": x, "y": y, "tooltip": tooltip},
-            "layer": [
-                {"mark": "rect", "encoding": {"color": colour}},
-                {"mark": "text", "encoding": text},
-            ],
-        },
-        height=44 * len(runs),
-    )
+    own = pd.DataFrame({"run_a": runs, "run_b": runs, "measure": measure, "value": 1.0})
+    table = pd.concat([kept, swapped, own] if measure.startswith(_ONE_WHERE_EQUAL) else [kept, swapped])
+    plot = _plot("overlap", table[["run_a", "run_b", "measure", "value"]])
+    for axis in ("x", "y"):
+        plot["encoding"][axis]["sort"] = runs
+    return plot
 
 
 def plot_judged(scores: pd.DataFrame) -> Plot:
@@ -230,20 +191,11 @@ def plot_judged(scores: pd.DataFrame) -> Plot:
     """
     depth = scores["measure"].str.extract(r"^Judged@(\d+)$")[0]
     kept = scores[depth.notna()].assign(depth=depth[depth.notna()].astype(int))
-    names = ["run_id", "depth", "value"]
-    x = {"field": "depth", "type": "ordinal", "title": "rank", "axis": {"labelAngle": 0}}
-    y = _number("value", "judged share of the top") | {"scale": {"domain": [0, 1]}}
-    tooltip = [_tip(name) for name in names]
-    return _spec(
-        "Judged share of each run's top docs",
-        kept[names],
-        {"encoding": {"x": x, "tooltip": tooltip}, **_lines_by_run(kept, y)},
-        height=220,
-    )
+    return _plot("judged", kept[["run_id", "depth", "value"]])
 
 
 def plot_orders(places: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
-    """Plot the place of each run under each labelling.
+    """Plot the place of each run under each labelling; equal places stand one below the other.
 
     Args:
         places: rows of `compare_orders(...).scores`: labelling, measure, run_id, value, place (1 is best).
@@ -254,22 +206,25 @@ def plot_orders(places: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
 
     Examples:
         >>> row = {"labelling": "original", "measure": "C@1", "run_id": "clip", "value": .5, "place": 1}
-        >>> plot_orders(pd.DataFrame([row]))["data"]["values"][0]["place"]
-        1
+        >>> plot_orders(pd.DataFrame([row])).table["name"].tolist()
+        ['1 clip']
     """
-    kept, menu = _of_measures(places, measures)
-    names = ["labelling", "measure", "run_id", "value", "place"]
-    x = {"field": "labelling", "type": "nominal", "title": None, "axis": {"labelAngle": 0},
-         "sort": list(dict.fromkeys(kept["labelling"]))}  # fmt: skip
-    y = _number("place", "place") | {"scale": {"reverse": True, "zero": False, "padding": 12}}
-    y["axis"] = {"tickMinStep": 1, "format": "d"}
-    tooltip = [_tip(name) for name in names]
-    return _spec(
-        "Place of each run under each labelling",
-        kept[names],
-        menu | {"encoding": {"x": x, "tooltip": tooltip}, **_lines_by_run(kept, y)},
-        height=max(140, 30 * kept["run_id"].nunique()),
+    begun = places.drop_duplicates(["measure", "run_id"]).set_index(["measure", "run_id"])["place"]
+    before = places.join(begun.rename("before"), on=["measure", "run_id"])  # ties cross no line
+    kept = before.sort_values(["place", "before"], kind="stable")
+    kept = _of_measures(kept, measures or list(dict.fromkeys(places["measure"])))
+    labellings = list(dict.fromkeys(places["labelling"]))
+    columns = {
+        "slot": kept.groupby(["measure", "labelling"], sort=False).cumcount() + 1,
+        "name": kept["place"].astype(str) + " " + kept["run_id"],
+        "is_first": kept["labelling"] == labellings[0],
+        "is_last": kept["labelling"] == labellings[-1],
+    }
+    kept = kept.sort_values("labelling", key=lambda names: names.map(labellings.index), kind="stable")
+    plot = _plot(
+        "orders", kept.assign(**columns)[["labelling", "measure", "run_id", "value", "place", *columns]]
     )
+    return Plot(plot | {"height": max(140, 24 * kept["run_id"].nunique())})
 
 
 def plot_annotators(profiles: pd.DataFrame) -> Plot:
@@ -286,97 +241,73 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
     """
     names = ["annotator_id", "n_votes", "positive_rate", "peer_agreement", "duration_s_q50"]
     kept = profiles.dropna(subset=["positive_rate", "peer_agreement"])[names]
-    x = _number("positive_rate", "share of positive votes") | _near(kept["positive_rate"])
-    y = _number("peer_agreement", "agreement with others") | _near(kept["peer_agreement"])
-    size = {"field": "n_votes", "type": "quantitative", "title": "votes"}
-    tooltip = [_tip(name) for name in names]
-    text = {"mark": {"type": "text", "dy": -14}, "encoding": {"text": {"field": "annotator_id"}}}
-    point = {
-        "mark": {"type": "point", "filled": True, "color": PALETTE[0]},
-        "encoding": {"size": size, "tooltip": tooltip},
-    }
-    return _spec(
-        "Annotators: share of positive votes and agreement with others",
-        kept,
-        {"encoding": {"x": x, "y": y}, "layer": [point, text]},
-        height=240,
-    )
+    plot = _plot("annotators", kept)
+    for axis, name in (("x", "positive_rate"), ("y", "peer_agreement")):
+        plot["encoding"][axis]["scale"] = {"domain": _around(kept[name])}
+    return plot
 
 
-def _near(shares: pd.Series) -> dict[str, Any]:
+def plot_flips(flips: pd.DataFrame) -> Plot:
+    """Plot how many pairs have another label than the benchmark says, by any groups.
+
+    Args:
+        flips: group, flip (`new positive`, `rejected original`, `dispute`), n_pairs, share, href (where a bar
+            leads, or empty); groups in their order.
+    """
+    return _plot("flips", flips)
+
+
+def plot_found(found: pd.DataFrame) -> Plot:
+    """Plot which runs found the new positives: a column for each set of runs, those that found most first.
+
+    Args:
+        found: set (a number from 1), run_id, is_in (whether the run is of the set), n_pairs (of the set); a
+            row for each set and run.
+    """
+    return _plot("found", found[found["set"] <= SETS])
+
+
+def _around(shares: pd.Series) -> list[float]:
     """Return a scale around some shares that is never so narrow that chance looks like a difference."""
     if shares.empty:
-        return {"scale": {"domain": [0, 1]}}
+        return [0, 1]
     low, high = float(shares.min()), float(shares.max())
     room = max(0.02, (high - low) / 10, 0.05 - (high - low) / 2)
-    return {"scale": {"domain": [round(max(0.0, low - room), 3), round(min(1.0, high + room), 3)]}}
+    return [round(max(0.0, low - room), 3), round(min(1.0, high + room), 3)]
 
 
-def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows of some measures, and the menu that shows one of them at a time, under its name."""
+def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of some measures, in the order of these."""
     names = list(measures or dict.fromkeys(table["measure"]))
-    kept = table[table["measure"].isin(names)]
-    missing = [name for name in names if name not in set(kept["measure"])]
+    parts = {name: table[table["measure"] == name] for name in names}
+    missing = [name for name, part in parts.items() if not len(part)]
     if missing or not names:
         raise UsageError(f"the table has no row for the measure {(missing or ['at all'])[0]}")
-    if len(names) == 1:
-        return kept, {"title": _title(names[0])}
-    menu = {"input": "select", "options": names, "name": "measure "}
-    shown = {"name": "shown", "value": names[0], "bind": menu}
-    chosen = {"params": [shown], "transform": [{"filter": "datum.measure === shown"}]}
-    return kept, chosen | {"title": _title({"expr": "shown"})}
+    found: pd.DataFrame = pd.concat(parts.values(), ignore_index=True)
+    return found
 
 
-def _title(text: str | dict[str, str]) -> dict[str, Any]:
-    return {"text": text, "anchor": "start", "fontSize": 12}
+def _points(measure: str) -> int:
+    """Return what a measure's values are times in points: shares are times 100."""
+    return 100 if parse_measure(measure).definition.unit == "share" else 1
 
 
-def _number(name: str, title: str) -> dict[str, Any]:
-    return {"field": name, "type": "quantitative", "title": title, "scale": {"zero": False}}
-
-
-def _tip(name: str) -> dict[str, str]:
-    numeric = {"original", "augmented", "low", "high", "difference", "delta", "value", "p_holm",
-               "positive_rate", "peer_agreement"}  # fmt: skip
-    form = {"type": "quantitative", "format": ".4f"} if name in numeric else {}
-    return {"field": name, "title": name.replace("_", " "), **form}
-
-
-def _colour_of_run(table: pd.DataFrame) -> dict[str, Any]:
-    scale = {**_scale(table["run_id"].nunique()), "domain": list(dict.fromkeys(table["run_id"]))}
-    return {"field": "run_id", "type": "nominal", "title": "run", "scale": scale}
-
-
-def _lines_by_run(table: pd.DataFrame, y: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line for each run and its points, which have a shape for each run."""
-    colour = _colour_of_run(table)
-    point = {"type": "point", "filled": True, "size": 70, "opacity": 1}
-    shape = colour | {"scale": {"domain": colour["scale"]["domain"]}}
-    return {
-        "layer": [
-            {"mark": "line", "encoding": {"y": y, "color": colour | {"legend": None}}},
-            {"mark": point, "encoding": {"y": y, "color": colour, "shape": shape}},
-        ],
-        "resolve": {"legend": {"color": "independent", "shape": "independent"}},
-    }
-
-
-def _scale(n: int) -> Mapping[str, Any]:
-    """Return a scale of colours: the palette, or a longer scheme where it does not suffice."""
-    return {"range": list(PALETTE)} if n <= len(PALETTE) else {"scheme": "tableau20"}
-
-
-def _spec(description: str, table: pd.DataFrame, drawing: Mapping[str, Any], *, height: int) -> Plot:
-    """Return a spec with its data; nan is null, which Vega-Lite leaves out."""
-    values = json.loads(table.to_json(orient="records", double_precision=10))
-    return Plot(
-        {
-            "$schema": SCHEMA,
-            "description": description,
-            "data": {"values": values},
-            "width": "container",
-            "height": height,
-            "config": {"legend": {"orient": "bottom", "columns": 3}},
-            **drawing,
-        }
-    )
+def _plot(name: str, table: pd.DataFrame) -> Plot:
+    """Return a spec with its data; nan is null, which Vega-Lite leaves out. Several measures have a menu."""
+    text = (files("fire_toolkit.reporting") / f"data/plot-{name}.json").read_text(encoding="utf-8")
+    spec = {"$schema": SCHEMA, **json.loads(text)}
+    spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=10))}
+    if "vconcat" not in spec:
+        spec["width"] = "container"
+    is_of_few = table["run_id"].nunique() <= len(PALETTE) if "run_id" in table else True
+    spec["config"] = {"range": {"category": list(PALETTE) if is_of_few else {"scheme": "tableau20"}}}
+    if "measure" not in table or not len(table):
+        return Plot(spec)
+    measures = list(dict.fromkeys(table["measure"]))
+    title: Any = measures[0]
+    if len(measures) > 1:
+        menu = {"input": "select", "options": measures, "name": "measure "}
+        spec["params"] = [{"name": "shown_measure", "value": measures[0], "bind": menu}]
+        spec["transform"] = [{"filter": "datum.measure === shown_measure"}, *spec.get("transform", [])]
+        title = {"expr": "shown_measure"}
+    return Plot(spec | {"title": {"text": title, "anchor": "start", "frame": "bounds", "fontSize": 12}})

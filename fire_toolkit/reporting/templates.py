@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ def _template(room: str, name: str) -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=not is_html,
     )
-    made.filters |= {"n": "{:,}".format, "n_of": n_of, "sentence": sentence, "quoted": quoted}
+    made.filters |= {"n": "{:,}".format, "n_of": n_of, "sentence": sentence, "coded": coded, "quoted": quoted}
     text = (files(f"fire_toolkit.{room}") / f"{name}.jinja").read_text(encoding="utf-8")
     return made.from_string(text)
 
@@ -56,6 +57,18 @@ def sentence(text: str) -> str:
     """
     text = text.strip()
     return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def coded(text: str) -> Any:
+    """Return a text as HTML in which what stands between backticks is code, and all else text.
+
+    Examples:
+        >>> print(coded("1 < 2: see `pool`"))
+        1 &lt; 2: see <code>pool</code>
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def quoted(text: str) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from command import run
+from reports import Cells, data_of_plot, section_of, tables_of
 from small_release import ANSWERS, answer, make_workspace, set_in
 
-Cells = list[list[str]]
 # The dispute (2, NA) is settled, (1, c) turns relevant and (1, b) not relevant.
 LATER = ANSWERS | {
     "ann": ANSWERS["ann"] | {("1", "b"): 0, ("1", "c"): 1},
@@ -51,12 +51,8 @@ def section(old: str, anchor: str = "since") -> tuple[dict[str, Cells], list[str
     """Return the tables of a section of the report by the start of their captions, and its warnings."""
     run("report", "html", "--against", old)
     page = Path("report.html").read_text(encoding="utf-8")
-    (own,) = re.findall(rf'<section id="{anchor}".*?</section>', page, re.S)
-    tables = {}
-    for caption, body in re.findall(r"<caption>(.*?)</caption>.*?<tbody>(.*?)</tbody>", own, re.S):
-        rows = re.findall(r"<tr>(.*?)</tr>", body, re.S)
-        cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in rows]
-        tables[caption.split()[0]] = [[html.unescape(cell) for cell in row] for row in cells]
+    own = section_of(page, anchor)
+    tables = {caption.split()[0]: table for caption, table in tables_of(own).items()}
     return tables, re.findall(r"</b> (.*?)</p>", html.unescape(own))
 
 
@@ -84,12 +80,14 @@ def test_what_changed_since_a_workspace_or_a_release(new: Path, form: str) -> No
     assert tables["Agreement"][0][0] == "alpha"
     of_ids = "release 1.0: no texts of queries; those of one id are taken to be the same."
     assert warnings == ([] if form == "workspace" else [of_ids])
-    places, _ = section(place, "since-order")
-    assert {tuple(row[1:3] + row[4:]) for row in places["Place"] if row[0] == "C@1"} == {
-        ("old" if form == "workspace" else "release 1.0", "clip", "1"),
-        ("old" if form == "workspace" else "release 1.0", "ssb", "2"),
-        ("this workspace", "clip", "1"),
-        ("this workspace", "ssb", "1"),
+    page = Path("report.html").read_text(encoding="utf-8")
+    drawn = [row for row in data_of_plot(page, "since-order-1") if row["measure"] == "C@1"]
+    before = "old" if form == "workspace" else "release 1.0"
+    assert {(row["labelling"], row["run_id"], row["place"]) for row in drawn} == {
+        (before, "clip", 1),
+        (before, "ssb", 2),
+        ("this workspace", "clip", 1),
+        ("this workspace", "ssb", 1),
     }
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import html
+import io
 import json
 import re
 import shutil
@@ -9,8 +10,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from reports import data_of_plot, section_of, tables_of
 
 from examples import some
 from fire_toolkit.cli import main
@@ -69,12 +72,52 @@ def test_the_report_holds_the_scores_of_table_1(page: str) -> None:
     assert "74.0 (39.0 + 35.0)" in page  # tests/cli/test_report.py has the same of `report table1`
 
 
+def test_the_numbers_of_the_report_are_those_of_score_and_difference(
+    page: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(workspace, tmp_path / "study"))
+    for words, place, keys, names in (
+        (("score", "--honest"), "scores-1", ("run_id", "measure"), ("original", "augmented", "low", "high")),
+        (("difference",), "differences-1", ("qrels", "measure"), ("difference", "low", "high", "p_holm")),
+    ):
+        told = CliRunner().invoke(main, [*words, "--format", "csv"])
+        rows = list(csv.DictReader(io.StringIO(told.stdout)))
+        by_key = {tuple(row[name] for name in (*keys, "run_a", "run_b") if name in row): row for row in rows}
+        for row in data_of_plot(page, place):
+            key, sign = tuple(row[name] for name in keys), 1
+            if place == "differences-1":
+                pair = [row[name].split(maxsplit=1)[1] for name in ("row", "column")]
+                sign = 1 if (*key, *pair) in by_key else -1
+                key = (*key, *pair[::sign])
+            values = {name: float(by_key[key][name] or "nan") for name in names}
+            if sign < 0:
+                values |= {
+                    "difference": -values["difference"],
+                    "low": -values["high"],
+                    "high": -values["low"],
+                }
+            shown = {name: float("nan") if row[name] is None else row[name] for name in names}
+            assert shown == pytest.approx(values, rel=1e-4, abs=1e-9, nan_ok=True)
+
+
+def test_the_first_screen_says_what_was_found(page: str, workspace: Path) -> None:
+    labels = pd.read_csv(workspace / "labels/labels.csv", dtype={"query_id": "str"})
+    original = pd.read_csv(workspace / "collection/qrels.txt", sep=" ", header=None, dtype="str")
+    known = set(zip(original[0], original[2], strict=True))
+    positive = labels[labels["relevance"] >= 1]
+    n_new = len(set(zip(positive["query_id"], positive["doc_id"], strict=True)) - known)
+    (first, second, third) = re.findall(r'<p class="lead">(.*?)</p>', page)
+    assert first == f"<b>{n_new} right answers counted as wrong</b>, 3.1 a query."
+    assert "understated by <b>20 to 35 points</b>" in second
+    assert "no two models change places" in third
+
+
 def test_the_report_is_small_and_whole(page: str) -> None:
     assert len(page.encode()) < 1_200_000
-    anchors = re.findall(r'<section id="([^"]+)"', page)
-    assert anchors == ["judged", "agreement", "scores", "differences", "order", "overlap", "length",
-                       "judged-share", "methods", "manifests"]  # fmt: skip
-    assert page.count("data-spec=") == 8
+    anchors = re.findall(r'<(?:section|details class="more") id="([^"]+)"', page)
+    assert anchors == ["first", "scores", "differences", "order", "flips", "annotators", "more", "agreement",
+                       "overlap", "length", "judged-share", "methods", "manifests"]  # fmt: skip
+    assert page.count("data-spec=") == 10
 
 
 def test_no_annotator_and_no_folder_is_named(page: str, workspace: Path) -> None:
@@ -86,8 +129,8 @@ def test_no_annotator_and_no_folder_is_named(page: str, workspace: Path) -> None
 
 
 def test_every_plot_holds_numbers(page: str) -> None:
-    for spec in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S):
-        assert json.loads(spec)["data"]["values"]
+    for name in re.findall(r'<script type="application/json" id="(.*?)-spec">', page):
+        assert data_of_plot(page, name)
 
 
 def test_the_same_workspace_gives_the_same_bytes(
@@ -136,8 +179,9 @@ def test_a_plot_is_the_report_s_own(page: str, workspace: Path, monkeypatch: pyt
     for name, place in (("scores", "scores-1"), ("judged", "judged-share-1"), ("rbo", "overlap-2")):
         words = ["report", "figures", "--figure", name, "--out", "plot.json"]
         assert CliRunner().invoke(main, words).exit_code == 0
-        spec = re.findall(rf'<script type="application/json" id="{place}-spec">(.*?)</script>', page, re.S)
-        assert json.loads(Path("plot.json").read_text())["data"] == json.loads(spec[0])["data"]
+        rows = json.loads(Path("plot.json").read_text())["data"]["values"]
+        shown = pd.DataFrame(data_of_plot(page, place))
+        pd.testing.assert_frame_equal(pd.DataFrame(rows), shown, check_dtype=False, rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -169,9 +213,9 @@ def _c1_by_command(fire: Fire, root: Path) -> tuple[list[str], list[str], list[s
     rows = json.loads(fire("score", "-m", "C@1", "--honest", "--format", "json").stdout)
     honest = [f"{100 * row['augmented']:.1f}" for row in rows]
     fire("report", "html")
-    table = (root / "report.html").read_text(encoding="utf-8").partition("shares times 100</caption>")[2]
-    shown = re.findall(r"<tr>\s*<th[^>]*>[^<]*</th>\s*<td[^>]*>([\d.]+) \(", table.partition("</table>")[0])
-    return plain, honest, shown
+    (table, *_) = tables_of(section_of((root / "report.html").read_text(encoding="utf-8"), "scores")).values()
+    shown = {run: first.partition(" ")[0] for run, first, *_ in table}
+    return plain, honest, [shown[row["run_id"]] for row in rows]
 
 
 @pytest.mark.parametrize("policy", some(["override", "union", "drop"], 1))

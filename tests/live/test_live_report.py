@@ -21,7 +21,7 @@ def test_the_demo_s_report_draws_and_asks_for_nothing(tmp_path: Path, artefacts:
             browser.resize(width, height)
             browser.open((tmp_path / "demo/report.html").as_uri())
             browser.wait_for(
-                "plots", lambda: browser.run("return document.querySelectorAll('svg.marks').length == 8")
+                "plots", lambda: browser.run("return document.querySelectorAll('svg.marks').length == 6")
             )
             assert browser.run(NOTHING_ASKED) == []
             assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")

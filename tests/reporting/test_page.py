@@ -3,11 +3,21 @@
 import json
 import re
 from html.parser import HTMLParser
+from typing import Any
 
-from fire_toolkit.reporting.page import Figure, Section, Table, render_page
+import pandas as pd
+from reports import data_of_plot
+
+from fire_toolkit.reporting.page import Figure, Table, render_page
 from fire_toolkit.reporting.plots import Plot
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> \u202e العربية {{ 7*7 }} &amp;"
+ROWS = [
+    {"run_id": HOSTILE, "value": 0.5, "low": None, "n": 3},
+    {"run_id": "b", "value": 1.0, "low": None, "n": 4},
+]
+FIGURES = ("scores", "differences", "order", "flips", "overlap", "length", "judged")
+SWAP = {"measure": HOSTILE, "run_a": HOSTILE, "run_b": "b", "p_swap": 0.97, "holds": True}
 
 
 class _Tags(HTMLParser):
@@ -19,26 +29,53 @@ class _Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def page() -> str:
+def page(**changed: Any) -> str:
+    """A page of facts in which every text is hostile."""
     table = Table(HOSTILE, [HOSTILE, "n"], [[HOSTILE, "1"], ["b", ""]])
-    plot = Plot({"description": HOSTILE, "data": {"values": [{"run_id": HOSTILE}]}})
-    figure = Figure(plot, HOSTILE, table)
-    section = Section("one", HOSTILE, [HOSTILE], [HOSTILE], [table], [figure], [(HOSTILE, HOSTILE)])
-    return render_page(HOSTILE, HOSTILE, [section])
+    figure = Figure(Plot({"description": HOSTILE, "data": {"values": ROWS}}), HOSTILE)
+    cell = {"value": HOSTILE, "interval": HOSTILE, "mark": "†‡"}
+    outcome = dict.fromkeys(
+        ("n_queries", "confirmed", "rejected", "never_judged", "new", "original", "augmented"), 2
+    )
+    facts: dict[str, Any] = {
+        "title": HOSTILE,
+        "subtitle": HOSTILE,
+        "warning": HOSTILE,
+        "outcome": outcome | {"policy": "union", "original_by_query": 1.0, "augmented_by_query": 2.5},
+        "headline": {"measure": "C@1", "low": 1, "high": 5, "runs": 2, "swaps": [SWAP], "elsewhere": []},
+        "scores": {"measures": ["C@1"], "rows": {HOSTILE: {"C@1": cell}}, "is_corrected": False,
+                   "unknown": True, "not_pooled": True},
+        "uncertain": table,
+        "score_notes": [HOSTILE],
+        "bound_notes": [HOSTILE],
+        "trusted": [HOSTILE],
+        "usable": table,
+        "unusable": HOSTILE,
+        "differences": {"n": 2, "holding": 1, "alone": 2, "notes": [HOSTILE]},
+        "orders": {"swaps": [SWAP], "notes": [HOSTILE]},
+        "annotators": {"table": table, "two": table},
+        "agreement": {"table": table, "votes": HOSTILE, "alpha": [HOSTILE] * 3, "notes": [HOSTILE]},
+        "overlap_notes": [HOSTILE],
+        "since": {"name": HOSTILE, "tables": [table], "notes": [HOSTILE], "orders": None},
+        "methods": [(HOSTILE, HOSTILE)],
+        "manifests": {HOSTILE: HOSTILE},
+        "figures": dict.fromkeys(FIGURES, figure),
+        "gallery": "gallery/index.html",
+    }  # fmt: skip
+    return render_page(facts | changed)
 
 
 def test_hostile_texts_stay_text() -> None:
     tags = _Tags()
     tags.feed(page().replace("window.vega", "window_vega"))
     assert {tag for tag, _ in tags.found} & {"img", "iframe", "link", "object"} == set()
-    assert [tag for tag, _ in tags.found].count("script") == 3  # the spec, Vega, what draws
+    assert [tag for tag, _ in tags.found].count("script") == len(FIGURES) + 2  # the specs; Vega, what draws
     assert not any(name.startswith("on") for _, attributes in tags.found for name in attributes)
     assert "{{ 7*7 }}" in page()
 
 
-def test_a_spec_comes_back_as_it_was() -> None:
-    (spec,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page(), re.S)
-    assert json.loads(spec)["data"]["values"] == [{"run_id": HOSTILE}]
+def test_the_data_of_a_plot_come_back_as_they_were() -> None:
+    assert data_of_plot(page(), "scores-1") == ROWS
 
 
 def test_the_page_may_load_nothing() -> None:
@@ -48,7 +85,38 @@ def test_the_page_may_load_nothing() -> None:
     assert not any(
         attributes.get(name) for tag, attributes in tags.found for name in ("src", "data", "action")
     )
-    assert {attributes["href"] for tag, attributes in tags.found if tag == "a"} == {"#main", "#one"}
+    links = {attributes["href"] for tag, attributes in tags.found if tag == "a"}
+    assert {link for link in links if link and not link.startswith("#")} == {"gallery/index.html"}
+    ids = {attributes.get("id") for _, attributes in tags.found}
+    assert {link[1:] for link in links if link and link.startswith("#")} <= ids
+
+
+def _said(**changed: Any) -> list[str]:
+    """Return the sentences on top of the page."""
+    given = {"measure": "C@1", "low": 1, "high": 5, "runs": 3, "swaps": [], "elsewhere": []} | changed
+    texts = re.findall(r'<p class="lead">(.*?)</p>', page(headline=given))
+    return [re.sub("<[^>]*>", "", text) for text in texts]
+
+
+def test_three_sentences_say_what_was_found() -> None:
+    assert _said() == [
+        "2 right answers counted as wrong, 1.0 a query.",
+        "C@1 was understated by 1 to 5 points, depending on the model.",
+        "By C@1 no two models change places.",
+    ]
+    assert _said(low=-2)[1] == "C@1 was off by -2 to +5 points, depending on the model."
+    assert _said(low=-5, high=-2)[1] == "C@1 was overstated by 2 to 5 points, depending on the model."
+    assert _said(low=1, high=1, runs=1)[1:] == ["C@1 was understated by 1 point."]
+    chance = SWAP | {"holds": False}
+    assert _said(swaps=[SWAP])[2] == "By C@1 1 pair of models changes places; this holds."
+    assert _said(swaps=[chance])[2] == "By C@1 1 pair of models changes places; this may be chance."
+    assert (
+        _said(swaps=[SWAP, chance])[2] == "By C@1 2 pairs of models change places; 1 of these changes holds."
+    )
+    assert (
+        _said(swaps=[chance] * 2)[2] == "By C@1 2 pairs of models change places; none of these changes holds."
+    )
+    assert _said(elsewhere=["AP"])[2] == "By C@1 no two models change places; by AP some do."
 
 
 def test_columns_of_numbers_are_known() -> None:
@@ -56,5 +124,8 @@ def test_columns_of_numbers_are_known() -> None:
     assert [table.is_number(column) for column in range(4)] == [False, True, True, False]
 
 
-def test_a_page_without_plots_needs_no_library() -> None:
-    assert len(render_page("title", "", [])) < 10_000
+def test_a_spec_is_small_beside_its_rows() -> None:
+    rows = [{"run_id": "a-long-name-of-a-run", "value": n / 7} for n in range(1_000)]
+    figure = Figure(Plot({"data": {"values": rows}}), "")
+    assert len(figure.spec) < len(json.dumps(rows)) / 3
+    assert pd.DataFrame(rows)["value"].sub(json.loads(figure.spec)["data"]["value"]).abs().max() < 1e-2

@@ -128,7 +128,7 @@ def test_the_mark_of_a_difference_never_contradicts_its_interval() -> None:
 def test_one_measure_needs_no_menu_and_several_have_one() -> None:
     assert "params" not in plot_scores(SCORES, measures=["AP"])
     assert plot_scores(SCORES, measures=["AP"])["title"]["text"] == "AP"
-    assert PLOTS["scores"]["title"]["text"] == {"expr": "shown"}
+    assert PLOTS["scores"]["title"]["text"] == {"expr": "shown_measure"}
     assert PLOTS["scores"]["params"][0]["bind"]["options"] == ["C@1", "AP"]
 
 

@@ -150,11 +150,18 @@ const gallery = (() => {
 
   // ---- one caption
   function follow() {
+    if (location.hash.startsWith("#?")) { filterBy(new URLSearchParams(location.hash.slice(2)).get("only")); return; }
     const [query, doc] = location.hash.slice(1).split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
     target = doc ?? "";
     if (!query) { if (all.ids.length) open(0); else $("main").replaceChildren(make("p", "", "There are no captions.")); return; }
     if (!place.has(query)) { here = -1; const word = make("p", "", "No caption has the id "); word.append(make("bdi", "id", query)); $("main").replaceChildren(word); return; }
     open(place.get(query));
+  }
+  // A link of the report: only captions with what it names, from the first of them.
+  function filterBy(name) {
+    const bit = FILTERS.indexOf(name);
+    if (bit >= 0 && !(mask >> bit & 1)) $("filters").children[bit].click();
+    if (rows.length) open(rows[0].n); else if (all.ids.length) open(0);
   }
   function open(n) {
     here = n;

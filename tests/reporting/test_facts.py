@@ -1,0 +1,128 @@
+"""What the report says of labels, models and annotators, beside a few lines that count it anew."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.reporting.facts import headline
+from fire_toolkit.reporting.flips import flipped_pairs, flips_by_length, flips_by_run, sets_of_runs
+from fire_toolkit.reporting.people import agreement_of_two, annotators_beside_others
+from fire_toolkit.results import Found
+from fire_toolkit.tables import check_judgments, check_labels, check_pool_sources, check_qrels, check_queries
+
+
+def _table(text: str, *names: str) -> pd.DataFrame:
+    return pd.DataFrame([line.split() for line in text.strip().splitlines()], columns=list(names))
+
+
+ORIGINAL = check_qrels(
+    _table("q a 1\nq b 1\nr a 1\nr c 0", "query_id", "doc_id", "relevance").astype({"relevance": int})
+)
+LABELS = check_labels(
+    _table("q a 1\nq b 0\nq c 1\nr a 1\nr b 2\nr c 0", "query_id", "doc_id", "relevance")
+    .astype({"relevance": int})
+    .assign(label="x", method="fire", n_judgments=1, n_agree=1)
+)
+DISPUTES = _table("r d", "query_id", "doc_id")
+SOURCES = check_pool_sources(
+    _table(
+        "q a one 1\nq b one 2\nq c one 3\nr b one 1\nr d one 2\nq c two 1\nr b three 1",
+        *("query_id", "doc_id", "run_id", "rank"),
+    ).astype({"rank": int})
+)
+
+
+def test_flipped_are_new_positives_rejected_originals_and_disputes() -> None:
+    found = flipped_pairs(ORIGINAL, LABELS, DISPUTES)
+    assert {" ".join(row) for row in found.to_numpy()} == {
+        "q c new positive",
+        "r b new positive",
+        "q b rejected original",
+        "r d dispute",
+    }
+
+
+def test_flips_are_counted_by_run_and_by_length() -> None:
+    flipped = flipped_pairs(ORIGINAL, LABELS, DISPUTES)
+    table = flips_by_run(flipped, SOURCES, "gallery/index.html").set_index(["group", "flip"])
+    assert table["n_pairs"].to_dict() == {
+        ("one", "new positive"): 2, ("one", "rejected original"): 1, ("one", "dispute"): 1,
+        ("two", "new positive"): 1, ("two", "rejected original"): 0, ("two", "dispute"): 0,
+        ("three", "new positive"): 1, ("three", "rejected original"): 0, ("three", "dispute"): 0,
+    }  # fmt: skip
+    assert table["share"]["one", "new positive"] == 2 / 5
+    assert table["href"]["two", "dispute"] == "gallery/index.html#?only=disputes"
+    assert flips_by_run(flipped, SOURCES)["href"].isna().all()
+    queries = check_queries(
+        pd.DataFrame({"query_id": ["q", "r", "s"], "text": ["a cat", "a much longer text", "?"]})
+    )
+    judged = pd.concat([LABELS[["query_id"]], DISPUTES[["query_id"]]])
+    by_length = flips_by_length(flipped, judged, queries, n_groups=2)
+    counts = by_length.groupby("group", sort=False)["n_pairs"].sum()
+    assert counts.tolist() == [2, 2]
+    assert counts.index.tolist() == ["5 characters", "18 characters"]
+
+
+def test_every_new_positive_belongs_to_one_set_of_runs() -> None:
+    rng = np.random.default_rng(0)
+    pairs = [(f"q{rng.integers(9)}", f"d{n}") for n in range(80)]
+    labels = check_labels(pd.DataFrame(pairs, columns=["query_id", "doc_id"]).assign(
+        relevance=rng.integers(0, 2, 80), label="x", method="fire", n_judgments=1, n_agree=1))  # fmt: skip
+    sources = check_pool_sources(pd.DataFrame(
+        [(*pair, run, 1) for pair in pairs for run in "abc" if rng.random() < 0.5],
+        columns=["query_id", "doc_id", "run_id", "rank"]))  # fmt: skip
+    original = check_qrels(labels[["query_id", "doc_id", "relevance"]].iloc[:5].assign(relevance=1))
+    found = sets_of_runs(flipped_pairs(original, labels, None), sources)
+    new = {tuple(pair) for pair in labels.loc[labels["relevance"] >= 1, ["query_id", "doc_id"]].to_numpy()}
+    new -= {tuple(pair) for pair in original[["query_id", "doc_id"]].to_numpy()}
+    by_pair = sources.groupby(["query_id", "doc_id"])["run_id"].agg(lambda runs: "".join(sorted(runs)))
+    wanted = Counter(by_pair[[pair in new for pair in by_pair.index]])
+    shown = {
+        "".join(sorted(own.loc[own["is_in"], "run_id"])): int(own["n_pairs"].iloc[0])
+        for _, own in found.groupby("set")
+    }
+    assert shown == dict(wanted)
+    assert found.drop_duplicates("set")["n_pairs"].is_monotonic_decreasing
+
+
+def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        ("q", f"d{n}", who, str(rng.integers(0, 3)))
+        for n in range(150)
+        for who in "uvw"
+        if rng.random() < 0.7
+    ]
+    judgments = check_judgments(pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"]))
+    grades = {"0": 0, "1": 1, "2": None}
+    table = annotators_beside_others(judgments, grades=grades).set_index("annotator_id")
+    two = agreement_of_two(judgments, grades=grades).set_index(["a", "b"])
+    votes = {(doc, who): label == "1" for _, doc, who, label in rows if label != "2"}
+    for who in "uvw":
+        beside = [(own, other) for (doc, one), own in votes.items() if one == who
+                  for (same, two_), other in votes.items() if same == doc and two_ != who]  # fmt: skip
+        of_positive = [own for own, other in beside if other]
+        of_negative = [own for own, other in beside if not other]
+        assert table["misses"][who] == np.mean([not own for own in of_positive])
+        assert table["false_alarms"][who] == np.mean(of_negative)
+    shared = [
+        (votes[doc, "u"], votes[doc, "w"])
+        for doc in {d for d, _ in votes}
+        if {(doc, "u"), (doc, "w")} <= set(votes)
+    ]
+    assert two["n_shared"]["u", "w"] == len(shared)
+    assert two["agreement"]["u", "w"] == np.mean([one == other for one, other in shared])
+
+
+def test_the_headline_is_of_the_first_share_and_a_change_holds_in_95_of_100_resamples() -> None:
+    scores = pd.DataFrame(
+        {"run_id": ["a", "b"] * 2, "measure": ["MedR"] * 2 + ["C@1"] * 2, "delta": [3, 4, 0.218, 0.571]}
+    )
+    swap = {"run_a": "a", "run_b": "b", "swapped": True}
+    rows = [("C@1", 0.949, True), ("AP", 0.95, True), ("C@5", 0.99, False)]
+    swaps = pd.DataFrame([swap | {"measure": m, "p_swap": p, "swapped": is_one} for m, p, is_one in rows])
+    found = headline(scores, Found({"swaps": swaps}))
+    assert (found["measure"], found["low"], found["high"], found["elsewhere"]) == ("C@1", 22, 57, ["AP"])
+    assert [each["holds"] for each in found["swaps"]] == [False]
+    assert headline(scores[:2], None)["measure"] == ""
