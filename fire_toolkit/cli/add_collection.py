@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, say_notes
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.streams import as_files
@@ -14,6 +15,7 @@ from fire_toolkit.collections import Collection
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
+from fire_toolkit.formats.collections.tables import ROLES
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, has_campaign
@@ -24,6 +26,7 @@ def add_collection(
     *,
     name: str | None = None,
     split: str | None = None,
+    columns: Annotated[Sequence[str], Option(metavar="ROLE=COLUMN,...")] = (),
     own_item: Literal["drop", "keep"] | None = None,
     out: Annotated[str | None, Option(metavar="DIR")] = None,
     as_json: bool,
@@ -31,13 +34,17 @@ def add_collection(
     """Read a benchmark's files, whatever their form, and write its queries, items and original qrels.
 
     FILE... is recognised by its content: MSR-VTT, MSVD, COCO, Flickr30k, LAVIS and BLIP, DiDeMo,
-    ActivityNet, LSMDC, VATEX, CIRR, CIRCO, FashionIQ, BEIR folders, qrels, plain tables. A list of ids
+    ActivityNet, LSMDC, VATEX, YouCook2, Clotho, AudioCaps, MultiVENT, CIRR, CIRCO, FashionIQ, BEIR and MIRACL
+    folders, qrels, plain tables. A list of ids
     among the files says which items the split has; `-` is standard input.
 
     Args:
         files: The benchmark's files.
         name: The collection's name, for the manifest. [default: the first file's name]
         split: The split to keep, where a file has several; `all` keeps all. [default: test]
+        columns: Which column of a table is what, where its name does not tell; ROLE: query_id, doc_id, text,
+            media_url, start_s, end_s, reference, relevance. Columns of texts can be a pattern, as in
+            text=caption_*.
         own_item: Whether each query's own item (column reference) is left out of its ranking. [default: as
             the benchmark's scorer does]
         out: Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.
@@ -46,7 +53,8 @@ def add_collection(
     inputs = Inputs({"out": out, "as_json": as_json})
     folder = inputs.out("collection")
     paths = as_files(files)
-    collection, recognised = read_collection(paths, split=split)
+    named = named_columns(columns, ROLES)
+    collection, recognised = read_collection(paths, split=split, columns=named)
     for found in recognised:
         inputs.note(found.path)
         say(f"{found.path}: {found.reader} ({found.why})")
@@ -64,6 +72,8 @@ def add_collection(
         "readers": {found.path.name: found.reader for found in recognised},
         "notes": collection.notes,
     }
+    if named:
+        parameters["columns"] = named
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)
         parameters["own_item"] = rule

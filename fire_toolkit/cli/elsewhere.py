@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import click
 from fire_toolkit.campaign.carrier import Fetched, fetched
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import LEDGER_FOLDER
+from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, relative_path
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
@@ -104,7 +104,7 @@ def _read(
 ) -> tuple[list[FoundFile], LabelMap]:
     names = [label.name for label in rules.labels]
     used = [given.use(path) for path in dict.fromkeys(paths)]
-    columns = _named(asked.columns)
+    columns = named_columns(asked.columns, ROLES)
     if set(columns) == {"query", "doc"}:  # all that the tasks of a Label Studio project do not say
         named = [str(relative_path(path)) for path in used]
         exports = [tasks_of(read_text(path), name) for path, name in zip(used, named, strict=True)]
@@ -132,19 +132,6 @@ def _controls(
             f"controls: {', '.join(known) or 'none'}; labels: {', '.join(names)}"
         )
     return controls
-
-
-def _named(texts: Sequence[str]) -> dict[str, str]:
-    """Return role → column of texts `ROLE=COLUMN,ROLE=COLUMN`; a column may hold commas and `=`."""
-    found: dict[str, str] = {}
-    for text in texts:
-        for part in re.split(rf",(?=(?:{'|'.join(ROLES)})=)", text):
-            role, equals, name = part.partition("=")
-            if role.strip() not in ROLES or not equals or not name.strip():
-                raise UsageError(f"--columns {part}: expected ROLE=NAME with one of {', '.join(ROLES)}")
-            if found.setdefault(role.strip(), name.strip()) != name.strip():
-                raise UsageError(f"--columns: {role} is named twice")
-    return found
 
 
 def _known_ids(given: Given) -> dict[str, Collection[str] | None]:

@@ -153,7 +153,7 @@ def part_ids(part: Part, column: str) -> list[str] | None:
 
 
 def _refuse_overlaps(parts: Sequence[Part]) -> None:
-    """Raise TableError where two parts hold one query, one pair or one item; a list of items may repeat."""
+    """Raise TableError where two parts hold one query or pair, or say the same of an item but its place."""
     for name, key, what in _KEYS:
         holders = [
             (part.name, table[key].drop_duplicates())
@@ -161,7 +161,10 @@ def _refuse_overlaps(parts: Sequence[Part]) -> None:
             if (table := getattr(part, name)) is not None and len(table)
             if not (name == "items" and part.is_gallery)
         ]
+        columns = {part.name: {*part.items.columns} for part in parts if part.items is not None}
         for (one, left), (other, right) in combinations(holders, 2):
+            if name == "items" and columns[one] & columns[other] == {"doc_id"}:
+                continue  # each says something else of an item, as a benchmark and a table of addresses do
             both = left.merge(right, on=key)
             if len(both):
                 shown = " ".join(map(str, both.iloc[0]))
@@ -223,7 +226,10 @@ def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.Dat
 def _all_items(
     parts: Sequence[Part], positives: pd.DataFrame, groups: pd.DataFrame, notes: list[str]
 ) -> pd.DataFrame:
-    listed = _joined([part.items for part in parts if not part.is_gallery], ["doc_id"])
+    tables = [part.items for part in parts if part.items is not None and not part.is_gallery]
+    listed = _joined(tables, ["doc_id"])
+    if not any(table["doc_id"].duplicated().any() for table in tables):
+        listed = listed.groupby("doc_id", sort=False, as_index=False).max()  # no text is the least
     if any(part.is_gallery for part in parts):
         return _with_media(_gallery_items(parts, listed, positives, notes))
     implied = pd.concat([positives["doc_id"], groups["doc_id"]])

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,68 @@ def test_the_next_command_names_qrels_only_where_there_are_some(tmp_path: Path) 
     out = tmp_path / "c"
     result = CliRunner().invoke(main, ["add-collection", str(tmp_path / "q.tsv"), "--out", str(out)])
     assert f"next: fire-toolkit audit --queries {out}/queries.tsv\n" in result.stderr
+
+
+SOUNDS = (
+    "file_name,caption_1,caption_2,path\nrain.wav,It rains,,a/rain.wav\ngate.wav,A gate,A hinge,a/gate.wav\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("columns", "queries"),
+    [
+        ("doc_id=file_name,text=caption_*,media_url=path", ["rain.wav#0", "gate.wav#0", "gate.wav#1"]),
+        ("doc=file_name,text=caption_*", ["rain.wav#0", "gate.wav#0", "gate.wav#1"]),
+        ("text=caption_*", ["rain.wav#0", "gate.wav#0", "gate.wav#1"]),  # the others by their usual names
+        ("text=caption_1", ["rain.wav#0", "gate.wav#0"]),
+        ("query=path,text=caption_1", ["a/rain.wav", "a/gate.wav"]),
+    ],
+)
+def test_columns_of_a_table_are_named_as_import_names_them(
+    columns: str, queries: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text(SOUNDS)
+    given = ["add-collection", str(tmp_path / "t.csv"), "--columns", columns, "--out", str(tmp_path / "c")]
+    result = CliRunner().invoke(main, given)
+    assert result.exit_code == 0, result.output
+    assert queries == read_queries(tmp_path / "c" / "queries.tsv")["query_id"].tolist()
+    items = read_items(tmp_path / "c" / "items.tsv")
+    assert items["doc_id"].tolist() == ["rain.wav", "gate.wav"]
+    has_path = "query=path" not in columns
+    assert items["media_url"].tolist() == (
+        ["a/rain.wav", "a/gate.wav"] if has_path else ["rain.wav", "gate.wav"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "told"),
+    [
+        ("who,what\na,b\n", "", "t.csv: columns who, what, which is not a known collection format"),
+        ("who,what\na,b\n", "", "--columns 'doc_id=who,text=what'"),
+        ("clip,what\na,b\n", "", "--columns 'doc_id=clip,text=what'"),
+        ("who,what\na,b\n", "text=that", "columns who, what, which is not"),
+        ("clip,caption\na,b\n", "text=that", "no table has the columns that; found .*: clip, caption"),
+        ("clip,caption\na,b\n", "txt=caption", "expected ROLE=NAME with one of query_id, text, doc_id"),
+        ("clip,caption\na,b\n", "doc=clip,doc_id=caption", "doc_id is named twice"),
+    ],
+)
+def test_a_table_that_is_not_understood_shows_its_columns_and_what_to_type(
+    table: str, columns: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text(table)
+    named = ["--columns", columns] if columns else []
+    given = ["add-collection", str(tmp_path / "t.csv"), *named, "--out", str(tmp_path / "c")]
+    result = CliRunner().invoke(main, given)
+    assert (result.exit_code, result.stderr.count("\n") < 4) == (1, True)
+    assert re.search(told, result.stderr), result.stderr
+
+
+def test_a_table_of_addresses_stands_beside_what_a_benchmark_says_of_its_items(tmp_path: Path) -> None:
+    (tmp_path / "urls.csv").write_text("doc_id,media_url\nvideo2,m/2.mp4\nvideo1,m/1.mp4\n")
+    data = GOLDEN / "msrvtt-data" / "input" / "data.json"
+    given = ["add-collection", str(data), str(tmp_path / "urls.csv"), "--out", str(tmp_path / "c")]
+    result = CliRunner().invoke(main, given)
+    assert result.exit_code == 0, result.output
+    items = read_items(tmp_path / "c" / "items.tsv")
+    assert items["media_url"].tolist() == ["m/1.mp4", "m/2.mp4"]
+    assert items["source_url"].tolist() == ["https://video.example/b"] * 2

@@ -1,10 +1,11 @@
-"""Typed values of JSON entries, recognisers by field names, and captions gathered into a part."""
+"""Typed values of JSON entries, and captions gathered into a part."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,8 @@ from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR
 
 ALL = "all"
+_ABSENT = object()
+_FIELD = re.compile(r"\{(.+?)\}")
 
 
 def as_list(value: object, where: str) -> list[Any]:
@@ -36,12 +39,13 @@ def need(entry: Mapping[str, Any], name: str, where: str) -> Any:
 class Entry:
     """A JSON object and its place in the file; each method returns a field with the type it checks.
 
-    A missing field is an error unless a default is given. Every error is a FormatError that names the
-    place.
+    A field is called by its name, or as `value` says. One that is missing is an error unless a default is
+    given. Every error is a FormatError that names the place. outer: fields of what it lies in.
     """
 
-    fields: dict[str, Any]
+    fields: Mapping[str, Any]
     where: str
+    outer: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, value: object, where: str) -> Entry:
@@ -54,8 +58,43 @@ class Entry:
         return name in self.fields
 
     def value(self, name: str, default: Any = None) -> Any:
-        """Return a field of any type."""
-        return need(self.fields, name, self.where) if default is None else self.fields.get(name, default)
+        """Return a field of any type.
+
+        Args:
+            name: `a`; `a.b`, which is b in a, or its n-th; `{a}/{b}`, a text of both where both are there;
+                `a|b`, the first that is there; `a?`, which is an empty text where it is absent.
+            default: what an absent field is; None: an error.
+
+        Examples:
+            >>> entry = Entry({"name": "x.jpg", "at": [1.5, 2], "id": 7}, "f.json: entry 3")
+            >>> entry.value("{folder}/{name}|name"), entry.value("at.1"), entry.value("more?")
+            ('x.jpg', 2, '')
+        """
+        choices = name.removesuffix("?").split("|")
+        for choice in choices:
+            found = self._text_of(choice) if "{" in choice else self._at(choice.split("."))
+            if found is not _ABSENT:
+                return found
+        if default is not None or name.endswith("?"):
+            return "" if default is None else default
+        return need(self.fields, choices[-1], self.where)
+
+    def _at(self, steps: Sequence[str]) -> Any:
+        found: Any = self.fields if steps[0] in self.fields else self.outer
+        for step in steps:
+            if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+                found = found[int(step)]
+            elif isinstance(found, Mapping) and step in found:
+                found = found[step]
+            else:
+                return _ABSENT
+        return found
+
+    def _text_of(self, template: str) -> Any:
+        values = {name: self.fields.get(name, self.outer.get(name, "")) for name in _FIELD.findall(template)}
+        if not all(isinstance(each, str | int) and each != "" for each in values.values()):
+            return _ABSENT
+        return _FIELD.sub(lambda found: str(values[found[1]]), template)
 
     def id(self, name: str, default: str | None = None) -> str:
         """Return an id, as text."""
@@ -77,16 +116,7 @@ class Entry:
 
     def values(self, name: str, default: Sequence[Any] | None = None) -> list[Any]:
         """Return a list."""
-        return as_list(self.value(name, default), self.where)
-
-    def entry(self, name: str, default: Mapping[str, Any] | None = None) -> Entry:
-        """Return an object within this one."""
-        return Entry.of(self.value(name, default), self.where)
-
-    @property
-    def split(self) -> str:
-        """Return the split that the entry names, empty where it names none."""
-        return str(self.value("split", ""))
+        return as_list(self.value(name, [] if name.endswith("?") else default), self.where)
 
     def entries(self, name: str) -> list[Entry]:
         """Return the objects of a list; the third is called `…: name[2]` in errors."""
@@ -100,10 +130,9 @@ def entries_of(source: Source) -> list[Entry]:
     return [Entry(record, f"{source.path}: entry {n}") for n, record in enumerate(source.records or [])]
 
 
-def image_items(whole: Entry) -> list[dict[str, str]]:
-    """Return the items in COCO's list `images`: doc_id is `id`, media_url is `file_name`."""
-    images = whole.entries("images")
-    return [{"doc_id": image.id("id"), "media_url": image.text("file_name")} for image in images]
+def object_of(source: Source) -> dict[str, Any]:
+    """Return the object that a JSON file is; an empty one for other files."""
+    return source.json if isinstance(source.json, dict) else {}
 
 
 def _as_text(value: object, where: str) -> str:
@@ -124,36 +153,7 @@ def have(records: object, *names: str) -> bool:
     return isinstance(first, dict) and set(names) <= set(first)
 
 
-def by_fields(*names: str) -> Callable[[Source], str | None]:
-    """Return a recogniser of files whose first entry has these fields."""
-    return lambda source: f"JSON entries with {_and(names)}" if have(source.records, *names) else None
-
-
-def by_header(*names: str) -> Callable[[Source], str | None]:
-    """Return a recogniser of tables whose header has these names."""
-    return lambda source: f"the header names {', '.join(names)}" if set(names) <= set(source.header) else None
-
-
-def by_keys(*names: str) -> Callable[[Source], str | None]:
-    """Return a recogniser of a JSON object with these keys."""
-    return lambda source: f"a JSON object with {_and(names)}" if set(names) <= set(_object(source)) else None
-
-
-def by_list(name: str, *fields: str) -> Callable[[Source], str | None]:
-    """Return a recogniser of a JSON object with a list of that name, whose first entry has these fields."""
-    why = f"a JSON object whose {name} have {_and(fields)}"
-    return lambda source: why if have(_object(source).get(name), *fields) else None
-
-
-def _object(source: Source) -> dict[str, Any]:
-    return source.json if isinstance(source.json, dict) else {}
-
-
-def _and(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, tuple[str, ...]]:
+def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:
     """Return the split to read (the one wanted, the only one, or `test`) and a note about it.
 
     Raises:
@@ -163,66 +163,57 @@ def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[
     if splits in ([], [""]) and wanted not in (None, ALL):
         raise UsageError(f"{where}: names no splits; leave out --split")
     if wanted == ALL or (wanted is None and len(splits) == 1):
-        return (ALL, ())
+        return ALL, []
     if wanted is None and "test" not in splits:
         raise UsageError(f"{where}: has splits {', '.join(splits)}; choose one with --split, or all")
     split = wanted or "test"
     if split not in splits:
         raise UsageError(f"{where}: no split {split!r}; found {', '.join(splits)}")
     others = [other for other in splits if other != split]
-    return split, ((f"split {split} read; the file also has {', '.join(others)}",) if others else ())
+    return split, [f"split {split} read; the file also has {', '.join(others)}"] if others else []
 
 
+@dataclass
 class Captions:
-    """Captions gathered one by one, with the doc each belongs to.
+    """Captions gathered one by one, and what belongs to them.
 
-    A caption without an id of its own gets `doc#n`, where n counts the doc's captions from 0 in file
-    order.
+    rows: query_id, text and further columns; places: of each query the last row; pairs and targets:
+    query_id, doc_id, relevance; members: of the queries' groups.
     """
 
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self.pairs: list[tuple[str, str, int]] = []
-        self.targets: list[tuple[str, str, int]] = []
-        self._n_of_doc: Counter[str] = Counter()
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+    pairs: list[tuple[str, str, int]] = field(default_factory=list)
+    targets: list[tuple[str, str, int]] = field(default_factory=list)
+    members: list[tuple[str, str]] = field(default_factory=list)
+    n_left_out: int = 0
+    _n_of_doc: Counter[str] = field(default_factory=Counter)
 
-    def add(
-        self, doc_id: str, text: str, *, query_id: str | None = None, is_positive: bool = True, **more: Any
-    ) -> str:
-        """Add a caption of `doc_id` and return its id."""
-        query_id = self.next_id(doc_id) if query_id is None else query_id
+    def add(self, query_id: str, text: str, **more: Any) -> None:
+        """Add a caption."""
+        self.places[query_id] = len(self.rows)
         self.rows.append({"query_id": query_id, "text": text, **more})
-        if is_positive:
-            self.pairs.append((query_id, doc_id, 1))
-        return query_id
+
+    def text_of(self, query_id: str) -> str | None:
+        """Return the text of the last caption with that id, or None."""
+        return self.rows[self.places[query_id]]["text"] if query_id in self.places else None
 
     def next_id(self, doc_id: str) -> str:
-        """Return the id of the next caption of `doc_id` that has none of its own."""
+        """Return the id of a doc's next caption that has none of its own: `doc#n`, n from 0 in file order."""
         self._n_of_doc[doc_id] += 1
         return f"{doc_id}#{self._n_of_doc[doc_id] - 1}"
 
-    def add_all(self, doc_id: str, texts: Iterable[str]) -> None:
-        """Add the captions of `doc_id`, without ids of their own."""
-        for text in texts:
-            self.add(doc_id, text)
-
     def part(
-        self,
-        name: str,
-        *,
-        items: Collection[Mapping[str, Any]] = (),
-        members: Collection[tuple[str, str]] = (),
-        notes: Iterable[str] = (),
+        self, name: str, *, items: Collection[Mapping[str, Any]] = (), notes: Iterable[str] = ()
     ) -> Part:
         """Return a part with these captions; items: further columns of the docs, doc_id first."""
-        groups = pd.DataFrame(list(members), columns=PAIR, dtype="str")
-        names = ["query_id", "doc_id", "relevance"]
+        names = [*PAIR, "relevance"]
         return Part(
             name,
-            queries=pd.DataFrame(self.rows, dtype=object),
+            queries=pd.DataFrame(self.rows, dtype=object) if self.rows else None,
             items=pd.DataFrame(list(items), dtype=object).drop_duplicates("doc_id") if items else None,
-            positives=pd.DataFrame(self.pairs, columns=names),
-            groups=groups if len(groups) else None,
+            positives=pd.DataFrame(self.pairs, columns=names) if self.pairs else None,
+            groups=pd.DataFrame(self.members, columns=PAIR, dtype="str") if self.members else None,
             targets=pd.DataFrame(self.targets, columns=names) if self.targets else None,
             notes=tuple(notes),
         )

@@ -10,15 +10,12 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Entry, by_list, entries_of, have, image_items
+from fire_toolkit.formats.collections.entries import Entry, entries_of, have, object_of
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.runs.names import find_name
-
-_are_images = by_list("images", "id", "file_name")
-
 
 _MORE = ("media_url", "reference")
 _ARRAYS = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
@@ -29,7 +26,7 @@ def _text_key(source: Source) -> str | None:
     """Return which field holds the ids; `_id` alone, without texts, is enough."""
     if have(source.records, "_id"):
         return "_id"
-    return "id" if have(source.records, "id", "text") else None
+    return next((name for name in ("id", "docid") if have(source.records, name, "text")), None)
 
 
 def recognise_texts(source: Source) -> str | None:
@@ -65,8 +62,8 @@ def recognise_items(source: Source) -> str | None:
         return "a JSON list of ids"
     if isinstance(found, dict) and found and all(isinstance(value, str) for value in found.values()):
         return "a JSON object of paths under names"
-    if why := _are_images(source):
-        return why
+    if have(object_of(source).get("images"), "id", "file_name"):
+        return "a JSON object whose images have id and file_name"
     is_text = found is None and source.records is None and source.lines
     return "one id a line" if is_text and all(_is_id(line) for line in source.lines) else None
 
@@ -113,4 +110,5 @@ def _items(source: Source) -> list[dict[str, str]]:
         return [{"doc_id": id_text(entry, path)} for entry in found]
     if "images" not in found or isinstance(found["images"], str):
         return [{"doc_id": id_text(name, path), "media_url": media} for name, media in found.items()]
-    return image_items(Entry(found, path))
+    images = Entry(found, path).entries("images")
+    return [{"doc_id": image.id("id"), "media_url": image.text("file_name")} for image in images]

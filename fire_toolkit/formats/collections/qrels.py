@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import by_header, have, need
+from fire_toolkit.formats.collections.entries import have, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
@@ -20,14 +20,12 @@ from fire_toolkit.tables import Qrels, check_qrels
 _MOST = 10**15
 _BEIR = ["query-id", "corpus-id", "score"]
 _COLUMNS = ["query_id", "doc_id", "relevance"]
-_is_beir = by_header(*_BEIR)
-_is_own = by_header(*_COLUMNS, "source")  # not labels, which lack the original positives
 
 
 def recognise(source: Source) -> str | None:
     """Return why a file holds qrels, or None."""
-    if why := _is_beir(source):
-        return why
+    if _is_beir(source):
+        return f"the header names {', '.join(_BEIR)}"
     if have(source.records, *_BEIR):
         return f"entries with {', '.join(_BEIR)}"
     if _by_query(source) is not None:
@@ -38,6 +36,10 @@ def recognise(source: Source) -> str | None:
     ):
         return f"lines of {len(fields)} fields that end in a grade"
     return None
+
+
+def _is_beir(source: Source) -> bool:
+    return {*_BEIR} <= {*source.header}
 
 
 def _by_query(source: Source) -> dict[str, Any] | None:
@@ -89,7 +91,7 @@ def read_qrels(path: str | Path) -> Qrels:
     if is_trec_qrels(path):
         return read_trec_qrels(path)
     source = Source(path)
-    if _is_own(source):
+    if {*_COLUMNS, "source"} <= {*source.header}:  # not labels, which lack the original positives
         return check_qrels(read_delimited(path, required=_COLUMNS), where=str(path))
     if recognise(source) is None:
         return read_trec_qrels(path)

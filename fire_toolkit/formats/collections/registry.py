@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fire_toolkit.collections.parts import Collection, Part, assemble
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections import composed, images, lists, qrels, tables, videos
-from fire_toolkit.formats.collections.entries import ALL, by_fields, by_header, by_keys, by_list
+from fire_toolkit.formats.collections import lists, qrels, tables
+from fire_toolkit.formats.collections.entries import ALL
+from fire_toolkit.formats.collections.layouts import LAYOUTS, Layout
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.hints import not_the_file
@@ -33,27 +37,41 @@ class Reader:
     own_item: str | None = None
 
 
-# The first that recognises a file reads it: the particular stand before the general, plug-ins last.
+# The first that recognises a file reads it: benchmarks before what is general, plug-ins last.
+NONE_NAMED: Mapping[str, str] = MappingProxyType({})
+NAMED = "table by named columns"
 READERS: Registry[Reader] = Registry("collections", "collection format", Reader)
+
+
+def _benchmarks(*, are_general: bool) -> Iterator[Reader]:
+    """Yield a reader for each benchmark of `benchmarks.toml`; several layouts can have one name."""
+    layouts: dict[str, list[Layout]] = {}
+    for layout in LAYOUTS:
+        if layout.is_general == are_general:
+            layouts.setdefault(layout.name, []).append(layout)
+    for name, own in layouts.items():
+        yield Reader(
+            name,
+            partial(_why, own),
+            partial(_read, own),
+            has_splits=any(layout.split for layout in own),
+            own_item=own[0].own_item,
+        )
+
+
+def _why(layouts: Sequence[Layout], source: Source) -> str | None:
+    return next((why for layout in layouts if (why := layout.recognise(source))), None)
+
+
+def _read(layouts: Sequence[Layout], source: Source, split: str | None) -> Part:
+    return next(layout for layout in layouts if layout.recognise(source)).read(source, split)
+
+
 for _reader in (
-    Reader("msrvtt-jsfusion", by_header(*videos.JSFUSION), videos.read_jsfusion),
-    Reader("msrvtt-data", by_keys("videos", "sentences"), videos.read_msrvtt, has_splits=True),
-    Reader("msvd", videos.recognise_msvd, videos.read_msvd),
-    Reader("karpathy", by_list("images", "filename", "sentences"), images.read_karpathy, has_splits=True),
-    Reader("coco", by_list("annotations", "image_id", "caption"), images.read_coco),
-    Reader("activitynet", videos.recognise_activitynet, videos.read_activitynet),
-    Reader("cirr", by_fields("pairid", "reference", "img_set"), composed.read_cirr, own_item="drop"),
-    Reader(
-        "circo", by_fields("id", "reference_img_id", "relative_caption"), composed.read_circo, own_item="keep"
-    ),
-    Reader("fashioniq", by_fields("candidate", "captions"), composed.read_fashioniq, own_item="keep"),
-    Reader("vatex", by_fields("videoID", "enCap"), videos.read_vatex),
-    Reader("didemo", by_fields("video", "description"), videos.read_didemo),
-    Reader("flickr", images.recognise_flickr, images.read_flickr),
-    Reader("lsmdc", videos.recognise_lsmdc, videos.read_lsmdc),
+    *_benchmarks(are_general=False),
     Reader("qrels", qrels.recognise, qrels.read),
-    Reader("lavis", images.recognise_lavis, images.read_lavis),
     Reader("table", tables.recognise, tables.read),
+    *_benchmarks(are_general=True),
     Reader("texts", lists.recognise_texts, lists.read_texts),
     Reader("items", lists.recognise_items, lists.read_items),
 ):
@@ -81,21 +99,38 @@ def find_reader(source: Source) -> Reader | None:
     return next((known for known in READERS.one_by_one() if known.recognise(source) is not None), None)
 
 
-def recognise(source: Source) -> tuple[Reader, str]:
+def recognise(source: Source, columns: Mapping[str, str] = NONE_NAMED) -> tuple[Reader, str]:
     """Return the first reader that recognises a file, and why.
+
+    columns: role → column; a table that has all of these is read by them.
 
     Raises:
         FormatError: the file cannot be read, is damaged, or has no known format.
     """
+    has_all = all(tables.columns_of(source.columns, name) for name in columns.values())
+    given = columns if has_all else NONE_NAMED
+    if given and (why := tables.describe_table(source.columns, given)):
+        return Reader(NAMED, lambda _: why, lambda source, _: tables.read_table(source, given)), why
     reader = find_reader(source)
     if reader is not None:
         return reader, reader.recognise(source) or ""
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
+    expected = "a table whose first line names its columns, such as video_id,caption"
+    if len(source.columns) > 1:
+        expected = f"a table of which you say which column is what: {_to_type(source.columns, given)}"
     raise FormatError(
-        f"{source.path}: {_seen(source)}, which is not a known collection format; expected a "
-        "benchmark's own file, or a table whose first line names its columns, such as video_id,caption"
+        f"{source.path}: {_seen(source)}, which is not a known collection format; expected a benchmark's own "
+        f"file, or {expected}"
     )
+
+
+def _to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
+    """Return the option that names a table's columns: as far as their names tell, the rest by their place."""
+    known = tables.roles_of(columns, given)[1]
+    free = [name for name in columns if name not in known.values()] or list(columns)
+    roles = {"doc_id": free[0], "text": free[-1], **known}
+    return f"--columns '{','.join(f'{role}={name}' for role, name in roles.items())}'"
 
 
 def _seen(source: Source) -> str:
@@ -106,6 +141,8 @@ def _seen(source: Source) -> str:
         return f"a JSON object with keys {', '.join(list(found)[:4]) or 'none'}"
     if source.records:
         return f"entries with fields {', '.join(list(source.records[0])[:6])}"
+    if len(source.header) > 1:
+        return f"columns {', '.join(source.header[:12])}"
     if source.lines:
         return f"text that begins {source.lines[0][:40]!r}"
     return f"{len(source.raw):,} bytes of no text" if source.raw.strip() else "an empty file"
@@ -128,13 +165,17 @@ class ReadCollection(_ReadCollection, Shown):
         return {**self.collection.counts, **files, **notes}
 
 
-def read_collection(paths: Sequence[str | Path], *, split: str | None = None) -> ReadCollection:
+def read_collection(
+    paths: Sequence[str | Path], *, split: str | None = None, columns: Mapping[str, str] | None = None
+) -> ReadCollection:
     """Return the collection that files make together, and what each was recognised as.
 
     Args:
-        paths: files or folders; of a folder, every file that a format recognises, and of its subfolder
-            `qrels` only the file of the split.
+        paths: files or folders; of a folder, every file that a format recognises, and of its subfolders
+            `qrels` and `topics` only the files of the split.
         split: the split to keep where a format has several; None is `test`; `all` keeps all.
+        columns: role (`tables.ROLES`) → column of the tables that have all of these; the text's can be a
+            pattern, such as `caption_*`, and columns of usual names need not be named.
 
     Raises:
         FormatError: a file cannot be read or has no known format, or a folder has no file.
@@ -150,20 +191,26 @@ def read_collection(paths: Sequence[str | Path], *, split: str | None = None) ->
         1
     """
     parts: list[Part] = []
+    is_named = False
     takes_split = any(Path(path).is_dir() for path in paths)
     recognised: list[Recognised] = []
     for path in paths:
         for file in _files(Path(path), split):
             source = Source(file)
             try:
-                reader, why = recognise(source)
+                reader, why = recognise(source, columns or NONE_NAMED)
             except FormatError:
                 if Path(path).is_dir() and file.suffix.lower() not in _DATA:
                     continue
                 raise
             parts.append(reader.read(source, split))
             takes_split = takes_split or reader.has_splits
-            recognised.append(Recognised(file, reader.name, why))
+            is_named = is_named or reader.name == NAMED
+            recognised.append(Recognised(file, "table" if reader.name == NAMED else reader.name, why))
+    if columns and not is_named:
+        shown = ", ".join(columns.values())
+        found = "; ".join(f"{each.path}: {', '.join(Source(each.path).columns)}" for each in recognised)
+        raise UsageError(f"--columns: no table has the columns {shown}; found {found or 'no table'}")
     if split not in (None, ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
     return ReadCollection(assemble(parts), recognised)
@@ -173,18 +220,20 @@ _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
 
 
 def _files(path: Path, split: str | None) -> list[Path]:
-    """Return the file, or all files in a folder and its subfolders; of `qrels` only the split's."""
+    """Return the file, or all in a folder and its subfolders; of `qrels` and `topics` only the split's."""
     if not path.is_dir():
         return [path]
     if is_release(path):
         return collection_files(path)
     found = [file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
-    judged = [file for file in found if file.parent.name == "qrels"]
-    wanted = [file for file in judged if file.stem.split(".")[0].split("-")[0] == (split or "test")]
-    if judged and not wanted and split != ALL and len(judged) > 1:
-        names = ", ".join(file.stem for file in judged)
-        raise FormatError(f"{path}: qrels of {names}; choose one with --split")
-    left_out = set(judged) - set(wanted or judged)
+    left_out: set[Path] = set()
+    for folder in ("qrels", "topics"):
+        of_splits = [file for file in found if file.parent.name == folder]
+        wanted = [file for file in of_splits if (split or "test") in re.split(r"[.-]", file.name)]
+        if of_splits and not wanted and split != ALL and len(of_splits) > 1:
+            names = ", ".join(file.stem for file in of_splits)
+            raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
+        left_out |= set(of_splits) - set(wanted or of_splits)
     kept = [file for file in found if file not in left_out]
     if not kept:
         raise FormatError(f"{path}: no file in this folder")

@@ -1,8 +1,9 @@
-"""Plain tables (CSV, TSV, JSON lines, Parquet), recognised by their column names."""
+"""Plain tables (CSV, TSV, JSON lines, Parquet), by the names of their columns, usual or given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 import pandas as pd
 
@@ -27,115 +28,150 @@ MEDIA = (
     *("media_url", "url", "uri", "link", "video_url", "image_url", "media", "path", "media_path"),
     *("video_path", "image_path", "filepath", "file_path", "file", "src", "file_name", "filename"),
 )
+OF_ITEMS = ("media_url", "start_s", "end_s", "source_url", "source_start_s", "source_end_s")
+ROLES = (*NAMES, *OF_ITEMS, "relevance", "stratum", COLUMN)
+_NOTHING: Mapping[str, str] = {}
 
 
-def _found(columns: Iterable[str]) -> dict[str, str]:
-    """Return which column holds the query id, the text and the doc id: the first known name, in any case."""
+def columns_of(columns: Iterable[str], name: str) -> list[str]:
+    """Return the columns that a name means: the one of that name, or all of a pattern (`caption_*`)."""
     present = list(columns)
-    found = {what: find_name(present, names) for what, names in NAMES.items()}
-    return {what: name for what, name in found.items() if name is not None}
+    return [name] if name in present else [each for each in present if fnmatchcase(each, name)]
 
 
-def _item_names(columns: Sequence[str]) -> dict[str, str] | None:
-    """Return which columns of a table of items are doc_id and media_url; None if it is another table.
+def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tuple[str, dict[str, str]]:
+    """Return what a table is, and role → column: those given, and the first of the usual names, in any case.
 
-    With exactly these names items may have a text; with other names a text makes the rows captions.
+    Args:
+        columns: of the table.
+        given: role → column, or a pattern of columns with texts; a column that was given has no other role.
+
+    Returns:
+        `items`, `captions` (with their docs), `queries`, `pairs` (with their relevance) or an empty text.
+        With exactly the names doc_id and media_url items may have a text; with others a text makes captions.
     """
-    present = set(columns)
-    if "query_id" in present:
-        return None
-    if {"doc_id", "media_url"} <= present:
-        return {"doc_id": "doc_id", "media_url": "media_url"}
-    found = _found(columns)
-    media = _media(columns, {"doc_id": found.get("doc_id", "")})
-    is_items = media is not None and "doc_id" in found and not {"text", "query_id"} & set(found)
-    return {"doc_id": found["doc_id"], "media_url": str(media)} if is_items else None
-
-
-def _media(columns: Iterable[str], found: Mapping[str, str]) -> str | None:
-    """Return the column with the address of the docs of captions, or None."""
-    return find_name([name for name in columns if name not in found.values()], MEDIA)
-
-
-def _named(found: Mapping[str, str]) -> str:
-    return ", ".join(name if what == name else f"{name} as {what}" for what, name in found.items())
+    if not given and {"doc_id", "media_url"} <= {*columns} and "query_id" not in columns:
+        return "items", {"doc_id": "doc_id", "media_url": "media_url"}
+    taken = {column for name in given.values() for column in columns_of(columns, name)}
+    free = [name for name in columns if name not in taken]
+    usual = {role: find_name(free, names) for role, names in NAMES.items() if role not in given}
+    found = {role: name for role in NAMES if (name := given.get(role) or usual.get(role))}
+    media = find_name([name for name in free if name not in found.values()], MEDIA)
+    own = {name: name for name in ("relevance", "stratum", COLUMN) if name in free}
+    more = {**({"media_url": media} if media else {}), **own, **given}
+    places = {role: name for role, name in more.items() if role not in NAMES}
+    if "doc_id" in found and "media_url" in places and not {"text", "query_id"} & {*found}:
+        return "items", found | places
+    if "text" in found and "doc_id" in found:
+        return "captions", found | places
+    if "text" in found and "query_id" in found:
+        return "queries", found | {role: name for role, name in places.items() if role in given}
+    is_pairs = {"query_id", "doc_id"} <= {*found} and "relevance" in places
+    return ("pairs" if is_pairs else ""), found | places
 
 
 def recognise(source: Source) -> str | None:
     """Return why a file is a table of captions, queries, items or pairs, or None."""
-    columns = source.columns
-    found = _found(columns)
-    named = _named(found)
-    if (items := _item_names(columns)) is not None:
-        return f"columns {_named(items)}: items"
-    if "text" in found and ("doc_id" in found or "query_id" in found):
-        media = _media(columns, found) if "doc_id" in found else None
-        return f"columns {_named({**found, 'media_url': media}) if media else named}"
-    if {"query_id", "doc_id"} <= set(found) and "relevance" in columns:
-        return f"columns {named}, relevance: pairs"
-    return None
+    return describe_table(source.columns)
+
+
+def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> str | None:
+    """Return which column of a table is what, in words; None where it is none of a collection."""
+    kind, roles = roles_of(columns, given)
+    if not kind:
+        return None
+    shown = [role for role in roles if role in (*NAMES, *given) or (role == "media_url" and kind != "pairs")]
+    shown += ["relevance"] if kind == "pairs" and "relevance" not in shown else []
+    named = ", ".join(role if role == roles[role] else f"{roles[role]} as {role}" for role in shown)
+    return f"columns {named}" + (f": {kind}" if kind in ("items", "pairs") else "")
 
 
 def read(source: Source, split: str | None) -> Part:
     """Return captions with their docs, queries, items, or pairs, depending on the columns."""
+    return read_table(source)
+
+
+def read_table(source: Source, given: Mapping[str, str] = _NOTHING) -> Part:
+    """Return the same of a table of which some columns were named: role → column."""
     path = str(source.path)
-    rows = _rows(source)
-    if (items := _item_names(list(rows.columns))) is not None:
-        return Part(path, items=rows.rename(columns={name: what for what, name in items.items()}))
-    found = _found(rows.columns)
-    media = _media(rows.columns, found)
-    rows = rows.rename(columns={name: what for what, name in found.items()})
-    if "text" not in rows:
-        kept = ["query_id", "doc_id", "relevance", *(["stratum"] if "stratum" in rows else [])]
-        return Part(path, positives=rows[kept])
-    if "doc_id" not in rows:
-        return Part(path, queries=rows)
-    return _captions(rows, path, media)
+    needed = roles_of(source.columns, given)[1]
+    rows = _rows(source, [name for role, name in needed.items() if role in NAMES])
+    kind, roles = roles_of(list(rows.columns), given)
+    texts = [rows[name] for name in columns_of(rows.columns, roles.get("text", ""))]
+    if len(texts) > 1 and kind != "captions":
+        raise FormatError(
+            f"{path}: {roles['text']} is {len(texts)} columns, expected one text for each query"
+        )
+    roles |= {"text": str(texts[0].name)} if texts else {}
+    others = [
+        name for name in rows.columns if name not in {*roles, *roles.values(), *(t.name for t in texts)}
+    ]
+    named = {role: rows[name] for role, name in roles.items()}
+    table = pd.DataFrame({**named, **{name: rows[name] for name in others}})
+    if kind == "items":
+        return Part(path, items=table)
+    if kind == "queries":
+        return Part(path, queries=table)
+    if kind == "pairs":
+        kept = ["query_id", "doc_id", "relevance", *(["stratum"] if "stratum" in table else [])]
+        return Part(path, positives=table[kept])
+    items = _items(table, {role: roles[role] for role in OF_ITEMS if role in roles}, path)
+    captions = _captions(table, texts, path)
+    return captions.part(path, items=items if len(texts) > 1 or {*OF_ITEMS} & {*roles} else ())
 
 
-def _captions(rows: pd.DataFrame, path: str, media: str | None) -> Part:
+def _captions(table: pd.DataFrame, texts: Sequence[pd.Series], path: str) -> Captions:
     """Return captions with their docs; a query may have one row for each of its docs.
 
-    media: the column with the media_url of the docs. Of the other columns, queries keep only `reference`,
-    their own item.
+    texts: one column or several, of which empty ones are no captions. Of the other columns, queries keep
+    only `reference`, their own item.
     """
     captions = Captions()
-    texts: dict[str, str] = {}
-    keys = rows["query_id"] if "query_id" in rows else [None] * len(rows)
-    relevances = rows["relevance"] if "relevance" in rows else [1] * len(rows)
-    own_items = [{COLUMN: own} for own in rows[COLUMN]] if COLUMN in rows else [{}] * len(rows)
-    columns = (keys, rows["doc_id"], rows["text"], relevances, own_items)
-    for key, doc, text, relevance, own_item in zip(*columns, strict=True):
-        if key is None or key not in texts:
-            key = captions.add(doc, text, query_id=key, is_positive=False, **own_item)
-            texts[key] = text
-        elif texts[key] != text:
-            raise FormatError(f"{path}: query {key!r} has two texts, {texts[key][:40]!r} and {text[:40]!r}")
-        captions.pairs.append((key, doc, relevance))
-    return captions.part(path, items=_places(rows, media, path) if media else ())
+    keys = table["query_id"] if "query_id" in table else [None] * len(table)
+    relevances = table["relevance"] if "relevance" in table else [1] * len(table)
+    own_items = [{COLUMN: own} for own in table[COLUMN]] if COLUMN in table else [{}] * len(table)
+    for key, doc, relevance, own, *row in zip(
+        keys, table["doc_id"], relevances, own_items, *texts, strict=True
+    ):
+        for text in row if len(row) == 1 else [text for text in row if text.strip()]:
+            query_id = captions.next_id(doc) if key is None else key
+            known = captions.text_of(query_id) if key is not None else None
+            if known is None:
+                captions.add(query_id, text, **own)
+            elif known != text:
+                raise FormatError(
+                    f"{path}: query {query_id!r} has two texts, {known[:40]!r} and {text[:40]!r}"
+                )
+            captions.pairs.append((query_id, doc, relevance))
+    return captions
 
 
-def _places(rows: pd.DataFrame, media: str, path: str) -> list[dict[str, str]]:
-    """Return every doc in row order with its one address, empty if it has none."""
-    places = dict.fromkeys(rows["doc_id"], "")
-    for doc, place in zip(rows["doc_id"], rows[media], strict=True):
-        if place and places[doc] not in ("", place):
-            raise FormatError(f"{path}: {media} of {doc!r} is {places[doc]!r} and {place!r}, expected one")
-        places[doc] = place or places[doc]
-    return [{"doc_id": doc, "media_url": place} for doc, place in places.items()]
+def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> list[dict[str, str]]:
+    """Return every doc in row order with its one address, and its one place in it; empty if it has none."""
+    docs = table["doc_id"]
+    found = {"doc_id": docs.drop_duplicates()}
+    for role, name in roles.items():
+        known = table.loc[table[role] != "", ["doc_id", role]].drop_duplicates()
+        twice = known["doc_id"].duplicated(keep=False)
+        if twice.any():
+            doc = known.loc[twice, "doc_id"].iloc[0]
+            one, other, *_ = known.loc[known["doc_id"] == doc, role]
+            raise FormatError(f"{path}: {name} of {doc!r} is {one!r} and {other!r}, expected one")
+        found[role] = found["doc_id"].map(known.set_index("doc_id")[role]).fillna("")
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
-def _rows(source: Source) -> pd.DataFrame:
+def _rows(source: Source, needed: Sequence[str]) -> pd.DataFrame:
+    """Return the rows as text; of JSON the fields that are text or numbers, and those needed must be ids."""
     if source.header:
         return read_delimited(source.path)
-    records = source.records or []
-    needed = list(_found(source.columns).values())
-    rows = [_plain(record, needed, f"{source.path}: entry {n}") for n, record in enumerate(records)]
+    rows = []
+    for n, record in enumerate(source.records or []):
+        for name in needed:
+            for column in columns_of(record, name) or [name]:
+                where = f"{source.path}: entry {n}"
+                id_text(need(record, column, where), f"{where}: {column}")
+        rows.append(
+            {name: str(value) for name, value in record.items() if isinstance(value, str | int | float)}
+        )
     return pd.DataFrame(rows, dtype=object).fillna("")
-
-
-def _plain(record: Mapping[str, object], needed: list[str], where: str) -> dict[str, str]:
-    """Return the fields that are text or numbers, as text; those in `needed` must be ids."""
-    for name in needed:
-        id_text(need(record, name, where), f"{where}: {name}")
-    return {str(name): str(value) for name, value in record.items() if isinstance(value, str | int | float)}
