@@ -14,10 +14,9 @@ from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.held_runs import run_from_matrix
 from fire_toolkit.formats.runs.json_runs import listed_of
-from fire_toolkit.formats.runs.list_pass import run_of_lists
-from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
+from fire_toolkit.formats.runs.listed import DOC, QUERY, find_name, id_column, listed_table
+from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.formats.runs.table_runs import id_column, listed_table
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments

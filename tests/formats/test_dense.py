@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import HeldMatrix, held
-from fire_toolkit.formats.runs import dense
-from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.runs.ranked import Ranked
+from fire_toolkit.formats.runs import ranked as dense
+from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, Ranked, rank_matrix
 
 DOCS = ["d2", "d10", "a", "Z", "d1"]
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.runs import dense
+from fire_toolkit.formats.runs import ranked as dense
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import read_run

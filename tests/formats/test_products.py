@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from examples import examples
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Matrix, held
-from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, product_matrix
-from fire_toolkit.formats.runs.ranked import Ranked
+from fire_toolkit.formats.runs.ranked import QUERIES_ROWS, Ranked, rank_matrix
 
 KINDS = (
     "plain", "duplicates", "all equal", "near ties", "huge norms", "mixed norms", "denormal", "whole numbers"

@@ -14,8 +14,8 @@ from fire_toolkit.formats.collections.entries import Entry, entries_of, have, ob
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
 from fire_toolkit.formats.ids import id_text
+from fire_toolkit.formats.runs.listed import find_name
 from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
-from fire_toolkit.formats.runs.names import find_name
 
 _MORE = ("media_url", "reference")
 _ARRAYS = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}

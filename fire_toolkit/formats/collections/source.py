@@ -12,7 +12,7 @@ from typing import Any
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes, without_mark
 from fire_toolkit.formats.arrays.pickles import load_plain
-from fire_toolkit.formats.runs.parquet_runs import guarded
+from fire_toolkit.formats.runs.parquet_files import guarded
 from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 from fire_toolkit.syntax import parse_json
 

@@ -12,7 +12,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import Captions, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.names import find_name
+from fire_toolkit.formats.runs.listed import find_name
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
 

@@ -27,7 +27,7 @@ from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
-from fire_toolkit.formats.runs.parquet_runs import PARQUET_MAGIC
+from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.workspace.manifests import writer_of
 

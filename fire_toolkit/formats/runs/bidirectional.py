@@ -11,9 +11,9 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Matrix, all_rows, held
 from fire_toolkit.formats.runs.axis_ids import IdFile
-from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.kept import indexed
-from fire_toolkit.formats.runs.matrix_runs import refuse_missing, run_of_ranked
+from fire_toolkit.formats.runs.matrix_runs import refuse_missing
+from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix, run_of_ranked
 from fire_toolkit.formats.runs.read import open_matrix
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.tables import Run

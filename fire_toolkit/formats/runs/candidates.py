@@ -19,10 +19,9 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.formats.arrays.matrix import Array, FileArray, HeldMatrix, Matrix, all_rows
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.listed import QUERY, Listed, find_name
 from fire_toolkit.formats.runs.named_arrays import Arrays, described
-from fire_toolkit.formats.runs.names import QUERY, find_name
-from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
+from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
 from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.words import n_of
 
@@ -244,10 +243,8 @@ def _from_parquet(path: Path) -> Candidates:
     """Return Parquet with two lists for each query, ids and scores."""
     import pyarrow as pa
 
-    table = guarded(path, open_parquet(path).read)
-    guarded(path, lambda: table.validate(full=True))
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    lists = [field.name for field in table.schema if any(is_kind(field.type) for is_kind in kinds)]
+    table = whole_table(path)
+    lists = [field.name for field in table.schema if is_list(field.type)]
     ids_name, values_name = find_name(lists, (*PLACES, "id")), find_name(lists, VALUES)
     if ids_name is None or values_name is None:
         raise FormatError(

@@ -11,15 +11,13 @@ from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, by_rows
 from fire_toolkit.formats.runs.axis_ids import axis_ids
 from fire_toolkit.formats.runs.candidates import candidate_lists, read_candidates
-from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.embeddings import product_matrix
-from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
-from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
+from fire_toolkit.formats.runs.places import named_by_place, named_where_places
+from fire_toolkit.formats.runs.ranked import QUERIES_ROWS, ids_of, rank_lists, rank_matrix, run_of_ranked
 from fire_toolkit.formats.runs.readers import read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST

@@ -19,10 +19,19 @@ from typing import Any
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.index_lists import from_places
-from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
-from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
-from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.listed import (
+    DOC,
+    FROM_RANKS,
+    QUERY,
+    RANK,
+    RUN,
+    SCORE,
+    Listed,
+    find_name,
+    from_columns,
+    needed_name,
+)
+from fire_toolkit.formats.runs.places import from_places
 from fire_toolkit.syntax import parse_json
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
@@ -43,11 +52,9 @@ def is_jsonl(start: bytes, path: Path) -> bool:
 
 
 def read_json(path: Path, key: str | None = None) -> Listed:
-    """Return the ranked lists of a JSON file.
+    """Return the ranked lists of a JSON file, gzip or not.
 
-    Args:
-        path: the file, gzip or not.
-        key: which part of the file, where it holds several runs: the path of keys (`default/test`).
+    key: which part of the file, where it holds several runs: the path of keys (`default/test`).
 
     Raises:
         FormatError: invalid JSON, a key given twice, none of the known shapes, or several runs and no `key`.
@@ -64,22 +71,21 @@ def read_jsonl(path: Path, key: str | None = None) -> Listed:
 def listed_of(value: Any, where: str, key: str | None) -> Listed:
     """Return the ranked lists in a JSON value of one of the shapes above; errors as of `read_json`."""
     runs = dict(_runs(value, ""))
-    chosen = _choose(runs, value, where, key)
+    if key is None and len(runs) == 1:
+        key = next(iter(runs))
+    if not runs:
+        raise FormatError(
+            f"{where}: no ranked lists{_oddity(value)}; expected {{query: {{doc: score}}}}, "
+            "{query: [doc, ...]}, [[place, ...], ...] or records with query_id, doc_id and score"
+        )
+    if key not in runs:
+        problem = f"no part {key!r}" if key is not None else f"{len(runs)} runs in one file"
+        names = ", ".join(map(repr, list(runs)[:8]))
+        raise FormatError(f"{where}: {problem}; choose one with --key: {names}")
+    chosen = runs[key]
     if _are_places(chosen):
-        lists = {f"{where}: list {number}": places for number, places in enumerate(chosen, start=1)}
-        return from_places(lists, where)
-    if isinstance(chosen, list):
-        return _from_records(chosen, where)
-    queries: list[str] = []
-    docs: list[str] = []
-    scores: list[float] = []
-    for query, ranked in chosen.items():
-        for doc, score in _ranked(ranked, f"{where}: query {query}"):
-            queries.append(query)
-            docs.append(doc)
-            scores.append(score)
-    is_order = any(isinstance(ranked, list) for ranked in chosen.values())
-    return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,) if is_order else ())
+        return from_places({f"{where}: list {n}": places for n, places in enumerate(chosen, start=1)}, where)
+    return _of_records(chosen, where) if isinstance(chosen, list) else _of_lists(chosen, where)
 
 
 def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -105,34 +111,12 @@ def _is_ranking(item: Any) -> bool:
 
 def _are_places(value: Any) -> bool:
     """Whether a value is lists of whole numbers from 0, one for each query."""
-    return (
-        isinstance(value, list)
-        and len(value) > 0
-        and all(
-            isinstance(item, list) and all(type(place) is int and place >= 0 for place in item)
-            for item in value
-        )
-        and any(value)
-    )
+    lists = value if isinstance(value, list) and all(isinstance(item, list) for item in value) else []
+    return any(lists) and all(type(place) is int and place >= 0 for item in lists for place in item)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _choose(runs: dict[str, Any], value: Any, where: str, key: str | None) -> Any:
-    if key is not None and key in runs:
-        return runs[key]
-    if key is None and len(runs) == 1:
-        return next(iter(runs.values()))
-    names = ", ".join(map(repr, list(runs)[:8]))
-    if not runs:
-        raise FormatError(
-            f"{where}: no ranked lists{_oddity(value)}; expected {{query: {{doc: score}}}}, "
-            "{query: [doc, ...]}, [[place, ...], ...] or records with query_id, doc_id and score"
-        )
-    problem = f"no part {key!r}" if key is not None else f"{len(runs)} runs in one file"
-    raise FormatError(f"{where}: {problem}; choose one with --key: {names}")
 
 
 def _oddity(value: Any) -> str:
@@ -144,13 +128,16 @@ def _oddity(value: Any) -> str:
     return ""
 
 
-def _ranked(value: Any, where: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, dict):
-        for doc, score in value.items():
-            yield doc, as_score(score, where)
-        return
-    for place, doc in enumerate(value, start=1):
-        yield id_text(doc, where), float(-place)
+def _of_lists(lists: dict[str, Any], where: str) -> Listed:
+    """Return the docs of each query, with scores or best first."""
+    queries, docs, scores = list[str](), list[str](), list[float]()
+    for query, ranked in lists.items():
+        at, is_scored = f"{where}: query {query}", isinstance(ranked, dict)
+        queries += [query] * len(ranked)
+        docs += ranked if is_scored else (id_text(doc, at) for doc in ranked)
+        scores += (as_score(s, at) for s in ranked.values()) if is_scored else range(-1, -1 - len(ranked), -1)
+    is_order = any(isinstance(ranked, list) for ranked in lists.values())
+    return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,) if is_order else ())
 
 
 def as_score(value: Any, where: str) -> float:
@@ -163,54 +150,37 @@ def as_score(value: Any, where: str) -> float:
         return math.inf
 
 
-def _from_records(records: list[dict[str, Any]], where: str) -> Listed:
+def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
+    """Return records of a pair, or of a query and its list."""
     names = list(dict.fromkeys(name for record in records for name in record))
     query, doc = needed_name(names, QUERY, where), find_name(names, DOC)
-    if doc is None or isinstance(records[0].get(doc), list | dict):
-        return _from_lists(records, query, where)
-    score, rank = find_name(names, SCORE), find_name(names, RANK)
-    number_name = score or rank
-    if number_name is None:
+    score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
+    are_lists = doc is None or isinstance(records[0].get(doc), list | dict)
+    if not are_lists and score is None and rank is None:
         raise FormatError(f"{where}: records with {', '.join(names)}; expected score or rank among them")
-    queries, docs, scores = [], [], []
-    for number, record in enumerate(records, start=1):
-        at = f"{where}: record {number}"
-        queries.append(id_text(_field(record, query, at), at))
-        docs.append(id_text(_field(record, doc, at), at))
-        number_in = as_score(_field(record, number_name, at), at)
-        scores.append(number_in if score else -number_in)
-    run_id = _run_id(records, names, where)
-    return from_columns(
-        queries, docs, scores, where=where, run_id=run_id, notes=() if score else (FROM_RANKS,)
-    )
-
-
-def _from_lists(records: list[dict[str, Any]], query: str, where: str) -> Listed:
-    lists: dict[str, Any] = {}
+    lists, rows = dict[str, Any](), list[tuple[str, str, float]]()
     for number, record in enumerate(records, start=1):
         at = f"{where}: record {number}"
         query_id = id_text(_field(record, query, at), at)
+        if not are_lists:
+            value = as_score(_field(record, score or rank, at), at)
+            rows.append((query_id, id_text(_field(record, doc, at), at), value if score else -value))
+            continue
         content = next((record[name] for name in (*_LISTS, *DOC) if name in record), None)
         if query_id in lists or not _is_ranking(content):
             problem = "appears twice" if query_id in lists else f"has no list ({', '.join(_LISTS[:3])})"
             raise FormatError(f"{at}: query {query_id!r} {problem}, expected one list of docs for each query")
         lists[query_id] = content
-    return listed_of(lists, where, None)
+    if are_lists:
+        return _of_lists(lists, where)
+    runs = sorted({str(record.get(run, "")) for record in records}) if run else [""]
+    if len(runs) > 1:
+        raise FormatError(f"{where}: {len(runs)} run ids in one file ({', '.join(runs[:3])}), expected one")
+    columns = zip(*rows, strict=True)
+    return from_columns(*columns, where=where, run_id=runs[0] or None, notes=() if score else (FROM_RANKS,))
 
 
-def _field(record: dict[str, Any], name: str, where: str) -> Any:
+def _field(record: dict[str, Any], name: str | None, where: str) -> Any:
     if name not in record:
         raise FormatError(f"{where}: no {name}; found {', '.join(record) or 'nothing'}")
     return record[name]
-
-
-def _run_id(records: list[dict[str, Any]], names: list[str], where: str) -> str | None:
-    name = find_name(names, RUN)
-    found = sorted({str(record.get(name, "")) for record in records}) if name else []
-    if len(found) > 1:
-        raise FormatError(f"{where}: {len(found)} run ids in one file ({', '.join(found[:3])}), expected one")
-    return found[0] if found and found[0] else None
-
-
-JSONL = RunReader("jsonl", "JSON Lines", "two lines that begin with { or [", is_jsonl, read_jsonl)
-JSON = RunReader("json", "JSON", "begins with { or [", is_json, read_json)

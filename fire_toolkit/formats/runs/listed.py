@@ -1,14 +1,24 @@
-"""Ranked lists from a file: scored pairs that the one rule makes into a Run."""
+"""Ranked lists from a file: scored pairs that the one rule makes into a Run; the names of their columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype, is_string_dtype
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.ids import id_texts
+
+QUERY = ("query_id", "query-id", "qid", "q_id", "queryid", "query", "topic", "topic_id")
+DOC = ("doc_id", "doc-id", "docid", "docno", "did", "corpus-id", "corpus_id", "document_id", "item_id", "pid")
+SCORE = ("score", "similarity", "sim", "scores")
+RANK = ("rank", "position")
+RUN = ("run_id", "run", "tag", "system")
+FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
 
 
 @dataclass(frozen=True)
@@ -42,17 +52,15 @@ def _values_of(column: pd.Series) -> Any:
     return column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
 
 
-FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
-
-
 def from_columns(
-    query_ids: list[str],
-    doc_ids: list[str],
-    scores: list[float],
+    query_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    scores: Sequence[float],
     *,
     where: str,
     run_id: str | None = None,
     notes: tuple[str, ...] = (),
+    has_places: bool = False,
 ) -> Listed:
     """Return parallel lists as Listed.
 
@@ -66,4 +74,66 @@ def from_columns(
     except UnicodeEncodeError:
         raise FormatError(f"{where}: an id contains half a character (an unpaired surrogate)") from None
     scored = pd.DataFrame({**ids, "score": pd.Series(scores, dtype="float64")})
-    return Listed(scored, run_id, notes)
+    return Listed(scored, run_id, notes, has_places=has_places)
+
+
+def find_name(names: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """Return the first of `wanted` that is in `names` (in any case), as it is written there."""
+    by_lower = {name.strip().lower(): name for name in reversed(names)}
+    return next((by_lower[name] for name in wanted if name in by_lower), None)
+
+
+def needed_name(names: Sequence[str], wanted: Sequence[str], where: str) -> str:
+    """Return the same as `find_name`.
+
+    Raises:
+        FormatError: there is none.
+    """
+    found = find_name(names, wanted)
+    if found is None:
+        raise FormatError(f"{where}: no {wanted[0]}; found {', '.join(names[:12]) or 'nothing'}")
+    return found
+
+
+def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
+    """Return a frame with columns of the known names as ranked lists; with a score, a rank is not used.
+
+    Raises:
+        FormatError: no score and no rank, one that is not a number (with its row), several runs and no `key`,
+            which names one.
+    """
+    names = [str(name) for name in table.columns]
+    query, doc = needed_name(names, QUERY, where), needed_name(names, DOC, where)
+    score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
+    if score is None and rank is None:
+        raise FormatError(f"{where}: columns {', '.join(names)}; expected score or rank among them")
+    run_id = None
+    if run is not None:
+        runs = sorted(map(str, table[run].unique()))
+        run_id = runs[0] if key is None and len(runs) == 1 else key
+        if run_id not in runs:
+            raise FormatError(f"{where}: {len(runs)} runs; choose one with --key: {', '.join(runs[:8])}")
+        table = table[table[run].astype(str) == run_id]
+    if table.empty:
+        raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
+    values = table[score or rank]
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    texts = values.astype(str).str.strip().str.lower().to_numpy()
+    if (is_bad := np.isnan(numbers) & (texts != "nan")).any():
+        place = int(np.argmax(is_bad))
+        raise FormatError(f"{where}: row {place + 1}: {score or rank} {texts[place][:40]!r} is not a number")
+    ids = {
+        name: id_column(table[column], f"{where}: column {column}").to_numpy()
+        for name, column in (("query_id", query), ("doc_id", doc))
+    }
+    scored = pd.DataFrame({**ids, "score": numbers if score else -numbers})
+    return Listed(scored, run_id, () if score else (FROM_RANKS,))
+
+
+def id_column(values: pd.Series, where: str) -> pd.Series:
+    """Return a column of ids as text; whole numbers become their digits, and anything else is refused."""
+    if pd.api.types.is_integer_dtype(values.dtype):
+        return values.astype("str")
+    if isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
+        return values
+    return pd.Series(id_texts(values.tolist(), where), index=values.index, dtype="str")

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Matrix, n_rows_columns, rows_per_block
-from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.runs.ranked import Ranked, count_shapes, extremes_of
+from fire_toolkit.formats.arrays.matrix import Array, Matrix, rows_per_block
+from fire_toolkit.formats.runs.ranked import (
+    QUERIES_ROWS,
+    Ranked,
+    chunks_of,
+    cut_of,
+    rank_matrix,
+    run_of_ranked,
+)
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
-from fire_toolkit.tables import Run, check_run
+from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import are_ids
 
 _CHUNK_CELLS = 1 << 20
@@ -95,16 +98,12 @@ class MatrixRun(Shown):
 
     def _blocks(self) -> Iterator[tuple[Array, Array]]:
         """Yield rows, and the score at or below which each row's docs are left out."""
-        columns = n_rows_columns(self.matrix)[1]
-        step = max(1, _CHUNK_CELLS // columns)
-        for block in self.matrix.blocks(rows_per_block(self.matrix)):
-            for start in range(0, len(block), step):
-                scores = block[start : start + step]
-                low, high, at_low, is_finite = extremes_of(scores)
-                if not is_finite.all():
-                    self._refuse()
-                is_flooded = count_shapes(ScoreAnomalies(), low, high, at_low, columns, 0)
-                yield scores, np.where(is_flooded, low, -np.inf)
+        odd = ScoreAnomalies()
+        for scores in chunks_of(self.matrix.blocks(rows_per_block(self.matrix)), len(self.doc_ids)):
+            cut = cut_of(scores, odd, 0)
+            if odd.n_missing:
+                self._refuse()
+            yield cut
 
     def _refuse(self) -> None:
         """Raise the FormatError that counts and names what is not finite."""
@@ -121,7 +120,7 @@ def refuse_missing(
     path: Path, anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]
 ) -> None:
     """Raise FormatError where scores of a matrix were NaN or infinite; the first is named."""
-    n_odd = anomalies.n_nan + anomalies.n_minus_inf + anomalies.n_plus_inf
+    n_odd = anomalies.n_missing
     if not n_odd:
         return
     row, column = next(
@@ -132,25 +131,3 @@ def refuse_missing(
         f"{queries[row]}, doc {docs[column]}); expected finite numbers: leave padding rows out, or bring the "
         "file in with `fire-toolkit add-run`"
     )
-
-
-def run_of_ranked(
-    ranked: Ranked, run_id: str, queries: Sequence[str], docs: Sequence[str], *, where: str
-) -> Run:
-    """Return ranked indices as a Run of the ids at those indices."""
-    ids: dict[str, tuple[npt.NDArray[Any], Sequence[str]]] = {
-        "run_id": (np.zeros(len(ranked.query), dtype=np.int8), [run_id]),
-        "query_id": (ranked.query, queries),
-        "doc_id": (ranked.doc, docs),
-    }
-    table = pd.DataFrame(
-        {
-            **{
-                name: pd.Categorical.from_codes(codes, pd.Index(list(known), dtype="str"), validate=False)
-                for name, (codes, known) in ids.items()
-            },
-            "rank": ranked.rank,
-            "score": ranked.score,
-        }
-    )
-    return check_run(table, where=where)

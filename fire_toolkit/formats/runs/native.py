@@ -24,8 +24,7 @@ from pandas.api.types import union_categoricals
 from fire_toolkit.arrays import are_among, starts_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.parquet_runs import guarded, is_parquet, open_parquet
-from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open_parquet
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
 from fire_toolkit.results import Shown
@@ -115,7 +114,7 @@ def _strings(ids: pd.Index[str]) -> Any:
 
 def is_native_run(start: bytes, path: Path) -> bool:
     """Whether the file is a run that this toolkit wrote."""
-    return is_parquet(start, path) and _KEY in _metadata(open_parquet(path))
+    return start.startswith(PARQUET_MAGIC) and _KEY in _metadata(open_parquet(path))
 
 
 def _metadata(file: Any) -> dict[bytes, bytes]:
@@ -300,12 +299,3 @@ def _check_lists(block: RunBlock, before: str) -> None:
         raise _NoRunError("ranks that do not follow the scores")
     if has_repeat_within(block.doc, block.start[:-1]):
         raise _NoRunError("a doc twice under a query")
-
-
-READER = RunReader(
-    "run",
-    "a run of fire-toolkit",
-    "Parquet with fire_toolkit.run in its metadata",
-    is_native_run,
-    read_native_run,
-)

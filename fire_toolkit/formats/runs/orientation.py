@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Matrix, n_rows_columns
-from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS
+from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS
 
 ORIENTATIONS = (QUERIES_ROWS, QUERIES_COLUMNS)
 

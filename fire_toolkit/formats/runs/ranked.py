@@ -1,17 +1,36 @@
-"""Ranked docs by index, and counts of anomalies, ties and equal lists."""
+"""Matrices and ranked lists to each query's top, and its positives at any rank, by the one rule.
+
+Queries are the rows of a matrix or its columns. Ranks are exact under ties, also of positives below the top.
+Anomalies are counted on the way: NaN, infinities, queries flooded by one lowest score, constant queries, rows
+of padding, ties, equal lists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
-from fire_toolkit.formats.arrays.matrix import Array
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, n_rows_columns, rows_per_block
+from fire_toolkit.formats.runs.embeddings import ProductMatrix
+from fire_toolkit.formats.runs.kept import are_among
+from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
+from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
+from fire_toolkit.tables import Run, check_run
+
+_CHUNK_CELLS = 1 << 20
+_HELD_BYTES = 512 << 20  # of float32, of a matrix that is turned
+QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
+IndexPairs = tuple[Ints, Ints]  # queries and docs, by index
+_NO_PAIRS: IndexPairs = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -25,31 +44,136 @@ class Ranked:
     anomalies: ScoreAnomalies
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs of query and doc by index that are kept at any rank, sorted, and which of them are positives."""
-
-    query: Ints
-    doc: Ints
-    is_positive: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, positives: tuple[Ints, Ints] | None, others: tuple[Ints, Ints] | None) -> Pairs:
-        """Return both kinds together."""
-        none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        parts = positives or none, others or none
-        query, doc = (np.concatenate(each) for each in zip(*parts, strict=True))
-        order = np.lexsort((doc, query))
-        return cls(query[order], doc[order], order < len(parts[0][0]))
+def tie_codes_of(docs: Sequence[str]) -> Ints:
+    """Return for each doc its place in the order of ids; among equal scores the higher comes first."""
+    order = np.argsort(np.array(docs, dtype=object), kind="stable")
+    codes = np.empty(len(docs), dtype=np.int64)
+    codes[order] = np.arange(len(docs))
+    return codes
 
 
-def extremes_of(lines: Array) -> tuple[Array, Array, Ints, npt.NDArray[np.bool_]]:
-    """Return each row's lowest and highest score, how many cells hold the lowest, and whether all are finite.
+def rank_matrix(
+    matrix: Matrix,
+    *,
+    orientation: str,
+    n_queries: int,
+    docs: Sequence[str],
+    depth: int,
+    positives: IndexPairs | None = None,
+    others: IndexPairs | None = None,
+    spare: int = 0,
+    mask: Array | None = None,
+) -> Ranked:
+    """Return the top `depth` docs of each query and its positives below them, with their true ranks.
 
-    For a row that is not finite the other three are meaningless.
+    Args:
+        matrix: rows × columns, or three axes of which the first two are rows.
+        orientation: `queries-rows` or `queries-columns`, of the matrix as it was saved.
+        n_queries: how many queries there are. Where the rows are queries and more than this, the rows
+            without any finite score are padding.
+        docs: the ids of the docs, in the order of the other axis.
+        depth: how many docs are kept, 1 or more.
+        positives: query index and doc index of pairs that are kept at any rank.
+        others: further such pairs, whose ties are not counted.
+        spare: 1 to keep one doc below the top too, 0 otherwise.
+        mask: one flag a row, False where the row is padding.
+
+    Returns:
+        Cells that are NaN or infinite, and the lowest score of flooded queries, are not scores: such
+        docs are left out, and counted.
+
+    Raises:
+        FormatError: the rows without padding are not `n_queries`, or the file is damaged.
     """
-    low, high = lines.min(axis=1), lines.max(axis=1)
-    return low, high, (lines == low[:, None]).sum(axis=1), np.isfinite(low) & np.isfinite(high)
+    n_rows, n_docs = n_rows_columns(matrix)
+    if (orientation == QUERIES_ROWS) != matrix.is_flipped:
+        blocks = matrix.blocks(rows_per_block(matrix))
+    else:
+        n_rows, n_docs = n_docs, n_rows
+        blocks, mask = _turned(matrix), None
+    if mask is not None and (len(mask), int(mask.sum())) != (n_rows, n_queries):
+        raise FormatError(
+            f"{matrix.where}: the mask keeps {int(mask.sum())} of {len(mask)} rows, expected {n_queries} "
+            f"queries of {n_rows} rows"
+        )
+    codes = [query * n_docs + doc for query, doc in (positives or _NO_PAIRS, others or _NO_PAIRS)]
+    pairs = np.unique(np.concatenate(codes))
+    rows = _Rows(tie_codes_of(docs), depth, spare, divmod(pairs, n_docs), np.isin(pairs, codes[0]))
+    parts = list[tuple[Array, ...]]()
+    row = query = 0
+    for chunk in chunks_of(blocks, n_docs):
+        is_row = None if mask is None else mask[row : row + len(chunk)]
+        if mask is None and n_rows > n_queries:
+            is_row = np.asarray(np.isfinite(chunk).any(axis=1))
+        row += len(chunk)
+        if is_row is not None:
+            rows.anomalies.padding += len(chunk) - int(is_row.sum())
+            chunk = chunk[is_row]
+        if len(chunk):
+            parts.append(rows.ranked(chunk, query))
+        query += len(chunk)
+        if query > n_queries:
+            break
+    if query != n_queries:
+        raise FormatError(
+            f"{matrix.where}: {query} rows or more with scores, expected {n_queries}, one for "
+            "each query id; padding must be -inf or NaN throughout, or marked by a mask"
+        )
+    pieces = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()  # so that parts and whole are not in memory at once
+    query_of, doc, rank = (np.concatenate(pieces.pop(0), dtype=np.int64) for _ in range(3))
+    score = np.concatenate(pieces.pop(), dtype=np.float64) + 0.0  # -0.0 is 0.0, whichever was kept
+    ranked = Ranked(query_of, doc, rank, score, rows.anomalies)
+    _count_duplicates(ranked, depth)
+    return ranked
+
+
+def chunks_of(blocks: Iterator[Array], n_docs: int) -> Iterator[Array]:
+    """Yield rows of blocks, some million cells at a time."""
+    step = max(1, _CHUNK_CELLS // n_docs)
+    for block in blocks:
+        for start in range(0, len(block), step):
+            yield block[start : start + step]
+
+
+def _turned(matrix: Matrix) -> Iterator[Array]:
+    """Yield queries × docs of a matrix whose columns are queries, as many queries as can be held.
+
+    The file is read again for each part; its bytes are counted only the first time.
+    """
+    n_docs, n_queries = n_rows_columns(matrix)
+    step = max(1, _HELD_BYTES // (4 * n_docs))
+    for start in range(0, n_queries, step):
+        part, own = matrix, slice(start, start + step)
+        if isinstance(matrix, ProductMatrix):  # its columns are what it holds
+            part, own = replace(matrix, held=matrix.held[own]), slice(None)
+        doc, lines = 0, np.empty(0)
+        for block in part.blocks(rows_per_block(part)):
+            columns = block[:, own].T
+            lines = lines if doc else np.empty((len(columns), n_docs), block.dtype)
+            lines[:, doc : doc + len(block)] = columns
+            doc += len(block)
+        yield lines
+        matrix = matrix.watched(None) if isinstance(matrix, FileArray) else matrix
+
+
+def cut_of(scores: Array, anomalies: ScoreAnomalies, start: int) -> tuple[Array, Array]:
+    """Return rows of scores, and for each row the score at or below which its docs are left out.
+
+    Cells that are not finite become minus infinity; the lowest score of a flooded row is its cut. They and
+    constant rows are counted. start: the first row's query.
+    """
+    n_docs = scores.shape[1]
+    low, high = scores.min(axis=1), scores.max(axis=1)
+    is_odd = ~(np.isfinite(low) & np.isfinite(high))
+    if is_odd.any():
+        odd, lines = scores[is_odd], start + np.flatnonzero(is_odd)
+        count_missing(odd, anomalies, lambda place: (int(lines[place // n_docs]), place % n_docs))
+        scores = scores.copy()
+        scores[is_odd] = odd = np.where(np.isfinite(odd), odd, -np.inf)
+        low[is_odd], high[is_odd] = np.where(odd == -np.inf, np.inf, odd).min(axis=1), odd.max(axis=1)
+    is_flooded = _count_shapes(anomalies, low, high, (scores == low[:, None]).sum(axis=1), n_docs, start)
+    return scores, np.where(is_flooded, low, -np.inf)
 
 
 def count_missing(
@@ -64,18 +188,7 @@ def count_missing(
     anomalies.count("n_plus_inf", scores == np.inf, example)
 
 
-def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies) -> Array:
-    """Return queries × docs with all cells that are not finite set to minus infinity, and count them."""
-
-    def example(place: int) -> tuple[int, int]:
-        line, doc = divmod(place, lines.shape[1])
-        return int(queries[line]), doc
-
-    count_missing(lines, anomalies, example)
-    return np.asarray(np.where(np.isfinite(lines), lines, -np.inf), dtype=lines.dtype)
-
-
-def count_shapes(
+def _count_shapes(
     anomalies: ScoreAnomalies, low: Array, high: Array, at_low: Ints, n_docs: int | Ints, start: int
 ) -> npt.NDArray[np.bool_]:
     """Count constant and flooded queries; return which are flooded."""
@@ -86,73 +199,166 @@ def count_shapes(
     return np.asarray(flooded, dtype=np.bool_)
 
 
-def ties_of(rows: Ints, scores: Array) -> npt.NDArray[np.bool_]:
-    """Return for each score whether the one before it, of the same query, is equal."""
-    return ~are_firsts(rows, scores)
+@dataclass(frozen=True)
+class _Rows:
+    """Ranks rows of scores; pairs: by query, then doc, those kept at any rank, and which are positives."""
+
+    tie_codes: Ints
+    depth: int
+    spare: int
+    pairs: IndexPairs
+    is_positive: npt.NDArray[np.bool_]
+    anomalies: ScoreAnomalies = field(default_factory=ScoreAnomalies)
+
+    def ranked(self, scores: Array, start: int) -> tuple[Array, ...]:
+        """Return query, doc, rank and score of each row's top, followed by its pairs below it.
+
+        start: the first row's query.
+        """
+        scores, cut = cut_of(scores, self.anomalies, start)
+        top, pairs = self._top(scores, cut), self._pairs(scores, cut, start)
+        is_below = pairs[2] > self.depth + self.spare
+        if is_below.any():
+            order = np.lexsort((pairs[2][is_below], pairs[0][is_below]))
+            below = [column[is_below][order] for column in pairs]
+            at = np.searchsorted(top[0], below[0], side="right")
+            top = tuple(np.insert(column, at, more) for column, more in zip(top, below, strict=True))
+        return top[0] + np.int32(start), *top[1:]
+
+    def _top(self, scores: Array, cut: Array) -> tuple[Array, ...]:
+        """Return the top of each row above its cut, by row, then rank, and count its ties."""
+        n_rows, n_docs = scores.shape
+        columns = top_of_rows(scores, self.depth + 1, self.tie_codes)[1].reshape(n_rows, -1)
+        best = scores.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
+        is_real = best > cut[:, None]
+        is_tied = (best[:, 1:] == best[:, :-1]) & is_real[:, 1:]
+        self.anomalies.tied_in_top += int(is_tied[:, : self.depth - 1].any(axis=1).sum())
+        self.anomalies.tied_at_cut += int(is_tied[:, self.depth - 1 :].sum())
+        row, place = np.nonzero(is_real[:, : self.depth + self.spare])
+        ranked = row, columns[row, place], place + 1
+        return *(each.astype(np.int32) for each in ranked), best[row, place]
+
+    def _pairs(self, scores: Array, cut: Array, start: int) -> tuple[Array, ...]:
+        """Return the pairs of these rows above their cut, and count the ties of positives."""
+        queries, docs = self.pairs
+        own = slice(*np.searchsorted(queries, (start, start + len(scores))))
+        rows, columns = queries[own] - start, docs[own]
+        is_real = scores[rows, columns] > cut[rows]
+        rows, columns = rows[is_real], columns[is_real]
+        ranks, n_equal = ranks_in_rows(scores, rows, columns, self.tie_codes)
+        self.anomalies.tied_positives += int(np.sum((n_equal > 1) & self.is_positive[own][is_real]))
+        return rows, columns, ranks, scores[rows, columns]
 
 
-def count_ties(anomalies: ScoreAnomalies, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
-    """Count the queries with ties among the first `depth`, and those with a tie across the cut."""
-    equal = ties_of(rows, scores)
-    anomalies.tied_in_top += len(np.unique(rows[equal & (ranks <= depth)]))
-    anomalies.tied_at_cut += int(np.count_nonzero(equal & (ranks == depth + 1)))
-
-
-def in_order(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
-    """Return query, doc, rank and score of the parts together, each pair once, by query, then rank."""
-    columns = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
-    order = np.lexsort((columns[2], columns[0]))
-    query, rank = columns[0][order], columns[2][order]
-    order = order[are_firsts(query, rank)]
-    query, doc, rank, score = (column[order] for column in columns)
-    return query.astype(np.int32), doc.astype(np.int32), rank.astype(np.int32), score
-
-
-def ranked_of(parts: list[tuple[Array, ...]], anomalies: ScoreAnomalies, depth: int) -> Ranked:
-    """Return parts, already in order, as one, and count equal lists.
-
-    The list of parts is emptied, so that parts and result are not in memory at once.
-    """
-    pieces = [list(column) for column in zip(*parts, strict=True)]
-    parts.clear()
-    query, doc, rank = (np.concatenate(pieces.pop(0), dtype=np.int64) for _ in range(3))
-    score = np.concatenate(pieces.pop(), dtype=np.float64) + 0.0  # -0.0 is 0.0, whichever was kept
-    ranked = Ranked(query, doc, rank, score, anomalies)
-    count_duplicates(ranked, depth)
-    return ranked
-
-
-def count_duplicates(ranked: Ranked, depth: int) -> None:
+def _count_duplicates(ranked: Ranked, depth: int) -> None:
     """Count the queries whose first `depth` docs and scores are an earlier query's."""
+    if not len(ranked.query):
+        return
     starts = starts_of_groups(ranked.query)
     stops = np.append(starts[1:], len(ranked.query))
-    may_repeat = _repeated(_list_hashes(ranked, starts, depth))
-    seen: dict[bytes, int] = {}
-    for start, stop in zip(starts[may_repeat].tolist(), stops[may_repeat].tolist(), strict=True):
-        stop = start + int(np.searchsorted(ranked.rank[start:stop], depth, side="right"))
-        if start == stop:
-            continue
-        content = ranked.doc[start:stop].tobytes() + ranked.score[start:stop].tobytes()
-        query = int(ranked.query[start])
-        earlier = seen.setdefault(content, query)
-        if earlier != query:
-            ranked.anomalies.duplicates += 1
-            ranked.anomalies.first.setdefault("duplicates", (query, earlier))
-
-
-def _list_hashes(ranked: Ranked, starts: Ints, depth: int) -> npt.NDArray[np.uint64]:
-    """Return a number for each list, the same for lists whose first `depth` are the same."""
-    if not len(starts):
-        return np.empty(0, dtype=np.uint64)
     mixed = mix_bits(ranked.doc.view(np.uint64) * np.uint64(GOLDEN) ^ ranked.score.view(np.uint64))
     mixed[ranked.rank > depth] = 0
-    return np.add.reduceat(mixed, starts)
+    _, list_of, n_lists = np.unique(np.add.reduceat(mixed, starts), return_inverse=True, return_counts=True)
+    may_repeat = n_lists[list_of] > 1
+    seen: dict[bytes, int] = {}
+    for start, stop in zip(starts[may_repeat].tolist(), stops[may_repeat].tolist(), strict=True):
+        own = slice(start, start + int(np.searchsorted(ranked.rank[start:stop], depth, side="right")))
+        if content := ranked.doc[own].tobytes() + ranked.score[own].tobytes():
+            query = int(ranked.query[start])
+            earlier = seen.setdefault(content, query)
+            if earlier != query:
+                ranked.anomalies.duplicates += 1
+                ranked.anomalies.first.setdefault("duplicates", (query, earlier))
 
 
-def _repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return for each value whether another place holds it too."""
-    order = np.argsort(values, kind="stable")
-    same = values[order][1:] == values[order][:-1]
-    found = np.zeros(len(values), dtype=bool)
-    found[order] = np.r_[same, False] | np.r_[False, same] if len(values) else False
-    return found
+def run_of_ranked(
+    ranked: Ranked, run_id: str, queries: Sequence[str], docs: Sequence[str], *, where: str
+) -> Run:
+    """Return ranked indices as a Run of the ids at those indices."""
+    same = np.zeros(len(ranked.query), dtype=np.int8)
+    ids: dict[str, tuple[Any, Sequence[str]]] = {
+        "run_id": (same, [run_id]),
+        "query_id": (ranked.query, queries),
+        "doc_id": (ranked.doc, docs),
+    }
+    columns: dict[str, Any] = {
+        name: pd.Categorical.from_codes(codes, pd.Index(list(known), dtype="str"), validate=False)
+        for name, (codes, known) in ids.items()
+    }
+    return check_run(pd.DataFrame({**columns, "rank": ranked.rank, "score": ranked.score}), where=where)
+
+
+def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
+    """Return ranked lists as a Run, ranked by the one rule unless they have ranks."""
+    name = run_id or listed.run_id or path.name.removesuffix(".gz").partition(".")[0]
+    same = np.zeros(len(listed.scored), dtype=np.int8)
+    named = listed.scored.assign(run_id=pd.Categorical.from_codes(same, pd.Index([name], dtype="str")))
+    return check_run(named, where=str(path)) if listed.has_ranks else rank_run(named, where=str(path))
+
+
+def rank_lists(
+    listed: Listed,
+    path: Path,
+    *,
+    run_id: str | None,
+    depth: int,
+    positives: pd.DataFrame,
+    others: pd.DataFrame,
+    spare: int = 0,
+    may_flood: bool = False,
+) -> tuple[Run, ScoreAnomalies]:
+    """Return the lists' top `depth`, their positives below it, and anomalies.
+
+    Pairs whose score is NaN or infinite, and the lowest score of flooded queries, are left out and counted.
+
+    Args:
+        listed: the lists.
+        path: where they come from.
+        run_id: the run's id, by default theirs.
+        depth: how many docs of a query are kept.
+        positives: columns query_id, doc_id: pairs that are kept at any rank.
+        others: further such pairs, whose ties are not counted.
+        spare: 1 to keep one doc below the top too, 0 otherwise.
+        may_flood: whether many docs may share the lowest score, as in a list that is cut within a tie.
+    """
+    anomalies = ScoreAnomalies()
+    score = np.asarray(listed.scored["score"], dtype=np.float64)
+
+    def example(place: int) -> tuple[int, int]:
+        names = zip(ids_of(listed), ("query_id", "doc_id"), strict=True)
+        query, doc = (ids.index(str(listed.scored[name].iloc[place])) for ids, name in names)
+        return query, doc
+
+    count_missing(score, anomalies, example)
+    run = run_of_lists(replace(listed, scored=listed.scored[np.isfinite(score)]), path, run_id=run_id)
+    is_flood = _are_floods(run, anomalies, may_flood=may_flood)
+    run = Run(run[~is_flood].reset_index(drop=True))
+    is_positive = are_among(run, positives)
+    query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in ("query_id", "doc_id"))
+    rank, score = run["rank"].to_numpy(), np.asarray(run["score"] + 0.0, dtype=np.float64)
+    is_equal = ~are_firsts(query, score)  # to the one before it
+    anomalies.tied_in_top = len(np.unique(query[is_equal & (rank <= depth)]))
+    anomalies.tied_at_cut = int(np.sum(is_equal & (rank == depth + 1)))
+    is_tied = is_equal | np.append(is_equal[1:], False)[: len(run)]
+    anomalies.tied_positives = int(np.sum(is_tied & is_positive))
+    _count_duplicates(Ranked(query, doc, rank, score, anomalies), depth)
+    is_kept = (rank <= depth + spare) | is_positive | are_among(run, others)
+    return check_run(run[is_kept], where=str(path)), anomalies
+
+
+def _are_floods(run: Run, anomalies: ScoreAnomalies, *, may_flood: bool) -> npt.NDArray[np.bool_]:
+    """Count constant and flooded queries; return which rows are a flood."""
+    query, score = run["query_id"].array.codes, run["score"].to_numpy()
+    n_queries = len(run["query_id"].cat.categories)
+    low, high = np.full(n_queries, np.inf), np.full(n_queries, -np.inf)
+    np.minimum.at(low, query, score)
+    np.maximum.at(high, query, score)
+    n_docs, at_low = (np.bincount(rows, minlength=n_queries) for rows in (query, query[score == low[query]]))
+    at_low = np.where((low < high) & may_flood, 0, at_low)
+    is_flooded = _count_shapes(anomalies, low, high, at_low, n_docs, 0)
+    return np.asarray(is_flooded[query] & (score == low[query]))
+
+
+def ids_of(listed: Listed) -> tuple[list[str], list[str]]:
+    """Return the sorted ids of queries and docs, which the examples of anomalies refer to."""
+    return tuple(sorted(map(str, listed.scored[name].unique())) for name in ("query_id", "doc_id"))  # type: ignore[return-value]

@@ -13,13 +13,12 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Matrix
 from fire_toolkit.formats.runs import native, trec
 from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
-from fire_toolkit.formats.runs.dense import QUERIES_ROWS
-from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
-from fire_toolkit.formats.runs.list_pass import run_of_lists
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
 from fire_toolkit.formats.runs.named_arrays import choose_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.places import named_by_place, named_where_places
+from fire_toolkit.formats.runs.ranked import QUERIES_ROWS, run_of_lists
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.matching.ranking import top
@@ -66,10 +65,10 @@ def read_run(
         return top(run, depth) if depth else run
     path = Path(path)
     reader = find_reader(path)
-    if reader is None or reader is trec.READER:  # what nobody knows is told what is wrong with it as TREC
+    if reader is None or reader.name == "trec":  # what nobody knows is told what is wrong with it as TREC
         run = trec.read_trec_run(path, run_id=run_id)
     elif reader.read_lists is not None:
-        is_cut = reader is native.READER and depth
+        is_cut = reader.name == "run" and depth
         lists = native.read_native_run(path, depth=depth) if is_cut else reader.read_lists(path, None)
         listed = _with_ids(lists, path, query_ids, doc_ids)
         run = run_of_lists(listed, path, run_id=run_id)
@@ -96,7 +95,7 @@ def open_run(
     """
     path = Path(path)
     reader = find_reader(path) if path.is_file() else None
-    if reader is native.READER:
+    if reader is not None and reader.name == "run":
         return native.open_native_run(path, run_id=run_id)
     if reader is not None and reader.read_arrays is not None:
         arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)

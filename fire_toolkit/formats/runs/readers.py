@@ -1,7 +1,7 @@
 """The readers of predictions; the first one that recognises a file's content reads it.
 
-A new format is a file with a `RunReader` and a line here, or a plug-in: plug-ins are tried when no built-in
-reader recognises a file.
+A new format is a function and a line here, or a plug-in: plug-ins are tried when no built-in reader
+recognises a file.
 """
 
 from __future__ import annotations
@@ -11,75 +11,70 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import start_of
+from fire_toolkit.files import start_of, without_mark
 from fire_toolkit.formats.arrays import files
-from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
+from fire_toolkit.formats.runs import json_runs, native, places, trec
 from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
+from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
 from fire_toolkit.formats.runs.named_arrays import Arrays, reads
-from fire_toolkit.formats.runs.parquet_vectors import read_parquet_vectors
+from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, read_parquet, read_parquet_vectors
 from fire_toolkit.formats.runs.reader import RunReader, begins
 from fire_toolkit.formats.tables import trecvid
+from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 from fire_toolkit.plugins import Registry
 
+
+def is_table(start: bytes, path: Path) -> bool:
+    """Whether the first line is a header that names a query and a doc."""
+    line = without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
+    return all(find_name(names, wanted) for wanted in (QUERY, DOC))
+
+
+def read_table(path: Path, key: str | None = None) -> Listed:
+    """Return a CSV or TSV file as ranked lists; see `listed_table`."""
+    return listed_table(read_delimited(path), str(path), key)
+
+
+_NATIVE = "Parquet with fire_toolkit.run in its metadata"
+_TENSORS = "begins with the length of a JSON header"
+TREES: dict[str, Callable[[Path], Any]] = {
+    "torch": files.tree_of_torch,
+    "npz": files.tree_of_npz,
+    "npy": files.tree_of_npy,
+    "safetensors": files.tree_of_safetensors,
+    "pickle": files.tree_of_pickle,
+}
+_ARRAYS: list[tuple[str, str, str, Callable[[bytes, Path], bool]]] = [
+    ("torch", "a file of torch.save", "a zip with data.pkl", files.is_torch),
+    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", files.is_npz),
+    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", begins(files.NPY_MAGIC)),
+    ("safetensors", "a safetensors file", _TENSORS, files.is_safetensors),
+    ("pickle", "a pickle of arrays", "begins as pickles do", files.is_pickle),
+]
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
-TREES: dict[str, Callable[[Path], Any]] = {}  # of the formats of arrays
-for _name, _what, _evidence, _sniff, _tree in (
-    ("torch", "a file of torch.save", "a zip with data.pkl", files.is_torch, files.tree_of_torch),
-    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", files.is_npz, files.tree_of_npz),
-    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", begins(files.NPY_MAGIC), files.tree_of_npy),
-    (
-        *("safetensors", "a safetensors file", "begins with the length of a JSON header"),
-        *(files.is_safetensors, files.tree_of_safetensors),
-    ),
-    ("pickle", "a pickle of arrays", "begins as pickles do", files.is_pickle, files.tree_of_pickle),
-):
-    TREES[_name] = _tree
-    READERS.add(_name, RunReader(_name, _what, _evidence, _sniff, read_arrays=reads(_tree)))
 for _reader in (
-    native.READER,
-    parquet_runs.READER,
+    *(RunReader(*about, read_arrays=reads(TREES[about[0]])) for about in _ARRAYS),
+    RunReader("run", "a run of fire-toolkit", _NATIVE, native.is_native_run, native.read_native_run),
+    RunReader("parquet", "a Parquet table", "begins with PAR1", begins(PARQUET_MAGIC), read_parquet),
     trecvid.READER,
-    json_runs.JSONL,
-    json_runs.JSON,
-    table_runs.READER,
-    index_lists.READER,
-    trec.READER,
+    RunReader(
+        "jsonl", "JSON Lines", "two lines that begin with { or [", json_runs.is_jsonl, json_runs.read_jsonl
+    ),
+    RunReader("json", "JSON", "begins with { or [", json_runs.is_json, json_runs.read_json),
+    RunReader(
+        "table", "CSV or TSV with a header", "the header names query_id and doc_id", is_table, read_table
+    ),
+    RunReader(
+        "places",
+        "lines of doc places",
+        "whole numbers between commas, no header",
+        places.is_index_list,
+        places.read_index_list,
+    ),
+    RunReader("trec", "a TREC run", "six fields on the first line", trec.is_trec_run, trec.read_trec_lists),
 ):
     READERS.add(_reader.name, _reader)
-
-
-def recognise(path: Path) -> RunReader:
-    """Return the reader of a file's format, by its content; the suffix does not matter.
-
-    Raises:
-        FormatError: there is no such file, or no reader knows it.
-    """
-    reader = find_reader(path)
-    if reader is None:
-        start, _ = start_of(path)
-        if guess := not_a_run(start):
-            raise FormatError(f"{path}: {guess}")
-        shown = repr(start[:24].decode("utf-8", errors="replace"))
-        raise FormatError(
-            f"{path}: begins with {shown}, which is not a known format; expected "
-            + "; ".join(known.what for known in READERS.values())
-        )
-    return reader
-
-
-def read_vectors(path: Path) -> Arrays:
-    """Return the arrays of a file of vectors; those of Parquet are its columns of lists.
-
-    Raises:
-        FormatError: it is damaged, or not known.
-        UsageError: its format holds no vectors.
-    """
-    reader = recognise(path)
-    if reader.name == parquet_runs.READER.name:
-        return read_parquet_vectors(path)
-    if reader.read_arrays is None:
-        raise UsageError(f"{path}: {reader.what} holds no vectors")
-    return reader.read_arrays(path)
 
 
 def find_reader(path: Path) -> RunReader | None:
@@ -96,3 +91,33 @@ def find_reader(path: Path) -> RunReader | None:
     if reader is not None and is_packed and reader.read_arrays is not None:
         raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
     return reader
+
+
+def recognise(path: Path) -> RunReader:
+    """Return the reader of a file's format, by its content; the suffix does not matter.
+
+    Raises:
+        FormatError: there is no such file, or no reader knows it.
+    """
+    reader = find_reader(path)
+    if reader is None:
+        start, _ = start_of(path)
+        shown = repr(start[:24].decode("utf-8", errors="replace"))
+        known = "; ".join(known.what for known in READERS.values())
+        guess = not_a_run(start) or f"begins with {shown}, which is not a known format; expected {known}"
+        raise FormatError(f"{path}: {guess}")
+    return reader
+
+
+def read_vectors(path: Path) -> Arrays:
+    """Return the arrays of a file of vectors; those of Parquet are its columns of lists.
+
+    Raises:
+        FormatError: it is damaged, or not known.
+        UsageError: its format holds no vectors.
+    """
+    reader = recognise(path)
+    read = read_parquet_vectors if reader.name == "parquet" else reader.read_arrays
+    if read is None:
+        raise UsageError(f"{path}: {reader.what} holds no vectors")
+    return read(path)

@@ -46,6 +46,11 @@ class ScoreAnomalies:
             setattr(self, name, getattr(self, name) + n_found)
             self.first.setdefault(name.removeprefix("n_"), example(int(np.argmax(found))))
 
+    @property
+    def n_missing(self) -> int:
+        """Return how many cells hold no score."""
+        return self.n_nan + self.n_minus_inf + self.n_plus_inf
+
     def counts(self) -> dict[str, int]:
         """Return the counts by name, for manifests."""
         return {name: value for name, value in vars(self).items() if name != "first"}

@@ -26,7 +26,6 @@ from pyarrow import compute, csv
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import STDIN, read_bytes, read_text, start_of, without_mark
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.tables.columns_text import field_texts, joined_lines
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
@@ -371,6 +370,3 @@ def trec_qrels_text(qrels: Qrels) -> str:
     query, doc, relevance = (field_texts(qrels[name]) for name in ("query_id", "doc_id", "relevance"))
     strata = [field_texts(qrels["stratum"].replace("", "-").fillna("-")), " "] if "stratum" in qrels else []
     return b"".join(joined_lines([query, " 0 ", doc, " ", *strata, relevance])).decode()
-
-
-READER = RunReader("trec", "a TREC run", "six fields on the first line", is_trec_run, read_trec_lists)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.runs.names import DOC, QUERY, SCORE, find_name, needed_name
+from fire_toolkit.formats.runs.listed import DOC, QUERY, SCORE, find_name, needed_name
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import MACHINE_JUDGMENTS, MachineJudgments, check_machine_judgments
 from fire_toolkit.tables.machine import FAILED, OK

@@ -1,6 +1,6 @@
-"""Lists of column indices: lines such as `3,17,0`, best first, without header and ids (from TeachText).
+"""Lists of places of docs, best first, without ids: lines such as `3,17,0` (from TeachText), or JSON.
 
-Line n is query n, and an index is the place of a doc, both from 0, so the ids must come from another file.
+Line n is query n, and a place is that of a doc, both from 0, so the ids must come from another file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.files import read_text, without_mark
+from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.runs.axis_ids import needed_ids
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
-from fire_toolkit.formats.runs.reader import RunReader
 
 _EITHER = "may be ids of the list of ids or places in it"
 _DO = "leave it out where they are ids; where they are places, save the file with ids"
@@ -37,8 +37,7 @@ def read_index_list(path: Path, key: str | None = None) -> Listed:
         FormatError: a line has another length, or a field that is not a whole number; names the line.
     """
     lines = [(n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
-    width = len(lines[0][1].split(","))
-    lists: dict[str, list[int]] = {}
+    width, lists = len(lines[0][1].split(",")), dict[str, list[int]]()
     for number, line in lines:
         fields = [field.strip() for field in line.split(",")]
         if len(fields) != width or not all(_PLACE.fullmatch(field) for field in fields):
@@ -53,25 +52,19 @@ def read_index_list(path: Path, key: str | None = None) -> Listed:
 def from_places(lists: Mapping[str, Sequence[int]], where: str) -> Listed:
     """Return lists of places, one for each query in the order of the ids, with places as ids.
 
-    Args:
-        lists: where a list stands (for messages), and its places, best first; lengths may differ.
-        where: the file.
+    lists: where a list stands (for messages), and its places, best first; lengths may differ.
 
     Raises:
         FormatError: a list is empty or holds a place twice, or there is none.
     """
-    queries: list[str] = []
-    docs: list[str] = []
-    scores: list[float] = []
-    for row, (at, places) in enumerate(lists.items()):
+    for at, places in lists.items():
         if not places or len(set(places)) < len(places):
             problem = "a doc appears twice" if places else "an empty list"
             raise FormatError(f"{at}: {problem}, expected {len(places) or 'some'} different places of docs")
-        queries += [str(row)] * len(places)
-        docs += map(str, places)
-        scores += [float(-rank) for rank in range(1, len(places) + 1)]
-    listed = from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,))
-    return replace(listed, has_places=True)
+    queries = [str(row) for row, places in enumerate(lists.values()) for _ in places]
+    docs = [str(place) for places in lists.values() for place in places]
+    scores = [float(-rank) for places in lists.values() for rank in range(1, len(places) + 1)]
+    return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,), has_places=True)
 
 
 def named_by_place(
@@ -93,14 +86,8 @@ def named_by_place(
         raise FormatError(
             f"{path}: place {highest}, but {len(docs)} doc ids; expected places from 0 to {len(docs) - 1}"
         )
-    named = pd.DataFrame(
-        {
-            "query_id": pd.Series(queries, dtype="str").to_numpy()[rows],
-            "doc_id": pd.Series(docs, dtype="str").to_numpy()[places],
-            "score": listed.scored["score"].to_numpy(),
-        }
-    )
-    return replace(listed, scored=named, has_places=False)
+    ids = {"query_id": _texts(queries)[rows], "doc_id": _texts(docs)[places]}
+    return replace(listed, scored=listed.scored.assign(**ids), has_places=False)
 
 
 def named_where_places(
@@ -131,7 +118,7 @@ def named_where_places(
     values = listed.scored[column].astype("str")
     problem = _no_places(values.unique().tolist(), ids)
     if problem is None:
-        named = pd.Series(list(ids), dtype="str").to_numpy()[values.astype("int64").to_numpy()]
+        named = _texts(ids)[values.astype("int64").to_numpy()]
         note = f"{column}s are places from 0, named by the list of {column}s"
         return replace(listed, scored=listed.scored.assign(**{column: named}), notes=(*listed.notes, note))
     if option and problem is _EITHER:
@@ -143,27 +130,19 @@ def named_where_places(
     return listed
 
 
+def _texts(ids: Sequence[str]) -> Array:
+    return pd.Series(list(ids), dtype="str").to_numpy()
+
+
 def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:
     """Return why ids are not places in a list, or None where they are."""
-    if len(set(given)) < len(given):
-        return "cannot be places in a list that names one twice"
     known = set(given)
+    if len(known) < len(given):
+        return "cannot be places in a list that names one twice"
     are_own = all(value in known for value in found)
-    strange = next(
-        (v for v in found if not _PLACE.fullmatch(v) or v != str(int(v)) or int(v) >= len(given)), None
-    )
-    if strange is not None:
-        what = (
-            "are ids already"
-            if are_own
-            else f"hold {strange[:40]!r}, neither an id of that list nor a place in it"
-        )
-        return f"{what} (places are 0 to {len(given) - 1}); leave it out"
-    if are_own and any(given[int(value)] != value for value in found):
-        return _EITHER
-    return None
-
-
-READER = RunReader(
-    "places", "lines of doc places", "whole numbers between commas, no header", is_index_list, read_index_list
-)
+    for value in found:
+        if not _PLACE.fullmatch(value) or value != str(int(value)) or int(value) >= len(given):
+            unknown = f"hold {value[:40]!r}, neither an id of that list nor a place in it"
+            what = "are ids already" if are_own else unknown
+            return f"{what} (places are 0 to {len(given) - 1}); leave it out"
+    return _EITHER if are_own and any(given[int(value)] != value for value in found) else None

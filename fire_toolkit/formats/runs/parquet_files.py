@@ -1,0 +1,146 @@
+"""Parquet of other tools: long tables, vectors in a column of lists; and the opening of any Parquet file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import Array, as_floats
+from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
+from fire_toolkit.formats.runs.named_arrays import Arrays
+
+PARQUET_MAGIC = b"PAR1"
+_IDS = (*QUERY, *DOC, "id", "ids")
+_MOST_ROWS = 500_000_000
+_MOST_BYTES = 64 << 30
+_T = TypeVar("_T")
+
+
+def open_parquet(path: Path, **options: Any) -> Any:
+    """Return a Parquet file, opened; pages are checked as they are read.
+
+    Raises:
+        FormatError: it is damaged, or larger than a run can be.
+    """
+    from pyarrow import parquet
+
+    file = guarded(path, lambda: parquet.ParquetFile(path, page_checksum_verification=True, **options))
+    about = file.metadata
+    n_bytes = sum(about.row_group(i).total_byte_size for i in range(min(about.num_row_groups, 100_000)))
+    if about.num_rows > _MOST_ROWS or n_bytes > _MOST_BYTES:
+        raise FormatError(f"{path}: {about.num_rows:,} rows of {n_bytes:,} bytes, more than a run can have")
+    return file
+
+
+def guarded(path: Path, read: Callable[[], _T]) -> _T:
+    """Return the result of `read`; the library's errors become a FormatError of one line."""
+    import pyarrow as pa
+
+    try:
+        return read()
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = str(error).split("\n", 1)[0][:200]
+        raise FormatError(f"{path}: damaged Parquet file ({reason}); copy it again") from None
+
+
+def whole_table(path: Path) -> Any:
+    """Return all columns of a Parquet file, checked to the last value."""
+    table = guarded(path, open_parquet(path).read)
+    guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
+    return table
+
+
+def read_parquet(path: Path, key: str | None = None) -> Listed:
+    """Return a long Parquet table (columns as in `listed`) as ranked lists.
+
+    Raises:
+        FormatError: the file is damaged, lacks the columns, or has an id that is not text or a whole number.
+    """
+    frame = guarded(path, partial(whole_table(path).to_pandas, ignore_metadata=True))  # an index is columns
+    return listed_table(frame, str(path), key)
+
+
+@dataclass(frozen=True)
+class ParquetMatrix:
+    """The lists of a column as rows; each has the length of the first."""
+
+    where: str
+    path: Path
+    column: str
+    shape: tuple[int, ...]
+    is_flipped: bool = False
+
+    def blocks(self, n_rows: int) -> Iterator[Array]:
+        """Yield blocks of rows.
+
+        Raises:
+            FormatError: a list or a number is missing, a list has another length, or the file is damaged.
+        """
+        from pyarrow import compute
+
+        batches = open_parquet(self.path).iter_batches(batch_size=n_rows, columns=[self.column])
+        start = 0
+        while (batch := guarded(self.path, lambda: next(batches, None))) is not None:
+            lists = batch.column(0)
+            guarded(self.path, partial(lists.validate, full=True))
+            lengths = np.asarray(compute.list_value_length(lists).fill_null(-1))
+            if (is_strange := lengths != self.shape[1]).any():
+                place = int(np.argmax(is_strange))
+                found = "no list" if lengths[place] < 0 else f"a list of {lengths[place]} numbers"
+                raise FormatError(
+                    f"{self.where}: row {start + place}: {found}, expected {self.shape[1]} numbers"
+                )
+            values = lists.flatten()
+            if values.null_count:
+                place = int(np.argmax(np.asarray(values.is_null()))) // self.shape[1]
+                raise FormatError(f"{self.where}: row {start + place}: a number is missing in the list")
+            yield as_floats(values.to_numpy(zero_copy_only=False).reshape(-1, self.shape[1]), self.where)
+            start += len(batch)
+
+
+def read_parquet_vectors(path: Path) -> Arrays:
+    """Return the columns of lists of numbers as matrices, and a column of ids for whichever side they are.
+
+    Raises:
+        FormatError: damaged, no such column, or the first list is missing or empty.
+    """
+    import pyarrow as pa
+
+    file = open_parquet(path)
+    schema, matrices = guarded(path, lambda: file.schema_arrow), {}
+    for column in schema:
+        if is_list(column.type):
+            kind = column.type.value_type
+            if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+                batches = file.iter_batches(batch_size=1, columns=[column.name])
+                first = guarded(path, partial(next, batches, None))
+                values = None if first is None else guarded(path, first.column(0).to_pylist)[0]
+                where = f"{path}: column {column.name}"
+                if not values:
+                    raise FormatError(f"{where}: row 0: no numbers, expected a vector a row")
+                shape = (file.metadata.num_rows, len(values))
+                matrices[column.name] = ParquetMatrix(where, path, column.name, shape)
+    if not matrices:
+        shown = ", ".join(f"{column.name} ({column.type})" for column in list(schema)[:8])
+        raise FormatError(f"{path}: columns {shown}; expected vectors, a list of numbers a row")
+    name = find_name([str(name) for name in schema.names], _IDS)
+    ids = None
+    if name is not None:
+        values = guarded(path, lambda: file.read(columns=[name]).column(0).to_pylist())
+        ids = id_texts(values, f"{path}: column {name}")
+    return Arrays(dict(matrices), ids, ids)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is of lists."""
+    import pyarrow as pa
+
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in kinds)
