@@ -12,8 +12,8 @@ def counted(n_units: int) -> np.ndarray:
     return np.vstack([counts for _, counts in draw_units(n_units, n_resamples=50, seed=1)])
 
 
-def kinds(n_each: list[int], n_alike: int, n_resamples: int = 50) -> np.ndarray:
-    parts = draw_kinds(np.array(n_each), n_resamples=n_resamples, seed=1, n_alike=n_alike)
+def kinds(n_each: list[int], n_resamples: int = 50) -> np.ndarray:
+    parts = draw_kinds(np.array(n_each), n_resamples=n_resamples, seed=1)
     return np.vstack([counts for _, counts in parts])
 
 
@@ -23,25 +23,18 @@ def test_each_unit_is_drawn_as_numpy_draws_it() -> None:
     np.testing.assert_array_equal(expected, counted(30))
 
 
-def test_kinds_of_few_units_are_counts_of_their_units() -> None:
-    """Six units of three kinds, below the seven a kind from which on kinds are drawn together."""
-    units = counted(6)
-    expected = np.column_stack([units[:, 0], units[:, 1:3].sum(axis=1), units[:, 3:].sum(axis=1)])
-    np.testing.assert_array_equal(expected, kinds([1, 2, 3], 7))
-
-
 def test_kinds_of_many_units_are_multinomial() -> None:
-    drawn = kinds([100, 200, 700], 7, 20_000)
+    drawn = kinds([100, 200, 700], 20_000)
     assert (drawn.sum(axis=1) == 1000).all()
     assert drawn.mean(axis=0) == pytest.approx([100, 200, 700], rel=3e-3)
     assert drawn.var(axis=0) == pytest.approx([90, 160, 210], rel=0.04)
 
 
-@pytest.mark.parametrize("n_alike", [1, 100])
-def test_the_number_held_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch, n_alike: int) -> None:
-    whole = kinds([3, 4, 5], n_alike)
+def test_the_number_held_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = kinds([3, 4, 5]), counted(12)
     monkeypatch.setattr(draws, "_CELLS", 40)
-    np.testing.assert_array_equal(whole, kinds([3, 4, 5], n_alike))
+    np.testing.assert_array_equal(whole[0], kinds([3, 4, 5]))
+    np.testing.assert_array_equal(whole[1], counted(12))
 
 
 def test_numbers_out_of_range_are_refused() -> None:

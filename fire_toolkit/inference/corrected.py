@@ -13,10 +13,10 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.binomial import check_confidence
-from fire_toolkit.inference.intervals import cluster_sums
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.kinds import Judged, Kinds, rate_columns
 from fire_toolkit.inference.label_errors import ErrorRates, corrected_hits, why_no_rates
+from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints, mean
+from fire_toolkit.arrays import Floats, Ints, mean
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.binomial import check_confidence, clopper_pearson, upper_tail
-from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
+from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.words import n_of
@@ -296,68 +296,6 @@ def note_few(
             where = f"fewer than {n_of(LEAST_CHANGED, unit)} differ in {n_of(len(few), 'row')}"
             notes.append(f"{names}: {where}; there the interval of the gain or difference is {words}")
     return notes
-
-
-def bootstrap_means(
-    values: Floats,
-    *,
-    clusters: Ints | None = None,
-    is_median: Bools | None = None,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> Floats:
-    """Return the column means of resamples of queries, or of whole clusters of queries.
-
-    Args:
-        values: (n_queries, n_columns); all columns share the draws.
-        clusters: (n_queries,) code of each query's cluster from 0; clusters are drawn with replacement
-            and the mean is over the queries drawn. None: each query is its own.
-        is_median: (n_columns,) of which columns the median is given in place of the mean.
-        n_resamples: 1 or more; seed: 0 or more.
-
-    Returns:
-        (n_resamples, n_columns).
-    """
-    columns = np.flatnonzero(is_median) if is_median is not None else np.empty(0, dtype=np.int64)
-    if clusters is None:
-        resampled = Resampled(summable(values), columns)
-    else:
-        members = (clusters, values[:, columns])
-        resampled = Resampled(summable(cluster_sums(values, clusters)), columns, members)
-    [(sums, medians)] = bootstrap([resampled], n_resamples=n_resamples, seed=seed)
-    means = sums / max(len(values), 1) if clusters is None else sums[:, :-1] / sums[:, -1:]
-    means[:, columns] = medians
-    return np.asarray(means)
-
-
-def are_medians(measures: Sequence[Measure | None]) -> Bools:
-    """Return which measures aggregate by the median; None is a plain mean."""
-    return np.array([m is not None and m.definition.aggregate == "median" for m in measures])
-
-
-def terms_of(values: Floats, measures: Sequence[Measure | None]) -> Floats:
-    """Return values, a column for each measure, as what means are taken of; None is a plain mean."""
-    columns = zip(values.T, measures, strict=True)
-    return np.column_stack([column if m is None else m.terms(column) for column, m in columns])
-
-
-def centres(terms: Floats, measures: Sequence[Measure | None]) -> Floats:
-    """Return the mean, rounded once, or the median of each column of `terms_of`, as one row."""
-    columns = zip(terms.T, are_medians(measures), strict=True)
-    return np.array([[np.median(column) if is_median else mean(column) for column, is_median in columns]])
-
-
-def of_means(means: Floats, measures: Sequence[Measure | None]) -> Floats:
-    """Return means or medians of `terms_of`, a column for each measure, as the measures' aggregates."""
-    columns = zip(means.T, measures, strict=True)
-    return np.column_stack([column if m is None else m.of_mean(column) for column, m in columns])
-
-
-def cluster_sums(values: Floats, clusters: Ints) -> Floats:
-    """Return for each cluster the sum of each column, and last the number of its queries."""
-    n_clusters = int(clusters.max(initial=-1)) + 1
-    columns = [np.bincount(clusters, weights=column, minlength=n_clusters) for column in values.T]
-    return np.column_stack([*columns, np.bincount(clusters, minlength=n_clusters)])
 
 
 def code_clusters(queries: Sequence[str] | pd.Index[str], clusters: pd.Series | None) -> Ints | None:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.design_votes import SETTLED, Votes, votes_by_design, with_best_ranks
-from fire_toolkit.inference.intervals import cluster_sums
 from fire_toolkit.inference.kinds import Kinds, rate_columns
 from fire_toolkit.inference.label_errors import (
     Alarm,
@@ -20,7 +19,7 @@ from fire_toolkit.inference.label_errors import (
     relevance_given_votes,
     why_no_rates,
 )
-from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
+from fire_toolkit.inference.resampling import bootstrap_sums, cluster_sums
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN, DOUBLED, kinds_of_votes, n_votes_by_design
@@ -121,7 +120,7 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     held = Held.of(votes, kinds)
     columns = [rate_columns(votes), np.eye(len(held.kind))[held.code]]
     table = cluster_sums(np.column_stack(columns), query)[:, :-1]
-    sums = bootstrap([Resampled(summable(table))], n_resamples=n_resamples, seed=seed)[0][0]
+    sums, _ = bootstrap_sums(table, n_resamples=n_resamples, seed=seed)
     n = 4 * kinds.n_bands
     raw = kinds.rates(table.sum(axis=0)[:n])
     if reason := why_no_rates(raw):

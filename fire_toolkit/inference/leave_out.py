@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
 from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs
-from fire_toolkit.inference.orders import kendall_tau, tau_ap
+from fire_toolkit.inference.orders import kendall_tau, places, tau_ap
 from fire_toolkit.matching.coded import ABSENT, CodedQrels
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import Measure, parse_measures
@@ -77,15 +75,20 @@ def leave_out(
         0      a  1.0      1.0     0.0
         3      b  1.0      0.0    -1.0
     """
-    parsed = parse_measures(measures)
+    parsed, run_ids = parse_measures(measures), sorted(sources["run_id"].unique())
+    if unknown := sorted(set(families or {}) - set(run_ids)):
+        raise UsageError(
+            f"families: run {unknown[0]!r} pooled nothing; expected some of {', '.join(run_ids)}"
+        )
+    groups: dict[str, set[str]] = {}
+    for run_id in run_ids:
+        groups.setdefault((families or {}).get(run_id, run_id), set()).add(run_id)
     joined = join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
     pooled = PooledPairs.of(joined, sources)
-    others = []
-    for name, members in _groups(sources, families).items():
-        own = pooled.own(members)
-        others.append(_Other(name, members, after.reverted(before, own), int(own.sum())))
-    return _compared(joined, before, after, others, parsed)
+    owns = {name: pooled.own(members) for name, members in groups.items()}
+    others = {name: (after.reverted(before, own), int(own.sum())) for name, own in owns.items()}
+    return _compared(joined, before, after, others, parsed, groups)
 
 
 def score_changes(
@@ -125,92 +128,54 @@ def score_changes(
     further = pd.concat([augmented[:0], *changes.values()])[PAIR].drop_duplicates().assign(relevance=0)
     joined = join_runs(runs, original, augmented, further)
     before, after = joined.label(original), joined.label(augmented)
-    others = []
+    others = {}
     for name, table in changes.items():
         relevance = after.relevance.copy()
         relevance[joined.find_rows(table)] = table["relevance"].fillna(ABSENT).to_numpy(dtype=np.int64)
-        others.append(_Other(name, set(), replace(after, relevance=relevance), len(table)))
-    return _compared(joined, before, after, others, parsed)
-
-
-class _Other(NamedTuple):
-    """Another labelling of a join: whose judgments, or pooled pairs, it lacks, and how many pairs that is."""
-
-    name: str
-    members: set[str]
-    without: CodedQrels
-    n_own: int
+        others[name] = replace(after, relevance=relevance), len(table)
+    return _compared(joined, before, after, others, parsed, {})
 
 
 def _compared(
     joined: JudgedPairs,
     before: CodedQrels,
     after: CodedQrels,
-    others: Iterable[_Other],
+    others: Mapping[str, tuple[CodedQrels, int]],
     measures: list[Measure],
+    groups: Mapping[str, set[str]],
 ) -> Found:
-    """Return the scores by `after` beside those by each other labelling."""
+    """Return the scores by `after` beside those by each other labelling.
+
+    others: name → the labelling, and how many pairs it lacks; groups: name → the runs that are left out.
+    """
     whole = {run_id: joined.values(run_id, after, measures) for run_id in joined.places}
-    means = _aggregate(whole, measures)
+    means = _aggregate(whole.values(), measures)
     scores, orders = [], []
-    for name, members, without, n_own in others:
+    for name, (without, n_own) in others.items():
         changed = np.flatnonzero(without.relevance != after.relevance)
-        gone = int(np.count_nonzero((after.relevance[changed] >= 1) & (without.relevance[changed] < 1)))
+        n_gone = int(np.count_nonzero((after.relevance[changed] >= 1) & (without.relevance[changed] < 1)))
         queries = np.unique(joined.query[changed])
-        anew = _aggregate(_value_again(joined, whole, without, queries, measures), measures)
-        for place, measure in enumerate(measures):
-            old, new = means[:, place], anew[:, place]
-            rank_old, rank_new = _places(old, measure), _places(new, measure)
+        part, labelling = joined.within(queries), without.of(queries)
+        values = {run_id: old.copy() for run_id, old in whole.items()}
+        for run_id, own in values.items() if len(queries) else ():
+            own[queries] = part.values(run_id, labelling, measures)
+        anew = _aggregate(values.values(), measures)
+        for measure, old, new in zip(measures, means.T, anew.T, strict=True):
             sign = 1 if measure.definition.larger_is_better else -1
-            swaps = np.triu(np.sign(old[:, None] - old) * np.sign(new[:, None] - new) < 0).sum()
-            order = (kendall_tau(old, new), tau_ap(sign * old, sign * new), int(swaps))
-            orders.append((name, measure.name, n_own, gone, *order, float(np.abs(new - old).max())))
-            for row, run_id in enumerate(joined.places):
-                value = (old[row], new[row], new[row] - old[row], rank_old[row], rank_new[row])
-                scores.append((name, measure.name, run_id, run_id in members, *value))
+            n_swaps = int(np.triu(np.sign(old[:, None] - old) * np.sign(new[:, None] - new) < 0).sum())
+            order = (kendall_tau(old, new), tau_ap(sign * old, sign * new), n_swaps)
+            orders.append((name, measure.name, n_own, n_gone, *order, float(np.abs(new - old).max())))
+            rows = zip(joined.places, old, new, places(old, measure), places(new, measure), strict=True)
+            scores += [
+                (name, measure.name, run_id, run_id in groups.get(name, ()), a, b, b - a, at_a, at_b)
+                for run_id, a, b, at_a, at_b in rows
+            ]
     notes = joined.note_depths([before, after], measures)
     tables = {"scores": pd.DataFrame(scores, columns=SCORES), "orders": pd.DataFrame(orders, columns=ORDERS)}
     return Found(tables, notes)
 
 
-def _groups(sources: PoolSources, families: Mapping[str, str] | None) -> dict[str, set[str]]:
-    run_ids = sorted(sources["run_id"].unique())
-    unknown = sorted(set(families or {}) - set(run_ids))
-    if unknown:
-        raise UsageError(
-            f"families: run {unknown[0]!r} pooled nothing; expected some of {', '.join(run_ids)}"
-        )
-    groups: dict[str, set[str]] = {}
-    for run_id in run_ids:
-        groups.setdefault((families or {}).get(run_id, run_id), set()).add(run_id)
-    return groups
-
-
-def _value_again(
-    joined: JudgedPairs,
-    whole: Mapping[str, Floats],
-    without: CodedQrels,
-    queries: Ints,
-    measures: list[Measure],
-) -> dict[str, Floats]:
-    """Return the values of all queries, those of `queries` anew."""
-    part, labelling = joined.within(queries), without.of(queries)
-    values = {}
-    for run_id, old in whole.items():
-        values[run_id] = old.copy()
-        if len(queries):
-            values[run_id][queries] = part.values(run_id, labelling, measures)
-    return values
-
-
-def _aggregate(values: Mapping[str, Floats], measures: list[Measure]) -> Floats:
+def _aggregate(values: Iterable[Floats], measures: list[Measure]) -> Floats:
     """Return runs × measures."""
-    is_median = are_medians(measures)
-    terms = [terms_of(each, measures) for each in values.values()]
-    rows = [np.where(is_median, np.median(each, axis=0), each.mean(axis=0)) for each in terms]
-    return of_means(np.stack(rows), measures)
-
-
-def _places(values: Floats, measure: Measure) -> list[int]:
-    better = values[:, None] < values if measure.definition.larger_is_better else values[:, None] > values
-    return [int(count) + 1 for count in better.sum(axis=1)]
+    rows = [[m.aggregate(own) for m, own in zip(measures, each.T, strict=True)] for each in values]
+    return np.array(rows)

@@ -12,20 +12,16 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.intervals import (
-    are_medians,
-    bootstrap_means,
-    centres,
-    code_clusters,
-    of_means,
-    terms_of,
-)
+from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import Runs, Tell, join_runs, silent
+from fire_toolkit.inference.resampling import bootstrap_means
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels
 
 FEWEST_FOR_P = 5
+SWAPS = ["measure", "run_a", "run_b", "difference_a", "difference_b", "swapped", "p_swap", "p_reversed_a"]
+SWAPS += ["p_reversed_b", "labelling_a", "labelling_b"]
 
 
 def compare_orders(
@@ -88,70 +84,65 @@ def compare_orders(
     joined = join_runs(runs, first, *others)
     if len(joined.places) < 2:
         raise UsageError(f"found {len(joined.places)} run; expected two or more to order")
-    labels_of = {name: joined.label(qrels) for name, qrels in labellings.items()}
-    shape = (len(labellings), len(parsed), len(joined.places))
-    by_run = [[joined.values(run_id, own, parsed) for run_id in joined.places] for own in labels_of.values()]
-    columns = np.transpose(by_run, (2, 0, 3, 1)).reshape(len(joined.queries), -1)
-    of_column = [measure for measure in parsed for _ in joined.places] * len(labellings)
-    values, is_median = terms_of(columns, of_column), are_medians(of_column)
-    means = of_means(centres(values, of_column), of_column).reshape(shape)
+    labels_of = [joined.label(qrels) for qrels in labellings.values()]
+    run_ids, names = list(joined.places), list(labellings)
+    values = [[joined.values(run_id, own, parsed).T for run_id in run_ids] for own in labels_of]
+    columns = [(m, values[a][r][place]) for a in range(len(names))
+               for place, m in enumerate(parsed) for r in range(len(run_ids))]  # fmt: skip
+    shape = (len(names), len(parsed), len(run_ids))
+    means = np.array([m.aggregate(own) for m, own in columns]).reshape(shape)
+    terms = np.column_stack([m.terms(own) for m, own in columns])
     codes = code_clusters(joined.queries, clusters)
-    tell(f"{n_resamples:,} resamples of {shape[2]} runs under {shape[0]} qrels")
-    draws = bootstrap_means(values, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
-    draws = of_means(draws, of_column).reshape(-1, *shape)
-    signs = np.array([1.0 if m.definition.larger_is_better else -1.0 for m in parsed])
-    names = list(labellings)
-    agreement, swaps = [], []
-    for place, measure in enumerate(parsed):
-        tell(f"orders by {measure.name} ({place + 1} of {len(parsed)})")
+    tell(f"{n_resamples:,} resamples of {len(run_ids)} runs under {len(names)} qrels")
+    is_median = np.array([m.definition.aggregate == "median" for m, _ in columns])
+    drawn = bootstrap_means(terms, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
+    draws = drawn.reshape(-1, *shape)
+    agreement, swaps, scores = [], [], []
+    for m, measure in enumerate(parsed):
+        tell(f"orders by {measure.name} ({m + 1} of {len(parsed)})")
+        sign = 1.0 if measure.definition.larger_is_better else -1.0
+        own, of_draws = sign * means[:, m], sign * measure.of_mean(draws[:, :, m])
         for a, b in combinations(range(len(names)), 2):
-            pair = (signs[place] * means[a, place], signs[place] * means[b, place])
-            drawn = (signs[place] * draws[:, a, place], signs[place] * draws[:, b, place])
-            found = _swaps(list(joined.places), pair, drawn)
-            labels = {"labelling_a": names[a], "labelling_b": names[b]}
-            swaps += [{"measure": measure.name, **row, **labels} for row in found]
-            agreement.append({"measure": measure.name, **labels, **_agreement(*pair)}
-                             | {"n_swaps": sum(row["swapped"] for row in found)})  # fmt: skip
-    tables = {"agreement": pd.DataFrame(agreement), "swaps": pd.DataFrame(swaps)}
-    tables["scores"] = _scores(means, names, parsed, list(joined.places))
-    notes = (*joined.note_depths(labels_of.values(), parsed), *_notes(len(joined.places)))
+            found = _swaps(run_ids, (own[a], own[b]), (of_draws[:, a], of_draws[:, b]))
+            labels = {"measure": measure.name, "labelling_a": names[a], "labelling_b": names[b]}
+            swaps += [row | labels for row in found]
+            taus = {"tau": kendall_tau(own[a], own[b]), "tau_p": kendall_p(own[a], own[b])}
+            taus |= {"tau_ap": tau_ap(own[a], own[b])}
+            n_swaps = sum(row["swapped"] for row in found)
+            agreement.append(labels | {"n_runs": len(run_ids)} | taus | {"n_swaps": n_swaps})
+    for a, name in enumerate(names):
+        for m, measure in enumerate(parsed):
+            rows = zip(run_ids, means[a, m].tolist(), places(means[a, m], measure), strict=True)
+            scores += [(name, measure.name, *row) for row in rows]
+    tables = {"agreement": pd.DataFrame(agreement), "swaps": pd.DataFrame(swaps, columns=SWAPS)}
+    tables["scores"] = pd.DataFrame(scores, columns=["labelling", "measure", "run_id", "value", "place"])
+    notes = joined.note_depths(labels_of, parsed)
+    if len(run_ids) < FEWEST_FOR_P:
+        notes = (*notes, f"{len(run_ids)} runs are too few for a p-value of tau; read p_swap instead")
     return Found(tables, notes)
 
 
-def _scores(means: Floats, names: list[str], measures: list[Measure], run_ids: list[str]) -> pd.DataFrame:
-    rows = []
-    for a, name in enumerate(names):
-        for m, measure in enumerate(measures):
-            sign = 1 if measure.definition.larger_is_better else -1
-            for r, run_id in enumerate(run_ids):
-                place = 1 + int(np.count_nonzero(sign * means[a, m] > sign * means[a, m, r]))
-                rows.append((name, measure.name, run_id, float(means[a, m, r]), place))
-    return pd.DataFrame(rows, columns=["labelling", "measure", "run_id", "value", "place"])
-
-
-def _agreement(a: Floats, b: Floats) -> dict[str, Any]:
-    return {"n_runs": len(a), "tau": kendall_tau(a, b), "tau_p": kendall_p(a, b), "tau_ap": tau_ap(a, b)}
+def places(values: Floats, measure: Measure) -> list[int]:
+    """Return the place of each run, 1 the best; equal values share the better place."""
+    sign = 1 if measure.definition.larger_is_better else -1
+    return [1 + int(np.count_nonzero(sign * values > sign * own)) for own in values]
 
 
 def _swaps(
     run_ids: list[str], means: tuple[Floats, Floats], draws: tuple[Floats, Floats]
 ) -> list[dict[str, Any]]:
+    """Return a row for each two runs: how two labellings order them, and how they do in resamples."""
     rows: list[dict[str, Any]] = []
     for i, j in combinations(range(len(run_ids)), 2):
-        observed = [float(side[i] - side[j]) for side in means]
-        signs = [np.sign(side[:, i] - side[:, j]) for side in draws]
-        rows.append(
-            {
-                "run_a": run_ids[i],
-                "run_b": run_ids[j],
-                "difference_a": observed[0],
-                "difference_b": observed[1],
-                "swapped": bool(observed[0] * observed[1] < 0),
-                "p_swap": float(np.mean((1 - signs[0] * signs[1]) / 2)),
-                "p_reversed_a": float(np.mean((1 - signs[0] * np.sign(observed[0])) / 2)),
-                "p_reversed_b": float(np.mean((1 - signs[1] * np.sign(observed[1])) / 2)),
-            }
-        )
+        a, b = (float(side[i] - side[j]) for side in means)
+        signs_a, signs_b = (np.sign(side[:, i] - side[:, j]) for side in draws)
+        row = {"run_a": run_ids[i], "run_b": run_ids[j], "difference_a": a, "difference_b": b}
+        chances = {
+            "p_swap": float(np.mean((1 - signs_a * signs_b) / 2)),
+            "p_reversed_a": float(np.mean((1 - signs_a * np.sign(a)) / 2)),
+            "p_reversed_b": float(np.mean((1 - signs_b * np.sign(b)) / 2)),
+        }
+        rows.append(row | {"swapped": bool(a * b < 0)} | chances)
     return rows
 
 
@@ -218,9 +209,3 @@ def tau_ap(reference: Sequence[float] | Floats, other: Sequence[float] | Floats)
         total += float((weight * agreed).sum() / weight.sum())
     n_counted = len(first) - int(np.count_nonzero(second == second.max()) == 1)
     return 2 * total / n_counted - 1
-
-
-def _notes(n_runs: int) -> list[str]:
-    if n_runs >= FEWEST_FOR_P:
-        return []
-    return [f"{n_runs} runs are too few for a p-value of tau; read p_swap instead"]

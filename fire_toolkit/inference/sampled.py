@@ -11,7 +11,6 @@ import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.inference.drawn_pairs import DrawnPairs, SampledPairs
-from fire_toolkit.inference.intervals import cluster_sums
 from fire_toolkit.inference.limits import (
     NO_POSITIVE,
     Estimate,
@@ -23,6 +22,7 @@ from fire_toolkit.inference.limits import (
     score_limits,
     why_too_few,
 )
+from fire_toolkit.inference.resampling import cluster_sums
 
 
 @dataclass(frozen=True, eq=False)
