@@ -202,6 +202,7 @@ def test_from_files_to_tables_and_a_model_that_arrives_later(
     walk(begin(tmp_path, make, monkeypatch))
 
 
+@pytest.mark.slow
 def test_a_real_benchmark(coco_eccv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """1,332 COCO captions, 5,000 images, real systems as dense matrices; people know ECCV's labels."""
     walk(begin(tmp_path, lambda folder: coco_captions(folder, coco_eccv), monkeypatch))
