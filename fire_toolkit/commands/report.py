@@ -206,7 +206,9 @@ def _html(**values: Any) -> Found:
         {"figures": table},
         files={"report.html": text},
         place="report.html",
-        words=f"{{out}}: {size}; open it in a browser",
+        words="\n".join(
+            [*(text.replace("*", "") for text in facts["headline"]), f"{{out}}: {size}; open it in a browser"]
+        ),
         parameters={"against": study.since.old.name} if study.since else {},
     )
 

@@ -10,6 +10,7 @@ import pandas as pd
 from fire_toolkit.agreement.summary import AgreementSummary
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.reporting.page import Table
+from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.results import Found
 from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell, score_cells
 from fire_toolkit.tables import Qrels, Scores
@@ -30,30 +31,26 @@ def outcome(honest: pd.DataFrame, original: Qrels, augmented: Qrels) -> Facts:
     return {**{name: honest[name].iloc[0] for name in names}, **sizes, **by_query}
 
 
-def headline(scores: pd.DataFrame, orders: Found | None) -> Facts:
-    """Return by how many points the first share was too low, and which runs change places by it.
+def headline(told: Facts, scores: pd.DataFrame, orders: Found | None) -> list[str]:
+    """Return three sentences: right answers that counted as wrong, how far scores were off, who swaps.
+
+    Points are those of the first measure that is a share; what is to be bold stands between asterisks.
 
     Args:
+        told: what `outcome` returns.
         scores: honest rows as `first_of` returns them.
         orders: of `compare_orders`; None for a single run.
-
-    Returns:
-        measure (empty where none is a share), low, high (points, whole); runs (how many), swaps: of that
-        measure, each with run_a, run_b and holds; elsewhere: other measures by which any two change places.
     """
     shares = [name for name in dict.fromkeys(scores["measure"]) if points(name) == 100]
-    if not shares:
-        return {"measure": "", "runs": scores["run_id"].nunique(), "swaps": [], "elsewhere": []}
-    gains = 100 * scores.loc[scores["measure"] == shares[0], "delta"]
-    swaps = [] if orders is None else _swaps(orders)
-    return {
-        "measure": shares[0],
-        "low": round(gains.min()),
-        "high": round(gains.max()),
-        "runs": scores["run_id"].nunique(),
-        "swaps": [each for each in swaps if each["measure"] == shares[0]],
-        "elsewhere": list(dict.fromkeys(each["measure"] for each in swaps if each["measure"] != shares[0])),
-    }
+    facts: Facts = {"outcome": told, "measure": "", "runs": scores["run_id"].nunique()}
+    if shares:
+        gains = 100 * scores.loc[scores["measure"] == shares[0], "delta"]
+        swaps = [] if orders is None else _swaps(orders)
+        elsewhere = dict.fromkeys(each["measure"] for each in swaps if each["measure"] != shares[0])
+        facts |= {"measure": shares[0], "low": round(gains.min()), "high": round(gains.max())}
+        own = [each for each in swaps if each["measure"] == shares[0]]
+        facts |= {"swaps": own, "elsewhere": list(elsewhere)}
+    return rendered("reporting", "data/headline.txt", **facts).splitlines()
 
 
 def _swaps(orders: Found) -> list[Facts]:

@@ -158,9 +158,10 @@ class Study:
         if unusable is not None:
             of_usable = (unusable, self.runs, self.original, self.augmented, self._scored)
             usable = usable_scores(*of_usable)
+        outcome = told.outcome(honest.scores, self.original, self.augmented)
         found: dict[str, Any] = {
-            "outcome": told.outcome(honest.scores, self.original, self.augmented),
-            "headline": told.headline(scores, orders),
+            "outcome": outcome,
+            "headline": told.headline(outcome, scores, orders),
             "scores": told.score_table(
                 scores[scores["measure"].isin(self._compared)], is_known="missing" in honest.scores
             ),

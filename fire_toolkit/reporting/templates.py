@@ -43,7 +43,14 @@ def _template(room: str, name: str) -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=not is_html,
     )
-    made.filters |= {"n": "{:,}".format, "n_of": n_of, "sentence": sentence, "coded": coded, "quoted": quoted}
+    made.filters |= {
+        "n": "{:,}".format,
+        "n_of": n_of,
+        "sentence": sentence,
+        "coded": coded,
+        "strong": strong,
+        "quoted": quoted,
+    }
     text = (files(f"fire_toolkit.{room}") / f"{name}.jinja").read_text(encoding="utf-8")
     return made.from_string(text)
 
@@ -66,9 +73,23 @@ def coded(text: str) -> Any:
         >>> print(coded("1 < 2: see `pool`"))
         1 &lt; 2: see <code>pool</code>
     """
+    return _marked(text, r"`([^`]+)`", "code")
+
+
+def strong(text: str) -> Any:
+    """Return a text as HTML in which what stands between asterisks is bold, and all else text.
+
+    Examples:
+        >>> print(strong("*3 < 4* holds"))
+        <b>3 &lt; 4</b> holds
+    """
+    return _marked(text, r"\*([^*]+)\*", "b")
+
+
+def _marked(text: str, between: str, tag: str) -> Any:
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    return Markup(re.sub(between, rf"<{tag}>\1</{tag}>", str(escape(text))))
 
 
 def quoted(text: str) -> str:

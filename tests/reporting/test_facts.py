@@ -115,14 +115,37 @@ def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
     assert two["agreement"]["u", "w"] == np.mean([one == other for one, other in shared])
 
 
-def test_the_headline_is_of_the_first_share_and_a_change_holds_in_95_of_100_resamples() -> None:
-    scores = pd.DataFrame(
-        {"run_id": ["a", "b"] * 2, "measure": ["MedR"] * 2 + ["C@1"] * 2, "delta": [3, 4, 0.218, 0.571]}
-    )
-    swap = {"run_a": "a", "run_b": "b", "swapped": True}
-    rows = [("C@1", 0.949, True), ("AP", 0.95, True), ("C@5", 0.99, False)]
-    swaps = pd.DataFrame([swap | {"measure": m, "p_swap": p, "swapped": is_one} for m, p, is_one in rows])
-    found = headline(scores, Found({"swaps": swaps}))
-    assert (found["measure"], found["low"], found["high"], found["elsewhere"]) == ("C@1", 22, 57, ["AP"])
-    assert [each["holds"] for each in found["swaps"]] == [False]
-    assert headline(scores[:2], None)["measure"] == ""
+def _said(gains: list[float], *swaps: tuple[str, float], new: int = 2) -> list[str]:
+    """Return the headline of models a, b, … with these gains in C@1, and swaps of a and b."""
+    runs = [chr(97 + n) for n in range(len(gains))]
+    rows = [(run, "MedR", 3.0) for run in runs] + list(zip(runs, ["C@1"] * len(runs), gains, strict=True))
+    swapped = [
+        {"measure": name, "run_a": "a", "run_b": "b", "p_swap": p, "swapped": True} for name, p in swaps
+    ]
+    unmoved = {"measure": "C@5", "run_a": "a", "run_b": "b", "p_swap": 0.99, "swapped": False}
+    orders = Found({"swaps": pd.DataFrame([*swapped, unmoved])}) if len(runs) > 1 else None
+    scores = pd.DataFrame(rows, columns=["run_id", "measure", "delta"])
+    return [text.replace("*", "") for text in headline({"new": new, "n_queries": 4}, scores, orders)]
+
+
+def test_three_sentences_say_what_was_found() -> None:
+    assert _said([0.218, 0.571], ("C@1", 0.949), ("AP", 0.95)) == [
+        "2 right answers counted as wrong, 0.5 a query.",
+        "C@1 was understated by 22 to 57 points, depending on the model.",
+        "By C@1 1 pair of models changes places; this may be chance.",
+    ]
+    assert _said([-0.02, 0.05])[1:] == [
+        "C@1 was off by -2 to +5 points, depending on the model.",
+        "By C@1 no two models change places.",
+    ]
+    assert _said([-0.05, -0.02])[1] == "C@1 was overstated by 2 to 5 points, depending on the model."
+    assert _said([0.01], new=0) == [
+        "No answer that counted as wrong was found to be right.",
+        "C@1 was understated by 1 point.",
+    ]
+    assert _said([0.0])[1] == "C@1 was right to the point."
+    assert _said([0, 0], ("C@1", 0.95))[2] == "By C@1 1 pair of models changes places; this holds."
+    two = "By C@1 2 pairs of models change places; "
+    assert _said([0, 0], ("C@1", 0.95), ("C@1", 0.9))[2] == two + "1 of these changes holds."
+    assert _said([0, 0], ("C@1", 0.5), ("C@1", 0.9))[2] == two + "none of these changes holds."
+    assert _said([0, 0], ("AP", 0.5))[2] == "By C@1 no two models change places; by AP some do."

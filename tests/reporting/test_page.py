@@ -1,7 +1,6 @@
 """The page is one file, and whatever stands in a text stays text."""
 
 import json
-import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -42,7 +41,7 @@ def page(**changed: Any) -> str:
         "subtitle": HOSTILE,
         "warning": HOSTILE,
         "outcome": outcome | {"policy": "union", "original_by_query": 1.0, "augmented_by_query": 2.5},
-        "headline": {"measure": "C@1", "low": 1, "high": 5, "runs": 2, "swaps": [SWAP], "elsewhere": []},
+        "headline": [HOSTILE],
         "scores": {"measures": ["C@1"], "rows": {HOSTILE: {"C@1": cell}}, "is_corrected": False,
                    "unknown": True, "not_pooled": True},
         "uncertain": table,
@@ -89,34 +88,6 @@ def test_the_page_may_load_nothing() -> None:
     assert {link for link in links if link and not link.startswith("#")} == {"gallery/index.html"}
     ids = {attributes.get("id") for _, attributes in tags.found}
     assert {link[1:] for link in links if link and link.startswith("#")} <= ids
-
-
-def _said(**changed: Any) -> list[str]:
-    """Return the sentences on top of the page."""
-    given = {"measure": "C@1", "low": 1, "high": 5, "runs": 3, "swaps": [], "elsewhere": []} | changed
-    texts = re.findall(r'<p class="lead">(.*?)</p>', page(headline=given))
-    return [re.sub("<[^>]*>", "", text) for text in texts]
-
-
-def test_three_sentences_say_what_was_found() -> None:
-    assert _said() == [
-        "2 right answers counted as wrong, 1.0 a query.",
-        "C@1 was understated by 1 to 5 points, depending on the model.",
-        "By C@1 no two models change places.",
-    ]
-    assert _said(low=-2)[1] == "C@1 was off by -2 to +5 points, depending on the model."
-    assert _said(low=-5, high=-2)[1] == "C@1 was overstated by 2 to 5 points, depending on the model."
-    assert _said(low=1, high=1, runs=1)[1:] == ["C@1 was understated by 1 point."]
-    chance = SWAP | {"holds": False}
-    assert _said(swaps=[SWAP])[2] == "By C@1 1 pair of models changes places; this holds."
-    assert _said(swaps=[chance])[2] == "By C@1 1 pair of models changes places; this may be chance."
-    assert (
-        _said(swaps=[SWAP, chance])[2] == "By C@1 2 pairs of models change places; 1 of these changes holds."
-    )
-    assert (
-        _said(swaps=[chance] * 2)[2] == "By C@1 2 pairs of models change places; none of these changes holds."
-    )
-    assert _said(elsewhere=["AP"])[2] == "By C@1 no two models change places; by AP some do."
 
 
 def test_columns_of_numbers_are_known() -> None:
