@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.inference.corrected import corrected_differences, corrected_scores, corrected_terms
-from fire_toolkit.inference.design_votes import votes_by_design
+from fire_toolkit.inference.judged import votes_by_design
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_quality import label_errors
 from fire_toolkit.inference.student import t_quantile

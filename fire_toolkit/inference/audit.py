@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.design_votes import BANDS
-from fire_toolkit.inference.kinds import Kinds
+from fire_toolkit.inference.judged import BANDS, Judged
 from fire_toolkit.inference.label_errors import ErrorRates
 from fire_toolkit.tables import Labels, Pool, Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -21,21 +21,8 @@ from fire_toolkit.words import n_of
 N_BANDS = len(BANDS)
 
 
-@dataclass(frozen=True, eq=False)
-class AuditedLabels:
-    """Labels that are not original positives, each with its band; `counted` as `corrected_terms` takes it.
-
-    pairs: query_id, doc_id, design_class (all `single`: a label with its own rates), band, relevance; names:
-    of the bands.
-    """
-
-    pairs: pd.DataFrame
-    names: tuple[str, ...] = BANDS
-
-    @property
-    def n_bands(self) -> int:
-        """How many bands have rates of their own."""
-        return len(self.names)
+class AuditedLabels(Judged):
+    """Labels that are not original positives, each with its band; all `single`, with rates of their own."""
 
     @cached_property
     def counted(self) -> Floats:
@@ -102,9 +89,9 @@ def draw_audit(
     return pd.DataFrame(pairs.loc[draw.permutation(chosen), columns].reset_index(drop=True))
 
 
-@dataclass(frozen=True, eq=False)
-class AuditedKinds(Kinds):
-    """Rates of labels from experts' answers: for each band and label, how many were asked and are relevant.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AuditedKinds(AuditedLabels):
+    """Labels with experts' answers: for each band and label, how many were asked and are relevant.
 
     asked, relevant: (n_bands, 2), by band and label (0, 1).
     """
@@ -167,11 +154,10 @@ def audited_kinds(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataF
             f"{int(lacking.sum())} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
             "negative) have no answer of an expert; expected some of each"
         )
-    return AuditedKinds(labels.n_bands, np.maximum(asked, 1), relevant)
+    return AuditedKinds(labels.pairs, labels.bands, asked=np.maximum(asked, 1), relevant=relevant)
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(NamedTuple):
     """What experts say of the labels; n: how many of the pairs drawn they answered."""
 
     labels: AuditedLabels
@@ -181,18 +167,14 @@ class Audit:
     @property
     def in_words(self) -> list[str]:
         """What the audit says of the labels in each band."""
-        pairs = self.labels.pairs
-        lines = []
-        for band, name in enumerate(self.labels.names):
-            own = pairs[pairs["band"] == band]
-            if not len(own):
+        counts = self.kinds.columns.sum(axis=0)
+        rates, lines = self.kinds.rates(counts), []
+        for band, name in enumerate(self.kinds.bands):
+            if not (n_labels := int(counts[4 * band])):
                 continue
-            counts = self.labels.counted * (pairs["band"] == band).to_numpy()[:, None]
-            each = [counts.sum(axis=0) if n == band else [1, 0, 0, 0] for n in range(self.labels.n_bands)]
-            rates = self.kinds.rates(pd.DataFrame(each).to_numpy(dtype=float).reshape(-1))
-            (n_negative, n_positive), (accepted, right) = self.kinds.asked[band], self.kinds.relevant[band]
+            (n_negative, n_positive), (accepted, right) = (self.kinds.asked[band], self.kinds.relevant[band])
             lines.append(
-                f"ranks {name}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of {n_of(len(own), 'label')}; "
+                f"ranks {name}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of {n_of(n_labels, 'label')}; "
                 f"experts reject {n_positive - right:.0f} of {n_positive:.0f} positives, "
                 f"accept {accepted:.0f} of {n_negative:.0f} negatives"
             )

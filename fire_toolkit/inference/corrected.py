@@ -6,43 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints, sum_by_query
 from fire_toolkit.inference.binomial import check_confidence
+from fire_toolkit.inference.judged import Judged
 from fire_toolkit.inference.judged_pairs import JudgedPairs
-from fire_toolkit.inference.kinds import Judged, Kinds, rate_columns
-from fire_toolkit.inference.label_errors import ErrorRates, corrected_hits, why_no_rates
+from fire_toolkit.inference.label_errors import corrected_hits, why_no_rates
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
 
 DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
-SCORE_COLUMNS = {
-    "run_id": "str",
-    "measure": "str",
-    "estimate": "float64",
-    "low": "float64",
-    "high": "float64",
-    "is_drawn": "bool",
-    "reason": "str",
-}
-DIFFERENCE_COLUMNS = {
-    "measure": "str",
-    "run_a": "str",
-    "run_b": "str",
-    "value_a": "float64",
-    "value_b": "float64",
-    "difference": "float64",
-    "low": "float64",
-    "high": "float64",
-    "p": "float64",
-    "reason": "str",
-}
+_FLOATS = (("estimate", "low", "high"), ("value_a", "value_b", "difference", "low", "high", "p"))
+SCORE_COLUMNS: dict[str, str] = {"run_id": "str", "measure": "str", **dict.fromkeys(_FLOATS[0], "float64")}
+SCORE_COLUMNS |= {"is_drawn": "bool", "reason": "str"}
+DIFFERENCE_COLUMNS = dict.fromkeys(("measure", "run_a", "run_b"), "str")
+DIFFERENCE_COLUMNS |= dict.fromkeys(_FLOATS[1], "float64") | {"reason": "str"}
 _STEP = 1e-30  # an imaginary step, whose derivatives are exact
 _GROUPS = 20  # of queries, each left out in turn
 
@@ -135,10 +119,9 @@ def _limits_of_share(estimate: float, variance: float, t: float, n: int) -> tupl
 def corrected_terms(
     joined: JudgedPairs,
     original: Qrels,
-    votes: Judged,
+    judged: Judged,
     measures: Sequence[Measure],
     *,
-    kinds: Kinds | None = None,
     chances: Floats | None = None,
 ) -> dict[tuple[str, str], Corrected]:
     """Return C@k and P@k of each run corrected for errors of votes, by run and measure.
@@ -152,39 +135,40 @@ def corrected_terms(
     and that is taken off.
 
     Args:
-        joined: runs joined with the original qrels and `votes.pairs`.
+        joined: runs joined with the original qrels and `judged.pairs`.
         original: the benchmark's qrels; their positives are taken as right.
-        votes: of `votes_by_design`, whose labels have no `reason` against them; or `audit.AuditedLabels`.
+        judged: of `votes_by_design`, whose labels have no `reason` against them; or of `audited_kinds`.
         measures: those that `why_uncorrected` has nothing against are corrected.
-        kinds: what turns counts into rates; None: the votes on pairs of one class.
         chances: of each pair, see `estimates.chances_of`: in P@k those drawn weigh 1/π, and C@k that
             reads one is refused. None: no sample.
     """
-    kinds = kinds or Kinds(votes.n_bands)
-    kind = _kinds_of_pairs(joined, original, votes, kinds)
+    n_queries, of_original = len(joined.queries), judged.n_kinds
+    kind = np.where(joined.label(original).relevance >= 1, of_original, -1)
+    rows = joined.find_rows(judged.pairs)
+    kind[rows[rows >= 0]] = judged.kind[rows >= 0]
     chances = np.ones(len(kind)) if chances is None else chances
-    kind = np.where((chances > 0) | (kind == len(kinds)), kind, -1)
-    weight = np.where((chances > 0) & (kind != len(kinds)), 1 / np.maximum(chances, 1e-9), 1.0)
-    query = joined.queries.get_indexer(pd.Index(votes.pairs["query_id"]))
-    in_it, n_queries = query >= 0, len(joined.queries)
-    columns = rate_columns(votes)[in_it].T
-    each = [np.bincount(query[in_it], column, n_queries) for column in columns]
-    counts: Floats = np.column_stack(each).astype(np.float64)
-    rates = _Rates.of(kinds, counts)
+    kind = np.where((chances > 0) | (kind == of_original), kind, -1)
+    weight = np.where((chances > 0) & (kind != of_original), 1 / np.maximum(chances, 1e-9), 1.0)
+    query = joined.queries.get_indexer(pd.Index(judged.pairs["query_id"]))
+    counts = np.zeros((n_queries, 4 * judged.n_bands))
+    np.add.at(counts, query[query >= 0], judged.columns[query >= 0])
+    rates = _Rates.of(judged, counts)
     found = {}
     for run_id, run in joined.places.items():
         for measure in measures:
             in_top = run.rank <= (measure.depth or 0)
             pairs, of_query = run.relevance[in_top], run.query[in_top]
-            is_drawn = bool((weight[pairs[kind[pairs] >= 0]] > 1).any())
+            pairs, of_query = (each[kind[pairs] >= 0] for each in (pairs, of_query))
+            is_drawn = bool((weight[pairs] > 1).any())
             reason = why_uncorrected(measure) or rates.reason
             if is_drawn and not measure.definition.is_precision:
                 reason = reason or DRAWN
             if reason:
                 one = Corrected(np.empty(0), np.empty(0), is_drawn=is_drawn, reason=reason)
             else:
-                lists = _count_kinds(of_query, kind[pairs], weight[pairs], n_queries, len(kinds) + 1)
-                one = _correct(lists, measure, rates, is_drawn=is_drawn)
+                cell = of_query * (of_original + 1) + kind[pairs]
+                lists = sum_by_query(cell, weight[pairs], n_queries * (of_original + 1))
+                one = _correct(lists.reshape(n_queries, -1), measure, rates, is_drawn=is_drawn)
             found[run_id, measure.name] = one
     return found
 
@@ -244,31 +228,15 @@ def corrected_differences(
     return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
 
 
-def _kinds_of_pairs(joined: JudgedPairs, original: Qrels, votes: Judged, kinds: Kinds) -> Ints:
-    """Return the kind of each pair of the join, -1 of pairs without a vote by design."""
-    found = np.where(joined.label(original).relevance >= 1, len(kinds), -1)
-    rows = joined.find_rows(votes.pairs)
-    found[rows[rows >= 0]] = kinds.code(votes.pairs)[rows >= 0]
-    return found
-
-
-def _count_kinds(query: Ints, kind: Ints, weight: Floats, n_queries: int, n_kinds: int) -> Floats:
-    """Return how many docs of each kind each query has by their weights, (n_queries, n_kinds)."""
-    known = kind >= 0
-    counts = np.bincount((query * n_kinds + kind)[known], weight[known], n_queries * n_kinds)
-    return np.asarray(counts.reshape(n_queries, n_kinds))
-
-
-@dataclass(frozen=True, eq=False)
-class _Rates:
-    """The rates by the votes, and how they move with each count and with what they rest on beside.
+class _Rates(NamedTuple):
+    """The rates that counts tell, and how they move with each count and with what they rest on beside.
 
     counts: (n_queries, n_counts); relevance: p̂ of each kind at the rates, and below it with each count and
-    each of the kinds' `errors` one imaginary step up; group: of each query; without: p̂ of each kind with each
-    group of queries left out, None where one of them leaves no rates, or an audit tells them.
+    each of the `errors` of what was judged one imaginary step up; group: of each query; without: p̂ of each
+    kind with each group of queries left out, None where one of them leaves no rates, or an audit tells them.
     """
 
-    kinds: Kinds
+    judged: Judged
     counts: Floats
     relevance: Any
     group: Ints
@@ -276,19 +244,18 @@ class _Rates:
     reason: str
 
     @classmethod
-    def of(cls, kinds: Kinds, counts: Floats) -> _Rates:
+    def of(cls, judged: Judged, counts: Floats) -> _Rates:
         total = counts.sum(axis=0)
         group = np.arange(len(counts)) % _GROUPS
-        if reason := why_no_rates(kinds.rates(total)):
-            return cls(kinds, counts, None, group, None, reason)
-        n, n_beside = len(total), len(kinds.errors)
+        if reason := why_no_rates(judged.rates(total)):
+            return cls(judged, counts, None, group, None, reason)
+        n, n_beside = len(total), len(judged.errors)
         moved: Any = total + 1j * _STEP * np.eye(n + n_beside + 1, n, -1)
         beside: Any = 1j * _STEP * np.eye(n + n_beside + 1, n_beside, -1 - n)
-        rates: ErrorRates = kinds.rates(moved, beside)
-        left = kinds.rates(total - cluster_sums(counts, group)[:, :-1])
+        left = judged.rates(total - cluster_sums(counts, group)[:, :-1])
         is_left = not n_beside and not why_no_rates(left)  # an audit's answers lie outside the groups
-        without = kinds.relevance(left) if is_left else None
-        return cls(kinds, counts, kinds.relevance(rates), group, without, "")
+        without = judged.relevance(left) if is_left else None
+        return cls(judged, counts, judged.relevance(judged.rates(moved, beside)), group, without, "")
 
     def bias(self, values: Floats, values_without: Floats) -> float:
         """Return the bias of the mean of values over queries, by the jackknife of groups of unequal size.
@@ -319,4 +286,4 @@ def _correct(lists: Floats, measure: Measure, rates: _Rates, *, is_drawn: bool) 
     terms = found[0].real + len(lists) * (rates.counts @ of_counts)
     if rates.without is not None:
         terms = terms - rates.bias(found[0].real, values(rates.without))
-    return Corrected(terms, beside * rates.kinds.errors, is_drawn=is_drawn, is_share=is_share)
+    return Corrected(terms, beside * rates.judged.errors, is_drawn=is_drawn, is_share=is_share)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Ints
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import (
     Corrected,
@@ -17,12 +17,11 @@ from fire_toolkit.inference.corrected import (
     corrected_terms,
     why_uncorrected,
 )
-from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED
 from fire_toolkit.inference.differences import holm
 from fire_toolkit.inference.estimates import chances_of, pairs_of_sample
 from fire_toolkit.inference.intervals import code_clusters
+from fire_toolkit.inference.judged import NO_DESIGN, SETTLED
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
-from fire_toolkit.inference.kinds import Judged
 from fire_toolkit.inference.label_quality import (
     LabelErrors,
     errors_of_labels,
@@ -118,32 +117,24 @@ def correct_for_errors(
     parsed = [measure for measure in parse_measures(measures) if not why_uncorrected(measure)]
     if not parsed or labels is None:
         return Correction()
-    audit = background.audit
-    errors = None
+    audit, errors, reason = background.audit, None, ""
     if audit is None:
         tables: dict[str, Any] = {"disputes": background.disputes, "sources": sources}
         errors = errors_of_labels(labels, original, **tables, is_settled=background.is_settled)
-    votes: Judged | None = audit.labels if audit is not None else errors.votes if errors is not None else None
-    reason = errors.reason if errors is not None else ""
-    if votes is None:
-        reason = SETTLED if background.is_settled else NO_DESIGN
+        no_votes = SETTLED if background.is_settled else NO_DESIGN
+        reason = no_votes if errors is None else errors.reason
     if others := [policy for policy in policies if policy != "union"]:
         reason = reason or NOT_UNION.format(", ".join(others))
-    if votes is None or reason:
+    if reason:
         named = ", ".join(measure.name for measure in parsed)
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
     joined = join_with_votes(runs, original, labels, background, measures)
-    kinds = None if audit is None else audit.kinds
+    judged: Any = errors.votes if errors is not None else audit and audit.kinds
     chances = chances_of(joined, background.design)
-    terms = corrected_terms(joined, original, votes, parsed, kinds=kinds, chances=chances)
+    terms = corrected_terms(joined, original, judged, parsed, chances=chances)
     before = joined.label(original)
-    values = {run_id: joined.values(run_id, before, parsed).T for run_id in joined.places}
-    by_measure: dict[tuple[str, str], Floats] = {
-        (run_id, measure.name): own
-        for run_id, each in values.items()
-        for measure, own in zip(parsed, each, strict=True)
-    }
-    gains = {key: one.above(by_measure[key]) for key, one in terms.items()}
+    values = [own for run_id in joined.places for own in joined.values(run_id, before, parsed).T]
+    gains = {key: one.above(own) for (key, one), own in zip(terms.items(), values, strict=True)}
     codes = code_clusters(joined.queries, clusters)
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1
     if audit is not None:
@@ -190,11 +181,7 @@ def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:
 
 
 def _notes(
-    terms: Mapping[tuple[str, str], Corrected],
-    measures: Sequence[Measure],
-    by: str,
-    why: str,
-    n_units: int,
+    terms: Mapping[tuple[str, str], Corrected], measures: Sequence[Measure], by: str, why: str, n_units: int
 ) -> list[str]:
     """Return by what scores are corrected, why as labelled comes first, and what is not corrected."""
     found = [
@@ -238,19 +225,22 @@ def with_estimates(scores: pd.DataFrame, correction: Correction) -> pd.DataFrame
     """
     found = corrected_scores(correction.terms, clusters=correction.clusters)
     gains = corrected_scores(correction.gains, clusters=correction.clusters, least=-1.0)
-    found = found.assign(**dict(zip(_GAIN, (gains["low"], gains["high"]), strict=True)))
-    known = found[found["reason"] == ""].set_index(["run_id", "measure"])
+    columns: dict[str, Any] = {
+        "estimate": found["estimate"],
+        "estimate_low": found["low"],
+        "estimate_high": found["high"],
+    }
+    columns |= {"estimate_method": correction.method, "estimate_n": correction.n_second}
+    columns |= dict(zip(_GAIN, (gains["low"], gains["high"]), strict=True))
+    known = found.assign(**columns)[found["reason"] == ""].set_index(["run_id", "measure"])
     if not len(known):
         return scores
     place = known.index.get_indexer(pd.MultiIndex.from_frame(scores[["run_id", "measure"]]))
+    empty = {"estimate_method": "", "estimate_n": 0}
     filled = scores.copy()
-    own = {"estimate": "estimate", "estimate_low": "low", "estimate_high": "high", **{n: n for n in _GAIN}}
-    constant: dict[str, Any] = {"estimate_method": correction.method, "estimate_n": correction.n_second}
-    empty: dict[str, Any] = dict.fromkeys(own, float("nan")) | {"estimate_method": "", "estimate_n": 0}
-    for name in ("estimate", "estimate_low", "estimate_high", "estimate_method", "estimate_n", *_GAIN):
-        before = scores[name] if name in scores else pd.Series(empty[name], index=scores.index)
-        values = known[own[name]].to_numpy()[place] if name in own else constant[name]
-        filled[name] = before.where(place < 0, values)
+    for name in columns:
+        before = scores.get(name, pd.Series(empty.get(name, float("nan")), index=scores.index))
+        filled[name] = before.where(place < 0, known[name].to_numpy()[place])
     return filled
 
 
@@ -282,20 +272,11 @@ def with_corrected_scores(scores: Scores, correction: Correction) -> Scores:
     """Return scores and the corrected ones, whose value and limits are qrels of their own."""
     found = corrected_scores(correction.terms, clusters=correction.clusters)
     name = CORRECTED[correction.method]
-    parts = {name: "estimate", f"{name}_low": "low", f"{name}_high": "high"}
-    rows = [
-        {
-            "run_id": row["run_id"],
-            "qrels": qrels,
-            "query_id": "all",
-            "measure": row["measure"],
-            "value": row[own],
-        }
-        for row in found[found["reason"] == ""].to_dict("records")
-        for qrels, own in parts.items()
-    ]
-    added = pd.DataFrame(rows, columns=list(scores.columns))
-    return Scores(pd.concat([scores, added]))
+    parts = {"estimate": name, "low": f"{name}_low", "high": f"{name}_high"}
+    known = found[found["reason"] == ""].rename(columns=parts)
+    added = known.melt(["run_id", "measure"], list(parts.values()), "qrels", ignore_index=False)
+    added = added.sort_index(kind="stable").assign(query_id="all").reset_index(drop=True)
+    return Scores(pd.concat([scores, added[list(scores.columns)]]))
 
 
 def with_corrected_differences(table: pd.DataFrame, correction: Correction) -> pd.DataFrame:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.inference.design_votes import SETTLED, Votes, votes_by_design, with_best_ranks
-from fire_toolkit.inference.kinds import Kinds, rate_columns
+from fire_toolkit.inference.judged import SETTLED, Votes, votes_by_design, with_best_ranks
 from fire_toolkit.inference.label_errors import (
     Alarm,
     ErrorRates,
@@ -25,35 +24,32 @@ from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN, DOUBLED, kinds_of_votes, n_votes_by_design
 
 
-def _without_fourth(kind: tuple[str, str]) -> tuple[str, str]:
-    """Return class and votes without the fourth vote on a positive by 2 to 1, which only the alarm counts."""
-    name, votes = kind
-    return name, votes[:3] + votes[4:] if votes[:3] in ("101", "011") else votes
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
+class Held(NamedTuple):
     """What tells judged pairs apart beside their kind: votes beyond the design, and the label they have.
 
     code: the pattern of each pair; kind: of each pattern; more: (n_patterns, 2), positive and negative votes
-    beyond the design; label: 1, 0, or −1 where there is none.
+    beyond the design, but for the fourth vote on a positive by 2 to 1, which only the alarm counts; label: 1,
+    0, or −1 where there is none.
     """
 
-    kinds: Kinds
+    votes: Votes
     code: Ints
     kind: Ints
     more: Ints
     label: Ints
 
     @classmethod
-    def of(cls, votes: Votes, kinds: Kinds) -> Held:
+    def of(cls, votes: Votes) -> Held:
         """Return the patterns of judged pairs."""
         own, found = kinds_of_votes(votes.pairs.assign(design_votes=votes.pairs["votes"]))
-        later = [given[n_votes_by_design(name, given) :] for name, given in map(_without_fourth, found)]
-        more = np.array([(each.count("1"), each.count("0")) for each in later]).reshape(-1, 2)[own]
-        each = np.column_stack([kinds.code(votes.pairs), more, votes.pairs["label"]])
+        later = []
+        for name, given in found:
+            counted = given[:3] + given[4:] if given[:3] in ("101", "011") else given
+            further = counted[n_votes_by_design(name, counted) :]
+            later.append((further.count("1"), further.count("0")))
+        each = np.column_stack([votes.kind, np.array(later).reshape(-1, 2)[own], votes.pairs["label"]])
         patterns, code = np.unique(each, axis=0, return_inverse=True)
-        return cls(kinds, code.ravel(), patterns[:, 0], patterns[:, 1:3], patterns[:, 3])
+        return cls(votes, code.ravel(), patterns[:, 0], patterns[:, 1:3], patterns[:, 3])
 
     def shares(self, cells: Floats, rates: ErrorRates) -> Floats:
         """Return the wrong share of positive labels and the found share of relevant pairs, (..., 2).
@@ -62,13 +58,14 @@ class Held:
         Σ N(1 − π)f / positives and the found share 1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive
         labels, or relevant pairs.
         """
-        odds = self.kinds.odds(cells @ np.eye(len(self.kinds))[self.kind], rates)[..., self.kind]
-        band = self.kind // 2 % self.kinds.n_bands
+        n_pairs = cells @ np.eye(self.votes.n_kinds)[self.kind]
+        odds = self.votes.odds(n_pairs, rates)[..., self.kind]
+        band = self.kind // 2 % self.votes.n_bands
         relevant = cells * relevance_given_votes(odds, self.more, rates.t[..., band], rates.f[..., band])
         is_positive = self.label == 1
         with np.errstate(divide="ignore", invalid="ignore"):
             right = relevant[..., is_positive].sum(axis=-1)
-            shares = 1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1)
+            shares = (1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1))
         return np.stack(shares, axis=-1)
 
 
@@ -115,18 +112,15 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     nothing = (np.nan, np.nan, np.nan)
     if votes.reason:
         return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
-    kinds = Kinds(votes.n_bands)
-    query = pd.factorize(votes.pairs["query_id"])[0]
-    held = Held.of(votes, kinds)
-    columns = [rate_columns(votes), np.eye(len(held.kind))[held.code]]
-    table = cluster_sums(np.column_stack(columns), query)[:, :-1]
+    held, columns = Held.of(votes), votes.columns
+    query, n = pd.factorize(votes.pairs["query_id"])[0], columns.shape[1]
+    table = cluster_sums(np.hstack([columns, np.eye(len(held.kind))[held.code]]), query)[:, :-1]
     sums, _ = bootstrap_sums(table, n_resamples=n_resamples, seed=seed)
-    n = 4 * kinds.n_bands
-    raw = kinds.rates(table.sum(axis=0)[:n])
+    raw = votes.rates(table.sum(axis=0)[:n])
     if reason := why_no_rates(raw):
         return LabelErrors(votes, raw.t, raw.f, nothing, nothing, None, reason)
-    point, draws = (_within(each) for each in (raw, kinds.rates(sums[:, :n])))
-    shares, drawn = held.shares(table.sum(axis=0)[n:], point), held.shares(sums[:, n:], draws)
+    point, draws = (ErrorRates(*np.clip(each, 0, 1)) for each in (raw, votes.rates(sums[:, :n])))
+    shares, drawn = (held.shares(table.sum(axis=0)[n:], point), held.shares(sums[:, n:], draws))
     spread = np.nanstd(drawn, axis=0)
     n_positives = max(int((votes.pairs["label"] == 1).sum()), 1)
     n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found
@@ -139,11 +133,6 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     n_pairs = np.bincount(votes.pairs["band"], votes.counted[:, 0], votes.n_bands)
     alarm = alarm_of_fourth_votes(*votes.fourth_votes, point, n_pairs)
     return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
-
-
-def _within(rates: ErrorRates) -> ErrorRates:
-    """Return rates cut off at 0 and 1, where chance put them beyond."""
-    return ErrorRates(*(np.clip(each, 0, 1) for each in rates))
 
 
 def errors_of_labels(
@@ -169,7 +158,7 @@ def errors_of_labels(
     if not set(DESIGN) <= set(labels.columns):
         return None
     if is_settled:
-        return label_errors(Votes(pd.DataFrame(), 0, SETTLED))
+        return label_errors(Votes(pd.DataFrame(), reason=SETTLED))
     tables: list[pd.DataFrame] = [labels, *([] if disputes is None else [disputes])]
     tables = [table.reindex(columns=[*PAIR, *DESIGN, "relevance"]) for table in tables]
     design = pd.concat([t.fillna(dict.fromkeys(DESIGN, "")) for t in tables], ignore_index=True)

@@ -14,7 +14,7 @@ from fire_toolkit.inference.corrected import (
     corrected_terms,
     why_uncorrected,
 )
-from fire_toolkit.inference.design_votes import votes_by_design, with_best_ranks
+from fire_toolkit.inference.judged import votes_by_design, with_best_ranks
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_errors import VoteCounts, error_rates
 from fire_toolkit.inference.label_quality import label_errors

@@ -1,4 +1,8 @@
-"""The votes on judged pairs in the order of their design, and what speaks against correcting them."""
+"""Judged pairs that are not original positives, the counts that rates of error come from, and the rates.
+
+Pairs are of kinds: class × band of ranks × label. The votes on pairs of one class tell how often a vote errs
+(`Votes`); an audit by experts tells how often a label does (`audit.Audit`).
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,18 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.inference.label_errors import (
+    ErrorRates,
     VoteCounts,
     chance_of_common_rates,
+    class_rate,
+    estimated_relevance,
     moment_rates,
     rates_without_thirds,
     why_no_rates,
 )
 from fire_toolkit.tables import PoolSources
 from fire_toolkit.tables.columns import PAIR, pair_rows
-from fire_toolkit.tables.design import DOUBLED, OPEN, RECHECK, SINGLE, VERIFY, labels_by_design
+from fire_toolkit.tables.design import CLASSES, DOUBLED, OPEN, RECHECK, SINGLE, VERIFY, labels_by_design
 
 BANDS = ("1", "2 to 3", "4 and more")
 COMMON = 0.5  # one pair of rates serves all bands where chance explains what they differ by so often
@@ -27,21 +34,94 @@ NO_SECOND = "no pair has a second vote by design, so nothing is known of how oft
 SETTLED = "the labels are settled for these runs: what was asked depended on the answers"
 
 
-@dataclass(frozen=True)
-class Votes:
-    """Judged pairs by design: the votes of pairs that are not originals, and what stands open.
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Judged pairs that are not original positives.
 
-    pairs: query_id, doc_id, design_class, relevance (the label by design), label (the one it has: 1, 0, or −1
-    where there is none), votes, band; n_demoted: doubled
-    pairs with one vote, which count as single; reason: why nothing can be corrected, empty where it can;
-    bands: the names of the bands of ranks with rates of their own; one empty name where all pairs have the
-    same rates.
+    pairs: query_id, doc_id, design_class, relevance (the label by design, 0 or 1), band; bands: the names of
+    the bands of ranks with rates of their own; one empty name where all pairs have the same rates.
     """
 
     pairs: pd.DataFrame
-    n_demoted: int
-    reason: str
     bands: tuple[str, ...] = ("",)
+
+    @property
+    def counted(self) -> Floats:
+        """(n_pairs, 4): what each pair adds to `VoteCounts`; 0 for pairs that tell nothing of the rates."""
+        raise NotImplementedError
+
+    @property
+    def n_bands(self) -> int:
+        """How many bands of ranks have rates of their own."""
+        return len(self.bands)
+
+    @property
+    def columns(self) -> Floats:
+        """(n_pairs, 4 × n_bands): what each pair adds to the counts of its band."""
+        of_band = np.eye(len(self.bands))[self.pairs["band"].to_numpy()]
+        return np.asarray((of_band[:, :, None] * self.counted[:, None, :]).reshape(len(of_band), -1))
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of pairs there may be; original positives are one more."""
+        return 2 * len(CLASSES) * len(self.bands)
+
+    @property
+    def kind(self) -> Ints:
+        """The kind of each pair: its class, band and label, in that order."""
+        place = self.pairs["design_class"].map({name: n for n, name in enumerate(CLASSES)}).to_numpy()
+        of_band = place * len(self.bands) + self.pairs["band"].to_numpy()
+        return np.asarray(of_band * 2 + self.pairs["relevance"].to_numpy(), dtype=np.int64)
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors of what rates rest on beside the counts; of votes there is nothing else."""
+        return np.empty(0)
+
+    def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
+        """Return the rates of each band, (..., n_bands), from (..., 4 × n_bands) counts.
+
+        moved: what is added to each of those things that `errors` are of.
+        """
+        each = counts.reshape(*counts.shape[:-1], len(self.bands), 4)
+        return moment_rates(VoteCounts(*np.moveaxis(each, -1, 0)))
+
+    def relevance(self, rates: ErrorRates) -> Floats:
+        """Return p̂ of each kind, and last 1 for originals."""
+        t, f = _of_classes(rates)
+        both = np.stack([estimated_relevance(label, t, f) for label in (0.0, 1.0)], axis=-1)
+        flat = both.reshape(*both.shape[:-2], -1)
+        return np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
+
+    def odds(self, n_pairs: Floats, rates: ErrorRates) -> Floats:
+        """Return the odds that a pair of each kind is relevant, (..., n_kinds), from the pairs of each."""
+        t, f = _of_classes(rates)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = n_pairs[..., 1::2] / (n_pairs[..., ::2] + n_pairs[..., 1::2])
+            prevalence = np.nan_to_num(np.clip((share - f) / (t - f), 0, 1))
+            prior = prevalence / (1 - prevalence)
+            both = np.stack([prior * (1 - t) / (1 - f), prior * t / f], axis=-1)
+        return both.reshape(*both.shape[:-2], -1)
+
+
+def _of_classes(rates: ErrorRates) -> list[Floats]:
+    """Return t and f of labels by design, (..., n_classes × n_bands)."""
+    return [
+        np.concatenate([np.asarray(class_rate(rate, name)) for name in CLASSES], axis=-1)
+        for rate in (rates.t, rates.f)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Votes(Judged):
+    """Judged pairs by design, with their votes, and what stands open.
+
+    pairs: also label (the one it has: 1, 0, or −1 where there is none) and votes; n_demoted: doubled pairs
+    with one vote, which count as single; reason: why nothing can be corrected, empty where it can.
+    """
+
+    n_demoted: int = 0
+    reason: str = ""
 
     @property
     def n_second(self) -> int:
@@ -65,23 +145,17 @@ class Votes:
     @cached_property
     def counted(self) -> Floats:
         """(n_pairs, 4): what each pair adds to `VoteCounts`; 0 for pairs of another class."""
-        votes = self.pairs["votes"]
         is_in = (self.pairs["design_class"] == self.rates_class).to_numpy()
         if self.rates_class == DOUBLED:
             weights = {"11": (1.0, 1.0, 0.0), "10": (0.5, 0.0, 0.0), "01": (0.5, 0.0, 0.0)}
             weights |= {"101": (0.5, 0.0, 0.5), "011": (0.5, 0.0, 0.5)}
         else:
             weights = {"1": (1.0, 0.0, 0.0), "11": (1.0, 1.0, 0.0), "101": (1.0, 0.0, 1.0)}
-        codes, found = pd.factorize(votes)
+        codes, found = pd.factorize(self.pairs["votes"])
         table = [
             (1.0, *next((weights[v[:n]] for n in (3, 2, 1) if v[:n] in weights), (0.0,) * 3)) for v in found
         ]
         return np.array(table).reshape(-1, 4)[codes] * is_in[:, None]
-
-    @property
-    def n_bands(self) -> int:
-        """How many bands of ranks have rates of their own."""
-        return len(self.bands)
 
     @property
     def n_unasked(self) -> int:
@@ -93,7 +167,7 @@ class Votes:
         """How many positives by 2 to 1 of each band have a fourth vote, and how many of those say yes."""
         votes = self.pairs["votes"]
         is_asked = votes.str.slice(0, 3).isin(["101", "011"]) & (votes.str.len() > 3)
-        asked = np.bincount(self.pairs.loc[is_asked, "band"], minlength=self.n_bands)
+        asked = np.bincount(self.pairs.loc[is_asked, "band"], minlength=len(self.bands))
         return asked, int((votes[is_asked].str.slice(3, 4) == "1").sum())
 
 
@@ -108,16 +182,16 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
         original: the benchmark's qrels; their positives are taken as right, and tell nothing of the rates.
     """
     positives = original.loc[original["relevance"] >= 1, PAIR]
-    joined = design.merge(positives, on=PAIR, how="left", indicator="_found")
-    pairs = joined[joined["_found"] == "left_only"].reset_index(drop=True)
+    pairs = design[pair_rows(design, positives) < 0].reset_index(drop=True)
     classes, votes = (pairs[name].fillna("").astype("str") for name in ("design_class", "design_votes"))
     is_demoted = (classes == DOUBLED) & (votes.str.len() == 1)
     pairs = pairs.assign(design_class=classes.mask(is_demoted, SINGLE), votes=votes)
     pairs = pairs[(votes != "").to_numpy()].reset_index(drop=True)
     by_design = labels_by_design(pairs.assign(design_votes=pairs["votes"]))
     grade = pairs["relevance"] if "relevance" in pairs else pd.Series(by_design, index=pairs.index)
-    pairs = pairs.assign(relevance=by_design, label=np.where(grade.isna(), -1, grade >= 1).astype(np.int64))
-    found = Votes(pairs.assign(band=0), int(is_demoted.sum()), _why_not(pairs))
+    label = np.where(grade.isna(), -1, grade >= 1).astype(np.int64)
+    pairs = pairs.assign(relevance=by_design, label=label, band=0)
+    found = Votes(pairs, n_demoted=int(is_demoted.sum()), reason=_why_not(pairs))
     return _with_bands(found) if "best_rank" in pairs and not found.reason else found
 
 
@@ -165,7 +239,7 @@ def _why_not(pairs: pd.DataFrame) -> str:
     n_open = int((doubled["relevance"] == OPEN).sum())
     if n_open:
         first = doubled["votes"].str.slice(0, 2)
-        n_differ, n_both = int(first.isin(["10", "01"]).sum()), int((first == "11").sum())
+        n_differ, n_both = (int(first.isin(["10", "01"]).sum()), int((first == "11").sum()))
         m1, m2 = (n_both + n_differ / 2) / len(doubled), n_both / len(doubled)
         (low_t, _), (_, high_f) = rates_without_thirds(m1, m2)
         return (
