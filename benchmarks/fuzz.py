@@ -403,22 +403,19 @@ def exports() -> list[Target]:
 
 
 def ledgers() -> list[Target]:
-    """Segments of the ledger, under the name that their damaged bytes have, so that they are looked into."""
-    import pandas as pd
+    """The record of a campaign."""
+    from fire_toolkit.campaign.ledger import COLUMNS
+    from fire_toolkit.campaign.store import Store, read_ledger
 
-    from fire_toolkit.campaign.ledger import LEDGER, SEGMENTS, check_ledger, read_ledger
-    from fire_toolkit.workspace.segments import segment_bytes, segment_name
-
-    row = dict.fromkeys(LEDGER.names, "x") | {"state": "answered", "answer": '{"id": 1, "result": []}'}
-    content = segment_bytes(check_ledger(pd.DataFrame([row])), SEGMENTS)
-
-    def read(folder: Path) -> object:
-        raw = (folder / "segment").read_bytes()
-        (folder / "ledger").mkdir(exist_ok=True)
-        (folder / "ledger" / segment_name(raw)).write_bytes(raw)
-        return read_ledger(folder / "ledger")
-
-    return [Target("parquet ledger", "segment", content, read)]
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "campaign.sqlite"
+        with Store(path) as store:
+            row = dict.fromkeys(COLUMNS, "x") | {"answer": '{"id": 1, "result": []}'}
+            store.add_answers({**row, "annotation": f"a{number}"} for number in range(20))
+        content = path.read_bytes()
+    return [
+        Target("record", "campaign.sqlite", content, lambda folder: read_ledger(folder / "campaign.sqlite"))
+    ]
 
 
 def mutated(raw: bytes, dice: random.Random, others: list[bytes]) -> bytes:

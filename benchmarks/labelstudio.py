@@ -39,6 +39,7 @@ from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.ledger_rows import KEPT
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256
@@ -204,7 +205,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as place,
         Api(connection, timeout_s=300) as api,
     ):
-        ledger = Path(place) / "ledger"
+        record = Path(place) / "campaign.sqlite"
 
         def push() -> list[int]:
             plans = plan_push(api, campaign, queues)
@@ -220,11 +221,9 @@ def main() -> int:
                 settings = project_settings(bare, queue.name, guideline)
                 projects.append(raw.push(settings, queue.tasks))
 
-        def pull(folder: Path, marks: Mapping[str, str], *, is_full: bool = False) -> Fetched:
-            now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
-            return pull_answers(
-                api, campaign, folder, names={}, marks=marks, now=lambda: now, is_full=is_full
-            )
+        def pull(path: Path, marks: Mapping[str, str], *, is_full: bool = False) -> Fetched:
+            with Store(path, shows_now=True) as store:
+                return pull_answers(api, campaign, store, names={}, marks=marks, is_full=is_full)
 
         bare = campaign
         both = in_turn(push_anew, push_bare, given.repeats, after=lambda: remove(raw, projects))
@@ -243,7 +242,7 @@ def main() -> int:
         raw.answer_all((project, number) for project in own for number in numbers[project][:share])
         time.sleep(LOOK_BACK_S + 1)  # what is recent is read again by every pull; a campaign has little of it
         raw.answer_all((project, numbers[project][share]) for project in own)
-        marks = pull(ledger, {}, is_full=True).marks
+        marks = pull(record, {}, is_full=True).marks
         fresh = count()
         both = in_turn(
             lambda: pull(Path(place) / f"full-{next(fresh)}", {}, is_full=True),
@@ -264,7 +263,7 @@ def main() -> int:
             keep_durably(Path(place) / f"changes-{next(fresh)}", json.dumps(found))
 
         n_pulls = 12 * given.repeats  # each takes a fifth of a second
-        copies = [shutil.copytree(ledger, Path(place) / f"copy-{n}") for n in range(2 * n_pulls)]
+        copies = [shutil.copy(record, Path(place) / f"copy-{n}") for n in range(2 * n_pulls)]
         found: list[Fetched] = []
         for look_back_s, what in ((LOOK_BACK_S, ""), (0, " (no look-back)")):
             both = in_turn(

@@ -103,12 +103,12 @@ class Carrier(Protocol):
         self,
         campaign: Campaign | None,
         rounds: Sequence[Round],
-        folder: Path,
+        store: Path,
         *,
         is_full: bool = False,
         report: Report = no_report,
     ) -> Fetched:
-        """Add to the ledger in `folder` what was answered since the last time (is_full: read all again)."""
+        """Add to the record `store` what was answered since the last time (is_full: read all again)."""
 
     def retire(self, names: Iterable[str]) -> None:
         """Stop asking annotators; what they answered stays theirs."""

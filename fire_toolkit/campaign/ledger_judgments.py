@@ -67,7 +67,7 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     both = pd.concat(dropped, ignore_index=True).sort_values(
         list(DROPPED_ORDER), kind="stable", ignore_index=True
     )
-    notes = (*notes_of_votes(result.judgments, guideline), *_notes(result.judgments, both))
+    notes = (*notes_of_votes(result.judgments, both, guideline), *_notes(result.judgments, both))
     judgments = _with_pages(result.judgments, answers[answers["state"] != DELETED])
     return ImportResult(check_judgments(judgments), check_dropped(both), notes)
 

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from fire_toolkit.campaign.ledger import (
-    ANSWERED,
-    DELETED,
-    EDITED,
-    LEDGER,
-    RESTORED,
-    Ledger,
-    annotation_key,
-    check_ledger,
-    row_id,
-)
+from fire_toolkit.campaign.ledger import ANSWERED, annotation_key
 from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
@@ -59,7 +47,7 @@ class Origin:
 
 
 def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str]]:
-    """Return a row for each annotation of a task, as first answers (`with_states` tells edits apart).
+    """Return a row for each annotation of a task, as first answers (`Store.add_answers` tells edits apart).
 
     task: of one pair; pages of several captions are split before (`split_pages`).
 
@@ -134,44 +122,3 @@ def pair_of(content: object) -> str:
         return str(token) if all(map(is_id, ids)) else ""
     except FireError:
         return ""
-
-
-def with_states(rows: Iterable[dict[str, str]], latest: Mapping[str, tuple[str, str]]) -> Ledger:
-    """Return rows with their states and ids, and without those that say nothing new.
-
-    Args:
-        rows: of `answer_rows`, in the order in which they were read.
-        latest: annotation → updated_at and state of the version that counts so far.
-
-    A version that counts as deleted and is seen again becomes `restored`.
-    """
-    new = []
-    known = dict(latest)
-    for row in rows:
-        updated_at, state = known.get(row["annotation"], ("", ""))
-        is_same = updated_at == row["updated_at"]
-        if state and state != DELETED and is_same:
-            continue
-        now = ANSWERED if not state else RESTORED if is_same else EDITED
-        new.append({**row, "state": now})
-        known[row["annotation"]] = (row["updated_at"], now)
-    return _checked(new)
-
-
-def gone_rows(rows: Ledger, seen_at: str) -> Ledger:
-    """Return for each answer of `rows` a row that says that it is not on the server any more."""
-    return _checked([{**row, "state": DELETED, "seen_at": seen_at} for row in _records(rows)])
-
-
-def _records(rows: Ledger) -> Iterator[dict[str, str]]:
-    for record in rows.to_dict("records"):
-        yield {str(name): str(value) for name, value in record.items()}
-
-
-def _checked(rows: list[dict[str, str]]) -> Ledger:
-    parts = ("source", "project", "annotation", "updated_at", "state", "seen_at")
-    identified: dict[str, dict[str, str]] = {}
-    for row in rows:
-        identified.setdefault(row_id(*(row[name] for name in parts)), row)
-    columns = {name: [row[name] for row in identified.values()] for name in LEDGER.names if name != "row_id"}
-    return check_ledger(pd.DataFrame({"row_id": list(identified), **columns}, dtype="str"))

@@ -27,7 +27,6 @@ from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
 from fire_toolkit.workspace.manifests import finish_interrupted, write_files
 
 FOLDER = "campaign"
-LEDGER_FOLDER = "ledger"
 BY_SERVER = "labelstudio"
 BY_HAND = "folder"
 BY_PAGE = "page"

@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.campaign.answers import Answer, one_line, read_answers, read_export
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.grades import label_grades
-from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.guidelines.model import RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
@@ -22,6 +22,8 @@ DRAFT = "draft"
 SKIPPED = "skipped"
 DUPLICATE = "duplicate"
 NO_LABEL = "no_label"
+_MOST_WITHOUT_LABEL = 0.1
+_ANSWERED = "answered: "
 SEVERAL_LABELS = "several_labels"
 
 DELETED = "deleted-"
@@ -98,7 +100,9 @@ def judgments_of_answers(given: Iterable[Answer], *, guideline: Guideline) -> Im
     judgments, superseded = latest_judgments(rows, time="updated_at")
     judgments = Judgments(judgments.drop(columns="updated_at"))
     dropped = pd.DataFrame([dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
-    return ImportResult(judgments, _all_dropped(dropped, superseded), notes_of_votes(judgments, guideline))
+    return ImportResult(
+        judgments, _all_dropped(dropped, superseded), notes_of_votes(judgments, dropped, guideline)
+    )
 
 
 def _refuse_other_kind(answers: Sequence[Answer], guideline: Guideline) -> None:
@@ -212,7 +216,7 @@ def _no_vote(answer: Answer) -> str:
 def dropped_row(answer: Answer, reason: str) -> dict[str, str]:
     """Return the row of Dropped for an answer."""
     number = f"{DRAFT if answer.is_draft else 'annotation'} {answer.number}"
-    controls = [f"answered: {', '.join(answer.controls)}"] if reason == NO_LABEL and answer.controls else []
+    controls = [f"{_ANSWERED}{', '.join(answer.controls)}"] if reason == NO_LABEL and answer.controls else []
     return {
         **{name: getattr(answer, name) for name in ("query_id", "doc_id", "annotator_id", "created_at")},
         "label": ";".join(one_line(label) for label in answer.labels),
@@ -226,8 +230,11 @@ def _all_dropped(dropped: pd.DataFrame, superseded: Dropped) -> Dropped:
     return check_dropped(both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
 
 
-def notes_of_votes(judgments: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
-    """Return what is worth knowing of votes (their flags, origin and annotators), in sentences."""
+def notes_of_votes(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
+    """Return what is worth knowing of votes (their flags, origin and annotators), in sentences.
+
+    dropped: the answers that are none; above a tenth without a label, the page's control had another name.
+    """
     flags: Counter[str] = Counter()
     for joined, n in judgments["flags"].value_counts().items():
         flags.update(
@@ -247,4 +254,16 @@ def notes_of_votes(judgments: pd.DataFrame, guideline: Guideline) -> tuple[str, 
             flags[flag] for flag in unknown
         ),
     }
-    return tuple(f"{n} of {len(judgments)} judgments {what}" for what, n in counts.items() if n)
+    found = [f"{n} of {len(judgments)} judgments {what}" for what, n in counts.items() if n]
+    nameless = dropped.loc[dropped["reason"] == NO_LABEL, "detail"]
+    n_answers = len(judgments) + len(nameless)
+    if len(nameless) > _MOST_WITHOUT_LABEL * n_answers:
+        answered = " / ".join(nameless).split(" / ")
+        named = [text.removeprefix(_ANSWERED) for text in answered if text.startswith(_ANSWERED)]
+        controls = {name for text in named for name in text.split(", ")}
+        what = f"they are of the control {', '.join(sorted(controls))}" if controls else "they are empty"
+        found.append(
+            f"{len(nameless)} of {n_answers} answers have no label: {what}, expected {RELEVANCE}; if the "
+            "project's page was made by hand, export it with that name, or read it with --columns and --label"
+        )
+    return tuple(found)

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.ledger import LEDGER, Ledger, ledger_of, ledger_tables, read_ledger
+from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
     FULL,
-    LEDGER_FOLDER,
     Campaign,
     Round,
     Rounds,
@@ -25,6 +24,7 @@ from fire_toolkit.campaign.records import (
     write_campaign,
     write_round,
 )
+from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.errors import UsageError
@@ -34,6 +34,7 @@ from fire_toolkit.guidelines.label_config import config_sha256, parse_label_conf
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import tasks_file
 
@@ -49,7 +50,7 @@ class Begun:
     @cached_property
     def ledger(self) -> Ledger:
         """All rows of the ledger."""
-        return read_ledger(self.root / LEDGER_FOLDER)
+        return read_ledger(self.root / STORE)
 
     @cached_property
     def guideline(self) -> Guideline:
@@ -131,9 +132,9 @@ def guideline_named(root: Path, name: str | None) -> Guideline:
 
 def full_pull_due(campaign: Begun) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
-    rows = ledger_of(ledger_tables(campaign.root / LEDGER_FOLDER, names=[*LEDGER.order, "source"]))
-    seen_at = rows.loc[~rows["source"].str.startswith(("file:", "page:")), "seen_at"]
-    if not len(seen_at) or seen_at.max() <= read_marks(campaign.root).get(FULL, ""):
+    with Store(campaign.root / STORE) as store:
+        seen_at = store.last_from_a_server()
+    if seen_at <= read_marks(campaign.root).get(FULL, ""):
         return ""
     return (
         "answers came in since the last `pull --full`; run one at the end of a round: an edit that the "

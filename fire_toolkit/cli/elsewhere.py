@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import click
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
-from fire_toolkit.campaign.ledger_index import LedgerIndex
-from fire_toolkit.campaign.records import LEDGER_FOLDER
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, relative_path
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
@@ -30,8 +29,8 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.media_key import make_key
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.segments import segments_of
 
 PEOPLE_KEY = "people.key"
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
@@ -171,22 +170,21 @@ def _add(
     """Add the answers to the ledger. The files themselves, with people's names, can be deleted after that."""
     _take_earlier_exports(root)
     key = make_key(private_folder() / PEOPLE_KEY, _LOSS)
-    index = LedgerIndex(root / LEDGER_FOLDER)
 
     def name_of(worker: str) -> str:
         return pseudonym_of(worker, key=key, source=source)
 
-    for file in files:
-        rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=index.now())
-        index.add_answers(new_rows(rows, index))
-        index.write()
-    return fetched(index.counts, n_projects=len(files), notes=index.notes)
+    with Store(root / STORE) as store:
+        for file in files:
+            rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=store.now())
+            store.add_answers(new_rows(rows, store))
+        return fetched(store.counts, n_projects=len(files), notes=store.notes)
 
 
 def _take_earlier_exports(root: Path) -> None:
     """Read into the ledger the exports that the judgments were made from before there was a ledger."""
     judgments = root / "judgments" / "judgments.csv"
-    if not judgments.is_file() or segments_of(root / LEDGER_FOLDER):
+    if not judgments.is_file() or (root / STORE).is_file():
         return
     at = manifest_path(judgments, is_folder=False)
     inputs = read_manifest(at).inputs if at.is_file() else {}

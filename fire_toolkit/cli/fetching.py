@@ -7,21 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched
-from fire_toolkit.campaign.ledger import read_ledger
-from fire_toolkit.campaign.ledger_compaction import compact_ledger
+from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched, fetched
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
     BY_SERVER,
-    LEDGER_FOLDER,
     Rounds,
     read_campaign,
     read_rounds,
 )
+from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.cli.campaigns import guideline_of_campaign
-from fire_toolkit.cli.common import numbers_of, relative_path, say, say_notes, summarise
+from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summarise
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.meter import Meter
@@ -35,8 +33,9 @@ from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.pages.answer_files import is_answer_file, take_files
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.resolution.judgments import latest_round
+from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.hashes import content_sha256
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.segments import segments_of
 
 CARRIERS.add(BY_PAGE, OwnPage)
 
@@ -54,7 +53,7 @@ def pull_once(root: Path, server: Server, *, is_full: bool = False, accepts_loss
         carrier = carrier_of(name, root, server, accepts_loss=accepts_loss)
         own = Rounds(root, name)
         with Meter("tasks read", None) as meter:
-            found.append(carrier.fetch(campaign, own, root / LEDGER_FOLDER, is_full=is_full, report=meter))
+            found.append(carrier.fetch(campaign, own, root / STORE, is_full=is_full, report=meter))
     return all_fetched(found)
 
 
@@ -66,20 +65,26 @@ def carrier_of(name: str, root: Path, server: Server, *, accepts_loss: bool = Fa
 
 
 def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
-    """Add the answers in exports, filled-in sheets and files of written pages to the ledger."""
+    """Add the answers in exports, sheets, files of written pages and other sites' records to the ledger."""
     campaign, rounds = read_campaign(root), read_rounds(root)
     saved = [path for path in paths if is_answer_file(path)] if campaign else []
-    paths = [path for path in paths if path not in saved]
+    copies = [path for path in paths if is_record(path)]
+    paths = [path for path in paths if path not in (*saved, *copies)]
     found = []
+    if copies:
+        with Store(root / STORE) as store:
+            for path in copies:
+                store.merge(path)
+            found.append(fetched(store.counts, n_projects=len(copies), notes=store.notes))
     if campaign and saved:
         shown = replace(guideline_of(root), label_config=campaign.label_config)
-        found.append(take_files(saved, campaign, rounds, shown, root / LEDGER_FOLDER))
-        if not paths:
-            return found[0]
+        found.append(take_files(saved, campaign, rounds, shown, root / STORE))
+    if found and not paths:
+        return all_fetched(found)
     names = pseudonyms(read_register(root / SERVER_FOLDER))
     folder = Folder(root, guideline_of(root), exports=paths, names=names)
     with Meter("answers read", None) as meter:
-        found.append(folder.fetch(campaign, rounds, root / LEDGER_FOLDER, report=meter))
+        found.append(folder.fetch(campaign, rounds, root / STORE, report=meter))
     return all_fetched(found)
 
 
@@ -111,14 +116,12 @@ def derive_judgments(
     exports: the files that were read; those of earlier imports stay in the manifest.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
-    if n_small := compact_ledger(root / LEDGER_FOLDER):
-        say(f"ledger: {n_small:,} small segments are one now")
     inputs = Inputs()
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
-    for segment in segments_of(root / LEDGER_FOLDER):
-        inputs.use(relative_path(segment))
+    if (root / STORE).is_file():
+        inputs.hashes[STORE] = content_sha256(root / STORE)
     rules = guideline_of(root)
-    found = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
+    found = ledger_to_judgments(read_ledger(root / STORE), read_rounds(root), guideline=rules)
     dropped = reasons_of(found.dropped)
     counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
     counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
@@ -135,6 +138,4 @@ def _exports_before(judgments: Path) -> dict[str, str]:
     at = manifest_path(judgments, is_folder=False)
     manifest = read_manifest(at) if at.is_file() else None
     found = manifest.inputs if manifest else {}
-    if not any(name.startswith("ledger/") for name in found):
-        return {}
-    return {name: sha for name, sha in found.items() if not name.startswith("ledger/")}
+    return {name: sha for name, sha in found.items() if name != STORE} if STORE in found else {}

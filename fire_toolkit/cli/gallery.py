@@ -13,8 +13,7 @@ from typing import Annotated
 import click
 
 from fire_toolkit import __version__
-from fire_toolkit.campaign.ledger import read_ledger
-from fire_toolkit.campaign.records import LEDGER_FOLDER
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.tasks import task_links
 from fire_toolkit.cli.common import needed_workspace, relative_path, say
 from fire_toolkit.cli.given import Given
@@ -32,6 +31,7 @@ from fire_toolkit.resolution.judgments import number_annotators
 from fire_toolkit.tables import Items, Queries
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder
 
 _STAGE = "gallery"
@@ -197,7 +197,7 @@ class _Gallery:
     @property
     def _links(self) -> Mapping[tuple[str, str], str]:
         """Where the task of each pair can be opened in the workspace's Label Studio."""
-        server, folder = known_server(), self.root / LEDGER_FOLDER
-        if self.is_public or server is None or not folder.is_dir():
+        server, path = known_server(), self.root / STORE
+        if self.is_public or server is None or not path.is_file():
             return {}
-        return task_links(read_ledger(folder), server.page_url)
+        return task_links(read_ledger(path), server.page_url)

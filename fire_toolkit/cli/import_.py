@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import click
 
-from fire_toolkit.campaign.records import LEDGER_FOLDER
+from fire_toolkit.campaign.store import is_record
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
@@ -38,7 +38,7 @@ from fire_toolkit.formats.tables.fire_release import is_fire_release
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables.columns import code_pairs
-from fire_toolkit.workspace.segments import segments_of
+from fire_toolkit.workspace.database import STORE
 
 
 @writes_workspace
@@ -54,7 +54,8 @@ def import_(
 
     In a campaign (begun by `tasks --annotator` or `push`) answers go into its ledger, and judgments are
     made from that: reading a file twice is harmless, and sheets (CSV) filled in by hand are read
-    too. The file's name (tasks.A01.json), or the queue the answers come from, says whose they are.
+    too. The file's name (tasks.A01.json), or the queue the answers come from, says whose they are. Another
+    site's campaign.sqlite is merged: what both have is there once.
 
     Other answers (skips, drafts, those that a later one replaced) go to dropped.csv with their
     reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
@@ -109,7 +110,7 @@ def _ledger_here() -> Path | None:
     """Return the workspace whose ledger takes answers: of a campaign, or with answers from elsewhere."""
     campaign = begun_here()
     workspace = current_workspace()
-    has_answers = workspace and segments_of(workspace.root / LEDGER_FOLDER)
+    has_answers = workspace and (workspace.root / STORE).is_file()
     return campaign.root if campaign else workspace.root if workspace and has_answers else None
 
 
@@ -123,7 +124,8 @@ def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequen
     files = Inputs()
     for path in sheets:
         files.use(path)
-    paths = [files.use(_came_back(path, root)) for path in dict.fromkeys(paths)]
+    paths = [_came_back(path, root) for path in dict.fromkeys(paths)]
+    paths = [path if is_record(path) else files.use(path) for path in paths]
     with _hint_at_foreign(paths, guideline_of(root)):
         added = read_files(root, paths)
     derive_judgments(root, added, stage="import", exports=files, as_json=given.as_json)

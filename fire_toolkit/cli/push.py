@@ -10,14 +10,12 @@ from typing import Annotated
 import click
 
 from fire_toolkit.campaign.carrier import Delivered
-from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
     BY_SERVER,
     FOLDER,
-    LEDGER_FOLDER,
     Campaign,
     Round,
     queue_named,
@@ -25,6 +23,7 @@ from fire_toolkit.campaign.records import (
     with_moves,
 )
 from fire_toolkit.campaign.rounds import asked_before, first_round
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.task_files import overlap_file, read_task_files
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import (
@@ -65,6 +64,7 @@ from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, tasks_file
 
@@ -270,7 +270,7 @@ def _deliver_by_others(
     for name in sorted({entry.carrier for entry in rounds}):
         carrier = carrier_of(name, root, Server())
         own = [entry for entry in rounds if entry.carrier == name]
-        given = carrier.deliver(campaign, own, rules, read_ledger(root / LEDGER_FOLDER))
+        given = carrier.deliver(campaign, own, rules, read_ledger(root / STORE))
         places = carrier.where(campaign, own)
         for entry in given:
             added = f"{n_of(entry.n_added, 'task')} added, {entry.n_there:,} there before"
@@ -287,7 +287,7 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
         UsageError: every round is by hand, or one of `entries` has answers from files already.
     """
     by_hand = {entry.number for entry in read_rounds(root) if entry.carrier == BY_HAND}
-    rows = read_ledger(root / LEDGER_FOLDER) if by_hand else None
+    rows = read_ledger(root / STORE) if by_hand else None
     columns = (rows[name] for name in ("queue", "source")) if rows is not None else ((), ())
     answered = {
         name.round
@@ -330,7 +330,7 @@ def _push(
 
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
         server = LabelStudio(connection, root)
-        rows = read_ledger(root / LEDGER_FOLDER)
+        rows = read_ledger(root / STORE)
         return server.deliver(campaign, rounds, rules, rows, report=meter, ready=ready)
 
 

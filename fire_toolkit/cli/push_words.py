@@ -10,19 +10,20 @@ from typing import Any
 
 import click
 
-from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
-from fire_toolkit.campaign.records import LEDGER_FOLDER, Campaign, Round
+from fire_toolkit.campaign.records import Campaign, Round
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli.common import drawn, n_of, say, summarise
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection, labeling_page
 from fire_toolkit.labelstudio.push import Pushed
 from fire_toolkit.labelstudio.twins import retire_twins
+from fire_toolkit.workspace.database import STORE
 
 
 def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
     """Say how many tasks each annotator would get in each round, and how long they take."""
-    seconds = judgment_seconds(read_ledger(root / LEDGER_FOLDER), rounds)
+    seconds = judgment_seconds(read_ledger(root / STORE), rounds)
     rows: list[dict[str, Any]] = [
         {"annotator": name, "round": str(entry.number), **kinds, "all": sum(kinds.values())}
         for entry in rounds

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.ledger import ANSWERED
-from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.ledger_rows import answer_text, says_the_same
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.votes import DELETED
@@ -105,7 +105,7 @@ def _content(answer: Found, labels: LabelMap, tool: str, seen_at: str) -> dict[s
     }
 
 
-def new_rows(rows: Sequence[Row], index: LedgerIndex) -> list[Row]:
+def new_rows(rows: Sequence[Row], store: Store) -> list[Row]:
     """Return the rows that say something new of their answers, each as a version of its own.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
@@ -113,12 +113,12 @@ def new_rows(rows: Sequence[Row], index: LedgerIndex) -> list[Row]:
     does so together with all answers of its annotator to the pair, so that their order stays.
     """
     found: list[Row] = []
-    known = index.latest({row["annotation"] for row in rows})
+    known = store.latest({row["annotation"] for row in rows})
     by_person = sorted(rows, key=lambda row: (row["annotator_id"], row["pair_id"]))
     for _, group in groupby(by_person, key=lambda row: (row["annotator_id"], row["pair_id"])):
         own = list(group)
         latest = [known.get(row["annotation"], ("", "")) for row in own]
-        are_new = [_is_new(*each, index) for each in zip(own, latest, strict=True)]
+        are_new = [_is_new(*each, store) for each in zip(own, latest, strict=True)]
         untimed = [row["updated_at"] == row["seen_at"] for row in own]
         is_redone = any(map(and_, are_new, untimed))
         found += [
@@ -129,12 +129,12 @@ def new_rows(rows: Sequence[Row], index: LedgerIndex) -> list[Row]:
     return found
 
 
-def _is_new(row: Row, latest: tuple[str, str], index: LedgerIndex) -> bool:
+def _is_new(row: Row, latest: tuple[str, str], store: Store) -> bool:
     last, answer = latest
     if not last or says_the_same(row["answer"], answer):
         return not last
     is_older = row["updated_at"][:_MILLISECONDS] < last[:_MILLISECONDS]
-    return not (is_older and index.has_version(row))
+    return not (is_older and store.has_version(row))
 
 
 def _as_version(row: Row, last: str) -> Row:

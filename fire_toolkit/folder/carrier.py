@@ -10,12 +10,12 @@ from typing import Any
 from fire_toolkit.campaign.answers import parse_export, round_of
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, says_the_same
 from fire_toolkit.campaign.moves import batches_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_retired, write_retired
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
@@ -116,7 +116,7 @@ class Folder:
         self,
         campaign: Campaign | None,
         rounds: Sequence[Round],
-        folder: Path,
+        store: Path,
         *,
         is_full: bool = False,
         report: Report = no_report,
@@ -127,13 +127,13 @@ class Folder:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
             UsageError: the annotator of the answers in a file is unclear.
         """
-        index, queues = LedgerIndex(folder), Queues(rounds)
-        for path in self._exports:
-            rows = self._rows(path, queues, index)
-            index.add_answers(rows)
-            index.write()
-            report(len(rows))
-        return fetched(index.counts, n_projects=len(self._exports), notes=index.notes)
+        queues = Queues(rounds)
+        with Store(store) as kept:
+            for path in self._exports:
+                rows = self._rows(path, queues, kept)
+                kept.add_answers(rows)
+                report(len(rows))
+            return fetched(kept.counts, n_projects=len(self._exports), notes=kept.notes)
 
     def retire(self, names: Iterable[str]) -> None:
         """Note that annotators get no further files."""
@@ -152,20 +152,17 @@ class Folder:
                         own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
-    def _rows(self, path: Path, queues: Queues, index: LedgerIndex) -> list[Row]:
-        text, seen_at = read_text(path), index.now()
+    def _rows(self, path: Path, queues: Queues, kept: Store) -> list[Row]:
+        text, seen_at = read_text(path), kept.now()
         if text.lstrip()[:1] in ("[", "{"):
             rows = with_owners(self._export_rows(text, path, seen_at), queues, path, known=self._names)
-            return [_with_round(row) for row in rows if not index.has_version(row)]
+            return [_with_round(row) for row in rows]
         if not _is_sheet(text):
             parse_export(text, where=str(path))  # says what is wrong
         rows = with_owners(read_sheet(path, self._guideline, seen_at=seen_at), queues, path, known={})
-        latest = index.answers
-        return [
-            row
-            for row in rows
-            if row["annotation"] not in latest or not says_the_same(row["answer"], latest[row["annotation"]])
-        ]
+        latest = kept.latest(row["annotation"] for row in rows)
+        said = {name: answer for name, (_, answer) in latest.items()}
+        return [row for row in rows if not says_the_same(row["answer"], said.get(row["annotation"], "{}"))]
 
     def _export_rows(self, text: str, path: Path, seen_at: str) -> list[Row]:
         """Return a row for each answer of an export that can become judgments, under its account."""

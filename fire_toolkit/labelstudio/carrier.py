@@ -8,7 +8,6 @@ from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.ledger_index import time_now
 from fire_toolkit.campaign.progress import answered_pairs
 from fire_toolkit.campaign.records import (
     Campaign,
@@ -17,6 +16,7 @@ from fire_toolkit.campaign.records import (
     read_marks,
     write_marks,
 )
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.accounts import Accounts
@@ -98,7 +98,7 @@ class LabelStudio:
         self,
         campaign: Campaign | None,
         rounds: Sequence[Round],
-        folder: Path,
+        store: Path,
         *,
         is_full: bool = False,
         report: Report = no_report,
@@ -107,14 +107,13 @@ class LabelStudio:
         if campaign is None:
             raise UsageError("nothing was pushed from this workspace; push first")
         names = pseudonyms(self._accounts.refresh())
-        with Api(self._connection) as api:
+        with Api(self._connection) as api, Store(store, shows_now=True) as kept:
             return pull_answers(
                 api,
                 campaign,
-                folder,
+                kept,
                 names=names,
                 marks=read_marks(self._root),
-                now=time_now,
                 is_full=is_full,
                 accepts_loss=self._accepts_loss,
                 report=report,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fire_toolkit.campaign.ledger_index import LedgerIndex
-from fire_toolkit.campaign.records import LEDGER_FOLDER, Campaign, queue_named, read_marks, read_rounds
+from fire_toolkit.campaign.records import Campaign, queue_named, read_marks, read_rounds
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Json
@@ -18,6 +18,7 @@ from fire_toolkit.labelstudio.projects import check_config, own_projects, projec
 from fire_toolkit.labelstudio.showing import open_items
 from fire_toolkit.labelstudio.twins import find_doubled
 from fire_toolkit.labelstudio.vanished import find_vanished
+from fire_toolkit.workspace.database import STORE
 
 if TYPE_CHECKING:
     import httpx
@@ -141,8 +142,9 @@ def _examine_campaign(
 def _vanished(root: Path, campaign: Campaign, api: Api, listed: Sequence[Json]) -> Iterator[tuple[str, str]]:
     """Yield each project that was pulled before and is gone, or has lost the campaign's mark, and the fix."""
     marks = read_marks(root)
-    index = LedgerIndex(root / LEDGER_FOLDER)
-    for each in find_vanished(listed, campaign, index, marks, api.identity()) if marks else ():
+    with Store(root / STORE) as store:
+        vanished = find_vanished(listed, campaign, store, marks, api.identity()) if marks else []
+    for each in vanished:
         queue = queue_named(each.queue)
         if each.is_unmarked and queue:
             fix = f"set its description under Settings to: {project_mark(campaign, queue, each.part)}"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
-from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.ledger_index import LedgerIndex
-from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of
+from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, pair_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import FULL, VANISHED, Campaign, queue_named
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.api import Api, Filter, Json, Task, status_of
 from fire_toolkit.labelstudio.projects import check_config, own_projects, part_of
@@ -30,11 +28,10 @@ TASKS = " tasks"  # how many tasks the project had when it was read
 def pull_answers(
     api: Api,
     campaign: Campaign,
-    folder: Path,
+    store: Store,
     *,
     names: Mapping[str, str],
     marks: Mapping[str, str],
-    now: Callable[[], str],
     is_full: bool = False,
     accepts_loss: bool = False,
     report: Callable[[int], None] = lambda n: None,
@@ -45,11 +42,10 @@ def pull_answers(
     Args:
         api: the server.
         campaign: whose projects are read.
-        folder: the ledger.
+        store: the record, which takes what is read as what the server shows now.
         names: account number → pseudonym.
         marks: project → the time up to which its changes have been read (`Fetched.marks`). A project that is
             there with its number and birth also tells that this is the server it was read from.
-        now: the time of reading, UTC.
         is_full: read everything again; what the ledger has and its project has not is recorded as deleted.
         accepts_loss: record the answers of projects that are gone as deleted; without it they count on.
         report: called with the number of tasks read.
@@ -66,18 +62,16 @@ def pull_answers(
     listed = api.projects(with_counts=True)
     projects = _checked_projects(listed, campaign)
     source = _known_source(projects, marks) or api.identity()
-    index = LedgerIndex(folder, shows_now=True, clock=now)
     kept = dict(marks)
 
     def read(project: _Project, since: str) -> None:
-        origin = Origin(source, str(project.number), project.queue, index.now(), names)
+        origin = Origin(source, str(project.number), project.queue, store.now(), names)
         key = f"{source}{project.key}"
-        newest = min(_pull_project(api, project, origin, index, since=since, report=report), now())
+        newest = min(_pull_project(api, project, origin, store, since=since, report=report), store.now())
         kept.update({key: newest} if newest else {}, **{f"{key}{QUEUE}": project.queue})
         kept.update({f"{key}{PART}": str(project.part)} if project.part > 1 else {})
         kept.update({} if project.n_tasks is None else {f"{key}{TASKS}": str(project.n_tasks)})
         if not since:
-            index.write()
             keep(kept)
 
     def read_up_to(project: _Project) -> str:
@@ -88,22 +82,21 @@ def pull_answers(
     times = {project: read_up_to(project) for project in projects}
     for project, since in times.items():
         read(project, since)
-    index.write()
-    for project in _miscounted(api, campaign, projects, index, source, kept):
+    for project in _miscounted(api, campaign, projects, store, source, kept):
         read(project, "")
-        n_more = (project.n_answers or 0) - _n_known(index, source, project)
+        n_more = (project.n_answers or 0) - _n_known(store, source, project)
         kept[f"{source}{project.key}{MORE}"] = str(max(n_more, 0))
-    vanished = find_vanished(listed, campaign, index, kept, source)
+    vanished = find_vanished(listed, campaign, store, kept, source)
     if accepts_loss:
-        _record_loss(vanished, index, source, kept, index.now())
+        _record_loss(vanished, store, source, kept, store.now())
         vanished = []
     if is_full or (times and not any(times.values())):
-        kept[FULL] = now()
+        kept[FULL] = store.now()
     notes = [words] if (words := vanished_words(vanished)) else []
     kept[VANISHED] = " ".join(notes)
     if kept != dict(marks):
         keep(kept)
-    return fetched(index.counts, n_projects=len(projects), marks=kept, notes=[*notes, *index.notes])
+    return fetched(store.counts, n_projects=len(projects), marks=kept, notes=[*notes, *store.notes])
 
 
 @dataclass(frozen=True)
@@ -155,7 +148,7 @@ def _miscounted(
     api: Api,
     campaign: Campaign,
     projects: Iterable[_Project],
-    index: LedgerIndex,
+    store: Store,
     source: str,
     marks: Mapping[str, str],
 ) -> list[_Project]:
@@ -165,7 +158,7 @@ def _miscounted(
     """
 
     def expected(project: _Project) -> int:
-        return _n_known(index, source, project) + int(marks.get(f"{source}{project.key}{MORE}", 0))
+        return _n_known(store, source, project) + int(marks.get(f"{source}{project.key}{MORE}", 0))
 
     suspects = {p.key: p for p in projects if p.n_answers not in (None, expected(p))}
     if not suspects:
@@ -181,19 +174,19 @@ def _miscounted(
     ]
 
 
-def _n_known(index: LedgerIndex, source: str, project: _Project) -> int:
+def _n_known(store: Store, source: str, project: _Project) -> int:
     """Return how many answers of a project count, without those of an earlier one of its number."""
-    return sum(moment >= project.born for moment in index.answer_times(source).get(str(project.number), ()))
+    return sum(moment >= project.born for moment in store.answer_times(source).get(str(project.number), ()))
 
 
 def _record_loss(
-    vanished: Iterable[Vanished], index: LedgerIndex, source: str, marks: dict[str, str], seen_at: str
+    vanished: Iterable[Vanished], store: Store, source: str, marks: dict[str, str], seen_at: str
 ) -> None:
     """Record as deleted what belongs to projects that are gone, and forget these projects."""
     for each in vanished:
-        rows = index.missing(source, each.number, seen=(), until=each.until)
-        is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
-        index.append(gone_rows(Ledger(rows[is_ours]), seen_at))
+        rows = store.missing(source, each.number, seen=(), until=each.until)
+        ours = [row for row in rows if queue_named(row["queue"]) is not None]
+        store.add_deleted(ours, seen_at)
         for suffix in ("", QUEUE, PART, MORE, TASKS):
             marks.pop(f"{each.key}{suffix}", None)
 
@@ -213,7 +206,7 @@ def _pull_project(
     api: Api,
     project: _Project,
     origin: Origin,
-    index: LedgerIndex,
+    store: Store,
     *,
     since: str,
     report: Callable[[int], None],
@@ -237,16 +230,16 @@ def _pull_project(
             raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
         tasks = list(split_pages(page))
         rows = [row for task in tasks for row in answer_rows(task, origin, where=where)]
-        index.add_answers(rows)
+        store.add_answers(rows)
         seen.update(row["annotation"] for row in rows)
         tasks_seen.update(_task_keys(tasks) if since else ())
         report(len(page))
     if tasks_seen or not since:
         looked_at = tasks_seen if since else None
         here = (origin.source, origin.project)
-        missing = index.missing(*here, seen=seen, tasks=looked_at, since=project.born)
-        if not missing.empty and _is_there(api, project):
-            index.append(gone_rows(missing, origin.seen_at))
+        missing = store.missing(*here, seen=seen, tasks=looked_at, since=project.born)
+        if missing and _is_there(api, project):
+            store.add_deleted(missing, origin.seen_at)
     return newest
 
 

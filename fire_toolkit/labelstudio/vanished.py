@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import Campaign, queue_named
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.labelstudio.projects import own_projects
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.words import n_of
@@ -46,7 +46,7 @@ class Vanished:
 def find_vanished(
     listed: Iterable[dict[str, Any]],
     campaign: Campaign,
-    index: LedgerIndex,
+    store: Store,
     marks: Mapping[str, str],
     source: str,
 ) -> list[Vanished]:
@@ -55,7 +55,7 @@ def find_vanished(
     Args:
         listed: all projects on the server now.
         campaign: whose mark they must have.
-        index: the ledger.
+        store: the record.
         marks: what was kept of the projects that were read.
         source: the server.
 
@@ -65,10 +65,10 @@ def find_vanished(
     own = own_projects(listed, campaign)
     born = {str(project["id"]): born_at(project) for project in listed}
     marked = {str(project["id"]) for found in own.values() for project in found}
-    times = index.answer_times(source)
+    times = store.answer_times(source)
     vanished = []
     for number, (key, queue) in sorted(
-        _known(index, marks, source).items(), key=lambda item: item[0].zfill(9)
+        _known(store, marks, source).items(), key=lambda item: item[0].zfill(9)
     ):
         is_same = number in born and key.endswith(("#", f"#{born[number]}"))
         is_unmarked = is_same and number not in marked
@@ -86,10 +86,10 @@ def born_at(project: Mapping[str, Any]) -> str:
     return utc_time(born) or born
 
 
-def _known(index: LedgerIndex, marks: Mapping[str, str], source: str) -> dict[str, tuple[str, str]]:
+def _known(store: Store, marks: Mapping[str, str], source: str) -> dict[str, tuple[str, str]]:
     """Return key and queue of each project that was read, or has answers that count in the ledger."""
-    times = index.answer_times(source)
-    queues = {number: queue for number, queue in index.queues(source).items() if queue_named(queue)}
+    times = store.answer_times(source)
+    queues = {number: queue for number, queue in store.queues(source).items() if queue_named(queue)}
     known = {number: (f"{source}#{number}#", queue) for number, queue in queues.items() if times.get(number)}
     for mark, queue in marks.items():
         if mark.startswith(f"{source}#") and mark.endswith(QUEUE):

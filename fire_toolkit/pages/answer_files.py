@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
-from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.guidelines.model import Guideline
@@ -38,9 +38,9 @@ def take_files(
     campaign: Campaign,
     rounds: Sequence[Round],
     guideline: Guideline,
-    folder: Path,
+    store: Path,
 ) -> Fetched:
-    """Add the answers in files of written pages to the ledger in `folder`, as far as it does not have them.
+    """Add the answers in files of written pages to the record `store`, as far as it does not have them.
 
     All files are read before anything is added.
 
@@ -50,15 +50,16 @@ def take_files(
     """
     own = [entry for entry in rounds if entry.carrier == BY_PAGE]
     found = [_records(path, campaign.key, own, guideline) for path in paths]
-    index, notes = LedgerIndex(folder), []
-    for path, (records, n_unknown) in zip(paths, found, strict=True):
-        fold_records(records, campaign.key, index)
-        if n_unknown:
-            notes.append(
-                f"{path}: {n_unknown} answers left out: their captions have changed since the page was "
-                "written, or their round is not in this workspace"
-            )
-    return fetched(index.counts, n_projects=len(paths), notes=[*notes, *index.notes])
+    notes = [
+        f"{path}: {n_unknown} answers left out: their captions have changed since the page was written, or "
+        "their round is not in this workspace"
+        for path, (_, n_unknown) in zip(paths, found, strict=True)
+        if n_unknown
+    ]
+    with Store(store) as kept:
+        for records, _ in found:
+            fold_records(records, campaign.key, kept)
+        return fetched(kept.counts, n_projects=len(paths), notes=[*notes, *kept.notes])
 
 
 def _records(

@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
-from fire_toolkit.campaign.ledger import ANSWERED, Ledger
-from fire_toolkit.campaign.ledger_index import LedgerIndex
-from fire_toolkit.campaign.ledger_rows import answer_text, gone_rows, with_states
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED
+from fire_toolkit.campaign.ledger_rows import answer_text
 from fire_toolkit.campaign.records import QueueName
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import just_after
@@ -74,7 +72,7 @@ def answer_rows(records: Iterable[Record], campaign_key: str) -> list[dict[str, 
     return [_row(record, campaign_key) for record in records if record["kind"] == ANSWER]
 
 
-def undone_rows(records: Iterable[Record], campaign_key: str) -> Iterator[Ledger]:
+def undone_rows(records: Iterable[Record], campaign_key: str) -> Iterator[dict[str, str]]:
     """Yield for each answer that was taken back the row that says so."""
     last: dict[tuple[str, Asked], Record] = {}
     for record in records:
@@ -84,20 +82,17 @@ def undone_rows(records: Iterable[Record], campaign_key: str) -> Iterator[Ledger
         if record["kind"] == ANSWER:
             last[asked] = record
         elif asked in last:
-            row = _row(last.pop(asked), campaign_key)
-            yield gone_rows(with_states([row], {}), record["at"])
+            yield _row(last.pop(asked), campaign_key) | {"state": DELETED, "seen_at": record["at"]}
 
 
-def fold_records(records: Sequence[Record], campaign_key: str, index: LedgerIndex) -> int:
+def fold_records(records: Sequence[Record], campaign_key: str, store: Store) -> int:
     """Add the answers of records to a ledger, and what was taken back; return how many it did not have."""
     records = in_sequence(records)
-    rows = [row for row in answer_rows(records, campaign_key) if not index.has_version(row)]
-    index.add_answers(rows)
-    index.write()
-    gone = list(undone_rows(records, campaign_key))
-    if gone:
-        index.append(Ledger(pd.concat(gone, ignore_index=True)))
-    return len(rows)
+    before = sum(store.counts.values())
+    store.add_answers(answer_rows(records, campaign_key))
+    n_new = sum(store.counts.values()) - before
+    store.add_rows(undone_rows(records, campaign_key))
+    return n_new
 
 
 def in_sequence(records: Iterable[Record]) -> list[Record]:

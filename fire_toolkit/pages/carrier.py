@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_retired, write_retired
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import fold_records
@@ -48,18 +48,18 @@ class OwnPage:
         self,
         campaign: Campaign | None,
         rounds: Sequence[Round],
-        folder: Path,
+        store: Path,
         *,
         is_full: bool = False,
         report: Report = no_report,
     ) -> Fetched:
-        """Fold the journal into the ledger as one segment, as far as the ledger does not have it."""
+        """Fold the journal into the ledger, as far as the ledger does not have it."""
         if campaign is None:
             raise UsageError("nothing was pushed from this workspace; push first")
         records = read_journal(journal_file(self._root))
-        index = LedgerIndex(folder)
-        report(fold_records(records, campaign.key, index))
-        return fetched(index.counts, n_projects=1, notes=index.notes)
+        with Store(store) as kept:
+            report(fold_records(records, campaign.key, kept))
+            return fetched(kept.counts, n_projects=1, notes=kept.notes)
 
     def retire(self, names: Iterable[str]) -> None:
         """End annotators' links; what they answered stays theirs."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.ledger_index import time_now
 from fire_toolkit.campaign.records import (
     BY_PAGE,
     FOLDER,
@@ -16,6 +15,7 @@ from fire_toolkit.campaign.records import (
     read_retired,
     read_rounds,
 )
+from fire_toolkit.campaign.store import time_now
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import text_sha256

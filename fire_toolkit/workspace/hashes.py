@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import read_bytes, sha256_of
+from fire_toolkit.workspace.database import STORE, rows_sha256
 from fire_toolkit.workspace.manifests import write_files
 
 RECORD = ".fire-hashes"
@@ -26,9 +27,14 @@ _Facts = list[int]
 _Kept = dict[str, tuple[_Facts, str]]
 
 
+def content_sha256(path: Path) -> str:
+    """Return the sha256 of a file, of a campaign's record that of its answers."""
+    return rows_sha256(path, "answers") if path.name == STORE else sha256_of(path)
+
+
 @contextmanager
 def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
-    """Give a function that returns the sha256 of a file as `sha256_of` does, read at most once.
+    """Give a function that returns the sha256 of a file as `content_sha256` does, read at most once.
 
     A hash of an earlier time stands where the file's size, times and inode are those of then, and the
     file had not been touched for two seconds when it was hashed. At the end the hashes that were asked
@@ -73,7 +79,7 @@ def keep_hashes(root: Path, sha256s: Mapping[str, str], *, began_ns: int) -> Non
 def _hashed(path: Path) -> tuple[_Facts, str]:
     """Return a file's facts and sha256; no facts where it changed a moment ago, or meanwhile."""
     began, before = time.time_ns(), _facts_of(path)
-    sha256 = sha256_of(path)
+    sha256 = content_sha256(path)
     return (before if before == _facts_of(path) and _is_settled(before, began) else []), sha256
 
 
@@ -84,6 +90,9 @@ def _is_settled(facts: _Facts, began_ns: int) -> bool:
 
 def _facts_of(path: Path) -> _Facts:
     """Return a file's size, time of its last change, time of the last change of its entry, and inode."""
+    log = path.resolve().with_name(f"{path.resolve().name}-wal")
+    if log.is_file() and log.stat().st_size:
+        return []  # what an SQLite file holds is not all in it
     try:
         found = path.stat()
     except OSError:

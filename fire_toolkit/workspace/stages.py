@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.hashes import kept_hashes
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import (
@@ -69,7 +70,7 @@ CAMPAIGN = (
             "campaign/round-*/moves.csv",
         ),
     ),
-    Stage("pull", "judgments/judgments.csv", False, (), ("ledger/*.parquet",)),
+    Stage("pull", "judgments/judgments.csv", False, (), (STORE,)),
 )
 # The same before it has begun, where a server is known.
 BEFORE_PUSH = (
@@ -77,7 +78,7 @@ BEFORE_PUSH = (
     replace(CAMPAIGN[1], needs=("campaign/campaign.json",)),
 )
 # What stands beside them, or in their place, where files carry rounds of a campaign.
-BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), ("ledger/*.parquet",))
+BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), (STORE,))
 # What these write follows from files alone; the others ask people, or bring in what they answered.
 COMPUTED = ("import", "agree", "resolve", "augment", "score", "compare")
 _POOL = "pool/pool.csv"
@@ -285,7 +286,7 @@ def _round_of(path: Path) -> int:
 def _resolved(need: str, workspace: Workspace) -> list[Path]:
     if "*" in need:
         return sorted(workspace.root.glob(need))
-    if "/" in need:
+    if "/" in need or need == STORE:
         return [workspace.root / need]
     section, key = need.split(".")
     if isinstance(workspace.setting(section, key), list):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pandas as pd
-
-from fire_toolkit.campaign.ledger import ANSWERED, LEDGER, check_ledger, row_id
+from fire_toolkit.campaign.ledger import ANSWERED, make_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
@@ -17,13 +15,12 @@ def row(number: int, queue: str, day: int, labels: list[str]) -> dict[str, str]:
     answer = {"id": number, "unique_id": key, "completed_by": 1, "updated_at": moment, "result": result}
     values = {"source": "s", "project": "1", "annotation": key, "updated_at": moment, "state": ANSWERED}
     values |= {"seen_at": moment, "pair_id": "q|d", "task": "5", "queue": queue, "annotator_id": "A01"}
-    identity = row_id("s", "1", key, moment, ANSWERED, moment)
-    return {"row_id": identity, **values, "answer": json.dumps(answer)}
+    return {**values, "answer": json.dumps(answer)}
 
 
 def test_a_later_answer_that_is_not_a_vote_lends_its_round_to_no_judgment() -> None:
     rows = [row(1, "1/A01", 1, ["relevant"]), row(2, "2/A01", 2, ["relevant", "irrelevant"])]
-    ledger = check_ledger(pd.DataFrame(rows, columns=list(LEDGER.names)))
+    ledger = make_ledger(rows)
     found = ledger_to_judgments(ledger, [], guideline=read_guideline("caption-relevance-v1"))
     assert found.judgments[["label", "round"]].values.tolist() == [["relevant", 1]]
     assert found.dropped["reason"].tolist() == ["several_labels"]

@@ -20,8 +20,8 @@ import pytest
 from click.testing import Result
 from command import Copied, rows, run
 
-from fire_toolkit.campaign import ledger_index
-from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign import store
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.tasks import split_pair_id
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_a_file_read_again_doubles_nothing(fire: Fire, hand: Path) -> None:
     again = bring_in(fire)
     assert (again["new"], again["edited"], again["dropped"]) == (0, 0, {})
     assert (hand / "judgments/judgments.csv").read_bytes() == table
-    assert len(read_ledger(hand / "ledger")) == 20
+    assert len(read_ledger(hand / "campaign.sqlite")) == 20
 
 
 def test_late_and_changed_answers_count_by_the_ledgers_rules(fire: Fire, hand: Path) -> None:
@@ -236,13 +236,47 @@ def test_late_and_changed_answers_count_by_the_ledgers_rules(fire: Fire, hand: P
     assert latest[split_pair_id(pair)[0]]["label"] == "ambiguous"
 
 
+def test_an_export_whose_answers_are_of_another_control_is_named_and_the_corrected_one_counts(
+    fire: Fire, hand: Path
+) -> None:
+    path = export(hand, "A02", "A02.json")
+    right = path.read_text()
+    path.write_text(right.replace('"relevance"', '"label"'))
+    told = fire("import").stderr
+    assert (
+        "15 of 15 answers have no label: they are of the control label, expected relevance; if the project's "
+        "page was made by hand, export it with that name, or read it with --columns and --label"
+    ) in told
+    path.write_text(right)
+    told = fire("import").stderr
+    assert "15 answers came again with the same time and another content; both versions are kept" in told
+    assert len(judgments(hand)) == 15
+
+
+def test_another_site_s_record_is_merged(fire: Fire, hand: Path, tmp_path: Path) -> None:
+    fill_in(hand, "A02", n=4)
+    bring_in(fire)
+    other = tmp_path / "other.sqlite"
+    shutil.copy(hand / "campaign.sqlite", other)
+    for path in (hand / "exports").iterdir():
+        path.unlink()
+    fill_in(hand, "A03", n=3)
+    (hand / "campaign.sqlite").unlink()
+    bring_in(fire)
+    for n_new in (4, 0):
+        told = json.loads(fire("import", str(other), "--format", "json").stdout)
+        assert (told["new"], told["judgments"]) == (n_new, 7)
+    stages = {row["stage"]: row["reason"] for row in json.loads(fire("status", "--format", "json").stdout)}
+    assert "campaign.sqlite" not in stages["import"]
+
+
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_corrected_label_wins_whatever_the_clock_says(
     fire: Fire, hand: Path, monkeypatch: pytest.MonkeyPatch, renamed: bool
 ) -> None:
     """The clock was two hours ahead when the first file was read."""
     clock = ["2026-11-01T12:00:00.000000Z"]
-    monkeypatch.setattr(ledger_index, "time_now", lambda: clock[0])
+    monkeypatch.setattr(store, "time_now", lambda: clock[0])
     path = fill_in(hand, "A03", n=2)
     assert "clock" not in fire("import").stderr
     clock[0] = "2026-11-01T10:00:00.000000Z"
@@ -268,7 +302,7 @@ def test_answers_of_another_tool_that_have_no_time_are_corrected_whatever_the_cl
     fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hour = 12
-    monkeypatch.setattr(ledger_index, "time_now", lambda: f"2026-11-01T{hour}:00:00.000000Z")
+    monkeypatch.setattr(store, "time_now", lambda: f"2026-11-01T{hour}:00:00.000000Z")
     fire("init")
     words = ("import", "a.csv", "--columns", "annotator=who,query=q,doc=d,label=l")
     for said, hour in (("relevant", 12), ("irrelevant", 10)):  # noqa: B007 (the clock reads it)
@@ -327,8 +361,8 @@ def test_killed_in_the_middle_of_an_import_the_next_one_goes_on(
         monkeypatch.chdir(folder)
         bring_in(fire)
         assert judgments(folder) == told
-        assert sorted(read_ledger(folder / "ledger")["annotation"]) == sorted(
-            read_ledger(whole / "ledger")["annotation"]
+        assert sorted(read_ledger(folder / "campaign.sqlite")["annotation"]) == sorted(
+            read_ledger(whole / "campaign.sqlite")["annotation"]
         )
         assert bring_in(fire)["new"] == 0
     assert n_killed >= 4
@@ -379,7 +413,7 @@ def test_what_is_wrong_in_a_sheet_is_said_with_its_row(
         writer.writeheader()
         writer.writerows(sheet)
     assert told in fire("import", code=1).stderr
-    assert not (hand / "ledger").exists()
+    assert not (hand / "campaign.sqlite").exists()
 
 
 def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(
@@ -443,7 +477,7 @@ def test_what_was_handed_out_is_no_answer_and_the_page_stays(fire: Fire, hand: P
     path = fill_in(hand, "A02")
     told = fire("import", path, "--guideline", "caption-image-relevance-v1", code=1).stderr
     assert "the campaign began with another labeling page" in told
-    assert not (hand / "ledger").exists()
+    assert not (hand / "campaign.sqlite").exists()
 
 
 def test_killed_before_the_record_the_same_command_begins_the_same_campaign(fire: Fire, hand: Path) -> None:
@@ -477,13 +511,12 @@ def test_status_says_how_far_everybody_is_and_where_tasks_lie(
     assert "A03, round 1: 6 of 15 tasks" in fire("status").stderr
 
 
-def test_status_counts_what_came_in_and_names_a_damaged_segment(fire: Fire, hand: Path) -> None:
+def test_status_counts_what_came_in_and_names_a_damaged_record(fire: Fire, hand: Path) -> None:
     for n_answers in (5, 6):
         fill_in(hand, "A03", n=n_answers)
         bring_in(fire)
         assert f"A03, round 1: {n_answers} of 15 tasks" in fire("status").stderr
-    (segment, *_) = (hand / "ledger").glob("*.parquet")
-    segment.write_bytes(b"no segment")
+    (hand / "campaign.sqlite").write_bytes(b"no record")
     assert "damaged" in fire("status", code=1).stderr
 
 
@@ -533,7 +566,7 @@ def test_a_round_by_hand_goes_to_a_server_only_while_nobody_has_answered(
     bring_in(fire)
     assert "round 1 was handed out as files, and answers came back" in fire("push", *people, code=1).stderr
     assert server.projects == {}
-    shutil.rmtree(hand / "ledger")
+    (hand / "campaign.sqlite").unlink()
     fire("push", *people)
     assert len(server.projects) == 3
     assert "push" in fire("status").stdout

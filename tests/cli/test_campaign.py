@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from fake_api import TOKEN, FakeServer
 
-from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.label_config import config_sha256
@@ -352,7 +352,7 @@ def test_a_deleted_project_is_named_and_its_answers_count_until_the_loss_is_acce
     assert "--accept-loss goes with --full" in run("pull", "--accept-loss", code=2).output
     pulled = run("pull", "--full", "--accept-loss", "--format", "json")
     assert json.loads(pulled.stdout)["judgments"] == 6
-    assert len(read_ledger(workspace / "ledger")) == 18
+    assert len(read_ledger(workspace / "campaign.sqlite")) == 18
     assert "was deleted" not in pulled.stderr + run("status").stderr
 
 
@@ -467,7 +467,7 @@ def test_status_knows_what_was_pushed_and_pulled(
     watch_once(monkeypatch)  # answers that judgments.csv does not have
     state, reason = states()["pull"]
     assert state == "stale"
-    assert re.fullmatch(r"ledger/\w+\.parquet is new", reason)
+    assert reason == "campaign.sqlite has changed"
     run("pull")
     assert states()["pull"][0] == "done"
 
@@ -566,7 +566,7 @@ def test_a_full_disk_at_any_write_of_a_pull_doubles_and_misses_nothing(
         "pull", server=server, workspace=workspace, monkeypatch=monkeypatch
     ):
         n_tried += 1
-        states = read_ledger(folder / "ledger")["state"]
+        states = read_ledger(folder / "campaign.sqlite")["state"]
         assert states.value_counts().to_dict() == {"answered": 12, "edited": 1, "deleted": 1}
         assert len(read_delimited(folder / "judgments" / "judgments.csv")) == 11
     assert n_tried > 5
@@ -576,23 +576,27 @@ def test_a_real_disk_without_room_stops_a_pull_and_room_lets_it_go_on(
     server: FakeServer, workspace: Path
 ) -> None:
     push_all()
-    answer_all(server, {2: "relevant", 3: "relevant"})
-    (workspace / "ledger").mkdir()
+    answer_all(server, {2: "relevant"})
+    run("pull")
+    answer_all(server, {3: "relevant"})
+    disk = workspace / "disk"
+    disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(workspace / "ledger")], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True
     )
     if mounted.returncode != 0:
         pytest.skip("only root may mount a small disk")
     try:
-        filler = workspace / "ledger" / "filler"
+        shutil.move(workspace / "campaign.sqlite", disk)
+        (workspace / "campaign.sqlite").symlink_to(disk / "campaign.sqlite")
+        filler = disk / "filler"
         with suppress(OSError), filler.open("wb", buffering=0) as stream:
             while stream.write(b"x" * 1024):
                 pass
         result = run("pull", code=1)
         assert "No space left on device" in result.output
-        assert "bytes are needed: free some space" in result.output
         filler.unlink()
-        assert json.loads(run("pull", "--format", "json").stdout)["new"] == 12
-        assert list((workspace / "ledger").glob(".*")) == []
+        assert json.loads(run("pull", "--format", "json").stdout)["new"] == 6
+        assert len(read_ledger(disk / "campaign.sqlite")) == 12
     finally:
-        subprocess.run(["umount", str(workspace / "ledger")], check=True)
+        subprocess.run(["umount", str(disk)], check=True)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from click.testing import Result
 from command import Copied
 from page_site import make_workspace
 
-from fire_toolkit.campaign.ledger import ANSWERED, DELETED, append_rows, check_ledger, row_id
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED
+from fire_toolkit.campaign.store import Store
 
 Fire = Callable[..., Result]
 ASSIGNMENTS = Path("campaign/round-1/assignments.csv")
@@ -64,11 +64,11 @@ def shared(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("command", ["progress", "status", "pull"])
-@pytest.mark.parametrize("lost", ["ledger", "campaign/round-1"])
-def test_a_folder_that_nobody_may_read_is_named(fire: Fire, shared: Path, lost: str, command: str) -> None:
-    (shared / "ledger").mkdir(exist_ok=True)
+@pytest.mark.parametrize("lost", ["campaign.sqlite", "campaign/round-1"])
+def test_a_record_that_nobody_may_read_is_named(fire: Fire, shared: Path, lost: str, command: str) -> None:
+    (shared / "campaign.sqlite").touch()
     if os.geteuid() == 0:
-        os.chown(shared / "ledger", _NOBODY, _NOBODY)
+        os.chown(shared / "campaign.sqlite", _NOBODY, _NOBODY)
     with without_rights(shared / lost):
         told = fire(command, code=1).stderr
     assert f"{lost}" in told
@@ -77,10 +77,9 @@ def test_a_folder_that_nobody_may_read_is_named(fire: Fire, shared: Path, lost: 
 
 @pytest.mark.parametrize("command", ["progress", "status", "pull"])
 def test_a_link_to_a_disk_that_is_not_there_is_named(fire: Fire, begun: Path, command: str) -> None:
-    shutil.rmtree(begun / "ledger", ignore_errors=True)
-    (begun / "ledger").symlink_to("/mnt/nowhere/ledger")
+    (begun / "campaign.sqlite").symlink_to("/mnt/nowhere/record")
     told = fire(command, code=1).stderr
-    assert "ledger: cannot be read: it leads to /mnt/nowhere/ledger, which is not there" in told
+    assert "campaign.sqlite: cannot be read: it leads to /mnt/nowhere/record, which is not there" in told
 
 
 @pytest.mark.parametrize("command", ["push --carrier page", "pull", "page write"])
@@ -96,18 +95,19 @@ def test_an_assigned_pair_that_is_no_task_is_named(fire: Fire, begun: Path, comm
 def test_a_deletion_without_its_answer_is_no_judgment(
     fire: Fire, begun: Path, state: str, n_judgments: int
 ) -> None:
-    """As where a copy of another site's ledger lacks the segment with the answer itself."""
+    """As where another site's record was merged of which only a part could be salvaged."""
     rows = csv.DictReader((begun / ASSIGNMENTS).read_text().splitlines())
     pair = next(each["pair_id"] for each in rows if (each["annotator_id"], each["kind"]) == ("A01", "task"))
     said = {"type": "choices", "from_name": "relevance", "value": {"choices": ["relevant"]}}
     day = "2026-01-01T00:00:00.000000Z"
     found = {
-        **{"row_id": row_id("http://s", "1", "a", day, state, day), "source": "http://s", "project": "1"},
+        **{"source": "http://s", "project": "1"},
         **{"annotation": "a", "updated_at": day, "seen_at": day, "state": state, "pair_id": pair},
         **{"task": "5", "queue": "1/A01", "annotator_id": "A01"},
         "answer": json.dumps({"id": 1, "result": [said], "lead_time": 2.0, "created_at": day}),
     }
-    append_rows(begun / "ledger", check_ledger(pd.DataFrame([found])))
+    with Store(begun / "campaign.sqlite") as store:
+        store.add_rows([found])
     assert f"{n_judgments} judgment" in fire("pull").stderr
     queues = json.loads(fire("progress", "--format", "json").stdout)
     assert [each["n_done"] for each in queues if each["annotator_id"] == "A01"] == [n_judgments]

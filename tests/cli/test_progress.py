@@ -65,8 +65,7 @@ def test_json_has_the_same(fire: Fire, root: Path) -> None:
 
 
 def test_before_anybody_has_answered(fire: Fire, tmp_path: Path, root: Path) -> None:
-    for path in (root / "ledger").glob("*"):
-        path.unlink()
+    (root / "campaign.sqlite").unlink()
     told = fire("progress")
     assert "no alpha yet: no pair has two judgments" in told.stderr
     assert json.loads(fire("progress", "--format", "json").stdout)[-1]["alpha"] is None

@@ -107,7 +107,7 @@ def test_an_unmapped_value_is_refused_by_name_and_counted(fire: Fire, workspace:
         "the guideline has no label 'yes'"
         in fire("import", file, *PAIR, "--label", "match:Perhaps=yes", code=1).stderr
     )
-    assert not Path("ledger").exists()
+    assert not Path("campaign.sqlite").exists()
 
 
 def test_the_same_file_adds_nothing_and_an_edit_is_a_newer_version(

@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 import fire_toolkit
-from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.store import read_ledger
 
 Fire = Callable[..., Result]
 Votes = Callable[[], list[tuple[str, ...]]]
@@ -208,7 +208,7 @@ def test_doccano_has_a_file_for_each_person(fire: Fire, workspace: Path, votes: 
     done = fire("import", "ann.jsonl", "bob.jsonl", *columns, *YES_NO)
     assert votes() == [("NA", "v1", "relevant")]
     assert "bob.jsonl: 1 without an answer" in done.stderr
-    kept = read_ledger(Path("ledger"))
+    kept = read_ledger(Path("campaign.sqlite"))
     assert set(kept["source"]) == {"file:doccano of one person"}
     assert "whose they are is lost" in fire("import", "all.jsonl", *columns, *YES_NO, code=1).stderr
 
@@ -288,7 +288,7 @@ def test_ids_that_the_collection_does_not_have(fire: Fire, workspace: Path, vote
     )
     error = fire(*asked, code=1).stderr
     assert "2 answers are at pairs that the collection does not have: 1 unknown query ids (7)" in error
-    assert not Path("ledger").exists()
+    assert not Path("campaign.sqlite").exists()
     assert "2 answers left out" in fire(*asked, "--skip-unknown").stderr
     assert votes() == [("NA", "v1", "relevant")]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from click.testing import Result
 
-from fire_toolkit.campaign.ledger_index import LedgerIndex
+from fire_toolkit.campaign.store import Store
 
 Fire = Callable[..., Result]
 Votes = Callable[[], list[tuple[str, ...]]]
@@ -88,10 +88,8 @@ def test_all_rows_of_a_file_are_looked_up_at_once(
     rows = [(f"w{n}", "NA", "v1", "Yes") for n in range(20)]
     fire("import", save(*rows), *COLUMNS, *YES_NO)
     asked: list[int] = []
-    latest = LedgerIndex.latest
-    monkeypatch.setattr(
-        LedgerIndex, "latest", lambda self, names: asked.append(len(names)) or latest(self, names)
-    )
+    latest = Store.latest
+    monkeypatch.setattr(Store, "latest", lambda self, names: asked.append(len(names)) or latest(self, names))
     done = fire("import", save(*rows, ("w20", "NA", "v1", "No")), *COLUMNS, *YES_NO)
     assert "1 new, 0 edited" in done.stderr
     assert asked == [21]

@@ -10,10 +10,11 @@ import pandas as pd
 from fake_api import TOKEN, URL, FakeServer
 
 from fire_toolkit.campaign.carrier import Fetched
-from fire_toolkit.campaign.ledger import Ledger, read_ledger
+from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.queues import Assignments, assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
+from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -90,7 +91,7 @@ class Site:
     """A workspace's side: the ledger and the marks, kept between pulls."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "ledger"
+        self.folder = folder / "campaign.sqlite"
         self.marks: dict[str, str] = {}
         clock = count(1)
         self.now: Callable[[], str] = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
@@ -99,17 +100,17 @@ class Site:
         def keep(marks: object) -> None:
             self.marks = dict(marks)  # type: ignore[call-overload]
 
-        return pull_answers(
-            make_api(server),
-            CAMPAIGN,
-            self.folder,
-            names=NAMES,
-            marks=self.marks,
-            now=self.now,
-            is_full=is_full,
-            accepts_loss=accepts_loss,
-            keep=keep,
-        )
+        with Store(self.folder, shows_now=True, clock=self.now) as store:
+            return pull_answers(
+                make_api(server),
+                CAMPAIGN,
+                store,
+                names=NAMES,
+                marks=self.marks,
+                is_full=is_full,
+                accepts_loss=accepts_loss,
+                keep=keep,
+            )
 
     def ledger(self) -> Ledger:
         return read_ledger(self.folder)

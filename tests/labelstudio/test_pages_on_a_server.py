@@ -11,13 +11,13 @@ import pytest
 from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, push_round, tasks_of
 from fake_api import FakeServer, choice
 
-from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.moves import MOVES, check_moves, moved_assignments
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.progress import answered_pairs, measure_progress
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Round, read_rounds, write_round
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, ServerError, UsageError

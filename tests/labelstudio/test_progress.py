@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from campaigns import GUIDELINE, pairs_of, round_of, tasks_of
 
-from fire_toolkit.campaign.ledger import Ledger, check_ledger, empty_ledger
-from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, gone_rows, with_states
+from fire_toolkit.campaign.ledger import COLUMNS, DELETED, Ledger, make_ledger
+from fire_toolkit.campaign.ledger_rows import Origin, answer_rows
 from fire_toolkit.campaign.progress import QueueProgress, answered_pairs, measure_progress, total_progress
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
@@ -39,11 +39,11 @@ def answered(
         }
         task = {"id": number, "data": {"pair_id": pair}, "annotations": [annotation]}
         rows += answer_rows(task, origin, where="test")
-    return with_states(rows, {})
+    return make_ledger(rows)
 
 
 def ledger_of(*parts: Ledger) -> Ledger:
-    return check_ledger(pd.concat(parts, ignore_index=True))
+    return make_ledger(row for part in parts for row in part[list(COLUMNS)].to_dict("records"))
 
 
 def progress_of(ledger: Ledger, rounds: tuple[Round, ...] = (ENTRY,)) -> dict[str, QueueProgress]:
@@ -52,7 +52,7 @@ def progress_of(ledger: Ledger, rounds: tuple[Round, ...] = (ENTRY,)) -> dict[st
 
 
 def test_at_the_beginning_all_is_left_and_the_pace_unknown() -> None:
-    found = progress_of(empty_ledger())["1/ann"]
+    found = progress_of(make_ledger())["1/ann"]
     assert (found.n_tasks, found.n_done, found.n_left, found.n_training_left) == (7, 0, 7, 1)
     assert math.isnan(found.seconds)
     assert math.isnan(found.hours_left)
@@ -101,7 +101,7 @@ def known_pairs() -> list[str]:
 def test_deleted_answers_and_those_of_no_queue_do_not_count() -> None:
     pairs = pairs_of(ENTRY.assignments, "ann")
     there = answered("1/ann", 2, pairs[:2], "relevant")
-    gone = gone_rows(Ledger(there.head(1)), "2026-12-02T00:00:00.000000Z")
+    gone = Ledger(there.head(1).assign(state=DELETED, seen_at="2026-12-02T00:00:00.000000Z"))
     strange = answered("1/ann", 2, [tasks_of(1, prefix="z")["pair_id"][0]], "relevant")
     ledger = ledger_of(there, gone, strange)
     assert progress_of(ledger)["1/ann"].n_done == 1
@@ -119,7 +119,7 @@ def pairs_table(tasks: pd.DataFrame) -> pd.DataFrame:
 
 def test_another_round_goes_to_those_who_have_not_seen_a_pair() -> None:
     asked = tasks_of(8)
-    planned = assign_next_round(pairs_table(asked), [ENTRY], empty_ledger(), ["ann", "bob", "cy"], seed=1)
+    planned = assign_next_round(pairs_table(asked), [ENTRY], make_ledger(), ["ann", "bob", "cy"], seed=1)
     assert planned is not None
     assert planned.number == 2
     assert set(planned.assignments["kind"]) == {"adjudication"}
@@ -138,10 +138,10 @@ def test_who_answered_without_being_asked_has_seen_the_pair() -> None:
 
 def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
     asked = tasks_of(3)
-    second = assign_next_round(pairs_table(asked), [ENTRY], empty_ledger(), ["cy"])
+    second = assign_next_round(pairs_table(asked), [ENTRY], make_ledger(), ["cy"])
     assert second is not None
-    assert assign_next_round(pairs_table(asked), [ENTRY, second], empty_ledger(), ["di"]) is None
-    assert len(waiting_pairs([ENTRY, second], empty_ledger())) == 3
+    assert assign_next_round(pairs_table(asked), [ENTRY, second], make_ledger(), ["di"]) is None
+    assert len(waiting_pairs([ENTRY, second], make_ledger())) == 3
     done = answered("2/cy", 4, list(second.assignments["pair_id"])[:1], "relevant")
     third = assign_next_round(pairs_table(asked), [ENTRY, second], done, ["cy", "di"])
     assert third is not None
@@ -153,4 +153,4 @@ def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
 def test_pairs_that_were_never_a_task_are_refused() -> None:
     strange = pd.DataFrame({"query_id": ["x"], "doc_id": ["y"]})
     with pytest.raises(JoinError, match=r"1 of 1 pairs were never a task of this campaign \(x y\)"):
-        assign_next_round(strange, [ENTRY], empty_ledger(), ["cy"])
+        assign_next_round(strange, [ENTRY], make_ledger(), ["cy"])

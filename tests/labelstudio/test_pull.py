@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples, some
-from fire_toolkit.campaign.ledger import DELETED, EDITED, latest_answers, read_ledger
+from fire_toolkit.campaign.ledger import DELETED, EDITED, latest_answers
 from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder

@@ -21,12 +21,11 @@ import pytest
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 from fake_api import TOKEN, URL, FakeServer, Killed
 
-from fire_toolkit.campaign.ledger import DELETED, Ledger, latest_answers, read_ledger
+from fire_toolkit.campaign.ledger import DELETED, Ledger, latest_answers
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.progress import left_pairs
 from fire_toolkit.campaign.records import (
-    LEDGER_FOLDER,
     add_moves,
     read_marks,
     read_rounds,
@@ -34,10 +33,12 @@ from fire_toolkit.campaign.records import (
     write_round,
 )
 from fire_toolkit.campaign.rounds import seen_pairs
+from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.errors import FireError
 from fire_toolkit.labelstudio import accounts, api
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection, open_client
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.locks import hold_workspace
 
 N_SEQUENCES = int(os.environ.get("FIRE_SEQUENCES", "40"))
@@ -129,18 +130,18 @@ class World:
     def push(self) -> None:
         with hold_workspace(self.root, "push", wait_s=0):
             rounds = read_rounds(self.root)
-            ledger = read_ledger(self.root / LEDGER_FOLDER)
+            ledger = read_ledger(self.root / STORE)
             self._carrier(self.root).deliver(CAMPAIGN, rounds, GUIDELINE, ledger)
 
     def pull(self, root: Path | None = None, *, is_full: bool = False) -> None:
         root = root or self.root
         with hold_workspace(root, "pull", wait_s=0):
-            self._carrier(root).fetch(CAMPAIGN, read_rounds(root), root / LEDGER_FOLDER, is_full=is_full)
+            self._carrier(root).fetch(CAMPAIGN, read_rounds(root), root / STORE, is_full=is_full)
 
     def reassign(self) -> None:
         with hold_workspace(self.root, "reassign", wait_s=0):
             (entry,) = read_rounds(self.root)
-            ledger = read_ledger(self.root / LEDGER_FOLDER)
+            ledger = read_ledger(self.root / STORE)
             source, target = self.chance.sample(sorted(PEOPLE), 2)
             moves = move_tasks(
                 entry.assignments,
@@ -210,7 +211,7 @@ class World:
             return
         number = self.chance.choice(sorted(self.server.projects))
         there = {version_of(a) for a in self.server.annotations.values() if a["project"] == number}
-        self.must_count |= there & known_versions(read_ledger(self.root / LEDGER_FOLDER))
+        self.must_count |= there & known_versions(read_ledger(self.root / STORE))
         # What was deleted in it before, and not yet pulled, nobody will ever tell from the rest.
         self.gone |= self.given.pop(number, set())
         for task in self.server.tasks_of(number):
@@ -267,12 +268,12 @@ def test_two_operators_lose_and_double_nothing(world: World) -> None:
     world.pull()
     stored = {version_of(annotation) for annotation in server.annotations.values()}
     if not world.has_lost_project:  # by the server's counts: no answer is missing, though an edit may be
-        known = {name for name, _ in known_versions(read_ledger(world.root / LEDGER_FOLDER))}
+        known = {name for name, _ in known_versions(read_ledger(world.root / STORE))}
         assert {name for name, _ in stored} == known
     world.push()
     for root in (world.root, world.copy):
         world.pull(root, is_full=True)
-    known = known_versions(read_ledger(world.root / LEDGER_FOLDER))
+    known = known_versions(read_ledger(world.root / STORE))
     assert stored <= known
     assert world.must_count <= known
     gone = {name for name, _ in known - stored}
@@ -280,19 +281,20 @@ def test_two_operators_lose_and_double_nothing(world: World) -> None:
     assert not gone or "was deleted, with" in read_marks(world.root)["vanished"]
     both = world.root.parent / "both"
     for root in (world.root, world.copy):
-        if (root / LEDGER_FOLDER).is_dir():
-            shutil.copytree(root / LEDGER_FOLDER, both, dirs_exist_ok=True)
+        if (root / STORE).is_file():
+            with Store(both) as store:
+                store.merge(root / STORE)
     assert stored <= known_versions(read_ledger(both))
     check_server(world)
     (entry,) = read_rounds(world.root)
-    judged = ledger_to_judgments(read_ledger(world.root / LEDGER_FOLDER), [entry], guideline=GUIDELINE)
+    judged = ledger_to_judgments(read_ledger(world.root / STORE), [entry], guideline=GUIDELINE)
     assert not judged.judgments[["query_id", "doc_id", "annotator_id"]].duplicated().any()
 
 
 def check_server(world: World) -> None:
     """Every task is with its annotator once, and nothing else is offered to anybody."""
     (entry,) = read_rounds(world.root)
-    answered = read_ledger(world.root / LEDGER_FOLDER)
+    answered = read_ledger(world.root / STORE)
     answered = latest_answers(answered)
     done = set(zip(answered["queue"], answered["pair_id"], strict=True))
     projects: dict[str, list[int]] = {}

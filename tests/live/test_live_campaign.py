@@ -18,7 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 from live_server import LiveServer
 
-from fire_toolkit.campaign.ledger import latest_answers, read_ledger
+from fire_toolkit.campaign.ledger import latest_answers
+from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.labelstudio.local_server import is_running, server_process
@@ -250,7 +251,7 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
     site.run("pull", code=3)
     server.start()
     assert site.counts("pull")["new"] == 30
-    assert len(latest_answers(read_ledger(site.root / "ledger"))) == 30
+    assert len(latest_answers(read_ledger(site.root / "campaign.sqlite"))) == 30
 
 
 def _wait_for_project(site: Site, queue: str) -> int:
@@ -316,7 +317,7 @@ def test_what_the_server_does_not_date_and_a_project_that_is_gone(site: Site) ->
     assert f"project {project} (1/{KAY}) was deleted, with 3 answers" in gone.stderr
     assert json.loads(gone.stdout)["judgments"] == 2
     assert site.counts("pull", "--full", "--accept-loss")["judgments"] == 0
-    assert len(latest_answers(read_ledger(site.root / "ledger"))) == 4
+    assert len(latest_answers(read_ledger(site.root / "campaign.sqlite"))) == 4
 
 
 def test_tasks_that_change_hands_are_offered_to_one_person_only(site: Site) -> None:

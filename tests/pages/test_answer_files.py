@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from page_site import HOSTILE, N_PAIRS, run
 
-from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.store import read_ledger
 
 LABELS = ("relevant", "irrelevant")
 
@@ -94,7 +94,7 @@ def test_every_answer_counts_once_whatever_file_comes_first(root: Path, page: di
     for again in (older, newer):
         assert "0 new, 0 edited, 0 deleted, 0 restored" in run("import", again).stderr
     assert given(root) == found
-    assert len(read_ledger(root / "ledger")) == 10
+    assert len(read_ledger(root / "campaign.sqlite")) == 10
 
 
 def test_a_browsers_clock_that_was_set_back_eats_no_correction(root: Path, page: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ def test_files_that_do_not_belong_here_are_named(
 ) -> None:
     file = save(root / "answers.jsonl", page["head"] | {part: value}, [answer(1, tasks_of(page)[0])])
     assert words in run("import", file, code=1).stderr
-    assert not (root / "ledger").exists()
+    assert not (root / "campaign.sqlite").exists()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_file_with_what_is_no_answer_is_refused_whole(
     first, second = tasks_of(page)[:2]
     file = save(root / "answers.jsonl", page["head"], [answer(1, first), answer(2, second) | wrong])
     assert "answers.jsonl:3: " in run("import", file, code=1).stderr
-    assert not (root / "ledger").exists()
+    assert not (root / "campaign.sqlite").exists()
 
 
 def test_a_file_cut_or_changed_anywhere_is_refused_and_line_ends_are_free(

@@ -1,0 +1,395 @@
+"""The record of a campaign: one SQLite file from which nothing is taken away (`campaign.sqlite`).
+
+A row of `answers` is a version of an answer, or the word that it is gone from its server or there again, in
+the order in which these arrived, each with the hash of its content. What counts is computed when reading
+(`latest_answers`), so that nothing beside the rows can be wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from fire_toolkit.campaign.ledger import (
+    ANSWERED,
+    COLUMNS,
+    DELETED,
+    EDITED,
+    EVENTS,
+    RESTORED,
+    STATES,
+    Ledger,
+    in_order,
+    latest_answers,
+    make_ledger,
+)
+from fire_toolkit.campaign.page_json import whole_key
+from fire_toolkit.errors import TableError
+from fire_toolkit.files import opened
+from fire_toolkit.resolution.judgments import just_after, utc_time
+from fire_toolkit.words import n_of
+from fire_toolkit.workspace.database import MAGIC, Database, row_sha256
+
+Row = Mapping[str, str]
+TaskKey = tuple[str, str]  # a task's number, and its pair
+
+_VERSION = 1
+_SCHEMA = f"""
+create table answers (
+  number integer primary key autoincrement,
+  {", ".join(f"{name} text not null" for name in COLUMNS)},
+  sha256 blob not null,
+  check (state in {STATES})
+);
+create index answers_by_annotation on answers (annotation);
+create index answers_by_task on answers (project, task)
+"""
+_REMEDY = (
+    "restore it from a copy; `fire_toolkit.campaign.store.salvage` reads what can be read of it, and "
+    "`fire-toolkit pull --full` then reads again what the server still has"
+)
+_INSERT = f"insert into answers ({', '.join(COLUMNS)}, sha256) values ({', '.join('?' * (len(COLUMNS) + 1))})"
+_LAST = f"updated_at, state in {EVENTS}, seen_at, number"
+
+
+def time_now() -> str:
+    """Return the time now as the ledger writes it: UTC, microseconds, `Z`."""
+    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+class Version(NamedTuple):
+    """A row of an answer, as far as it tells versions apart."""
+
+    updated_at: str
+    state: str
+    seen_at: str
+    source: str
+    project: str
+    answer: str
+
+    def is_of(self, moment: str) -> bool:
+        """Whether a time is the one that it counts by, or the one that its source gave it."""
+        return moment == self.updated_at or moment == utc_time(str(json.loads(self.answer).get("updated_at")))
+
+    def says(self, answer: str) -> bool:
+        """Whether it says what an answer says, whatever else a source tells of both."""
+        return self.answer == answer or _said(self.answer) == _said(answer)
+
+
+def _said(answer: str) -> Any:
+    content = json.loads(answer)
+    result = content.get("result")
+    items = result if isinstance(result, list) else []
+    given = [(item.get("from_name"), item.get("value")) for item in items if isinstance(item, dict)]
+    return given, bool(content.get("was_cancelled"))
+
+
+class Store:
+    """The record at `path`; there is a file as soon as something was added. A context, or `close`.
+
+    Args:
+        path: the file.
+        shows_now: the answers added are what their source shows now, so that one with an earlier time than
+            its last version was changed after a clock was set back, and counts; and one that was deleted and
+            is shown again is restored.
+        clock: gives the time of reading.
+
+    Attributes:
+        counts: how many rows of each state were added.
+
+    Raises:
+        FormatError: the file is damaged, or not such a record.
+        FireError: it cannot be read or written; it is as it was.
+    """
+
+    def __init__(
+        self, path: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
+    ) -> None:
+        self._db = Database(path, schema=_SCHEMA, version=_VERSION, remedy=_REMEDY)
+        self._shows_now, self._clock = shows_now, clock
+        self._n_earlier = self._n_contradicting = 0
+        self._behind: tuple[str, str] | None = None
+        self._last_seen: str | None = None
+        self.counts = dict.fromkeys(STATES, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; all that was added is in it."""
+        self._db.close()
+
+    # What is there
+
+    def rows(self, columns: Collection[str] = COLUMNS) -> Ledger:
+        """Return all rows in the ledger's order, or some of their columns.
+
+        Raises:
+            FormatError: a row is not the one that was written, or rows are missing.
+        """
+        import pyarrow as pa
+
+        names = ["number", *columns]
+        is_whole, n_rows, tables = len(names) > len(COLUMNS), 0, []
+        query = f"select {', '.join(names)}{', sha256' * is_whole} from answers order by number"
+        for chunk in self._db.chunks(query):
+            if is_whole:
+                self._refuse_damaged(chunk)
+            n_rows += len(chunk)
+            found = zip(*chunk, strict=True)
+            types = (pa.int64(), *[pa.large_string()] * len(columns))
+            arrays = [pa.array(column, kind) for column, kind in zip(found, types, strict=False)]
+            tables.append(pa.table(arrays, names))
+        n_written = sum(n for (n,) in self._db.select("select seq from sqlite_sequence"))
+        if n_rows != n_written:
+            raise self._db.damaged(f"{n_rows} of {n_written} answers can be read")
+        return in_order(pa.concat_tables(tables)) if tables else make_ledger()
+
+    def _refuse_damaged(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        for number, *values, sha256 in rows:
+            if row_sha256(map(str, values)) != sha256:
+                raise self._db.damaged(f"answer {number} is not the one that was kept")
+
+    def latest(self, annotations: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Return time and content of the last version of each answer, of those that are there."""
+        found = ((name, self._versions(name)) for name in annotations)
+        return {name: (versions[-1].updated_at, versions[-1].answer) for name, versions in found if versions}
+
+    def has_version(self, row: Row) -> bool:
+        """Whether there is the version of an answer that a row is of, wherever it was seen."""
+        return any(row["updated_at"] == each.updated_at for each in self._versions(row["annotation"]))
+
+    def _versions(self, annotation: str) -> list[Version]:
+        """Return what is there of an answer, the last word last."""
+        query = f"select {', '.join(Version._fields)} from answers where annotation = ? order by {_LAST}"
+        return list(map(Version._make, self._db.select(query, [annotation])))
+
+    def queues(self, source: str) -> dict[str, str]:
+        """Return the queue of each project of a source of which answers are there."""
+        query = "select project, queue, max(number) from answers where source = ? group by project"
+        return {project: queue for project, queue, _ in self._db.select(query, [source])}
+
+    def answer_times(self, source: str) -> dict[str, list[str]]:
+        """Return for each project of a source the updated_at of its answers, skips too, that are there.
+
+        A page of several captions is one answer there.
+        """
+        query = f"select annotation, updated_at, state from answers where state in {EVENTS} order by {_LAST}"
+        events = {name: (moment, state) for name, moment, state in self._db.select(query)}
+        times: dict[tuple[str, str], str] = {}
+        own = "from answers where source = ? group by annotation"
+        query = f"select project, annotation, max(updated_at) {own}"
+        for project, annotation, moment in self._db.select(query, [source]):
+            if events.get(annotation) != (moment, DELETED):
+                place = (project, whole_key(annotation))
+                times[place] = max(moment, times.get(place, ""))
+        found: dict[str, list[str]] = {}
+        for (project, _), moment in times.items():
+            found.setdefault(project, []).append(moment)
+        return found
+
+    def missing(
+        self,
+        source: str,
+        project: str,
+        *,
+        seen: Collection[str],
+        tasks: Collection[TaskKey] | None = None,
+        since: str = "",
+        until: str = "~",
+    ) -> list[Row]:
+        """Return the answers that were there at the last look and are not in `seen`.
+
+        Args:
+            source: the server.
+            project: its number there.
+            seen: annotations that are there.
+            tasks: number and pair of the tasks that were looked at; None: all.
+            since, until: only answers last changed from the one time on, before the other: a server uses the
+                number of a deleted project again.
+        """
+        query = "select distinct annotation, task, pair_id from answers where project = ? and source = ?"
+        there = [[project, source]] if tasks is None else [[project, source, task] for task, _ in tasks]
+        query += "" if tasks is None else " and task = ?"
+        found = [each for values in there for each in self._db.select(query, values)]
+        looked_at = {name for name, *task in found if tasks is None or tuple(task) in tasks}
+        unseen = sorted(looked_at.difference(seen))
+        query = f"select {', '.join(COLUMNS)} from answers where annotation = ? order by number"
+        rows = [row for name in unseen for row in self._db.select(query, [name])]
+        last = latest_answers(make_ledger(dict(zip(COLUMNS, row, strict=True)) for row in rows))
+        return [
+            {name: str(row[name]) for name in COLUMNS}
+            for row in last.to_dict("records")
+            if (row["source"], row["project"]) == (source, project)
+            and row["state"] != DELETED
+            and since <= row["updated_at"] < until
+        ]
+
+    def last_from_a_server(self) -> str:
+        """Return when answers were last read from a server; empty if never."""
+        query = "select max(seen_at) from answers where source not glob 'file:*' and source not glob 'page:*'"
+        ((last,),) = self._db.select(query)
+        return last or ""
+
+    # What is added
+
+    def now(self) -> str:
+        """Return the time of reading, which is after every earlier one whatever the clock says."""
+        if self._last_seen is None:
+            times = [time for (time,) in self._db.select("select distinct seen_at from answers")]
+            self._last_seen = max((time for time in times if utc_time(time) == time), default="")
+        now = (self._clock or time_now)()
+        if now <= self._last_seen:
+            self._behind = self._behind or (now, self._last_seen)
+            now = just_after(self._last_seen)
+        self._last_seen = now
+        return now
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of clocks and of versions that contradict each other."""
+        found = []
+        if self._behind:
+            now, last = self._behind
+            found.append(
+                f"this clock says {now}, and the ledger was last read into at {last}: it is behind, or was "
+                "ahead then; what is read now counts as later"
+            )
+        if self._n_earlier:
+            counts = (
+                "the clock of their source was set back; as it shows them now, they count"
+                if self._shows_now
+                else "the later versions count; if a clock was wrong, correct these answers once more"
+            )
+            were = n_of(self._n_earlier, "answer")
+            found.append(f"{were} changed at a time before the version in the ledger: {counts}")
+        if self._n_contradicting:
+            were = n_of(self._n_contradicting, "answer")
+            found.append(
+                f"{were} came again with the same time and another content; both versions are kept, and the "
+                "one that came last counts"
+            )
+        return found
+
+    def add_answers(self, rows: Iterable[Row]) -> None:
+        """Add the versions of answers that are not there, all or none, with their states."""
+        with self._db.transaction() as db:
+            for row in rows:
+                if new := self._as_version(row, self._versions(row["annotation"])):
+                    self._insert(db, new)
+
+    def add_deleted(self, rows: Iterable[Row], seen_at: str) -> None:
+        """Add of each answer that this version is not on its server any more."""
+        self.add_rows({**row, "state": DELETED, "seen_at": seen_at} for row in rows)
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add rows as they are, all or none, but for those that are there.
+
+        Raises:
+            TableError: a state is unknown.
+        """
+        with self._db.transaction() as db:
+            for row in rows:
+                own = (row["source"], row["project"])
+                there = [v for v in self._versions(row["annotation"]) if (v.source, v.project) == own]
+                event = (row["state"], row["seen_at"])
+                if row["state"] not in EVENTS:
+                    same = [v for v in there if v.state not in EVENTS and v.is_of(row["updated_at"])]
+                    if same and not any(v.says(row["answer"]) for v in same):
+                        row = self._contradicting(row, there)
+                    elif same:
+                        continue
+                elif any((v.updated_at, v.state, v.seen_at) == (row["updated_at"], *event) for v in there):
+                    continue
+                self._insert(db, row)
+
+    def merge(self, other: Path) -> None:
+        """Add the rows of another copy of the record, as of another site, in their order."""
+        with Store(other) as found:
+            rows = found.rows().sort_values("number")[list(COLUMNS)]
+        self.add_rows(dict(zip(COLUMNS, values, strict=True)) for values in rows.to_numpy().tolist())
+
+    def _as_version(self, row: Row, versions: list[Version]) -> Row | None:
+        """Return a row with its state, and with a time after those of the versions that it is later than.
+
+        None: it says nothing new.
+        """
+        if not versions:
+            return {**row, "state": ANSWERED}
+        last, moment = versions[-1], row["updated_at"]
+        if moment > last.updated_at:
+            return {**row, "state": EDITED}
+        if same := [each for each in versions if each.is_of(moment)]:
+            if not any(each.says(row["answer"]) for each in same):
+                return self._contradicting(row, versions)
+            is_back = self._shows_now and last.state == DELETED and last in same
+            return {**row, "updated_at": last.updated_at, "state": RESTORED} if is_back else None
+        self._n_earlier += 1
+        return {**row, "updated_at": _after(last.updated_at) if self._shows_now else moment, "state": EDITED}
+
+    def _contradicting(self, row: Row, versions: list[Version]) -> Row:
+        self._n_contradicting += 1
+        return {**row, "updated_at": _after(max(each.updated_at for each in versions)), "state": EDITED}
+
+    def _insert(self, db: sqlite3.Connection, row: Row) -> None:
+        values = [row[name] for name in COLUMNS]
+        try:
+            db.execute(_INSERT, [*values, row_sha256(values)])
+        except sqlite3.IntegrityError:
+            raise TableError(f"ledger: state {row['state']}, expected {', '.join(STATES)}") from None
+        self.counts[row["state"]] += 1
+
+
+def _after(moment: str) -> str:
+    """Return a time after another one, also where that is not written as times are."""
+    return just_after(moment) if utc_time(moment) == moment else f"{moment}+"
+
+
+def is_record(path: Path) -> bool:
+    """Whether a file is an SQLite file, as another site's record is."""
+    with opened(path) as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def read_ledger(path: Path) -> Ledger:
+    """Return all rows of the record at `path`; none where there is no such file.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    with Store(path) as store:
+        return store.rows()
+
+
+def salvage(path: Path) -> tuple[Ledger, int]:
+    """Return what can be read of a damaged record, and how many rows cannot.
+
+    Examples:
+        >>> from fire_toolkit.campaign.store import Store, salvage
+        >>> rows, n_lost = salvage(Path("campaign.sqlite"))  # doctest: +SKIP
+        >>> Store(Path("other.sqlite")).add_rows(rows.to_dict("records"))  # doctest: +SKIP
+    """
+    kept, n_lost = [], 0
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    query = f"select {', '.join(COLUMNS)}, sha256 from answers where number = ?"
+    try:
+        ((most,),) = db.execute("select max(number) from answers").fetchall()
+    except sqlite3.DatabaseError:
+        most = path.stat().st_size // 200  # a row is longer
+    for number in range(1, (most or 0) + 1):
+        try:
+            *values, sha256 = db.execute(query, [number]).fetchone() or ["", b""]
+            is_sound = row_sha256(map(str, values)) == sha256
+        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError):
+            is_sound = False
+        kept += [dict(zip(COLUMNS, values, strict=True))] if is_sound else []
+        n_lost += not is_sound
+    db.close()
+    return make_ledger(kept), n_lost

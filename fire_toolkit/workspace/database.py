@@ -1,0 +1,171 @@
+"""SQLite files of a workspace: made, opened, written and refused in one way.
+
+What was committed is on disk, a kill leaves the last commit, and processes wait for each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.files import opened
+from fire_toolkit.workspace.manifests import write_files
+
+STORE = "campaign.sqlite"
+MAGIC = b"SQLite format 3\0"
+_WAIT_S = 60.0
+_AT_ONCE = 20_000
+_LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
+
+
+def row_sha256(values: Iterable[str]) -> bytes:
+    """Return the hash of a row's texts, which is kept beside them."""
+    return hashlib.sha256("\x1f".join(values).encode("utf-8", "surrogatepass")).digest()
+
+
+class Database:
+    """The SQLite file at `path`; while there is none, an empty one in memory: reading makes none.
+
+    Args:
+        path: the file; a folder that cannot be written is read as it lies.
+        schema: the statements that make the tables.
+        version: of the schema.
+        remedy: what to do where the file is damaged.
+
+    Raises:
+        FormatError: it cannot be read, is no SQLite file, is damaged, or was written in another schema.
+        FireError: its disk does not keep a write-ahead log, as a network disk.
+    """
+
+    def __init__(self, path: Path, *, schema: str, version: int, remedy: str) -> None:
+        self.path, self.remedy = path, remedy
+        self._version = version
+        if path.exists() or path.is_symlink():
+            self._open()
+            return
+        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._db.executescript(f"{schema};\npragma user_version = {version};")
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a file."""
+        return bool(self._db.execute("pragma database_list").fetchone()[2])
+
+    def _open(self) -> None:
+        if self.path.is_symlink() and not self.path.exists():
+            raise FormatError(
+                f"{self.path}: cannot be read: it leads to {self.path.readlink()}, which is not there"
+            )
+        with opened(self.path) as stream:
+            start = stream.read(len(MAGIC))
+        if start != MAGIC:
+            raise self.damaged("an empty file" if not start else "not an SQLite file")
+        is_ours = all(os.access(place, os.W_OK) for place in (self.path, self.path.parent))
+        place = self.path.resolve().as_uri() + ("" if is_ours else "?mode=ro&immutable=1")
+        with self.named():
+            self._db = sqlite3.connect(
+                place, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
+            )
+            self._db.execute("pragma synchronous = full")
+            self._db.execute("pragma cache_size = -64000")
+            try:
+                (log,) = self._db.execute("pragma journal_mode = wal").fetchone()
+                (version,) = self._db.execute("pragma user_version").fetchone()
+            except sqlite3.Error:
+                self._db.close()
+                raise
+        if is_ours and log != "wal":
+            raise FireError(
+                f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); put "
+                "the workspace on a local disk"
+            )
+        if version != self._version:
+            raise FormatError(
+                f"{self.path}: written in schema {version}, expected {self._version}; use the version of "
+                "fire-toolkit that wrote it"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what was committed is in it, and not in a log beside it, unless others use it."""
+        with suppress(sqlite3.Error):
+            self._db.execute("pragma wal_checkpoint(truncate)")
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write inside: all of it is on disk afterwards, or, where anything is raised, nothing.
+
+        Raises:
+            FireError: the file cannot be written, the disk is full, or somebody else writes for a minute.
+        """
+        if not self.is_made:
+            content = self._db.serialize()
+            self._db.close()
+            if not self.path.exists():
+                write_files({self.path: content})
+            self._open()
+        with self.named():
+            self._db.execute("begin immediate")
+            try:
+                yield self._db
+                self._db.execute("commit")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._db.execute("rollback")
+                raise
+
+    def select(self, query: str, values: Iterable[Any] = ()) -> list[Any]:
+        """Return the rows that a query finds."""
+        with self.named():
+            return self._db.execute(query, tuple(values)).fetchall()
+
+    def chunks(self, query: str) -> Iterator[list[Any]]:
+        """Yield the rows that a query finds, some thousands at once."""
+        with self.named():
+            found = self._db.execute(query)
+            while rows := found.fetchmany(_AT_ONCE):
+                yield rows
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Raise what SQLite says as our own errors."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            words = str(error)
+            if "locked" in words:
+                raise FireError(f"{self.path}: another command has been writing for a minute; wait") from None
+            if "full" in words or shutil.disk_usage(self.path.resolve().parent).free < _LEAST_FREE:
+                words = "No space left on device; free some space"
+            raise FireError(f"{self.path}: cannot be read or written: {words}") from None
+        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError) as error:
+            raise self.damaged(str(error)) from None
+
+    def damaged(self, what: str) -> FormatError:
+        """Return the error of a damaged file."""
+        return FormatError(f"{self.path}: damaged: {what}; {self.remedy}")
+
+
+def rows_sha256(path: Path, table: str) -> str:
+    """Return the hash of the rows of a table with hashes, in their order, of whatever else the file holds."""
+    place = f"{path.resolve().as_uri()}?mode=ro"
+    try:
+        with opened(path), sqlite3.connect(place, uri=True, timeout=_WAIT_S) as db:
+            found = db.execute(f"select sha256 from {table} order by rowid").fetchall()
+        db.close()
+    except sqlite3.Error as error:
+        raise FormatError(f"{path}: damaged: {error}") from None
+    return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()
