@@ -22,13 +22,12 @@ import krippendorff
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.annotators import leave_one_out
-from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
-from fire_toolkit.agreement.profiles import annotator_profiles
+from fire_toolkit.agreement.annotators import annotator_profiles, leave_one_out
+from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.table import agreement
-from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.resolution.dawid_skene import fit
 from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.resolution.votes import Votes, code_votes
 from fire_toolkit.tables import Judgments, check_judgments
 
 N_PAIRS, N_DOUBLED, N_ANNOTATORS = 579_000, 102_000, 100
@@ -134,17 +133,17 @@ def measure_agreement(judgments: Judgments, votes: Votes) -> None:
     )
     interval, seconds = timed(
         "alpha with 10,000 resamples of pairs, from codes",
-        lambda: interval_of(fresh(votes), "alpha", level="nominal", resampling=Resampling()),
+        lambda: interval_of(fresh(votes), "alpha", Resampling()),
     )
-    timed("the same with ids to codes", lambda: alpha_interval(judgments, grades=GRADES))
+    timed("the same with ids to codes", lambda: alpha(judgments, Resampling()))
     timed(
         "the same, 29,000 captions drawn whole, 1,000 resamples",
-        lambda: alpha_interval(judgments, grades=GRADES, cluster="query_id", n_resamples=1000),
+        lambda: alpha(judgments, Resampling(1000), cluster="query_id"),
     )
-    interval_of(votes, "alpha", level="nominal", resampling=Resampling())
+    interval_of(votes, "alpha", Resampling())
     _, counted = timed(
         "  the same, once pairs are counted",
-        lambda: interval_of(votes, "alpha", level="nominal", resampling=Resampling()),
+        lambda: interval_of(votes, "alpha", Resampling()),
     )
     once = index_resampling(votes.counts, 5)
     print(f"  alpha {interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]")
@@ -153,6 +152,12 @@ def measure_agreement(judgments: Judgments, votes: Votes) -> None:
     print(f"  {alone:,.0f} times as long as resampling here, {whole:,.0f} times as long as counting too")
     timed("alpha without each annotator", lambda: leave_one_out(judgments, grades=GRADES))
     timed("profiles of 100 annotators", lambda: annotator_profiles(judgments, grades=GRADES))
+
+
+def alpha(judgments: Judgments, resampling: Resampling, cluster: str | None = None) -> Any:
+    """Return alpha with its interval, from ids."""
+    how = {"statistics": ["alpha"], "intervals": resampling, "cluster": cluster}
+    return agreement(judgments, grades=GRADES, **how)
 
 
 def fresh(votes: Votes) -> Votes:
@@ -164,9 +169,9 @@ def measure_dawid_skene(judgments: Judgments, votes: Votes, python: str | None) 
     """Print Dawid-Skene to convergence, and the time of an iteration beside crowd-kit's."""
 
     def fitted(n: int, tolerance: float = -1.0) -> Any:
-        unknown = np.full(votes.unit.max() + 1, -1)
+        unknown = np.full(votes.pair.max() + 1, -1)
         options = {"truth": unknown, "n_labels": 2, "max_iterations": n, "tolerance": tolerance}
-        return fit(votes.unit, votes.annotator, votes.value, **options)  # type: ignore[arg-type]
+        return fit(votes.pair, votes.annotator, votes.label, **options)  # type: ignore[arg-type]
 
     model, _ = timed("Dawid-Skene to convergence, from codes", lambda: fitted(500, 1e-7))
     timed("resolve --rule dawid-skene", lambda: resolve(judgments, grades=GRADES, rule="dawid-skene"))
@@ -177,7 +182,7 @@ def measure_dawid_skene(judgments: Judgments, votes: Votes, python: str | None) 
     if python is None:
         print("  crowd-kit was not named, so it is not compared")
         return
-    table = {"task": votes.unit, "worker": votes.annotator, "label": votes.value}
+    table = {"task": votes.pair, "worker": votes.annotator, "label": votes.label}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "votes.csv"
         pd.DataFrame(table).to_csv(path, index=False)
@@ -207,7 +212,7 @@ def main() -> None:
         measure_rules(folder, words[-1] if words and not words[-1].startswith("--") else None)
     judgments = made_up_judgments()
     votes = code_votes(judgments, grades=GRADES)
-    n_pairs = len(votes.units)
+    n_pairs = len(votes.pairs)
     print(f"{len(judgments):,} labels, {n_pairs:,} pairs, {len(votes.counts):,} judged twice")
     measure_agreement(judgments, votes)
     measure_dawid_skene(judgments, votes, words[0] if words else None)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fire_toolkit.agreement.intervals import Resampling, interval_of
-from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.resolution.votes import Votes
 
 PEOPLE = {"right in 94%": (0.94, 0.06), "find 85%, 2% wrong": (0.85, 0.02)}
 PREVALENCES, SIZES = (0.02, 0.05, 0.13), (50, 100, 300)
@@ -91,11 +91,11 @@ def sample(world: World, design: str, n_doubled: int, rng: np.random.Generator) 
 
 def pattern(votes: Votes) -> tuple[int, ...]:
     """Return how many pairs have which votes and chance; without captions intervals hang on that alone."""
-    one_chance = np.zeros(len(votes.unit)) if votes.inclusion is None else votes.inclusion < 1
-    n_pairs = votes.unit.max() + 1
+    one_chance = np.zeros(len(votes.pair)) if votes.inclusion is None else votes.inclusion < 1
+    n_pairs = votes.pair.max() + 1
     second = np.full(n_pairs, 2)
-    second[votes.unit[n_pairs:]] = votes.value[n_pairs:]
-    kind = (votes.value[:n_pairs] * 3 + second) * 2 + one_chance[:n_pairs].astype(np.int64)
+    second[votes.pair[n_pairs:]] = votes.label[n_pairs:]
+    kind = (votes.label[:n_pairs] * 3 + second) * 2 + one_chance[:n_pairs].astype(np.int64)
     return tuple(np.bincount(kind, minlength=12).tolist())
 
 
@@ -110,10 +110,7 @@ def measure(world: World, design: str, n_doubled: int, n_samples: int) -> dict[s
         votes = sample(world, design, n_doubled, np.random.default_rng([seed, n_doubled]))
         key = pattern(votes) if votes.cluster is None else seed
         if key not in known:
-            known[key] = {
-                name: interval_of(votes, name, level="nominal", resampling=Resampling(1000, seed=seed))
-                for name in STATISTICS
-            }
+            known[key] = {name: interval_of(votes, name, Resampling(1000, seed=seed)) for name in STATISTICS}
         for name, found in known[key].items():
             if math.isnan(found.low):
                 continue

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit import read_guideline, read_pool
-from fire_toolkit.agreement.intervals import alpha_interval
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.demo.annotators import Export, annotators_seen, answer_tasks
 from fire_toolkit.demo.world import World, make_world
@@ -135,10 +135,13 @@ def one_world(seed: int, pool: pd.DataFrame) -> tuple[list[dict[str, object]], l
             labels = resolve(with_controls, grades=GUIDELINE.grades, rule=rule, controls=controls).labels
             rules.append({"design": name, "n": len(judgments), "rule": rule} | beside_truth(labels, truth))
         chances = check_judgments(doubled.merge(again, on=PAIR, how="left"))
-        common = {"grades": GUIDELINE.grades, "n_resamples": 1}
-        told: dict[str, object] = {"design": name, "alpha": alpha_interval(doubled, **common).value}
+        common = {"grades": GUIDELINE.grades, "statistics": ["alpha"], "all_rounds": True}
+        told: dict[str, object] = {
+            "design": name,
+            "alpha": agreement(doubled, inclusion=None, **common)["value"][0],
+        }
         if name != "positives":  # the others have no chance of a second judgment, so no weight mends it
-            told["weighted"] = alpha_interval(chances, inclusion="inclusion_probability", **common).value
+            told["weighted"] = agreement(chances, **common)["value"][0]
         alphas.append(told)
     return rules, alphas
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.annotators import leave_one_out
+from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.table import agreement_intervals
-from fire_toolkit.resolution.changes import against_majority
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import Resolution, resolve
@@ -48,7 +48,8 @@ def read(folder: Path) -> tuple[Judgments, pd.DataFrame]:
 def print_agreement(judgments: Judgments) -> None:
     """Print every statistic with its interval, drawn by topic-document pair and by topic."""
     for words, cluster in (("pairs", None), ("topics", "query_id")):
-        table = agreement_intervals(judgments, grades=GRADES, statistics=list(STATISTICS), cluster=cluster)
+        how = {"statistics": list(STATISTICS), "intervals": Resampling(), "cluster": cluster}
+        table = agreement(judgments, grades=GRADES, **how)
         print(f"\nAgreement, intervals by drawing {words}")
         for row in table.itertuples():
             interval = f"[{row.low:.3f}, {row.high:.3f}]" if row.low == row.low else row.interval_note
@@ -95,7 +96,7 @@ def tell(name: str, full: Resolution, known: pd.DataFrame, judgments: Judgments)
     both = full.labels.merge(known, on=PAIR, suffixes=("", "_known"))
     n_right = int((both["label"] == both["label_known"]).sum())
     n_disputed = len(full.disputes.merge(known[PAIR]))
-    change = against_majority(judgments, full.labels, grades=GRADES)
+    change = full.against_majority
     print(
         f"  {name:20} {n_right} of {len(both)} ({n_right / len(both):.3f}); {n_disputed} in dispute; "
         f"{change['other']} other, {change['gained']} gained, {change['lost']} lost"

@@ -21,8 +21,8 @@ __version__ = "0.2.0"
 
 # The one list of public names, which type checkers read as it stands, and `_listed` from this file.
 if TYPE_CHECKING:
+    from fire_toolkit.agreement.annotators import annotator_profiles as annotator_profiles
     from fire_toolkit.agreement.annotators import leave_one_out as leave_one_out
-    from fire_toolkit.agreement.profiles import annotator_profiles as annotator_profiles
     from fire_toolkit.campaign.task_json import tasks_to_json as tasks_to_json
     from fire_toolkit.campaign.tasks import make_tasks as make_tasks
     from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export

@@ -5,8 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.agreement.table import Coefficient, agreement
-from fire_toolkit.tables import Judgments, check_judgments
+from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
+from fire_toolkit.agreement.table import agreement
+from fire_toolkit.resolution.votes import code_votes
+from fire_toolkit.tables import Agreement, Judgments, check_judgments
 
 NAMES = ["query_id", "doc_id", "annotator_id", "label"]
 
@@ -48,7 +50,20 @@ EXAMPLE_C = rated(
 )
 
 
-def krippendorff_alpha(judgments: Judgments, **how: Any) -> Coefficient:
+def krippendorff_alpha(judgments: Judgments, **how: Any) -> Any:
     """Return the row of `agreement` that is alpha."""
-    row = agreement(judgments, statistics=["alpha"], **how).iloc[0]
-    return Coefficient(row["value"], row["n_units"], row["n_pairable"], row["n_annotators"], row["note"])
+    return next(agreement(judgments, statistics=["alpha"], **how).itertuples(index=False))
+
+
+def agreement_intervals(
+    judgments: Judgments, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0, **how: Any
+) -> Agreement:
+    """Return `agreement` with intervals."""
+    return agreement(judgments, intervals=Resampling(n_resamples, confidence, seed), **how)
+
+
+def alpha_interval(
+    judgments: Judgments, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0, **how: Any
+) -> Interval:
+    """Return alpha with its interval, whatever round the answers are of."""
+    return interval_of(code_votes(judgments, **how), "alpha", Resampling(n_resamples, confidence, seed))

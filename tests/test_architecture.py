@@ -37,7 +37,7 @@ STAGES: dict[str, set[str]] = {
     "matching": set(),
     "measures": {"matching"},
     "pooling": {"matching"},
-    "agreement": {"inference"},
+    "agreement": {"inference", "resolution"},
     "resolution": set(),
     "evidence": set(),
     "scoring": {"matching", "measures"},

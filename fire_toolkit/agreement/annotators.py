@@ -1,4 +1,4 @@
-"""What each annotator does to agreement: alpha without them."""
+"""What each annotator does: alpha without them, and votes, time and agreement beside their peers'."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
-from fire_toolkit.agreement.statistic import NO_PAIR, grade_counts, grade_labels
-from fire_toolkit.agreement.table import INCLUSION, usable_inclusion
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
+from fire_toolkit.agreement.alpha import alphas, grade_counts, grade_labels, total_coincidences
+from fire_toolkit.agreement.statistic import NO_PAIR
 from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.errors import UsageError
+from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes
 from fire_toolkit.tables import Judgments, first_round
 
 ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"
@@ -40,7 +40,7 @@ def leave_one_out(
         UsageError, TableError: as `agreement`.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments, first_round
+        >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": [d for d in "abcd" for _ in "uvw"],
         ...     "annotator_id": ["u", "v", "w"] * 4, "label": list("110" "111" "000" "001")}))
@@ -50,57 +50,106 @@ def leave_one_out(
         1            v  0.125  -0.264
         2            w  1.000   0.611
     """
-    level = level_for(grades, level)
     judgments = judgments if all_rounds else first_round(judgments)
-    inclusion = usable_inclusion(judgments, inclusion)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion)
-    names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
-    counts, domain = grade_counts(votes.counts, votes, level)
-    whole, left, n_lost = _without_each(votes, counts, level, len(names))
-    value = alphas(left, domain, level)
-    n_pairable = len(counts) - n_lost
-    reason = np.where(n_pairable == 0, NO_PAIR, ONE_VALUE)
-    columns: dict[str, Any] = {
-        "annotator_id": pd.array(names, dtype="str"),
-        "n_votes": np.bincount(votes.annotator[votes.value >= 0], minlength=len(names)).astype(np.int64),
-        "n_pairable": n_pairable.astype(np.int64),
+    counts, domain = grade_counts(votes.by_label, votes, votes.level)
+    n_pairs, weight = int(votes.is_pairable.sum()), votes.weights * votes.is_pairable
+    whole = total_coincidences(counts, weight)
+    place, rows = grade_labels(votes, votes.level)[0], _shared_rows(votes)
+    matrices, n_pairable = [], []
+    for annotator in range(len(votes.annotators)):
+        own = rows[votes.annotator[rows] == annotator]
+        before, weights = counts[votes.pair[own]], weight[votes.pair[own]]
+        after = before - np.eye(len(domain), dtype=np.int64)[place[votes.label[own]]]
+        left = whole - total_coincidences(before, weights) + total_coincidences(after, weights)
+        is_lost = before.sum(axis=1) == 2
+        n_pairable.append(n_pairs - int(is_lost.sum()))
+        mean = (weight.sum() - weights[is_lost].sum()) / max(n_pairable[-1], 1)  # weights are to have mean 1
+        matrices.append(np.where(np.abs(left) < 1e-9, 0.0, left) / (mean or 1.0))
+    value = alphas(np.array(matrices).reshape(-1, *whole.shape), domain, votes.level)
+    reason = np.where(np.array(n_pairable) == 0, NO_PAIR, ONE_VALUE)
+    columns = {
+        "annotator_id": pd.array(votes.annotators, dtype="str"),
+        "n_votes": _count(votes, votes.voting),
+        "n_pairable": np.array(n_pairable, dtype=np.int64),
         "value": value,
-        "change": value - alphas(whole, domain, level),
+        "change": value - alphas(whole[None], domain, votes.level),
         "note": pd.array(np.where(np.isnan(value), reason, "").astype(object), dtype="str"),
     }
-    return pd.DataFrame(columns).sort_values("annotator_id", ignore_index=True)
+    return pd.DataFrame(columns)
 
 
-def _without_each(votes: Votes, counts: Ints, level: str, n_annotators: int) -> tuple[Floats, Floats, Ints]:
-    """Return the coincidences of all, those without each annotator, and the pairs that each leaves single.
+def annotator_profiles(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    min_pairs: int = 10,
+    all_rounds: bool = False,
+) -> pd.DataFrame:
+    """Return one row of numbers for each annotator, to look into, not to drop anyone by.
 
-    Taking a vote for v from a pair changes its coincidences by an amount that only its pattern and v
-    decide; so it suffices to count each annotator's votes by pattern and value. The weights of the pairs
-    that remain have mean 1.
+    Args:
+        judgments, grades, all_rounds: as in `agreement`.
+        min_pairs: what rests on fewer pairs is nan; 1 or more.
+
+    Returns:
+        By annotator_id; columns n_votes, n_without_vote (answers that are not votes), positive_rate (of the
+        votes; positive from grade 1); n_shared (pairs that others voted on too), shared_positive_rate
+        and peer_positive_rate (on these pairs, own and others'), peer_agreement (the chance that another's
+        vote on such a pair is the same); duration_s_q50. No judgments: no rows.
+
+    Raises:
+        UsageError: min_pairs out of range; otherwise as `agreement`.
+        TableError: as `agreement`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": [d for d in "abcd" for _ in "uv"],
+        ...     "annotator_id": ["u", "v"] * 4, "label": list("11" "10" "00" "01")}))
+        >>> profiles = annotator_profiles(judgments, min_pairs=4)
+        >>> profiles[["annotator_id", "n_shared", "peer_positive_rate", "peer_agreement"]]
+          annotator_id  n_shared  peer_positive_rate  peer_agreement
+        0            u         4                 0.5             0.5
+        1            v         4                 0.5             0.5
     """
-    patterns = count_patterns(counts)
-    n_patterns, n_values = patterns.counts.shape
-    place, _ = grade_labels(votes, level)
-    pairable = votes.units[votes.is_pairable]
-    rows = np.flatnonzero((votes.value >= 0) & np.isin(votes.unit, pairable))
-    pair = np.searchsorted(pairable, votes.unit[rows])
-    pattern, weight = patterns.place[pair], votes.weights[votes.is_pairable]
-    cells = (votes.annotator[rows] * n_patterns + pattern) * n_values + place[votes.value[rows]]
-    shape = (n_annotators, n_patterns, n_values)
-    tally, weights = (
-        np.bincount(cells, each, minlength=n_annotators * n_patterns * n_values).reshape(shape)
-        for each in (None, weight[pair])
-    )
-    before = coincidences(patterns.counts)
-    fewer = np.maximum(patterns.counts[:, None, :] - np.eye(n_values, dtype=np.int64), 0)
-    after = coincidences(fewer.reshape(n_patterns * n_values, n_values)).reshape(
-        n_patterns, n_values, n_values, n_values
-    )
-    of_pattern = np.bincount(patterns.place, weight, minlength=n_patterns)
-    whole = np.einsum("p,pij->ij", of_pattern, before)[None]
-    is_lost = patterns.counts.sum(axis=1) == 2
-    n_lost, lost = (each[:, is_lost].sum(axis=(1, 2)) for each in (tally, weights))
-    mean = np.where(n_lost < len(counts), (weight.sum() - lost) / np.maximum(len(counts) - n_lost, 1), 1.0)
-    left = (whole - np.tensordot(weights, before[:, None] - after, axes=2)) / mean[:, None, None]
-    cleaned = np.where(np.abs(left) < 1e-9, 0.0, left)
-    return whole, np.asarray(cleaned, dtype=np.float64), np.asarray(n_lost)
+    if min_pairs < 1:
+        raise UsageError(f"min_pairs is {min_pairs}; expected 1 or more")
+    judgments = judgments if all_rounds else first_round(judgments)
+    votes = code_votes(judgments, grades=grades, level="nominal")
+    positive = np.where(np.isnan(votes.grades), np.nan, votes.grades >= 1)
+    rows = _shared_rows(votes)
+    label, counts = votes.label[rows], votes.by_label[votes.pair[rows]]
+    n_peers = counts.sum(axis=1) - 1
+    others = (counts @ positive - positive[label]) / n_peers
+    agreeing = (counts[np.arange(len(rows)), label] - 1) / n_peers
+    seconds = judgments["duration_s"].groupby(votes.annotator).median()
+    columns: dict[str, Any] = {
+        "annotator_id": pd.array(votes.annotators, dtype="str"),
+        "n_votes": _count(votes, votes.voting),
+        "n_without_vote": _count(votes, np.flatnonzero(votes.label < 0)),
+        "positive_rate": _means(votes, votes.voting, positive[votes.label[votes.voting]], 1),
+        "n_shared": _count(votes, rows),
+        "shared_positive_rate": _means(votes, rows, positive[label], min_pairs),
+        "peer_positive_rate": _means(votes, rows, others, min_pairs),
+        "peer_agreement": _means(votes, rows, agreeing, min_pairs),
+        "duration_s_q50": seconds.reindex(range(len(votes.annotators))).to_numpy(dtype=np.float64),
+    }
+    return pd.DataFrame(columns)
+
+
+def _shared_rows(votes: Votes) -> Ints:
+    """Return the rows of the votes on pairs with two votes or more."""
+    return np.asarray(votes.voting[votes.is_pairable[votes.pair[votes.voting]]])
+
+
+def _count(votes: Votes, rows: Ints) -> Ints:
+    """Return how many of the rows are each annotator's."""
+    return np.bincount(votes.annotator[rows], minlength=len(votes.annotators)).astype(np.int64)
+
+
+def _means(votes: Votes, rows: Ints, values: Floats, at_least: int) -> Floats:
+    """Return the mean of each annotator's values, one for each row; nan where they are too few."""
+    n = _count(votes, rows)
+    total = np.bincount(votes.annotator[rows], values, minlength=len(n))
+    return np.asarray(np.where(n >= at_least, total / np.maximum(n, 1), np.nan))

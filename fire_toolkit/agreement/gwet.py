@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from fire_toolkit.agreement.statistic import ONE_LABEL, Statistic, Sums, beyond_chance, no_pair
-from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.agreement.statistic import Statistic, Sums, beyond_chance, no_pair
 from fire_toolkit.arrays import Ints
+from fire_toolkit.resolution.votes import Votes
+
+ONE_LABEL = "there is only one label, so any agreement is by chance"
 
 
 def sum_for_ac1(counts: Ints, votes: Votes, level: str) -> Sums:
@@ -14,7 +16,7 @@ def sum_for_ac1(counts: Ints, votes: Votes, level: str) -> Sums:
     observed agreement is over pairable pairs (Gwet, Handbook of Inter-Rater Reliability, 2014, ch. 4).
     """
     at_most = 1 / (len(votes.labels) - 1)
-    return beyond_chance(counts, lambda shares: at_most * (shares * (1 - shares)).sum(axis=1))
+    return beyond_chance(counts, votes, level, lambda shares: at_most * (shares * (1 - shares)).sum(axis=1))
 
 
 def explain_undefined(votes: Votes, level: str) -> str:

@@ -1,4 +1,4 @@
-"""How certain a statistic is: score intervals of shares, and a Bayesian bootstrap of the others."""
+"""A statistic and how certain it is: score intervals of shares, a Bayesian bootstrap of the others."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fire_toolkit.agreement.pairwise import influences
+from fire_toolkit.agreement.cohen import influences, mean_of_two
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure, weighed_sums
-from fire_toolkit.agreement.statistic import TablesValue
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
-from fire_toolkit.arrays import Floats
+from fire_toolkit.agreement.statistic import Statistic, Sums
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.draws import draw_weights
 from fire_toolkit.inference.shares import critical_value, share_interval
-from fire_toolkit.tables import Judgments
+from fire_toolkit.resolution.votes import Votes
+from fire_toolkit.tables.columns import distinct_codes
 
 LEAST_POSITIVES = 10
+MOST_LABELS = 12
 PRIOR = 1.5  # imagined pairs: a half for each two labels where there are two, by Jeffreys
 ONE_CLUSTER = "only one cluster has pairs with two judgments"
-_ROUNDING = 1e-12
+_ROUNDING = 1e-9  # of a standard error by a difference quotient
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,22 @@ class Interval:
     """
 
     value: float
-    low: float
-    high: float
-    below_667: float
-    below_800: float
-    n_resampled: int
-    note: str
+    low: float = math.nan
+    high: float = math.nan
+    below_667: float = math.nan
+    below_800: float = math.nan
+    n_resampled: int = 0
+    note: str = ""
     standard_error: float = math.nan
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How an interval is had; the arguments of `alpha_interval` of these names."""
+    """How an interval is had.
+
+    n_resamples: how often weights are drawn, 1 or more; confidence: strictly between 0 and 1; seed: of the
+    draws.
+    """
 
     n_resamples: int = 10_000
     confidence: float = 0.95
@@ -61,88 +65,57 @@ class Resampling:
             raise UsageError(f"confidence is {self.confidence}; expected a number strictly between 0 and 1")
 
 
-def alpha_interval(
-    judgments: Judgments,
-    *,
-    grades: Grades | None = None,
-    level: str | None = None,
-    cluster: str | None = None,
-    inclusion: str | None = None,
-    n_resamples: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """Return Krippendorff's alpha with an interval and the probability of falling short of .667 and .8.
-
-    Args:
-        judgments, grades, level: as in `agreement`.
-        cluster: a column of `judgments`, constant within a pair (`query_id`, say): its values are drawn
-            as wholes, for pairs that share the habits of one caption. None: pairs are.
-        inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
-            judgment; pairs then weigh its inverse. None: all pairs weigh the same.
-        n_resamples: how often weights are drawn, 1 or more.
-        confidence: of the interval, strictly between 0 and 1.
-        seed: of the draws; the same seed gives the same numbers.
-
-    Returns:
-        An `Interval`, its limits nan with a note when alpha is undefined or rests on one pair or cluster.
-        The note also says where fewer than ten of the doubled pairs are positive.
-
-    Raises:
-        UsageError: an argument out of range, a column that is not there; as `agreement`.
-        TableError: as `agreement`; an inclusion probability out of range, or one that, like a
-            cluster, differs within a pair.
-
-    The method is the Bayesian bootstrap (Rubin 1981, Annals of Statistics 9): pairs or clusters get random
-    weights, and so do imagined pairs of every two labels, one and a half of them together (Jeffreys' prior
-    where there are two labels), without which few positives that happen to agree would look certain. The
-    limits are the percentiles that Student's t leaves outside (Hesterberg 2015, American Statistician 69).
-
-    Examples:
-        >>> import pandas as pd
-        >>> from fire_toolkit.tables import check_judgments
-        >>> judgments = check_judgments(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
-        ...     "annotator_id": ["u", "v"] * 40,
-        ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
-        >>> interval = alpha_interval(judgments)
-        >>> round(interval.value, 3), round(interval.low, 1), round(interval.high, 1)
-        (0.801, 0.5, 0.9)
-    """
-    resampling = Resampling(n_resamples, confidence, seed)
-    level = level_for(grades, level)
-    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
-    return interval_of(votes, "alpha", level=level, resampling=resampling)
+def measure(votes: Votes, statistic: str) -> tuple[float, str]:
+    """Return the named statistic of `votes`, by their weights, and a note: where it is nan, why."""
+    definition = STATISTICS[statistic]
+    reason = definition.reason(votes, votes.level)
+    if reason:
+        return math.nan, reason
+    if definition.of_two is not None:
+        return mean_of_two(votes, definition.of_two)
+    if definition.plain is not None and is_evenly_drawn(votes):
+        return definition.plain(votes, votes.level), ""
+    pairs = _Pairs.of(votes, definition)
+    value = float(pairs.sums.value(np.bincount(pairs.place, pairs.weights)[None] @ pairs.sums.columns)[0])
+    return value, "its sums give no value" if math.isnan(value) else ""
 
 
 def interval_of(
-    votes: Votes,
-    statistic: str,
-    *,
-    level: str,
-    resampling: Resampling,
-    measured: tuple[float, str] | None = None,
-    by_cluster: bool = True,
+    votes: Votes, statistic: str, resampling: Resampling, measured: tuple[float, str] | None = None
 ) -> Interval:
     """Return the named statistic of `votes` with its interval, by their weights and clusters.
 
-    by_cluster: draw clusters where the votes have them, else pairs; measured: what `measure` returns of it,
-    where that is known.
+    Shares (percent agreement, PA+ and PA−, prevalence and the like) have Wilson's score interval, see
+    `inference.shares`; the mean kappa of every two annotators a linearised one, value ± t · standard error,
+    since the small tables of two annotators are biased where they are drawn anew. The others have a Bayesian
+    bootstrap (Rubin 1981, Annals of Statistics 9): pairs or clusters get random weights, and so do imagined
+    pairs of every two labels, one and a half of them together (Jeffreys' prior where there are two labels),
+    without which few positives that happen to agree would look certain. The limits are the percentiles that
+    Student's t leaves outside (Hesterberg 2015, American Statistician 69).
+
+    The limits are nan with a note where the statistic is undefined or rests on one pair or cluster; a note
+    also says where fewer than ten of the doubled pairs are positive. The same seed gives the same numbers.
+    measured: what `measure` returns of it, where that is known.
     """
-    value, note = measured or measure(votes, statistic, level)
+    value, note = measured or measure(votes, statistic)
     if math.isnan(value):
-        return _unknown(value, 0, note)
+        return Interval(value, note=note)
     definition = STATISTICS[statistic]
     if definition.of_two is not None:
-        return _of_two(votes, value, definition.of_two, resampling)
+        return _of_two(votes, value, influences(votes, definition.of_two), resampling.confidence)
+    pairs = _Pairs.of(votes, definition)
     if definition.is_share and is_evenly_drawn(votes):
-        confidence = resampling.confidence
-        return _of_share(votes, value, statistic, level, confidence, by_cluster=by_cluster)
-    sample = Sample.of(votes, statistic, level, by_cluster=by_cluster)
-    return _drawn(votes, sample, value, resampling)
+        return _of_share(pairs, value, resampling.confidence)
+    return _drawn(votes, pairs, value, statistic, resampling)
 
 
-def describe_few_positives(votes: Votes, statistic: str = "alpha") -> str:
+def is_evenly_drawn(votes: Votes) -> bool:
+    """Whether all pairs with a vote, single ones too, had one and the same chance of a second judgment."""
+    chance = None if votes.inclusion is None else votes.inclusion[votes.voting]
+    return chance is None or bool((chance == chance[:1]).all())
+
+
+def describe_few_positives(votes: Votes, statistic: str) -> str:
     """Return that the doubled pairs hold too few positives for a statistic's interval, or an empty text.
 
     A pair on which votes differ counts as the share of its positive votes.
@@ -163,60 +136,144 @@ def describe_few_positives(votes: Votes, statistic: str = "alpha") -> str:
     )
 
 
-def _unknown(value: float, n_units: int, note: str) -> Interval:
-    return Interval(value, math.nan, math.nan, math.nan, math.nan, n_units, note)
+@dataclass(frozen=True)
+class _Pairs:
+    """The pairs that enter a statistic: their patterns of counts and what these sum to.
+
+    place: the pattern of each pair; weights, clusters: of each; imagined: counts of imagined pairs.
+    Its sums are of the patterns, then of the imagined pairs.
+    """
+
+    sums: Sums
+    place: Ints
+    weights: Floats
+    clusters: Ints | None
+    added: Floats
+
+    @classmethod
+    def of(cls, votes: Votes, definition: Statistic) -> _Pairs:
+        assert definition.sums is not None
+        is_even = definition.of_all and is_evenly_drawn(votes)
+        kept = votes.n_votes > 0 if is_even else votes.is_pairable
+        weights = np.ones(int(kept.sum())) if is_even else votes.weights[kept]
+        patterns, place = count_patterns(votes.by_label[kept])
+        imagined = _imagined_pairs(votes)
+        sums = definition.sums(np.concatenate([patterns, imagined]), votes, votes.level)
+        n, clusters = len(patterns), votes.clusters
+        return cls(
+            Sums(sums.columns[:n], sums.value),
+            place,
+            weights,
+            None if clusters is None else clusters[kept],
+            sums.columns[n:] * _weights_of(imagined, votes)[:, None],
+        )
+
+    def kinds(self) -> tuple[Floats, Ints]:
+        """Return the weighted columns of each kind of pair, or of cluster, and how many there are of each."""
+        if self.clusters is None:
+            strata, stratum = np.unique(self.weights, return_inverse=True)
+            kinds, n_each = np.unique(self.place * max(len(strata), 1) + stratum, return_counts=True)
+            pattern, stratum = np.divmod(kinds, max(len(strata), 1))
+            return strata[stratum][:, None] * self.sums.columns[pattern], n_each.astype(np.int64)
+        columns = self.sums.columns[self.place].T * self.weights
+        sums = np.stack([np.bincount(self.clusters, column) for column in columns], axis=1)
+        sums = sums[np.bincount(self.clusters) > 0]
+        _, first, n_each = np.unique(sums.round(10), axis=0, return_index=True, return_counts=True)
+        return np.asarray(sums[first], dtype=np.float64), n_each.astype(np.int64)
+
+
+def count_patterns(counts: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct rows of `counts` (units × values) in a fixed order, and the place of each row."""
+    base = int(counts.max(initial=0)) + 1
+    if base ** counts.shape[1] >= 2**62:
+        distinct, place = np.unique(counts, axis=0, return_inverse=True)
+        return distinct, place.reshape(-1)
+    powers = base ** np.arange(counts.shape[1], dtype=np.int64)
+    keys, place = distinct_codes(counts @ powers)
+    return keys[:, None] // powers % base, place
+
+
+def _imagined_pairs(votes: Votes) -> Ints:
+    """Return counts of pairs with one vote for each of every two labels, a label twice among them.
+
+    The labels are those found, and all of the guideline where one alone was; none where there are more than
+    a guideline has (numbers from a slider, say).
+    """
+    used = np.flatnonzero(votes.by_label.any(axis=0))
+    used = used if len(used) > 1 else np.arange(len(votes.labels))
+    used = used[: len(used) if len(used) <= MOST_LABELS else 0]
+    first, second = np.triu_indices(len(used))
+    one_of = np.eye(len(votes.labels), dtype=np.int64)[used]
+    return np.asarray(one_of[first] + one_of[second])
+
+
+def _weights_of(imagined: Ints, votes: Votes) -> Floats:
+    """Return what each imagined pair weighs: as those with either label, whichever weigh more.
+
+    Where positives weigh little (all were doubled, and few negatives), imagined positives do too, and a
+    disagreement that nobody has seen weighs as much as the negatives among which it may be. Where captions
+    are drawn whole, an imagined pair counts for as many as a caption has with its labels.
+    """
+    has = votes.counts > 0
+    n_pairs, weights = has.sum(axis=0), votes.weights[votes.is_pairable]
+    weight = np.where(n_pairs > 0, weights @ has / np.maximum(n_pairs, 1), 1.0)
+    heavier = (weight * (imagined > 0)).max(axis=1, initial=0)
+    if votes.clusters is None:
+        return np.asarray(heavier)
+    own = votes.clusters[votes.is_pairable]
+    n_clusters = [max(len(np.unique(own[each])), 1) for each in has.T]
+    return np.asarray(heavier * (imagined @ np.maximum(n_pairs / n_clusters, 1) / 2))
 
 
 def _too_few(votes: Votes, value: float) -> Interval:
-    return _unknown(value, 1, "only one pair has two judgments" if votes.clusters is None else ONE_CLUSTER)
+    note = "only one pair has two judgments" if votes.cluster is None else ONE_CLUSTER
+    return Interval(value, n_resampled=1, note=note)
 
 
-def _drawn(votes: Votes, sample: Sample, value: float, resampling: Resampling) -> Interval:
+def _drawn(votes: Votes, pairs: _Pairs, value: float, statistic: str, resampling: Resampling) -> Interval:
     """By the Bayesian bootstrap over pairs or clusters."""
-    n_units = int(sample.n_drawn.sum())
+    columns, n_each = pairs.kinds()
+    n_units, n_added = int(n_each.sum()), len(pairs.added)
     if n_units < 2:
         return _too_few(votes, value)
-    n_each = np.concatenate([sample.n_drawn, np.full(len(sample.added), PRIOR / max(len(sample.added), 1))])
-    columns = np.concatenate([sample.columns, sample.added])
-    drawn = draw_weights(n_each, n_resamples=resampling.n_resamples, seed=resampling.seed)
-    values: Floats = np.concatenate([sample.value(weights @ columns) for weights in drawn])
+    drawn = draw_weights(
+        np.concatenate([n_each, np.full(n_added, PRIOR / max(n_added, 1))]),
+        n_resamples=resampling.n_resamples,
+        seed=resampling.seed,
+    )
+    both = np.concatenate([columns, pairs.added])
+    values: Floats = np.concatenate([pairs.sums.value(weights @ both) for weights in drawn])
     if np.isnan(values).any() or (values == values[0]).all():
-        return _unknown(value, n_units, "too little to tell how certain it is")
+        return Interval(value, n_resampled=n_units, note="too little to tell how certain it is")
     tail = NormalDist().cdf(-critical_value(resampling.confidence, n_units))
     low, high = np.quantile(values, [tail, 1 - tail])
-    below_667, below_800 = (
-        float((values < bound).mean()) if sample.statistic == "alpha" else math.nan for bound in (0.667, 0.8)
-    )
-    note = describe_few_positives(votes, sample.statistic)
     low, high = min(float(low), value), max(float(high), value)
-    return Interval(value, low, high, below_667, below_800, n_units, note, float(values.std()))
+    below = [float((values < bound).mean()) if statistic == "alpha" else math.nan for bound in (0.667, 0.8)]
+    note = describe_few_positives(votes, statistic)
+    return Interval(value, low, high, below[0], below[1], n_units, note, float(values.std()))
 
 
-def _of_share(
-    votes: Votes, value: float, statistic: str, level: str, confidence: float, *, by_cluster: bool
-) -> Interval:
+def _of_share(pairs: _Pairs, value: float, confidence: float) -> Interval:
     """By Wilson's score, on the share that the statistic grows with."""
-    sums, cluster = weighed_sums(votes, statistic, level, by_cluster=by_cluster)
-    over, under = sums.columns.T
-    n_units = len(over) if cluster is None else len(np.unique(cluster))
-    limits = np.array(share_interval(over, under, cluster=cluster, confidence=confidence))
+    over, under = pairs.sums.columns[pairs.place].T * pairs.weights
+    n_units = len(over) if pairs.clusters is None else len(np.unique(pairs.clusters))
+    limits = np.array(share_interval(over, under, cluster=pairs.clusters, confidence=confidence))
     if np.isnan(limits).any():
-        return _unknown(value, n_units, "all of it is of one cluster, which tells nothing of others")
-    low, high = sums.value(np.stack([limits, np.ones(2)], axis=1)).tolist()
-    return Interval(value, low, high, math.nan, math.nan, n_units, "")
+        note = "all of it is of one cluster, which tells nothing of others"
+        return Interval(value, n_resampled=n_units, note=note)
+    low, high = pairs.sums.value(np.stack([limits, np.ones(2)], axis=1)).tolist()
+    return Interval(value, low, high, n_resampled=n_units)
 
 
-def _of_two(votes: Votes, value: float, coefficients: TablesValue, resampling: Resampling) -> Interval:
-    """By linearised variance, value ± t · standard error: the small tables of two annotators are biased
-    where they are drawn anew.
-    """
-    influence = influences(votes, coefficients)
+def _of_two(votes: Votes, value: float, influence: Floats, confidence: float) -> Interval:
+    """By linearised variance."""
     n_units = len(influence)
     if n_units < 2:
         return _too_few(votes, value)
     error = math.sqrt(n_units / (n_units - 1) * float((influence**2).sum()))
     if error < _ROUNDING:
-        return _unknown(value, n_units, "no pair moves it, which does not tell how certain it is")
-    reach = critical_value(resampling.confidence, n_units) * error
+        note = "no pair moves it, which does not tell how certain it is"
+        return Interval(value, n_resampled=n_units, note=note)
+    reach = critical_value(confidence, n_units) * error
     low, high = max(value - reach, -1.0), min(value + reach, 1.0)
-    return Interval(value, low, high, math.nan, math.nan, n_units, "", error)
+    return Interval(value, low, high, n_resampled=n_units, standard_error=error)

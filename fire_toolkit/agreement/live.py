@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
+from fire_toolkit.agreement.annotators import annotator_profiles
+from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, measure
 from fire_toolkit.agreement.pages import alike
-from fire_toolkit.agreement.profiles import annotator_profiles
-from fire_toolkit.agreement.sample import measure
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
+from fire_toolkit.resolution.votes import Grades, code_votes
 from fire_toolkit.tables import Items, Judgments, first_round
 
 RESAMPLING = Resampling(n_resamples=2000)
@@ -78,19 +77,19 @@ def live_quality(
         >>> live_quality(judgments).alarms["words"].tolist()
         ['agrees with others on 25% of 12 shared pairs', 'agrees with others on 25% of 12 shared pairs']
     """
-    level = level_for(grades, level)
     judgments = first_round(judgments)
-    people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
     votes = code_votes(judgments, grades=grades, level=level, cluster=alike(judgments))
-    people = (
-        people.set_index("annotator_id").join(_paces(judgments, votes)).join(_faster(judgments, lengths_s))
-    )
+    alpha, n_pairable = interval_of(votes, "alpha", RESAMPLING), len(votes.counts)
+    people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
+    seconds = judgments.assign(pair=votes.pair)
+    people = people.set_index("annotator_id").join(_paces(seconds)).join(_faster(seconds, lengths_s))
     people = people.reset_index().astype(dict.fromkeys(["n_timed", "n_faster"], "int64"))
-    n_pairable = int(votes.is_pairable.sum())
-    interval = interval_of(votes, "alpha", level=level, resampling=RESAMPLING)
-    rows = [*_low_alpha(interval, n_pairable), *_alarms(people, judgments, votes, least_agreement)]
+    rows = [*_alarms(people, Judgments(judgments[votes.label >= 0]), least_agreement)]
+    if n_pairable >= _MIN_PAIRS_OF_ALPHA and alpha.high < LEAST_ALPHA:
+        limit = f"alpha is at most {alpha.high:.2f} (95%), below {LEAST_ALPHA}"
+        rows.insert(0, ("all", "alpha", f"{limit}: little agreement beyond chance"))
     alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
-    return LiveQuality(interval, measure(votes, "prevalence", level)[0], n_pairable, people, alarms)
+    return LiveQuality(alpha, measure(votes, "prevalence")[0], n_pairable, people, alarms)
 
 
 def item_seconds(items: Items) -> pd.Series | None:
@@ -104,29 +103,18 @@ def item_seconds(items: Items) -> pd.Series | None:
     return pd.Series(seconds.to_numpy(), index=items["doc_id"])
 
 
-def _low_alpha(interval: Interval, n_pairable: int) -> Iterator[tuple[str, str, str]]:
-    """Yield an alarm where people agree little beyond chance, which few positives hide in shares."""
-    if n_pairable >= _MIN_PAIRS_OF_ALPHA and interval.high < LEAST_ALPHA:
-        words = (
-            f"alpha is at most {interval.high:.2f} (95%), below {LEAST_ALPHA}: little agreement beyond chance"
-        )
-        yield "all", "alpha", words
-
-
-def _paces(judgments: Judgments, votes: Votes) -> pd.DataFrame:
+def _paces(judgments: pd.DataFrame) -> pd.DataFrame:
     """Return for each annotator the median seconds on shared pairs, own and those of the others there."""
-    timed = pd.DataFrame(
-        {"unit": votes.unit, "annotator_id": judgments["annotator_id"], "seconds": judgments["duration_s"]}
-    ).dropna()
-    both = timed.merge(timed, on="unit", suffixes=("", "_peer"))
+    timed = judgments[["pair", "annotator_id", "duration_s"]].dropna()
+    both = timed.merge(timed, on="pair", suffixes=("", "_peer"))
     both = both[both["annotator_id"] != both["annotator_id_peer"]]
-    by = both.groupby("annotator_id")
-    own = both.drop_duplicates(["annotator_id", "unit"]).groupby("annotator_id")["seconds"].median()
-    paces = pd.DataFrame({"shared_duration_s": own, "peer_duration_s": by["seconds_peer"].median()})
+    own = both.drop_duplicates(["annotator_id", "pair"]).groupby("annotator_id")["duration_s"]
+    peers = both.groupby("annotator_id")["duration_s_peer"]
+    paces = pd.DataFrame({"shared_duration_s": own.median(), "peer_duration_s": peers.median()})
     return paces.reindex(sorted(set(judgments["annotator_id"])))
 
 
-def _faster(judgments: Judgments, lengths_s: pd.Series | None) -> pd.DataFrame:
+def _faster(judgments: pd.DataFrame, lengths_s: pd.Series | None) -> pd.DataFrame:
     """Return for each annotator how many answers are timed with a known length, and how many were faster."""
     known = pd.Series(dtype="float64") if lengths_s is None else lengths_s
     lengths = judgments["doc_id"].map(known).astype("float64")
@@ -138,31 +126,22 @@ def _faster(judgments: Judgments, lengths_s: pd.Series | None) -> pd.DataFrame:
     return by.groupby(judgments["annotator_id"]).sum()
 
 
-def _alarms(
-    people: pd.DataFrame, judgments: Judgments, votes: Votes, least_agreement: float
-) -> Iterator[tuple[str, str, str]]:
-    voted = Judgments(judgments[votes.value >= 0])
+def _alarms(people: pd.DataFrame, votes: Judgments, least_agreement: float) -> Iterator[tuple[str, str, str]]:
+    """Yield annotator, alarm and words."""
     row: dict[Any, Any]
     for row in people.to_dict("records"):
         name = str(row["annotator_id"])
         if row["n_timed"] >= MIN_PAIRS and row["n_faster"] > _FAST_SHARE * row["n_timed"]:
             few = f"{row['n_faster']:,} of {row['n_timed']:,}"
             yield name, "fast", f"{few} answers took less time than the item lasts"
-        if words := _always_one(voted, name):
-            yield name, "one_answer", words
+        is_own = votes["annotator_id"] == name
+        own, others = votes.loc[is_own, "label"], votes.loc[~is_own, "label"]
+        if len(own) >= _MIN_ALIKE and own.nunique() == 1 and len(others):
+            share = float(((others == own.iloc[0]).sum() + 1) / (len(others) + 2))  # never quite 1 (Laplace)
+            if share ** len(own) < _BY_CHANCE:
+                said = f"all {len(own):,} votes are {str(own.iloc[0])!r}"
+                yield name, "one_answer", f"{said}; of the others' votes {100 * share:.0f}% are"
         if row["n_shared"] >= MIN_PAIRS and row["peer_agreement"] < least_agreement:
-            share = f"{100 * row['peer_agreement']:.0f}%"
-            yield name, "agreement", f"agrees with others on {share} of {row['n_shared']:,} shared pairs"
-
-
-def _always_one(votes: Judgments, annotator_id: str) -> str:
-    """Return that all votes of an annotator are for one label, where others' shares make that unlikely."""
-    is_own = votes["annotator_id"] == annotator_id
-    own, others = votes.loc[is_own, "label"], votes.loc[~is_own, "label"]
-    if len(own) < _MIN_ALIKE or own.nunique() > 1 or not len(others):
-        return ""
-    label = str(own.iloc[0])
-    share = float(((others == label).sum() + 1) / (len(others) + 2))  # never quite 1 (Laplace)
-    if share ** len(own) >= _BY_CHANCE:
-        return ""
-    return f"all {len(own):,} votes are {label!r}; of the others' votes {100 * share:.0f}% are"
+            share = 100 * row["peer_agreement"]
+            words = f"agrees with others on {share:.0f}% of {row['n_shared']:,} shared pairs"
+            yield name, "agreement", words

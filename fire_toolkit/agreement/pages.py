@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.votes import Grades
 from fire_toolkit.guidelines.grades import usual_grades
+from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import Judgments
 
 ORDER, CONTRAST = "order", "contrast"
 _PAGE = ["annotator_id", "page"]
+_COLUMNS = ["effect", "n_pages", "n_answers", "observed", "expected", "z", "p_value"]
 
 
 def has_pages(judgments: Judgments) -> bool:
@@ -64,32 +65,8 @@ def page_effects(judgments: Judgments, *, grades: Grades | None = None) -> pd.Da
         0     order          4  0.166667  0.500000
         1  contrast          4  0.333333  0.166667
     """
-    votes = _votes(judgments, grades)
-    pages = votes.groupby(_PAGE, sort=True)
-    n, k = (pages["is_positive"].agg(how).to_numpy(dtype=np.float64) for how in ("size", "sum"))
-    if not len(n):
-        return _table([])
-    place = pages.cumcount().to_numpy(dtype=np.float64) / (pages["is_positive"].transform("size") - 1)
-    previous = pages["is_positive"].shift(fill_value=False)
-    n_both = float((previous & votes["is_positive"]).sum())
-    order_variance = k * (n - k) * (n + 1) / (12 * (n - 1) ** 2)
-    run_variance = k * (k - 1) * (n - k + 1) * (n - k) / (n**2 * (n - 1))
-    sums = [
-        (ORDER, float(place[votes["is_positive"]].sum()), k / 2, order_variance, k.sum()),
-        (CONTRAST, n_both, k * (k - 1) / n, run_variance, (n - 1).sum()),
-    ]
-    return _table(
-        [
-            (effect, len(n), int(n.sum()), *_row(found, float(expected.sum()), float(variance.sum()), over))
-            for effect, found, expected, variance, over in sums
-        ]
-    )
-
-
-def _votes(judgments: Judgments, grades: Grades | None) -> pd.DataFrame:
-    """Return page, annotator and whether it is positive of each vote on a page of several, in their order."""
-    if "page" not in judgments.columns:
-        return pd.DataFrame({"annotator_id": [], "page": [], "is_positive": []})
+    if not has_pages(judgments):
+        return pd.DataFrame([], columns=_COLUMNS)
     found = usual_grades(judgments["label"]) if grades is None else grades
     votes = judgments.assign(
         grade=judgments["label"].map(found or {}).astype("float64"),
@@ -98,18 +75,20 @@ def _votes(judgments: Judgments, grades: Grades | None) -> pd.DataFrame:
     votes = votes[(votes["page"] != "") & votes["grade"].notna() & votes["place"].notna()]
     votes = votes[votes.groupby(_PAGE)["page"].transform("size") > 1]
     votes = votes.sort_values([*_PAGE, "place"], kind="stable", ignore_index=True)
-    return votes[_PAGE].assign(is_positive=votes["grade"] >= 1)
-
-
-def _row(found: float, expected: float, variance: float, over: float) -> tuple[float, float, float, float]:
-    """Return observed and expected per what they are over, z and its two-sided p-value."""
-    share = (found / over, expected / over) if over else (math.nan, math.nan)
-    if variance <= 0:
-        return *share, math.nan, math.nan
-    z = (found - expected) / math.sqrt(variance)
-    return *share, z, math.erfc(abs(z) / math.sqrt(2))
-
-
-def _table(rows: list[tuple[str, int, int, float, float, float, float]]) -> pd.DataFrame:
-    columns = ["effect", "n_pages", "n_answers", "observed", "expected", "z", "p_value"]
-    return pd.DataFrame(rows, columns=columns)
+    is_positive = votes["grade"] >= 1
+    pages = is_positive.groupby([votes[name] for name in _PAGE], sort=True)
+    n, k = (pages.agg(how).to_numpy(dtype=np.float64) for how in ("size", "sum"))
+    place = pages.cumcount() / (pages.transform("size") - 1)
+    n_both = (pages.shift(fill_value=False) & is_positive).sum()
+    order_variance = k * (n - k) * (n + 1) / (12 * (n - 1) ** 2)
+    run_variance = k * (k - 1) * (n - k + 1) * (n - k) / (n**2 * (n - 1))
+    rows = []
+    for effect, observed, expected, variance, over in (
+        (ORDER, place[is_positive].sum(), k / 2, order_variance, k.sum()),
+        (CONTRAST, n_both, k * (k - 1) / n, run_variance, (n - 1).sum()),
+    ):
+        shares = (observed / over, expected.sum() / over) if over else (math.nan, math.nan)
+        spread = math.sqrt(variance.sum()) or math.nan
+        z = float(observed - expected.sum()) / spread
+        rows.append((effect, len(n), int(n.sum()), *shares, z, math.erfc(abs(z) / math.sqrt(2))))
+    return pd.DataFrame(rows if len(n) else [], columns=_COLUMNS)

@@ -6,10 +6,8 @@ from fire_toolkit.agreement.alpha import ALPHA
 from fire_toolkit.agreement.cohen import COHEN_KAPPA
 from fire_toolkit.agreement.fleiss import FLEISS_KAPPA
 from fire_toolkit.agreement.gwet import GWET_AC1
-from fire_toolkit.agreement.percent import PERCENT_AGREEMENT
-from fire_toolkit.agreement.prevalence import PREVALENCE, UNANIMOUS
-from fire_toolkit.agreement.specific import NEGATIVE_AGREEMENT, POSITIVE_AGREEMENT
-from fire_toolkit.agreement.statistic import Statistic
+from fire_toolkit.agreement.specific import NEGATIVE_AGREEMENT, POSITIVE_AGREEMENT, PREVALENCE, UNANIMOUS
+from fire_toolkit.agreement.statistic import PERCENT_AGREEMENT, Statistic
 from fire_toolkit.plugins import Registry
 
 DEFAULTS = ("alpha", "percent_agreement", "positive_agreement", "prevalence")

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.resolution.votes import Votes
 
 NO_PAIR = "no pair has two judgments"
-ONE_LABEL = "there is only one label, so any agreement is by chance"
 
 TablesValue = Callable[[Floats], Floats]
 
@@ -82,21 +81,25 @@ def divide(over: Any, under: Any) -> Floats:
     return np.where(defined, over / np.where(defined, under, 1), np.nan)
 
 
-def agreeing_share(counts: Ints) -> Sums:
-    """Return the share of agreeing pairs of votes on a pair, averaged over the pairable pairs."""
+def agreeing_share(counts: Ints, votes: Votes, level: str) -> Sums:
+    """Return the share of agreeing pairs of votes on a pair, averaged over the pairable pairs.
+
+    This is Fleiss' P̄ (1971, eq. 2), with as many votes on a pair as it has. It takes no account of
+    grades: two labels agree when they are the same label. Undefined without a pairable pair.
+    """
     n = counts.sum(axis=1)
     share = (counts * (counts - 1)).sum(axis=1) / np.maximum(n * (n - 1), 1)
     return ratio(np.where(n >= 2, share, 0.0), n >= 2)
 
 
-def beyond_chance(counts: Ints, chance: Callable[[Floats], Any]) -> Sums:
+def beyond_chance(counts: Ints, votes: Votes, level: str, chance: Callable[[Floats], Any]) -> Sums:
     """Return (observed − chance) / (1 − chance), observed being `agreeing_share`.
 
     chance: label shares (any number × labels) to agreement by chance. A label's share is that of the votes
     on a pair, averaged over all pairs given, single votes included.
     """
     shares = counts / counts.sum(axis=1, keepdims=True)
-    observed = agreeing_share(counts)
+    observed = agreeing_share(counts, votes, level)
 
     def value(totals: Floats) -> Floats:
         given = totals[:, 2:]
@@ -106,19 +109,4 @@ def beyond_chance(counts: Ints, chance: Callable[[Floats], Any]) -> Sums:
     return Sums(np.column_stack([observed.columns, shares]), value)
 
 
-def grade_counts(counts: Ints, votes: Votes, level: str) -> tuple[Ints, Floats]:
-    """Return counts of pairs × the values of `level`, and the values ascending."""
-    place, domain = grade_labels(votes, level)
-    return counts @ (place[:, None] == np.arange(len(domain))).astype(np.int64), domain
-
-
-def grade_labels(votes: Votes, level: str) -> tuple[Ints, Floats]:
-    """Return the place of each label among the values of `level`, and the values ascending.
-
-    Labels of equal grade are one value, except at the nominal level, where each is a category of its own.
-    """
-    if level == "nominal":
-        n_labels = len(votes.labels)
-        return np.arange(n_labels), np.arange(n_labels, dtype=np.float64)
-    domain, place = np.unique(votes.grades, return_inverse=True)
-    return np.asarray(place, dtype=np.int64), domain
+PERCENT_AGREEMENT = Statistic(no_pair, agreeing_share, is_share=True, title="Agreement")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +12,11 @@ import pandas as pd
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.pages import alike, has_pages
 from fire_toolkit.agreement.registry import DEFAULTS
-from fire_toolkit.agreement.table import INCLUSION, interval_rows, usable_inclusion
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes, level_for
+from fire_toolkit.agreement.table import measure_groups
+from fire_toolkit.resolution.votes import INCLUSION, Grades, code_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Judgments, first_round
 
-METHOD = Resampling()
 UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column
 
 
@@ -30,10 +30,10 @@ class _AgreementSummary(NamedTuple):
 class AgreementSummary(_AgreementSummary, Result):
     """Agreement with intervals, and what it rests on.
 
-    table: as `agreement_intervals` returns it; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
+    table: as `agreement` returns it with intervals; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
     cluster: `query_id` where the intervals draw captions whole, `doc_id` where items (judged on pages of
     several captions), empty where they draw pairs; design_effect: how many times larger the variance of
-    alpha is by these than by pairs, nan without.
+    alpha is by these than by pairs (Kish 1965), nan without.
     """
 
     __slots__ = ()
@@ -53,9 +53,9 @@ def agreement_summary(
         judgments, grades, level, inclusion, all_rounds: as in `agreement`.
 
     Returns:
-        An `AgreementSummary`. Intervals are those of `agreement_intervals`: captions (query_id) are drawn
-        whole where they have two pairs or more on average, since pairs of a caption are alike, else pairs.
-        Where there are pages of several captions, what a page shows is drawn whole in any case.
+        An `AgreementSummary`. Captions (query_id) are drawn whole where they have two pairs or more on
+        average, since pairs of a caption are alike, else pairs. Where there are pages of several captions,
+        what a page shows is drawn whole in any case.
 
     Raises:
         UsageError, TableError: as `agreement`.
@@ -77,26 +77,17 @@ def agreement_summary(
         >>> summary.n_pairs_by_votes, summary.cluster, round(summary.design_effect, 1)
         ((0, 0, 40), 'query_id', 1.1)
     """
-    level = level_for(grades, level)
     judgments = judgments if all_rounds else first_round(judgments)
-    inclusion = usable_inclusion(judgments, inclusion)
     cluster = alike(judgments)
-    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
-    n_clusters = judgments[cluster].nunique()
-    is_clustered = has_pages(judgments) or len(votes.units) >= 2 * max(n_clusters, 1)
-    rows = [("all", name, votes) for name in DEFAULTS]
-    table = interval_rows(rows, level=level, resampling=METHOD, by_cluster=is_clustered)
-    n_answered = int(votes.unit.max(initial=-1)) + 1
-    by_votes = np.bincount(votes.all_counts.sum(axis=1), minlength=2)
-    by_votes[0] = n_answered - len(votes.units)
-    effect = _design_effect(votes, level) if is_clustered else math.nan
-    return AgreementSummary(table, tuple(map(int, by_votes)), cluster if is_clustered else "", effect)
-
-
-def _design_effect(votes: Votes, level: str) -> float:
-    """Return the variance of alpha by clusters over that by pairs (Kish 1965), nan where either is none."""
-    by_cluster, by_pair = (
-        interval_of(votes, "alpha", level=level, resampling=METHOD, by_cluster=whole).standard_error
-        for whole in (True, False)
+    by_cluster = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
+    by_pair = replace(by_cluster, cluster=None)
+    n_judged = int((by_cluster.n_votes > 0).sum())
+    is_clustered = has_pages(judgments) or n_judged >= 2 * max(judgments[cluster].nunique(), 1)
+    table = measure_groups([("all", by_cluster if is_clustered else by_pair)], DEFAULTS, Resampling())
+    n_each = tuple(np.bincount(by_cluster.n_votes, minlength=2).tolist())
+    if not is_clustered:
+        return AgreementSummary(table, n_each, "", math.nan)
+    whole, single = (
+        interval_of(votes, "alpha", Resampling()).standard_error for votes in (by_cluster, by_pair)
     )
-    return (by_cluster / by_pair) ** 2 if by_pair > 0 else math.nan
+    return AgreementSummary(table, n_each, cluster, (whole / single) ** 2 if single > 0 else math.nan)

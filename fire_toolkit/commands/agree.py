@@ -8,16 +8,17 @@ from typing import Annotated, Literal
 
 from fire_toolkit.agreement.drawn import draw_agreement, notes_of_rows
 from fire_toolkit.agreement.groups import join_columns
+from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.summary import UNITS, AgreementSummary, agreement_summary
-from fire_toolkit.agreement.table import INCLUSION, agreement, agreement_intervals
-from fire_toolkit.agreement.votes import Grades, level_for
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.notes import pairs_by_votes
 from fire_toolkit.commands.types import AnyJudgments, GradesInPython, GuidelineOf, Joined, Option
 from fire_toolkit.guidelines.grades import label_grades
 from fire_toolkit.resolution.judgments import typed_judgments
+from fire_toolkit.resolution.votes import INCLUSION, Grades, level_for
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs
@@ -95,8 +96,9 @@ def agree(
         summary = agreement_summary(counted, grades=grades, level=at, all_rounds=True)
         measured = summary.table
     else:
-        measure = partial(agreement_intervals, cluster=cluster) if has_intervals else agreement
-        measured = measure(counted, grades=grades, level=at, by=by, statistics=names, all_rounds=True)
+        how = Resampling() if has_intervals else None
+        options = {"grades": grades, "level": at, "by": by, "statistics": names, "cluster": cluster}
+        measured = agreement(counted, all_rounds=True, intervals=how, **options)  # type: ignore[arg-type]
     drawn_by = summary.cluster or None if summary else cluster
     return Found(
         {"agreement": measured},

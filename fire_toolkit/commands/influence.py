@@ -27,7 +27,7 @@ from fire_toolkit.evidence.qrels import Augmented, augment_qrels, highest_grade,
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import INFLUENCE
 from fire_toolkit.resolution.resolve import grades_or_usual, resolve
-from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, Qrels, asked_judgments

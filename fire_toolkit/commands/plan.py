@@ -28,7 +28,7 @@ from fire_toolkit.planning.plan import DEPTH, MOST_QUERIES, RATES, plan_lists
 from fire_toolkit.planning.relevance import POOL_DEPTH
 from fire_toolkit.planning.words import MOST_WIDTH, Wish, judgments_of, plan_text
 from fire_toolkit.resolution.resolve import grades_or_usual
-from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Judgments
 from fire_toolkit.words import n_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -28,29 +27,17 @@ from fire_toolkit.commands.types import (
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.binomial import wilson
-from fire_toolkit.resolution.changes import against_majority
-from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
-from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
-from fire_toolkit.resolution.judgments import latest_judgments, latest_round
-from fire_toolkit.resolution.query_labels import query_labels, query_validity
-from fire_toolkit.resolution.rejected import rejected_originals
+from fire_toolkit.resolution.design import are_rechecks, votes_in_order, with_design
+from fire_toolkit.resolution.judgments import latest_round
+from fire_toolkit.resolution.plan import rejected_originals
+from fire_toolkit.resolution.query_labels import label_queries
 from fire_toolkit.resolution.resolve import Resolution, grades_or_usual
-from fire_toolkit.resolution.resolve import next_round as disputed_pairs
 from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.resolution.settle import settle_disputes
-from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import (
-    FOURTH,
-    Judgments,
-    Labels,
-    Queries,
-    asked_judgments,
-    check_disputes,
-    check_labels,
-)
+from fire_toolkit.tables import FOURTH, Judgments, Labels, Queries, asked_judgments, check_pool
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of
 
 
@@ -129,31 +116,31 @@ def resolve(
     """
     known = grades_or_usual(judgments, guideline.grades if guideline and grades is None else grades)
     votes, fourth, notes = _counted(judgments, unassigned=count_unassigned, rechecks=not without_rechecks)
-    votes, counts_of_shared = _shared(votes, queries) if share_judgments else (votes, {})
+    votes, of_shared = _shared(votes, queries) if share_judgments else (votes, {})
     answers = _answers_to_controls(dropped, controls, known)
     notes += [f"{n_of(len(answers), 'answer')} to controls read from dropped.csv"] if len(answers) else []
-    full = _resolved(votes, answers, known, controls=controls, rule=rule, adjudicators=adjudicators)
-    counts = _counts_of(full, votes, known) | counts_of_shared
-    if disputes != "unjudged":
-        full = full._replace(labels=settle_disputes(full.labels, full.disputes, grades=known, end=disputes))
-    labels = mark_shared(full.labels, votes) if share_judgments else full.labels
-    files: dict[str, Any] = {"labels.csv": labels, "disputes.csv": full.disputes}
-    said: list[str] = []
-    if full.posteriors is not None and full.confusions is not None:
+    by = {"rule": rule, "controls": controls, "adjudicators": adjudicators, "answers": answers}
+    full = resolve_by(votes, grades=known, count_unassigned=True, **by)  # type: ignore[arg-type]
+    is_open = disputes == "unjudged"
+    labels = full.labels if is_open else settle_disputes(*full[:2], grades=known, end=disputes)
+    counts = _counts_of(full, len(labels)) | of_shared
+    shown = mark_shared(labels, votes) if share_judgments else labels
+    files: dict[str, Any] = {"labels.csv": shown, "disputes.csv": full.disputes}
+    said = [*_words_of_model(full)]
+    if full.posteriors is not None:
         files |= {"posteriors.csv": full.posteriors, "confusions.csv": full.confusions}
-        said += _words_of_model(full.n_pairs_by_votes, full.confusions, counts["against_majority"])
     if design is not None:
-        in_order = votes_in_order(Judgments(pd.concat([votes, fourth], ignore_index=True)), grades=known)
-        for name in ("labels.csv", "disputes.csv"):
-            files[name] = with_design(files[name], design, in_order, rechecked_pairs(votes))
+        every = Judgments(pd.concat([votes, fourth], ignore_index=True))
+        how = (design, votes_in_order(every, grades=known), votes.loc[are_rechecks(votes), PAIR])
+        files |= {name: with_design(files[name], *how) for name in ("labels.csv", "disputes.csv")}
     if guideline and guideline.is_of_queries:
-        files |= _of_queries(full.labels, votes, guideline, shown_sha256)
+        files |= _of_queries(labels, votes, guideline, shown_sha256)
         said.append(_words_of_unusable(files["query_labels.csv"]))
-    counts["labels"], number = len(full.labels), round or latest_round(judgments) + 1
+    number = round or latest_round(judgments) + 1
     if next_round:
-        files["next_round/pool.csv"] = disputed_pairs(full.disputes, round=number)
+        files["next_round/pool.csv"] = check_pool(full.disputes[PAIR].assign(round=number))
     if qrels is not None:
-        files["rejected/pool.csv"] = rejected_originals(full.labels, qrels, round=number)
+        files["rejected/pool.csv"] = rejected_originals(labels, qrels, round=number)
         counts["rejected_originals"] = len(files["rejected/pool.csv"])
     return Found(
         files=files,
@@ -174,10 +161,10 @@ def _counted(
     """Return the judgments that are votes, the fourth votes, which no label counts, and notes on both."""
     kinds = judgments["kind"] if "kind" in judgments else pd.Series("", index=judgments.index)
     fourth = Judgments(judgments[kinds == FOURTH])
-    votes = Judgments(judgments[kinds != FOURTH].reset_index(drop=True))
     kept_apart = f"{n_of(len(fourth), 'fourth vote')} kept apart: they test votes, and no label counts them"
     notes = [kept_apart] if len(fourth) else []
-    votes = votes if rechecks else leave_out_rechecks(votes)
+    is_vote = (kinds != FOURTH) & (rechecks | ~are_rechecks(judgments))
+    votes = Judgments(judgments[is_vote].reset_index(drop=True))
     asked = votes if unassigned else asked_judgments(votes)
     if n_left := len(votes) - len(asked):
         n_pairs = len(votes.drop_duplicates(PAIR)) - len(asked.drop_duplicates(PAIR))
@@ -188,7 +175,7 @@ def _counted(
     return asked, fourth, notes
 
 
-def _shared(judgments: Judgments, queries: Queries | None) -> tuple[Judgments, dict[str, int]]:
+def _shared(judgments: Judgments, queries: Queries | None) -> tuple[Judgments, dict[str, Any]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
     if queries is None:
         raise UsageError("judgments are shared among queries of the same text; expected queries")
@@ -203,39 +190,23 @@ def _answers_to_controls(
     if dropped is None or controls is None:
         return pd.DataFrame()
     answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
-    found: pd.DataFrame = answers.drop(columns="reason").merge(controls[PAIR])
-    return found
-
-
-def _resolved(judgments: Judgments, answers: pd.DataFrame, grades: Grades, **by: Any) -> Resolution:
-    """Return what a rule makes of judgments; answers to controls teach a model, and are no judgments."""
-    votes = judgments
-    if len(answers):
-        both = pd.concat([judgments, answers], ignore_index=True)
-        votes = latest_judgments(both, where="answers to controls")[0]
-    full = resolve_by(votes, grades=grades, count_unassigned=True, **by)
-    if not len(answers):
-        return full
-    pairs = judgments[PAIR].drop_duplicates()
-    posteriors = None if full.posteriors is None else full.posteriors.merge(pairs)
-    labels, disputes = check_labels(full.labels.merge(pairs)), check_disputes(full.disputes.merge(pairs))
-    return full._replace(labels=labels, disputes=disputes, posteriors=posteriors)
-
-
-def _counts_of(full: Resolution, judgments: Judgments, grades: Grades) -> dict[str, Any]:
-    counts: dict[str, Any] = {"labels": len(full.labels), "disputes": len(full.disputes)}
-    counts["against_majority"] = against_majority(judgments, full.labels, grades=grades)
-    counts["pairs_by_votes"] = list(full.n_pairs_by_votes)
-    return counts | ({} if full.on_controls is None else {"on_controls": asdict(full.on_controls)})
+    return pd.DataFrame(answers.drop(columns="reason").merge(controls[PAIR]))
 
 
 def _of_queries(
     labels: Labels, judgments: Judgments, guideline: Guideline, shown_sha256: str | None
 ) -> dict[str, Any]:
     """Return what was said of captions alone as tables of queries."""
-    sha256 = shown_sha256 or guideline.sha256
-    validity = query_validity(judgments, guideline=guideline.name, guideline_sha256=sha256)
-    return {"query_labels.csv": query_labels(labels, judgments), "query_validity.csv": validity}
+    shown = {"guideline": guideline.name, "guideline_sha256": shown_sha256 or guideline.sha256}
+    found, validity = label_queries(labels, judgments, **shown)
+    return {"query_labels.csv": found, "query_validity.csv": validity}
+
+
+def _counts_of(full: Resolution, n_labels: int) -> dict[str, Any]:
+    counts: dict[str, Any] = {"labels": n_labels, "disputes": len(full.disputes)}
+    counts["against_majority"] = full.against_majority
+    counts["pairs_by_votes"] = list(full.n_pairs_by_votes)
+    return counts | ({} if full.on_controls is None else {"on_controls": full.on_controls})
 
 
 def _parameters(guideline: Guideline | None, disputes: str, adjudicators: Sequence[str]) -> dict[str, Any]:
@@ -258,19 +229,20 @@ def _next(guideline: Guideline | None, *, n_again: int) -> Next | str:
     return Next("augment", "--qrels {QRELS}", "--labels {out}/labels.csv --out {out}/augmented.txt")
 
 
-def _words_of_unusable(found: QueryLabels) -> str:
+def _words_of_unusable(found: pd.DataFrame) -> str:
     return f"{(~found['is_usable']).sum():,} of {len(found):,} captions with a label are unusable"
 
 
-def _words_of_model(
-    n_pairs_by_votes: tuple[int, ...], confusions: pd.DataFrame, change: Mapping[str, int]
-) -> Iterator[str]:
-    """Yield how many votes a model of annotators had to learn from, and warnings.
+def _words_of_model(full: Resolution) -> Iterator[str]:
+    """Yield how many votes a model of annotators had to learn from, and warnings; nothing of other rules.
 
     These are where most pairs have one vote, and where many labels are not a majority's: the model may have
     settled on a wrong fit.
     """
-    by_annotator = confusions.drop_duplicates("annotator_id")["n_votes"]
+    if full.confusions is None:
+        return
+    n_pairs_by_votes, change = full.n_pairs_by_votes, full.against_majority
+    by_annotator = full.confusions.drop_duplicates("annotator_id")["n_votes"]
     low, middle, high = (f"{by_annotator.quantile(share):,.0f}" for share in (0, 0.5, 1))
     yield (
         f"votes: {pairs_by_votes(n_pairs_by_votes)}; {n_of(len(by_annotator), 'annotator')} with "

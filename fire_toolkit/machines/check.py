@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.table import agreement_intervals
+from fire_toolkit.agreement.intervals import Resampling
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.draws import draw_units
@@ -90,7 +91,7 @@ def check_judge(
         threshold: from which score on an answer without label is positive; None: .5 where all scores lie in
             [0, 1], else such answers have no label.
         n_resamples, seed: of the bootstrap over queries, by which intervals (95%) are had; those of
-            agreement by query are those of `agreement_intervals`.
+            agreement by query are those of `agreement`.
 
     Returns:
         A `MachineCheck`. What is undefined is nan with a note: scores that all tie, a group of fewer than
@@ -251,8 +252,13 @@ def _as_labels(votes: pd.Series) -> pd.Series:
 def _agreement_rows(
     judgments: Judgments, of_whom: str, statistics: tuple[str, ...] | list[str], suffix: str = ""
 ) -> Iterator[tuple[object, ...]]:
-    found = agreement_intervals(
-        judgments, statistics=statistics, cluster="query_id", all_rounds=suffix != "_people"
+    is_people = suffix == "_people"
+    found = agreement(
+        judgments,
+        statistics=statistics,
+        intervals=Resampling(),
+        cluster="query_id",
+        all_rounds=not is_people,
     )
     n_queries = int(judgments["query_id"].nunique())
     for row in found.to_dict("records"):

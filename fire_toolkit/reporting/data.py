@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.table import INCLUSION, agreement
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.arrays import Bools, Ints, are_among
 from fire_toolkit.errors import JoinError
 from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.resolution.votes import INCLUSION
 from fire_toolkit.tables import Judgments, PoolSources, first_round
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.agreement.profiles import annotator_profiles
+from fire_toolkit.agreement.annotators import annotator_profiles
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference import compare_orders, score_differences
 from fire_toolkit.inference.background import Background

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.resolution.majority import majority
-from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
+from fire_toolkit.resolution.votes import Verdicts, Votes
 
 FOLDS = 5
 
 
-@dataclass(frozen=True)
-class ControlAccuracy:
-    """Labels on controls that somebody voted on: how many there are, of these labelled, of these right.
-
-    n_labelled, n_right: of the rule; majority_labelled, majority_right: of a plain majority.
-    """
-
-    n_controls: int
-    n_labelled: int
-    n_right: int
-    majority_labelled: int
-    majority_right: int
-
-
-def accuracy_on_controls(votes: VoteTable, decide: Callable[[VoteTable], Verdicts]) -> ControlAccuracy | None:
+def accuracy_on_controls(votes: Votes, decide: Callable[[Votes], Verdicts]) -> dict[str, int] | None:
     """Return how often a rule and a majority are right on controls; None with fewer than two of them.
 
     Some rules learn from controls, and all would be right on what they have been told. So the controls are
     taken in five parts (every fifth pair; each one alone where there are fewer), and the labels of a part
     are those that the rule gives without knowing it.
+
+    Returns:
+        n_controls (those that somebody voted on), n_labelled and n_right (of the rule), majority_labelled and
+        majority_right.
     """
     controls = np.flatnonzero((votes.truth >= 0) & (votes.n_votes > 0))
     if len(controls) < 2:
@@ -44,10 +33,8 @@ def accuracy_on_controls(votes: VoteTable, decide: Callable[[VoteTable], Verdict
         truth = votes.truth.copy()
         truth[hidden] = -1
         found[hidden] = decide(replace(votes, truth=truth)).label[hidden]
-    truth = votes.truth[controls]
-    counts = [_labelled_and_right(label[controls], truth) for label in (found, majority(votes).label)]
-    return ControlAccuracy(len(controls), *counts[0], *counts[1])
-
-
-def _labelled_and_right(label: Ints, truth: Ints) -> tuple[int, int]:
-    return int((label >= 0).sum()), int((label == truth).sum())
+    counts = {"n_controls": len(controls)}
+    for whose, label in (("n", found[controls]), ("majority", majority(votes).label[controls])):
+        counts[f"{whose}_labelled"] = int((label >= 0).sum())
+        counts[f"{whose}_right"] = int((label == votes.truth[controls]).sum())
+    return counts

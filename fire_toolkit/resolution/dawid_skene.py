@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
+from fire_toolkit.arrays import Bools, Floats, Ints, rows_of_lists, starts_of_lists
 from fire_toolkit.resolution.majority import are_tied
-from fire_toolkit.resolution.vote_table import POSTERIOR, Verdicts, VoteTable
+from fire_toolkit.resolution.votes import Verdicts, Votes, first_rows
+from fire_toolkit.tables import SUPPORT
 from fire_toolkit.tables.columns import distinct_codes
 
 SMOOTHING = 0.01
@@ -32,7 +32,7 @@ class Model:
     converged: bool
 
 
-def dawid_skene(votes: VoteTable) -> Verdicts:
+def dawid_skene(votes: Votes) -> Verdicts:
     """Return the most probable label of each pair under Dawid and Skene's model; a tie is a dispute.
 
     Confusion matrices are full and estimated by EM, with 0.01 votes added to each cell; controls keep
@@ -42,27 +42,19 @@ def dawid_skene(votes: VoteTable) -> Verdicts:
     opposite votes the model's choice is right far less often than a third annotator.
     """
     rows = votes.voting
-    choice = np.cumsum(votes.is_vote) - 1
-    truth = np.where(votes.truth >= 0, choice[votes.truth], -1)
     if not len(rows):
         return Verdicts(np.full(len(votes.pairs), -1, dtype=np.int64))
-    model = fit(
-        votes.pair[rows],
-        votes.annotator[rows],
-        choice[votes.label[rows]],
-        truth=truth,
-        n_labels=int(votes.is_vote.sum()),
-    )
+    cast = (votes.pair[rows], votes.annotator[rows], votes.label[rows])
+    model = fit(*cast, truth=votes.truth, n_labels=len(votes.labels))
     ordered = np.sort(model.posterior, axis=1)
     runner_up = ordered[:, -2] if ordered.shape[1] > 1 else np.zeros(len(ordered))
     is_open = are_tied(votes.by_label) & (votes.truth < 0)
-    decided = (ordered[:, -1] - runner_up > TIE) & (votes.n_votes > 0) & ~is_open
-    label = np.flatnonzero(votes.is_vote)[model.posterior.argmax(axis=1)]
-    posterior = np.zeros(votes.by_label.shape)
-    posterior[:, votes.is_vote] = model.posterior
+    is_decided = (ordered[:, -1] - runner_up > TIE) & (votes.n_votes > 0) & ~is_open
+    label = np.where(is_decided, model.posterior.argmax(axis=1), -1)
     trace = tuple(map(float, model.log_likelihoods))
-    verdicts = np.where(decided, label, -1)
-    return Verdicts(verdicts, ordered[:, -1], POSTERIOR, posterior, model.confusions, trace, model.converged)
+    return Verdicts(
+        label, ordered[:, -1], SUPPORT[1], model.posterior, model.confusions, trace, model.converged
+    )
 
 
 def fit(
@@ -94,20 +86,22 @@ def fit(
     an iteration grows with the patterns. Dawid and Skene (1979), eqs. 2.3 to 2.7.
     """
     patterns = _compress(unit, annotator * n_labels + label, truth)
-    n_annotators = int(annotator.max(initial=-1)) + 1
-    posterior = _shares(patterns, n_labels)
+    n_cells = (int(annotator.max(initial=-1)) + 1) * n_labels
+    posterior = _clamped(_shares(patterns, n_labels), patterns.truth)
+    n_units = patterns.n_units * patterns.is_informative
     trace: list[float] = []
     while True:
-        prior, votes = _maximise(patterns, posterior, n_annotators)
-        votes += smoothing
+        mass = posterior * n_units[:, None]
+        prior = mass.sum(axis=0) / mass.sum()  # eq. 2.4
+        by_true = [np.bincount(patterns.cell, each[patterns.pattern], minlength=n_cells) for each in mass.T]
+        votes = np.stack(by_true).reshape(n_labels, -1, n_labels).transpose(1, 0, 2) + smoothing
         total = votes.sum(axis=2, keepdims=True)
-        confusions = votes / np.where(total > 0, total, 1)
-        posterior, log_likelihood = _expect(patterns, prior, confusions)
-        trace.append(log_likelihood)
+        confusions = votes / np.where(total > 0, total, 1)  # eq. 2.3
+        posterior, log_likelihoods = _expect(patterns, prior, confusions)
+        trace.append(float((n_units * log_likelihoods).sum()))
         converged = len(trace) > 1 and abs(trace[-1] - trace[-2]) <= tolerance * abs(trace[-1])
         if converged or len(trace) >= max_iterations:
-            break
-    return Model(posterior[patterns.of_unit], prior, confusions, np.array(trace), converged)
+            return Model(posterior[patterns.of_unit], prior, confusions, np.array(trace), converged)
 
 
 @dataclass(frozen=True)
@@ -124,7 +118,7 @@ class _Patterns:
     of_unit: Ints
 
     @property
-    def is_informative(self) -> npt.NDArray[np.bool_]:
+    def is_informative(self) -> Bools:
         """Whether a pattern has a vote or a known label."""
         return (np.bincount(self.pattern, minlength=len(self.truth)) > 0) | (self.truth >= 0)
 
@@ -141,20 +135,16 @@ def _compress(unit: Ints, cell: Ints, truth: Ints) -> _Patterns:
         keys = ids * base
         keys[here] += cell[start[here] + place] + 1
         ids = distinct_codes(keys)[1]
-    n_units = np.bincount(ids)
-    first = np.empty(len(n_units), dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids))[::-1]
+    first = first_rows(ids)
     length = n_votes[first]
-    votes = rows_of_lists(start[first], length)
     pattern = np.repeat(np.arange(len(first)), length)
-    return _Patterns(pattern, cell[votes], n_units, truth[first], ids)
+    return _Patterns(pattern, cell[rows_of_lists(start[first], length)], np.bincount(ids), truth[first], ids)
 
 
 def _clamped(posterior: Floats, truth: Ints) -> Floats:
-    known = np.flatnonzero(truth >= 0)
-    posterior[known] = 0.0
-    posterior[known, truth[known]] = 1.0
-    return posterior
+    """Return the posterior with all of the mass of a known label on it."""
+    is_known = (truth >= 0)[:, None]
+    return np.where(is_known, np.arange(posterior.shape[1]) == truth[:, None], posterior)
 
 
 def _shares(patterns: _Patterns, n_labels: int) -> Floats:
@@ -162,34 +152,19 @@ def _shares(patterns: _Patterns, n_labels: int) -> Floats:
     cells = patterns.pattern * n_labels + patterns.cell % n_labels
     votes = np.bincount(cells, minlength=len(patterns.n_units) * n_labels).reshape(-1, n_labels)
     total = votes.sum(axis=1, keepdims=True)
-    return _clamped(np.where(total > 0, votes / np.maximum(total, 1), 1 / n_labels), patterns.truth)
+    return np.where(total > 0, votes / np.maximum(total, 1), 1 / n_labels)
 
 
-def _maximise(patterns: _Patterns, posterior: Floats, n_annotators: int) -> tuple[Floats, Floats]:
-    """Return the prior (eq. 2.4) and the expected votes, annotators × true × given label (eq. 2.3)."""
-    n_labels = posterior.shape[1]
-    mass = posterior * (patterns.n_units * patterns.is_informative)[:, None]
-    size = n_annotators * n_labels
-    by_true = [
-        np.bincount(patterns.cell, mass[patterns.pattern, true], minlength=size) for true in range(n_labels)
-    ]
-    votes = np.stack(by_true).reshape(n_labels, n_annotators, n_labels).transpose(1, 0, 2)
-    return mass.sum(axis=0) / mass.sum(), np.asarray(votes, dtype=np.float64)
-
-
-def _expect(patterns: _Patterns, prior: Floats, confusions: Floats) -> tuple[Floats, float]:
-    """Return the posterior of each pattern (eq. 2.5) and the log-likelihood of all units."""
+def _expect(patterns: _Patterns, prior: Floats, confusions: Floats) -> tuple[Floats, Floats]:
+    """Return the posterior of each pattern (eq. 2.5) and its log-likelihood."""
     n_labels = len(prior)
     with np.errstate(divide="ignore"):
-        log_prior = np.log(prior)
         log_cells = np.log(confusions.transpose(0, 2, 1).reshape(-1, n_labels))
-    joint: Floats = np.tile(log_prior, (len(patterns.n_units), 1))
+        joint: Floats = np.tile(np.log(prior), (len(patterns.n_units), 1))
     np.add.at(joint, patterns.pattern, log_cells[patterns.cell])
-    known = np.flatnonzero(patterns.truth >= 0)
-    is_other = np.arange(n_labels) != patterns.truth[known][:, None]
-    joint[known] = np.where(is_other, -np.inf, joint[known])
+    is_known = (patterns.truth >= 0)[:, None]
+    joint[is_known & (np.arange(n_labels) != patterns.truth[:, None])] = -np.inf
     best = joint.max(axis=1, keepdims=True)
     likelihood = np.exp(joint - best)
     total = likelihood.sum(axis=1, keepdims=True)
-    n_units = patterns.n_units * patterns.is_informative
-    return likelihood / total, float((n_units * (np.log(total) + best)[:, 0]).sum())
+    return likelihood / total, (np.log(total) + best)[:, 0]

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import UNASSIGNED, Judgments, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.tables.design import (
@@ -74,55 +73,47 @@ def design_pairs(
     """
     if policy not in (None, *POLICIES):
         raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
-    base = {None: SINGLE, VERIFY_POSITIVES: VERIFY}.get(policy, UNTIL_CONFIRMED)
-    classes = np.where(pairs["is_doubled"].to_numpy(dtype=bool), DOUBLED, base)
+    classes: Any = np.full(len(pairs), {None: SINGLE, VERIFY_POSITIVES: VERIFY}.get(policy, UNTIL_CONFIRMED))
     if deep is not None and policy is not None:
-        classes = np.where((pair_rows(pairs, deep) >= 0) & (classes != DOUBLED), VERIFY, classes)
+        classes = np.where(pair_rows(pairs, deep) >= 0, VERIFY, classes)
     if original is not None:
-        is_known = pair_rows(pairs, original[original["relevance"] >= 1]) >= 0
-        classes = np.where(is_known & (classes != DOUBLED), SINGLE, classes)
+        classes = np.where(_are_positives(pairs, original), SINGLE, classes)
+    classes = np.where(pairs["is_doubled"].to_numpy(dtype=bool), DOUBLED, classes)
     found = pairs[PAIR].assign(design_class=pd.array(classes, dtype="str"), place=1, cells="")
     if policy == UNTIL_CONFIRMED:
         if sources is None:
             raise UsageError("policy until-confirmed needs the pool's sources: where each run ranks a pair")
-        place, cells = _places_and_cells(found, sources, original, depths)
-        found = found.assign(place=place, cells=cells)
+        found = found.assign(place=_places(found, sources), cells=_cells(found, sources, original, depths))
     return found.sort_values(["query_id", "place", "doc_id"], ignore_index=True)
 
 
-def _places_and_cells(
+def _are_positives(pairs: pd.DataFrame, original: Qrels) -> Any:
+    return pair_rows(pairs, original[original["relevance"] >= 1]) >= 0
+
+
+def _places(pairs: pd.DataFrame, sources: PoolSources) -> Any:
+    """Return the place of each pair in its query."""
+    ranks = sources[PAIR].assign(best=sources["rank"], fused=1 / (RRF + sources["rank"]))
+    each = ranks.groupby(PAIR, as_index=False).agg({"best": "min", "fused": "sum"})
+    ranked = pairs[PAIR].merge(each, on=PAIR, how="left").fillna({"best": np.inf, "fused": 0})
+    keys = {"query_id": True, "best": True, "fused": False, "doc_id": True}  # ascending or not
+    in_order = ranked.sort_values([*keys], ascending=[*keys.values()])
+    return (in_order.groupby("query_id").cumcount() + 1).sort_index().to_numpy()
+
+
+def _cells(
     pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None, depths: Sequence[int]
-) -> tuple[Ints, list[str]]:
-    """Return the place of each pair in its query, and its cells as hexadecimal digits."""
-    runs = pd.factorize(sources["run_id"], sort=True)[0]
-    rank = sources["rank"].to_numpy()
-    bits: list[Any] = [
-        sum(1 << (run * len(depths) + n) for n, k in enumerate(depths) if at <= k)
-        for run, at in zip(runs.tolist(), rank.tolist(), strict=True)
-    ]
-    table = sources[PAIR].assign(rank=rank, fused=1 / (RRF + rank), bits=pd.Series(bits, dtype=object))
+) -> list[str]:
+    """Return the cells (run, k) that hold each pair, and no original of its query, as hexadecimal digits."""
+    run = pd.factorize(sources["run_id"], sort=True)[0] * len(depths)
+    held = pd.concat([sources[PAIR].assign(cell=run + n)[sources["rank"] <= k] for n, k in enumerate(depths)])
     if original is not None:
-        positives = original[original["relevance"] >= 1]
-        covered: dict[str, int] = {}
-        for query, mask in table.loc[pair_rows(table, positives) >= 0, ["query_id", "bits"]].itertuples(
-            index=False
-        ):
-            covered[query] = covered.get(query, 0) | mask
-        table["bits"] = [
-            m & ~covered.get(q, 0) for q, m in zip(table["query_id"], table["bits"], strict=True)
-        ]
-    masks: dict[tuple[str, str], int] = {}
-    for query, doc, mask in zip(table["query_id"], table["doc_id"], table["bits"], strict=True):
-        masks[query, doc] = masks.get((query, doc), 0) | mask
-    each = table.groupby(PAIR, as_index=False).agg(best=("rank", "min"), fused=("fused", "sum"))
-    ranked = pairs[PAIR].merge(each, on=PAIR, how="left")
-    order = np.lexsort(
-        (ranked["doc_id"], -ranked["fused"].fillna(0), ranked["best"].fillna(np.inf), ranked["query_id"])
-    )
-    place = np.empty(len(pairs), dtype=np.int64)
-    place[order] = ranked.iloc[order].groupby("query_id").cumcount().to_numpy() + 1
-    cells = [f"{masks.get(pair, 0):x}" for pair in pairs[PAIR].itertuples(index=False, name=None)]
-    return place, cells
+        covered = pd.MultiIndex.from_frame(held.loc[_are_positives(held, original), ["query_id", "cell"]])
+        held = held[~pd.MultiIndex.from_frame(held[["query_id", "cell"]]).isin(covered)]
+    masks: dict[Any, int] = {}
+    for query, doc, cell in zip(held["query_id"], held["doc_id"], held["cell"].tolist(), strict=True):
+        masks[query, doc] = masks.get((query, doc), 0) | 1 << cell
+    return [f"{masks.get(pair, 0):x}" for pair in pairs[PAIR].itertuples(index=False, name=None)]
 
 
 def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
@@ -136,43 +127,26 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
         query_id, doc_id, design_votes (1 for a positive vote, else 0, in order; see `tables.design`), by
         query_id, doc_id; pairs without a vote have no row.
     """
-    is_asked = judgments["kind"] != UNASSIGNED if "kind" in judgments else slice(None)
-    asked = without_rechecks(Judgments(judgments[is_asked].reset_index(drop=True)))
-    relevance = asked["label"].map({label: grade for label, grade in grades.items() if grade is not None})
-    votes = asked[relevance.notna().to_numpy()].assign(vote=(relevance.dropna() >= 1).astype(int))
-    nothing = pd.Series(0, index=votes.index)
-    kind = votes["kind"].map(_ORDER_OF_KINDS).fillna(2) if "kind" in votes else nothing
-    by_round = votes.get("round", nothing)
+    known = judgments if "kind" in judgments else judgments.assign(kind="")
+    relevance = known["label"].map({label: grade for label, grade in grades.items() if grade is not None})
+    is_asked = ~known["kind"].isin([UNASSIGNED, RECHECK])
+    votes = known.assign(sign=np.where(relevance >= 1, "1", "0"))[is_asked & relevance.notna()]
+    kind = votes["kind"].map(_ORDER_OF_KINDS).fillna(2)
+    by_round = votes.get("round", pd.Series(0, index=votes.index))
     when = votes["created_at"].fillna("").astype("str")
-    order = np.lexsort((votes["annotator_id"], when, kind, by_round))
-    votes = votes.iloc[order]
+    votes = votes.iloc[np.lexsort((votes["annotator_id"], when, kind, by_round))]
     code, pairs = code_pairs(votes)
-    signs = np.array(["0", "1"])[votes["vote"].to_numpy()]
-    texts = pd.Series(signs, dtype="str").groupby(code).agg("".join)
+    texts = votes["sign"].astype("str").groupby(code).agg("".join)
     return pairs.assign(design_votes=pd.array(texts.to_numpy(), dtype="str"))
 
 
-def without_rechecks(judgments: Judgments) -> Judgments:
-    """Return the judgments that were not asked because somebody doubted a label (kind `recheck`)."""
-    return Judgments(judgments[~_are_rechecks(judgments)])
-
-
-def rechecked_pairs(judgments: Judgments) -> pd.DataFrame:
-    """Return query_id and doc_id of the pairs with an answer of kind `recheck`, each once."""
-    found: pd.DataFrame = judgments.loc[_are_rechecks(judgments), PAIR]
-    return found.drop_duplicates(ignore_index=True)
-
-
-def _are_rechecks(judgments: Judgments) -> Any:
-    is_so = judgments["kind"] == RECHECK if "kind" in judgments else np.zeros(len(judgments), dtype=bool)
-    return np.asarray(is_so, dtype=bool)
+def are_rechecks(judgments: Judgments) -> Any:
+    """Return for each judgment whether it was asked because somebody doubted a label (kind `recheck`)."""
+    return judgments["kind"] == RECHECK if "kind" in judgments else pd.Series(False, index=judgments.index)
 
 
 def with_design(
-    table: pd.DataFrame,
-    design: pd.DataFrame,
-    votes: pd.DataFrame,
-    rechecked: pd.DataFrame | None = None,
+    table: pd.DataFrame, design: pd.DataFrame, votes: pd.DataFrame, rechecked: pd.DataFrame
 ) -> pd.DataFrame:
     """Return labels or disputes with the columns design_class and design_votes; empty where not known.
 
@@ -180,15 +154,17 @@ def with_design(
         table: columns query_id, doc_id.
         design: of `design_pairs`, or query_id, doc_id and design_class.
         votes: of `votes_in_order`.
-        rechecked: of `rechecked_pairs`, whose class is `recheck` whatever the design says; None: none.
+        rechecked: columns query_id, doc_id: pairs of class `recheck`, whatever the design says.
     """
-    decided = decide_classes(design, votes)
-    classes = np.append(decided["design_class"].to_numpy(dtype=object), "")[pair_rows(table, decided)]
-    if rechecked is not None:
-        classes = np.where(pair_rows(table, rechecked) >= 0, RECHECK, classes)
-    given = np.append(votes["design_votes"].to_numpy(dtype=object), "")[pair_rows(table, votes)]
-    texts = {"design_class": classes, "design_votes": given}
-    return table.assign(**{name: pd.array(values, dtype="str") for name, values in texts.items()})
+    classes = _text_of(table, decide_classes(design, votes), "design_class")
+    classes = np.where(pair_rows(table, rechecked) >= 0, RECHECK, classes)
+    both = {"design_class": classes, "design_votes": _text_of(table, votes, "design_votes")}
+    return table.assign(**{name: pd.array(values, dtype="str") for name, values in both.items()})
+
+
+def _text_of(pairs: pd.DataFrame, known: pd.DataFrame, column: str) -> Any:
+    """Return a column of the known pairs for each pair, an empty text where it is not among them."""
+    return np.append(known[column].to_numpy(dtype=object), "")[pair_rows(pairs, known)]
 
 
 def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
@@ -210,40 +186,39 @@ def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
         >>> classes("1", "1"), classes("11", "1"), classes("0", "1")
         (['verify', ''], ['verify', 'single'], ['verify', 'verify'])
     """
-    rows = pair_rows(design, votes)
-    given = np.append(votes["design_votes"].to_numpy(dtype=object), "")[rows]
-    classes = design["design_class"].to_numpy(dtype=object).copy()
-    if UNTIL_CONFIRMED in classes:
-        place = design["place"].to_numpy()
-        query = pd.factorize(design["query_id"])[0]
-        order = np.lexsort((place, query))
+    found = design[PAIR].assign(
+        design_class=design["design_class"].astype(object),
+        design_votes=_text_of(design, votes, "design_votes"),
+    )
+    if (found["design_class"] == UNTIL_CONFIRMED).any():
         masks = [int(cells or "0", 16) for cells in design["cells"]]
-        classes[order] = _walk(query[order], classes[order], given[order], [masks[row] for row in order])
-    elif unknown := sorted(set(classes) - {"", *CLASSES, RECHECK}):
+        in_order = design.reset_index(drop=True).sort_values(["query_id", "place"], kind="stable").index
+        found["design_class"] = _walk(found, masks, in_order.tolist())
+    elif unknown := sorted({*found["design_class"]} - {"", *CLASSES, RECHECK}):
         raise UsageError(
             f"design class {unknown[0]!r}; expected one of {', '.join(CLASSES)}, {UNTIL_CONFIRMED}"
         )
-    both = {"design_class": classes, "design_votes": given}
-    return design[PAIR].assign(**{name: pd.array(values, dtype="str") for name, values in both.items()})
+    return found.astype({"design_class": "str", "design_votes": "str"})
 
 
-def _walk(query: Ints, classes: Any, votes: Any, masks: Sequence[int]) -> Any:
+def _walk(pairs: pd.DataFrame, masks: Sequence[int], in_order: Sequence[int]) -> list[str]:
     """Return classes in the fixed order of each query's pairs: confirmed pairs cover cells, open ones may."""
-    found = classes.copy()
-    last, covered, pending = -1, 0, 0
-    for row, mask in enumerate(masks):
+    classes, votes, query = (pairs[name].tolist() for name in ("design_class", "design_votes", "query_id"))
+    last, covered, pending = None, 0, 0
+    for row in in_order:
+        mask = masks[row]
         if query[row] != last:
             last, covered, pending = query[row], 0, 0
         if classes[row] == UNTIL_CONFIRMED:
             is_sure = mask & ~covered & ~pending
-            found[row] = VERIFY if is_sure else "" if mask & ~covered else SINGLE
-        if found[row] in (VERIFY, DOUBLED):
-            label = label_by_design(found[row], votes[row])
+            classes[row] = VERIFY if is_sure else "" if mask & ~covered else SINGLE
+        if classes[row] in (VERIFY, DOUBLED):
+            label = label_by_design(classes[row], votes[row])
             covered |= mask if label == 1 else 0
             pending |= mask if label == OPEN else 0
-        elif not found[row] and votes[row][:1] != "0":
+        elif not classes[row] and votes[row][:1] != "0":
             pending |= mask
-    return found
+    return classes
 
 
 def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame:
@@ -263,15 +238,13 @@ def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame
         ['a', 'b']
     """
     found = votes[votes["design_votes"].isin(["101", "011"])]
-    if original is not None:
-        found = found[pair_rows(found, original[original["relevance"] >= 1]) < 0]
-    return found[PAIR].reset_index(drop=True)
+    kept = found if original is None else found[~_are_positives(found, original)]
+    return kept[PAIR].reset_index(drop=True)
 
 
 def open_pairs(decided: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs of `decide_classes` that need a further vote by their class, and have one at least."""
     is_open = labels_by_design(decided) == OPEN
-    n_votes = decided["design_votes"].str.len()
     least = np.where(decided["design_class"] == DOUBLED, 2, 1)
-    asked = is_open & (decided["design_class"] != "") & (n_votes >= least)
+    asked = is_open & (decided["design_class"] != "") & (decided["design_votes"].str.len() >= least)
     return pd.DataFrame(decided[asked.to_numpy()].reset_index(drop=True))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
+from fire_toolkit.resolution.votes import Verdicts, Votes
 
 
-def fire(votes: VoteTable) -> Verdicts:
+def fire(votes: Votes) -> Verdicts:
     """Return the label with more than half of the votes; one vote stands; anything else is a dispute."""
     best = votes.by_label.argmax(axis=1)
     n_best = votes.by_label.max(axis=1, initial=0)

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Ints
-from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
+from fire_toolkit.resolution.votes import Verdicts, Votes
 
 
-def majority(votes: VoteTable) -> Verdicts:
+def majority(votes: Votes) -> Verdicts:
     """Return the label with the most votes, be they half of them or fewer; a tie is a dispute."""
     is_decided = ~are_tied(votes.by_label) & (votes.n_votes > 0)
     return Verdicts(np.where(is_decided, votes.by_label.argmax(axis=1), -1))

@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import ESCALATED
-from fire_toolkit.resolution.vote_table import Grades, VoteTable, count_votes
+from fire_toolkit.resolution.votes import Grades, Votes, code_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.words import n_of
-
-_Table = TypeVar("_Table", Labels, Disputes, Pool, pd.DataFrame)
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
 BY_DESIGN = "by_design"
@@ -53,26 +50,6 @@ class RoundPlan(_RoundPlan, Result):
     """
 
     __slots__ = ()
-
-
-@dataclass(frozen=True)
-class _Stratum:
-    """Pairs in the order in which they are asked, and how many of them are wanted.
-
-    pairs: with columns chance (that asking one changes something) and thirds (disputes that it is expected
-    to create); is_even: drawn at random, so that each has the same chance of being asked.
-    """
-
-    name: str
-    pairs: pd.DataFrame
-    wanted: int
-    note: str = ""
-    is_even: bool = True
-
-    @property
-    def cost(self) -> float:
-        """Answers that a pair is expected to take: one, and a third one where it makes a dispute."""
-        return 1.0 + float(self.pairs["thirds"].fillna(0).sum()) / max(len(self.pairs), 1)
 
 
 def plan_round(
@@ -145,28 +122,19 @@ def plan_round(
         [['a', 'dispute', 1.0], ['b', 'unverified_positive', 1.0], ['c', 'random', 0.5]]
     """
     _check_arguments(ask, budget, random_share, low_posterior, seed, round)
-    if waiting is not None:
-        labels, disputes = _without(labels, waiting), _without(disputes, waiting)
-        by_design = None if by_design is None else _without(by_design, waiting)
-        fourth = None if fourth is None else _without(fourth, waiting)
-    votes = count_votes(first_round(judgments), grades=grades)
-    rejected = None if original is None else rejected_originals(labels, original, round=round)
-    of_rejected = _changes_of_rejected(votes, original)
-    changes = _changes(votes)
-    found = [] if by_design is None else [_of_policy(by_design, changes[1])]
-    if fourth is not None and FOURTH_VOTE in ask:
-        found.append(_whole(FOURTH_VOTE, fourth.assign(n_judgments=3), 0.0, OF_FOURTH))
-    for apart in [each.pairs for each in found]:
-        labels, disputes = _without(labels, apart), _without(disputes, apart)
-        rejected = None if rejected is None else _without(rejected, apart)
-    found += _strata(labels, disputes, rejected, changes, of_rejected, low_posterior, random_share)
-    draw = np.random.default_rng(seed)
-    strata = [
-        replace(stratum, pairs=stratum.pairs.iloc[draw.permutation(len(stratum.pairs))])
-        if stratum.is_even
-        else stratum
-        for stratum in found
+    waiting = disputes.iloc[:0][PAIR] if waiting is None else waiting[PAIR]
+    votes = code_votes(first_round(judgments), grades=grades)
+    found = [
+        *_of_votes(by_design, fourth if FOURTH_VOTE in ask else None, waiting, votes),
+        *_of_disputes(disputes),
+        *_of_labels(labels, votes, original, low_posterior, random_share),
     ]
+    draw, taken, strata = np.random.default_rng(seed), waiting, []
+    for each in found:  # a pair is in the first stratum that holds it
+        pairs = _without(each.pairs, taken)
+        taken = pd.concat([taken, pairs[PAIR]], ignore_index=True)
+        order = draw.permutation(len(pairs)) if each.is_even else np.arange(len(pairs))
+        strata.append(replace(each, pairs=pairs.iloc[order]))
     numbers, kept, unused = _shared_out(strata, {*ask, BY_DESIGN}, budget)
     asked, rows = [], []
     for stratum, n_asked in zip(strata, numbers, strict=True):
@@ -175,10 +143,28 @@ def plan_round(
         asked.append(chosen[PAIR].assign(stratum=stratum.name, inclusion_probability=chance))
         bought = float(chosen["chance"].sum(skipna=False))
         rows.append((stratum.name, n_pairs, n_asked, chance, bought, stratum.note))
-    durations = judgments["duration_s"].dropna()
-    seconds = float(durations.median()) if len(durations) else math.nan
+    seconds = float(judgments["duration_s"].median())
     pool = check_pool(pd.concat(asked).assign(round=round))
     return RoundPlan(pool, pd.DataFrame(rows, columns=STRATUM_COLUMNS), seconds, kept, unused)
+
+
+def rejected_originals(labels: Labels, original: Qrels, *, round: int) -> Pool:  # noqa: A002
+    """Return the original positives whose label is not positive, as a pool to be asked again.
+
+    Neither side is to be believed yet: an original positive was somebody's caption of this very item, and
+    a label is often one annotator's (in the FIRE paper's data 23.6% of judged originals were rejected, by
+    single annotators). round: of the pool. best_rank and n_runs are missing.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_labels, check_qrels
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": 1}))
+        >>> labels = check_labels(pd.DataFrame(
+        ...     {"query_id": "q", "doc_id": ["b", "c"], "label": "no", "relevance": 0}))
+        >>> rejected_originals(labels, original, round=2)[["doc_id", "is_original", "round"]]
+          doc_id  is_original  round
+        0      b         True      2
+    """
+    return check_pool(_rejected(labels, original)[PAIR].assign(is_original=True, round=round))
 
 
 def cost_in_words(planned: RoundPlan, number: int) -> Iterator[str]:
@@ -224,38 +210,113 @@ def _check_arguments(
 def _shared_out(
     strata: Sequence[_Stratum], ask: Collection[str], budget: int | None
 ) -> tuple[list[int], int, int]:
-    """Return how many pairs of each stratum to ask, and how much of the budget is kept and unused."""
-    numbers = [0] * len(strata)
+    """Return how many pairs of each stratum to ask, and how much of the budget is kept and unused.
+
+    The last stratum is the random share: it is served before all others, and again at the end.
+    """
+    wanted = [each.wanted if each.name in ask else 0 for each in strata]
     if budget is None:
-        return [each.wanted if each.name in ask else 0 for each in strata], 0, 0
-    left = float(budget)
-
-    def take(place: int, most: int, part: float) -> None:
-        nonlocal left
-        each = strata[place]
-        more = min(most - numbers[place], int(part / each.cost + 1e-9)) if each.name in ask else 0
+        return wanted, 0, 0
+    costs, n_random = [each.cost for each in strata], len(strata[-1].pairs) * (strata[-1].name in ask)
+    numbers, left = [0] * len(strata), float(budget)
+    last = len(strata) - 1
+    turns = [(last, wanted[-1], MOST_RESERVED * budget), *((n, most, None) for n, most in enumerate(wanted))]
+    for place, most, part in [*turns, (last, n_random, None)]:
+        affordable = int((left if part is None else part) / costs[place] + 1e-9)
+        more = min(most - numbers[place], affordable)
         numbers[place] += more
-        left -= more * each.cost
-
-    random = len(strata) - 1
-    take(random, strata[random].wanted, MOST_RESERVED * budget)
-    for place, each in enumerate(strata):
-        take(place, each.wanted, left)
-    take(random, len(strata[random].pairs), left)
+        left -= more * costs[place]
     rest = budget - sum(numbers)
-    is_short = any(n < each.wanted for n, each in zip(numbers, strata, strict=True) if each.name in ask)
-    is_short |= "random" in ask and numbers[random] < len(strata[random].pairs)
-    thirds = sum(n * (each.cost - 1) for n, each in zip(numbers, strata, strict=True))
+    is_short = any(n < most for n, most in zip(numbers, [*wanted[:-1], n_random], strict=True))
+    thirds = sum(n * (cost - 1) for n, cost in zip(numbers, costs, strict=True))
     kept = rest if is_short else min(rest, math.ceil(thirds - 1e-9))
     return numbers, kept, rest - kept
 
 
-def _changes(votes: VoteTable, is_counted: Bools | None = None) -> tuple[float, float]:
+@dataclass(frozen=True)
+class _Stratum:
+    """Pairs in the order in which they are asked, and which share of them is wanted.
+
+    pairs: with columns chance (that asking one changes something) and thirds (disputes that it is expected
+    to create); is_even: drawn at random, so that each has the same chance of being asked.
+    """
+
+    name: str
+    pairs: pd.DataFrame
+    note: str
+    is_even: bool = True
+    share: float = 1.0
+
+    @property
+    def wanted(self) -> int:
+        """How many of the pairs are wanted."""
+        return math.ceil(self.share * len(self.pairs) - 1e-9)
+
+    @property
+    def cost(self) -> float:
+        """Answers that a pair is expected to take: one, and a third one where it makes a dispute."""
+        return 1.0 + float(self.pairs["thirds"].fillna(0).sum()) / max(len(self.pairs), 1)
+
+
+def _stratum(name: str, pairs: pd.DataFrame, chance: Any, note: str = "", **how: Any) -> _Stratum:
+    """Return the stratum of some pairs; a second answer that differs from the first is a dispute."""
+    found = pairs[PAIR].assign(chance=chance)
+    n_votes = pairs["n_judgments"] if "n_judgments" in pairs else pd.Series(0, index=pairs.index)
+    is_single = (n_votes == 1).fillna(False).to_numpy(dtype=bool)
+    return _Stratum(name, found.assign(thirds=found["chance"].where(is_single, 0.0)), note, **how)
+
+
+def _of_votes(
+    by_design: pd.DataFrame | None, fourth: pd.DataFrame | None, waiting: pd.DataFrame, votes: Votes
+) -> Iterator[_Stratum]:
+    """Yield what a policy asks (positives of one vote, and two votes that differ), and fourth votes."""
+    if by_design is not None:
+        pairs = _without(by_design, waiting)
+        n_votes = pairs["design_votes"].str.len()
+        n_second = int((n_votes == 1).sum())
+        note = f"by the policy: {n_second:,} second votes on positives, {len(pairs) - n_second:,} third votes"
+        chance = np.where(n_votes == 1, _changes(votes)[1], 1.0)
+        yield _stratum(BY_DESIGN, pairs.assign(n_judgments=n_votes), chance, note)
+    if fourth is not None:
+        yield _stratum(FOURTH_VOTE, fourth[PAIR], 0.0, OF_FOURTH)
+
+
+def _of_disputes(disputes: Disputes) -> Iterator[_Stratum]:
+    only_escalated = disputes["reason"] == ESCALATED
+    yield _stratum("dispute", disputes.loc[~only_escalated, PAIR], 1.0)
+    yield _stratum("escalated", disputes.loc[only_escalated, PAIR], 1.0)
+
+
+def _of_labels(
+    labels: Labels, votes: Votes, original: Qrels | None, low_posterior: float, random_share: float
+) -> Iterator[_Stratum]:
+    """Yield the strata of pairs that have a label, in their order."""
+    of_negative, of_positive = _changes(votes)
+    if original is not None:
+        rejected = _rejected(labels, original)
+        yield _stratum("rejected_original", rejected, *_changes_of_rejected(votes, original, of_negative))
+    single = labels["n_judgments"] == 1
+    unverified = single & (labels["relevance"] >= 1)
+    yield _stratum("unverified_positive", labels[unverified], of_positive, _noted(of_positive))
+    support = labels.get("posterior", pd.Series(1.0, index=labels.index))
+    unsure = ~unverified & (support < low_posterior)
+    doubted = labels.assign(support=support)[unsure].sort_values(["support", *PAIR])
+    note = "by the model's own posterior"
+    yield _stratum("low_posterior", doubted, 1 - doubted["support"], note, is_even=False)
+    others = labels[single & ~unverified & ~unsure]
+    yield _stratum("random", others, of_negative, _noted(of_negative), share=random_share)
+
+
+def _rejected(labels: Labels, original: Qrels) -> pd.DataFrame:
+    """Return the labels of original positives that are not positive."""
+    is_original = pair_rows(labels, original[original["relevance"] >= 1]) >= 0
+    return labels[is_original & (labels["relevance"] < 1)]
+
+
+def _changes(votes: Votes, is_counted: Bools | None = None) -> tuple[float, float]:
     """Return the chance that another vote is on the other side of a negative one, and of a positive one."""
-    is_positive = votes.is_vote & (votes.relevance >= 1)
     rows = slice(None) if is_counted is None else is_counted
-    n = votes.n_votes[rows]
-    positive = votes.by_label[rows][:, is_positive].sum(axis=1)
+    n, positive = votes.n_votes[rows], votes.by_label[rows][:, votes.grades >= 1].sum(axis=1)
     found = []
     for each in (n - positive, positive):
         possible = (each * (n - 1)).sum()
@@ -263,16 +324,16 @@ def _changes(votes: VoteTable, is_counted: Bools | None = None) -> tuple[float, 
     return found[0], found[1]
 
 
-def _changes_of_rejected(votes: VoteTable, original: Qrels | None) -> tuple[float, str]:
-    """Return the chance that another vote on a rejected original is positive, and what that rests on."""
-    plain = _changes(votes)[0]
-    if original is None or math.isnan(plain):
+def _changes_of_rejected(votes: Votes, original: Qrels, plain: float) -> tuple[float, str]:
+    """Return the chance that another vote on a rejected original is positive, and what that rests on.
+
+    plain: the chance of any negative vote.
+    """
+    if math.isnan(plain):
         return plain, _noted(plain)
-    positives = original[original["relevance"] >= 1]
-    is_original = pair_rows(votes.pairs, positives) >= 0
-    is_positive = votes.is_vote & (votes.relevance >= 1)
-    is_doubted = votes.by_label[:, is_positive].sum(axis=1) < votes.n_votes
-    n_known = int((is_original & is_doubted & (votes.n_votes > 1)).sum())
+    is_original = pair_rows(votes.pairs, original[original["relevance"] >= 1]) >= 0
+    is_doubted = votes.by_label[:, votes.grades >= 1].sum(axis=1) < votes.n_votes
+    n_known = int((is_original & is_doubted & votes.is_pairable).sum())
     if n_known < ENOUGH_ORIGINALS:
         few = f"that of all doubled pairs; only {n_known} doubled originals have a negative vote"
         return plain, f"{_noted(plain)} ({few})"
@@ -280,58 +341,10 @@ def _changes_of_rejected(votes: VoteTable, original: Qrels | None) -> tuple[floa
     return chance, f"{_noted(chance)} (that of {n_known:,} doubled originals with a negative vote)"
 
 
-def _strata(
-    labels: Labels,
-    disputes: Disputes,
-    rejected: Pool | None,
-    changes: tuple[float, float],
-    of_rejected: tuple[float, str],
-    low_posterior: float,
-    random_share: float,
-) -> Iterator[_Stratum]:
-    """Yield the strata in their order; a pair is in the first that holds it."""
-    of_negative, of_positive = changes
-    only_escalated = disputes["reason"] == ESCALATED
-    yield _whole("dispute", disputes[~only_escalated].assign(n_judgments=0), 1.0)
-    yield _whole("escalated", disputes[only_escalated].assign(n_judgments=0), 1.0)
-    open_labels = labels
-    if rejected is not None:
-        open_labels = _without(labels, rejected)
-        yield _whole("rejected_original", labels.merge(rejected[PAIR], on=PAIR), *of_rejected)
-    single = open_labels["n_judgments"] == 1
-    unverified = single & (open_labels["relevance"] >= 1)
-    yield _whole("unverified_positive", open_labels[unverified], of_positive, _noted(of_positive))
-    has_model = "posterior" in open_labels.columns
-    support = open_labels["posterior"] if has_model else pd.Series(1.0, index=open_labels.index)
-    unsure = ~unverified & (support < low_posterior)
-    doubted = open_labels.assign(support=support)[unsure].sort_values(["support", *PAIR])
-    by_model = _whole("low_posterior", doubted, 1 - doubted["support"], "by the model's own posterior")
-    yield replace(by_model, is_even=False)
-    others = _whole("random", open_labels[single & ~unverified & ~unsure], of_negative, _noted(of_negative))
-    yield replace(others, wanted=math.ceil(random_share * others.wanted - 1e-9))
-
-
-def _of_policy(pairs: pd.DataFrame, of_positive: float) -> _Stratum:
-    """Return the stratum of pairs that a policy asks: positives of one vote, and two votes that differ."""
-    n_votes = pairs["design_votes"].str.len()
-    chance = pd.Series(np.where(n_votes == 1, of_positive, 1.0), index=pairs.index)
-    n_second = int((n_votes == 1).sum())
-    note = f"by the policy: {n_second:,} second votes on positives, {len(pairs) - n_second:,} third votes"
-    return _whole(BY_DESIGN, pairs.assign(n_judgments=n_votes), chance, note)
-
-
-def _whole(name: str, pairs: pd.DataFrame, chance: float | pd.Series, note: str = "") -> _Stratum:
-    """Return the stratum that is asked whole; a second answer that differs from the first is a dispute."""
-    found = pairs[PAIR].assign(chance=chance)
-    found["thirds"] = found["chance"].where((pairs["n_judgments"] == 1).fillna(False).to_numpy(dtype=bool), 0)
-    return _Stratum(name, found, len(pairs), note)
-
-
 def _noted(chance: float) -> str:
     return NO_DOUBLED if math.isnan(chance) else f"another vote differs with probability {chance:.3f}"
 
 
-def _without(table: _Table, pairs: pd.DataFrame) -> _Table:
-    """Return the rows whose pair is not among `pairs`, which hold each once."""
-    joined = table.merge(pairs[PAIR], on=PAIR, how="left", indicator="_found")
-    return table[(joined["_found"] == "left_only").to_numpy()]
+def _without(table: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows whose pair is not among `pairs`."""
+    return table[pair_rows(table, pairs) < 0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from fire_toolkit.tables import Judgments, Labels
 from fire_toolkit.tables.validity import (
     ALONE,
@@ -15,54 +13,41 @@ from fire_toolkit.tables.validity import (
 )
 
 
-def query_labels(labels: Labels, judgments: Judgments) -> QueryLabels:
-    """Return one label for each query that a rule labelled.
+def label_queries(
+    labels: Labels, judgments: Judgments, *, guideline: str, guideline_sha256: str
+) -> tuple[QueryLabels, QueryValidity]:
+    """Return one label for each query that a rule labelled, and what each annotator said of each query.
 
     Args:
         labels: as `resolve` returns them for pairs of a query and the doc `*`; other pairs are left out.
         judgments: what they rest on, with the flags.
+        guideline, guideline_sha256: name and hash of what was shown.
 
     Returns:
-        By query_id; n_votes, n_agree: of `resolve`; flags: those that any annotator set, sorted, each once.
-        No labels: no rows.
+        QueryLabels by query_id; n_votes, n_agree: of `resolve`; flags: those that any annotator set, sorted,
+        each once. No labels: no rows. QueryValidity, with the guideline shown.
 
     Examples:
+        >>> import pandas as pd
         >>> from fire_toolkit.tables import check_judgments, check_labels
         >>> labels = check_labels(pd.DataFrame({"query_id": ["q"], "doc_id": "*", "label": "unusable",
         ...     "relevance": 0, "n_judgments": 2, "n_agree": 2}))
         >>> judgments = check_judgments(pd.DataFrame({"query_id": "q", "doc_id": "*", "label": "unusable",
         ...     "annotator_id": ["u", "v"], "flags": ["unclear", "unspecific;unclear"]}))
-        >>> query_labels(labels, judgments)
+        >>> label_queries(labels, judgments, guideline="usable-v1", guideline_sha256="0" * 64)[0]
           query_id     label  is_usable  n_votes  n_agree               flags
         0        q  unusable      False        2        2  unclear;unspecific
     """
-    own = labels[labels["doc_id"] == ALONE]
-    flags = judgments[judgments["doc_id"] == ALONE].groupby("query_id")["flags"].agg(_joined)
-    table = pd.DataFrame(
-        {
-            "query_id": own["query_id"],
-            "label": own["label"],
-            "is_usable": own["relevance"] >= 1,
-            "n_votes": own["n_judgments"],
-            "n_agree": own["n_agree"],
-            "flags": own["query_id"].map(flags).fillna("").astype("str"),
-        }
+    own, said = (each[each["doc_id"] == ALONE].reset_index(drop=True) for each in (labels, judgments))
+    flags = said.groupby("query_id")["flags"].agg(
+        lambda flags: ";".join(sorted({*";".join(flags).split(";")} - {""}))
     )
-    return check_query_labels(table.reset_index(drop=True))
-
-
-def query_validity(judgments: Judgments, *, guideline: str, guideline_sha256: str) -> QueryValidity:
-    """Return what each annotator said of each query that was shown alone, with the guideline shown.
-
-    Args:
-        judgments: pairs of a query and the doc `*`; others are left out.
-        guideline, guideline_sha256: name and hash of what was shown.
-    """
-    own = judgments[judgments["doc_id"] == ALONE]
-    named = own.assign(guideline=guideline, guideline_sha256=guideline_sha256)
-    columns = [*QUERY_VALIDITY.names, *(name for name in ("comment", "round") if name in named)]
-    return check_query_validity(named[columns].reset_index(drop=True))
-
-
-def _joined(flags: pd.Series[str]) -> str:
-    return ";".join(sorted(set(";".join(flags).split(";")) - {""}))
+    columns = {
+        "is_usable": own["relevance"] >= 1,
+        "n_votes": own["n_judgments"],
+        "flags": own["query_id"].map(flags).fillna("").astype("str"),
+    }
+    kept = ["query_id", "label", "is_usable", "n_votes", "n_agree", "flags"]
+    shown = said.assign(guideline=guideline, guideline_sha256=guideline_sha256)
+    names = [*QUERY_VALIDITY.names, *(name for name in ("comment", "round") if name in shown)]
+    return check_query_labels(own.assign(**columns)[kept]), check_query_validity(shown[names])

@@ -10,9 +10,9 @@ from fire_toolkit.resolution.dawid_skene import dawid_skene
 from fire_toolkit.resolution.fire import fire
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.unanimous import unanimous
-from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
+from fire_toolkit.resolution.votes import Verdicts, Votes
 
-Rule = Callable[[VoteTable], Verdicts]
+Rule = Callable[[Votes], Verdicts]
 
 RULES: Registry[Rule] = Registry("rules", "rule")
 for _name, _rule in {

@@ -8,22 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import JoinError, PluginError, UsageError
+from fire_toolkit.arrays import Ints, are_among
+from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.guidelines.grades import usual_grades
-from fire_toolkit.resolution.controls import ControlAccuracy, accuracy_on_controls
+from fire_toolkit.resolution.controls import accuracy_on_controls
+from fire_toolkit.resolution.judgments import latest_judgments
+from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.vote_table import Grades, Verdicts, VoteTable, count_votes
-from fire_toolkit.tables import (
-    Disputes,
-    Judgments,
-    Labels,
-    Pool,
-    asked_judgments,
-    check_disputes,
-    check_labels,
-    check_pool,
-)
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.resolution.votes import Grades, Verdicts, Votes, code_votes, label_codes
+from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
+from fire_toolkit.tables.columns import pair_rows
 
 ESCALATED = "escalated"
 NO_MAJORITY = "no_majority"
@@ -37,7 +31,9 @@ class Resolution(NamedTuple):
     model, else None: annotator_id, truth, label, probability (that the annotator says `label` where `truth`
     is right), n_votes (of the annotator); trace: the log-likelihood of each iteration, empty for other rules;
     converged: whether the model came to its end; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
-    on_controls: how often the rule is right on controls, None with fewer than two.
+    against_majority: pairs with the `same` label as a plain majority gives them, with an`other` one, with
+    one where it has a dispute (`gained`) and in dispute where it has one (`lost`); on_controls: how often the
+    rule is right, see `accuracy_on_controls`, None with fewer than two controls.
     """
 
     labels: Labels
@@ -47,7 +43,8 @@ class Resolution(NamedTuple):
     trace: tuple[float, ...]
     converged: bool
     n_pairs_by_votes: tuple[int, ...]
-    on_controls: ControlAccuracy | None
+    against_majority: dict[str, int]
+    on_controls: dict[str, int] | None
 
 
 def resolve(
@@ -58,6 +55,7 @@ def resolve(
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
     count_unassigned: bool = False,
+    answers: pd.DataFrame | None = None,
 ) -> Resolution:
     """Return one label for each judged pair that `rule` can decide, and the other pairs as disputes.
 
@@ -75,6 +73,7 @@ def resolve(
         adjudicators: annotators whose word counts before that of others, for `adjudicator`.
         count_unassigned: whether answers that were not asked of their annotator are votes, see
             `tables.asked_judgments`.
+        answers: to controls, with the columns of judgments: they teach a model, and are no judgments.
 
     Returns:
         A `Resolution`: Labels (method: the rule; n_judgments: votes; n_agree: votes for the label;
@@ -105,16 +104,34 @@ def resolve(
     """
     decide = RULES.named(rule)
     grades = grades_or_usual(judgments, grades)
-    judgments = judgments if count_unassigned else asked_judgments(judgments)
-    votes = count_votes(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
+    _refuse_parts(grades)
+    known = judged = judgments if count_unassigned else asked_judgments(judgments)
+    if answers is not None and len(answers):
+        both = pd.concat([judged, answers], ignore_index=True)
+        known = latest_judgments(both, where="answers to controls")[0]
+    votes = code_votes(known, grades=grades, controls=controls, adjudicators=adjudicators)
+    own = votes if known is judged else code_votes(judged, grades=grades)
+    kept = np.flatnonzero(pair_rows(votes.pairs, own.pairs) >= 0)
     verdicts = decide(votes)
-    _check_verdicts(votes, verdicts, rule)
-    posteriors, confusions = _posteriors(votes, verdicts), _confusions(votes, verdicts)
-    labels, disputes = _labels(votes, verdicts, rule), _disputes(votes, verdicts)
-    by_votes = tuple(map(int, np.bincount(votes.n_votes, minlength=2)))
-    on_controls = None if controls is None else accuracy_on_controls(votes, decide)
-    model = (posteriors, confusions, verdicts.trace, verdicts.converged)
-    return Resolution(labels, disputes, *model, by_votes, on_controls)
+    label = np.asarray(verdicts.label)
+    codes = np.arange(-1, len(votes.labels))
+    if label.shape != (len(votes.pairs),) or label.dtype.kind != "i" or not np.isin(label, codes).all():
+        raise PluginError(
+            f"rule {rule}: expected the code of a label with a grade, or -1, for each of {len(votes.pairs)} "
+            "pairs"
+        )
+    posteriors = verdicts.posterior
+    return Resolution(
+        _labels(votes, verdicts, kept[label[kept] >= 0], rule),
+        _disputes(votes, known, kept[label[kept] < 0], grades),
+        None if posteriors is None else _of_pairs(votes, kept, "p_{}", posteriors),
+        None if verdicts.confusions is None else _confusions(votes, verdicts.confusions),
+        verdicts.trace,
+        verdicts.converged,
+        tuple(np.bincount(votes.n_votes, minlength=2).tolist()),
+        _against(majority(own).label, label[kept]),
+        None if controls is None else accuracy_on_controls(votes, decide),
+    )
 
 
 def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
@@ -127,37 +144,44 @@ def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
     return found
 
 
-def _check_verdicts(votes: VoteTable, verdicts: Verdicts, rule: str) -> None:
-    """Refuse what a rule must not decide: a label that is not a vote, or not one label for each pair."""
-    label, n_pairs = np.asarray(verdicts.label), len(votes.pairs)
-    allowed = [-1, *np.flatnonzero(votes.is_vote)]
-    if label.shape != (n_pairs,) or label.dtype.kind != "i" or not np.isin(label, allowed).all():
-        raise PluginError(
-            f"rule {rule}: expected the code of a label with a grade, or -1, for each of {n_pairs} pairs"
-        )
+def _refuse_parts(grades: Grades) -> None:
+    if not grades:
+        raise UsageError("grades are empty; expected the grade of each label of the guideline")
+    for label, grade in grades.items():
+        if grade is not None and not float(grade).is_integer():
+            raise UsageError(
+                f"grade of label {label!r} is {grade}; relevance is a whole number, or None for no vote"
+            )
 
 
-def _posteriors(votes: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
-    if verdicts.posterior is None:
-        return None
-    voted = [code for code in range(len(votes.labels)) if votes.is_vote[code]]
-    return votes.pairs.assign(**{f"p_{votes.labels[c]}": verdicts.posterior[:, c] for c in voted})
+def _against(before: Ints, after: Ints) -> dict[str, int]:
+    """Return how many pairs have the same label, another one, gained one and lost one; −1: none."""
+    return {
+        "same": int(((before == after) & (after >= 0)).sum()),
+        "other": int(((before != after) & (before >= 0) & (after >= 0)).sum()),
+        "gained": int(((before < 0) & (after >= 0)).sum()),
+        "lost": int(((before >= 0) & (after < 0)).sum()),
+    }
 
 
-def _confusions(votes: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
+def _of_pairs(votes: Votes, rows: Ints, heading: str, values: Any, names: Any = None) -> pd.DataFrame:
+    """Return the pairs of some rows with a column for each label, named by `heading`."""
+    pairs = votes.pairs.iloc[rows].reset_index(drop=True)
+    named = {heading.format(name): values[rows, code] for code, name in enumerate(names or votes.labels)}
+    return pairs.assign(**named)
+
+
+def _confusions(votes: Votes, confusions: Any) -> pd.DataFrame:
     """Return the cells by annotator, then true and given label in the guideline's order."""
-    if verdicts.confusions is None:
-        return None
-    voted = [label for label, is_vote in zip(votes.labels, votes.is_vote, strict=True) if is_vote]
-    names = sorted(votes.judgments["annotator_id"].unique())[: len(verdicts.confusions)]
-    cells = pd.MultiIndex.from_product([names, voted, voted], names=["annotator_id", "truth", "label"])
-    table = cells.to_frame(index=False).assign(probability=verdicts.confusions.ravel())
+    names = votes.annotators[: len(confusions)]
+    cells = pd.MultiIndex.from_product([names, votes.labels, votes.labels])
+    table = cells.to_frame(index=False, name=["annotator_id", "truth", "label"])
     n_votes = np.bincount(votes.annotator[votes.voting], minlength=len(names))
-    return table.assign(n_votes=np.repeat(n_votes, len(voted) ** 2))
+    each = np.repeat(n_votes, len(votes.labels) ** 2)
+    return table.assign(probability=confusions.ravel(), n_votes=each)
 
 
-def _labels(votes: VoteTable, verdicts: Verdicts, rule: str) -> Labels:
-    rows = np.flatnonzero(verdicts.label >= 0)
+def _labels(votes: Votes, verdicts: Verdicts, rows: Ints, rule: str) -> Labels:
     label = verdicts.label[rows]
     n_judgments, n_agree = votes.n_votes[rows], votes.by_label[rows, label]
     support = n_agree / n_judgments if verdicts.support is None else verdicts.support[rows]
@@ -169,52 +193,25 @@ def _labels(votes: VoteTable, verdicts: Verdicts, rule: str) -> Labels:
         "n_agree": n_agree,
         verdicts.support_name: support,
     }
-    rounds = votes.rounds
-    if rounds is not None:
-        columns["rounds"] = rounds.iloc[rows].array
+    if votes.round is not None and votes.round.dtype.kind in "iu":
+        columns["rounds"] = pd.array(_rounds(votes, votes.round.to_numpy())[rows], dtype="str")
     return check_labels(votes.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
 
 
-def _disputes(votes: VoteTable, verdicts: Verdicts) -> Disputes:
-    rows = np.flatnonzero(verdicts.label < 0)
-    reason = np.where(votes.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
-    pairs = votes.pairs.iloc[rows].reset_index(drop=True)
-    pairs["reason"] = pd.array(reason.astype(object), dtype="str")
-    for code, label in enumerate(votes.labels):
-        pairs[f"n_{label}"] = votes.answers[rows, code]
-    return check_disputes(pairs)
+def _rounds(votes: Votes, rounds: Any) -> Any:
+    """Return the rounds of the votes on each pair, ascending, joined by `;`."""
+    texts = np.full(len(votes.pairs), "", dtype=object)
+    for number in np.unique(rounds[votes.voting]):
+        is_of = are_among(votes.pair[votes.voting][rounds[votes.voting] == number], len(texts))
+        texts[is_of] = texts[is_of] + np.where(texts[is_of] == "", "", ";").astype(object) + str(number)
+    return texts
 
 
-def next_round(disputes: Disputes, pool: Pool | None = None, *, round: int) -> Pool:  # noqa: A002
-    """Return the pairs in dispute as the pool of round `round`, to be asked again.
-
-    Args:
-        disputes: as `resolve` gives them.
-        pool: where the pairs came from; its columns are kept. Without it best_rank, n_runs and
-            is_original are missing.
-        round: 1 or more.
-
-    Returns:
-        A Pool with one row for each dispute; empty when there is none.
-
-    Raises:
-        UsageError: `round` is below 1.
-        JoinError: a disputed pair is not in `pool`.
-
-    Examples:
-        >>> from fire_toolkit.tables import check_disputes
-        >>> row = {"query_id": ["q"], "doc_id": ["b"], "reason": ["no_majority"]}
-        >>> next_round(check_disputes(pd.DataFrame(row)), round=2)[["query_id", "doc_id", "round"]]
-          query_id doc_id  round
-        0        q      b      2
-    """
-    if round < 1:
-        raise UsageError(f"round is {round}; expected 1 or more")
-    if pool is None:
-        return check_pool(disputes[PAIR].assign(round=round))
-    asked = disputes[PAIR].merge(pool, on=PAIR, how="left", indicator=True)
-    lost = asked[asked["_merge"] == "left_only"]
-    if len(lost):
-        pairs = ", ".join(f"{q} {d}" for q, d in lost[PAIR].head(3).itertuples(index=False))
-        raise JoinError(f"{len(lost)} of {len(asked)} disputed pairs are not in the pool ({pairs})")
-    return check_pool(asked.drop(columns="_merge").assign(round=round))
+def _disputes(votes: Votes, judgments: Judgments, rows: Ints, grades: Grades) -> Disputes:
+    """Return the pairs with a reason and the answers with each label, those that are no votes too."""
+    cells = votes.pair * len(grades) + label_codes(judgments["label"], tuple(grades))
+    answers = np.bincount(cells, minlength=len(votes.pairs) * len(grades)).reshape(-1, len(grades))
+    table = _of_pairs(votes, rows, "n_{}", answers, list(grades))
+    reason = np.where(votes.n_votes[rows] > 0, NO_MAJORITY, ESCALATED).astype(object)
+    table.insert(2, "reason", pd.Series(reason, dtype="str"))
+    return check_disputes(table)

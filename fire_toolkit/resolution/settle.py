@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.resolve import NO_MAJORITY
-from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import SUPPORT, Disputes, Labels, check_labels
 from fire_toolkit.tables.columns import PAIR
 
@@ -43,27 +41,22 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
     """
     if end not in ENDS:
         raise UsageError(f"disputes as {end!r}; expected one of {', '.join(ENDS)}")
-    label, grade = _label_at(grades, is_positive=end == "1")
-    open_pairs = disputes[disputes["reason"] == NO_MAJORITY]
-    votes = [f"n_{name}" for name, value in grades.items() if value is not None]
-    columns: dict[str, Any] = {
-        "label": label,
-        "relevance": grade,
-        "method": f"disputes_as_{end}",
-        "n_judgments": open_pairs[votes].astype(np.int64).sum(axis=1),
-        "n_agree": open_pairs[f"n_{label}"].astype(np.int64),
-    }
-    settled = open_pairs[PAIR].assign(**columns)
-    extra = {name: "" for name in labels.columns if name not in (*settled.columns, *SUPPORT)}
-    return check_labels(pd.concat([labels, settled.assign(**extra)]) if len(settled) else labels)
-
-
-def _label_at(grades: Grades, *, is_positive: bool) -> tuple[str, int]:
-    """Return the label nearest to the border on its side, and its grade."""
-    side = [
-        (grade, name) for name, grade in grades.items() if grade is not None and (grade >= 1) == is_positive
-    ]
+    known = {name: grade for name, grade in grades.items() if grade is not None}
+    side = [(grade, name) for name, grade in known.items() if (grade >= 1) == (end == "1")]
     if not side:
-        raise UsageError(f"no label is {'positive' if is_positive else 'negative'}, so disputes cannot be so")
-    grade, name = min(side) if is_positive else max(side)
-    return name, int(grade)
+        what = "positive" if end == "1" else "negative"
+        raise UsageError(f"no label is {what}, so disputes cannot be so")
+    grade, label = min(side) if end == "1" else max(side)
+    open_pairs = disputes[disputes["reason"] == NO_MAJORITY]
+    settled = open_pairs[PAIR].assign(
+        label=label,
+        relevance=int(grade),
+        method=f"disputes_as_{end}",
+        n_judgments=open_pairs[[f"n_{name}" for name in known]].astype(np.int64).sum(axis=1),
+        n_agree=open_pairs[f"n_{label}"].astype(np.int64),
+        **{name: "" for name in labels.columns if name not in (*SUPPORT, *PAIR, *_OWN)},
+    )
+    return check_labels(pd.concat([labels, settled]) if len(settled) else labels)
+
+
+_OWN = ("label", "relevance", "method", "n_judgments", "n_agree")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import are_among
 from fire_toolkit.resolution.resolve import resolve
-from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import Judgments, Labels
 from fire_toolkit.tables.columns import code_pairs, pair_rows
 
@@ -52,7 +52,6 @@ def labels_without_each(
         UsageError, TableError: as `resolve`.
 
     Examples:
-        >>> from fire_toolkit.resolution.resolve import resolve
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
@@ -63,28 +62,21 @@ def labels_without_each(
         [('u', 'ab', 2), ('v', '', 0), ('w', 'a', 1)]
     """
     unit, pairs = code_pairs(judgments)
-    old = _labels_of(pairs, labels)
     names = judgments["annotator_id"].to_numpy(dtype=object)
-    for name in sorted(set(names) - ({*adjudicators} if len({*adjudicators}) == 1 else set())):
+    for name in sorted({*names} - ({*adjudicators} if len({*adjudicators}) == 1 else set())):
         is_own = names == name
-        asked = (
-            are_among(unit[is_own], len(pairs)) if rule in _PAIR_BY_PAIR else np.ones(len(pairs), dtype=bool)
-        )
-        found = resolve(
-            Judgments(judgments[~is_own & asked[unit]].reset_index(drop=True)),
-            grades=grades,
-            rule=rule,
-            adjudicators=[each for each in adjudicators if each != name],
-            count_unassigned=True,
-        ).labels
-        before, own = old[asked], pairs[asked].reset_index(drop=True)
-        after = _labels_of(own, found)
+        n_pairs = len(pairs)
+        asked = are_among(unit[is_own], n_pairs) if rule in _PAIR_BY_PAIR else np.ones(n_pairs, dtype=bool)
+        others = Judgments(judgments[~is_own & asked[unit]].reset_index(drop=True))
+        left = [each for each in adjudicators if each != name]
+        found = resolve(others, grades=grades, rule=rule, adjudicators=left, count_unassigned=True).labels
+        before, after = (_labels_of(pairs[asked], table) for table in (labels, found))
         is_changed = before != after
-        changed = own[is_changed].reset_index(drop=True)
-        lost, gained = ((each[is_changed] == "").sum() for each in (after, before))
+        changed = pairs[asked][is_changed].reset_index(drop=True)
         kept = Labels(found[pair_rows(found, changed) >= 0].reset_index(drop=True))
-        n_other = int(is_changed.sum() - lost - gained)
-        yield LabelsWithout(name, kept, changed, n_other, int(lost), int(gained), int(is_own.sum()))
+        n_lost, n_gained = (int((is_changed & (each == "")).sum()) for each in (after, before))
+        n_other = int(is_changed.sum()) - n_lost - n_gained
+        yield LabelsWithout(name, kept, changed, n_other, n_lost, n_gained, int(is_own.sum()))
 
 
 def _labels_of(pairs: pd.DataFrame, labels: Labels) -> npt.NDArray[np.object_]:

@@ -4,15 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from small_judgments import krippendorff_alpha, on_pairs
+from small_judgments import agreement_intervals, alpha_interval, krippendorff_alpha, on_pairs
 
 from examples import examples
-from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
+from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.table import agreement_intervals
-from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference import draws
+from fire_toolkit.resolution.votes import Votes
 from fire_toolkit.tables import Judgments
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
@@ -124,7 +123,7 @@ def test_95_percent_intervals_hold_the_truth_where_positives_are_rare() -> None:
     for seed in range(trials):
         votes = coded(two_raters(50, seed, prevalence=0.02, error=0.06))
         for name in wanted:
-            found = interval_of(votes, name, level="nominal", resampling=Resampling(400, seed=seed))
+            found = interval_of(votes, name, Resampling(400, seed=seed))
             held[name] += found.low <= truth[name] <= found.high
             n_noted += name == "alpha" and "unreliable" in found.note
     assert min(held.values()) >= 0.92 * trials  # at .95 fewer has a chance below .02

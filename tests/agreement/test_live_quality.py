@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import alpha_interval
 
-from fire_toolkit.agreement.intervals import alpha_interval
+from fire_toolkit.agreement.annotators import annotator_profiles
 from fire_toolkit.agreement.live import RESAMPLING, live_quality
-from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"relevant": 1, "irrelevant": 0, "ambiguous": None}

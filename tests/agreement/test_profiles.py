@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement.profiles import annotator_profiles
+from fire_toolkit.agreement.annotators import annotator_profiles
 from fire_toolkit.arrays import wilson_interval
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, check_judgments

@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from small_judgments import on_pairs
+from small_judgments import agreement_intervals, alpha_interval, on_pairs
 
-from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
+from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.table import agreement, agreement_intervals
-from fire_toolkit.agreement.votes import code_votes
+from fire_toolkit.agreement.table import agreement
+from fire_toolkit.resolution.votes import code_votes
 from fire_toolkit.tables import Judgments, check_judgments
 
 NAMES = list(STATISTICS)
@@ -73,7 +73,7 @@ def test_a_95_percent_interval_covers_the_statistic_of_the_whole(name: str) -> N
     covered = 0
     for seed in range(60):
         votes = code_votes(pairs(list(draw.choice(kinds, size=200))))
-        found = interval_of(votes, name, level="nominal", resampling=Resampling(n_resamples=300, seed=seed))
+        found = interval_of(votes, name, Resampling(n_resamples=300, seed=seed))
         covered += found.low <= truth <= found.high
     assert covered >= 51  # fewer has a chance below .001 at .95
 

@@ -21,8 +21,8 @@ def test_a_rule_and_a_majority_are_counted_on_controls_that_have_a_vote() -> Non
     for rule, labelled, right in (("fire", 2, 1), ("unanimous", 0, 0)):
         found = resolve(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
         assert found is not None
-        assert (found.n_controls, found.n_labelled, found.n_right) == (3, labelled, right)
-        assert (found.majority_labelled, found.majority_right) == (2, 1)
+        assert (found["n_controls"], found["n_labelled"], found["n_right"]) == (3, labelled, right)
+        assert (found["majority_labelled"], found["majority_right"]) == (2, 1)
 
 
 def test_fewer_than_two_controls_say_nothing() -> None:
@@ -39,8 +39,8 @@ def test_a_rule_is_not_told_the_controls_it_is_measured_on() -> None:
     controls = known(**{doc: str(draw.choice(["n", "y"])) for doc in list(answers)[:100]})
     full = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
     assert full.on_controls is not None
-    assert full.on_controls.n_controls == 100
-    assert full.on_controls.n_right < 70
+    assert full.on_controls["n_controls"] == 100
+    assert full.on_controls["n_right"] < 70
     own = full.labels.merge(controls, on=["query_id", "doc_id"], suffixes=("", "_known"))
     assert (own["label"] == own["label_known"]).all()  # what it is told it does say
 
@@ -61,7 +61,7 @@ def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
         expected += int((both["label"] == both["label_known"]).sum())
     found = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls).on_controls
     assert found is not None
-    assert found.n_right == expected
+    assert found["n_right"] == expected
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -70,7 +70,12 @@ def test_every_rule_can_be_measured(rule: str) -> None:
     controls = known(**{f"d{n}": "y" for n in range(4)})
     found = resolve(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
     assert found is not None
-    assert (found.n_controls, found.n_labelled, found.n_right, found.majority_right) == (4, 4, 4, 4)
+    assert (found["n_controls"], found["n_labelled"], found["n_right"], found["majority_right"]) == (
+        4,
+        4,
+        4,
+        4,
+    )
 
 
 def test_controls_with_the_first_label_count_as_any_other() -> None:
@@ -79,7 +84,7 @@ def test_controls_with_the_first_label_count_as_any_other() -> None:
     controls = known(**{f"d{n}": "n" for n in range(8)}, tied="n")
     full = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
     assert full.on_controls is not None
-    assert full.on_controls.n_controls == 9
+    assert full.on_controls["n_controls"] == 9
     labels = full.labels.set_index("doc_id")["label"]
     # the second annotator is right on half of the controls, so the first decides
     assert [labels[f"d{n}"] for n in range(8)] == ["n"] * 8

@@ -6,13 +6,12 @@ import pytest
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.judged import votes_by_design
 from fire_toolkit.resolution.design import (
+    are_rechecks,
     decide_classes,
     design_pairs,
     open_pairs,
-    rechecked_pairs,
     votes_in_order,
     with_design,
-    without_rechecks,
 )
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_qrels
 from fire_toolkit.tables.design import OPEN, label_by_design
@@ -99,7 +98,7 @@ def test_votes_stand_by_round_then_by_kind_and_escalations_are_none() -> None:
     votes = votes_in_order(check_judgments(table), grades=GRADES)
     assert votes[["doc_id", "design_votes"]].values.tolist() == [["a", "101"]]
     known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "z"]})
-    found = with_design(known, design_pairs(pairs("a", "a")), votes)
+    found = with_design(known, design_pairs(pairs("a", "a")), votes, known.iloc[:0])
     assert found[["design_class", "design_votes"]].values.tolist() == [["doubled", "101"], ["", ""]]
 
 
@@ -109,7 +108,7 @@ def test_a_recheck_is_no_vote_of_the_design_and_makes_a_class_of_its_own() -> No
     judgments = check_judgments(table)
     votes = votes_in_order(judgments, grades=GRADES)
     known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"]})
-    found = with_design(known, design_pairs(pairs("ab")), votes, rechecked_pairs(judgments))
+    found = with_design(known, design_pairs(pairs("ab")), votes, judgments[are_rechecks(judgments)])
     assert found[["design_class", "design_votes"]].values.tolist() == [["recheck", "1"], ["single", "1"]]
     assert label_by_design("recheck", "1") == OPEN
     originals = (
@@ -118,7 +117,6 @@ def test_a_recheck_is_no_vote_of_the_design_and_makes_a_class_of_its_own() -> No
     reasons = [votes_by_design(found, original).reason for original in originals]
     assert reasons[0].startswith("1 pairs are of class recheck")
     assert "recheck" not in reasons[1]  # a is an original positive, and taken as right
-    assert len(without_rechecks(judgments)) == 2
 
 
 def test_an_unknown_policy_and_missing_sources_are_refused() -> None:

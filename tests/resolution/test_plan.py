@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from small_judgments import alpha_interval
 from small_judgments import judged_docs as judged
 
-from fire_toolkit.agreement.intervals import alpha_interval
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.plan import STRATA, RoundPlan, plan_round
 from fire_toolkit.resolution.resolve import resolve

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from small_judgments import judged_docs as judged
 
 from examples import cases, examples
-from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.resolve import next_round, resolve
-from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgments, check_labels, check_pool
+from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgments, check_labels
 
 GRADES = {"relevant": 1, "not-relevant": 0, "escalate": None}
 GRADED = {"x": 2, "y": 1, "z": 0, "esc": None}
@@ -184,47 +184,3 @@ def test_a_guideline_without_labels_is_an_error() -> None:
 def test_an_unknown_rule_is_an_error_that_names_the_rules() -> None:
     with pytest.raises(UsageError, match="rule 'vote' is unknown; expected one of fire, majority, unanimous"):
         resolve(judged({"d": ["x"]}), grades=GRADED, rule="vote")
-
-
-def test_the_next_round_asks_the_disputes_and_keeps_what_the_pool_knew() -> None:
-    disputes = resolve(judged({"a": ["x"], "b": ["x", "y"], "c": ["esc"]}), grades=GRADED).disputes
-    pool = check_pool(
-        pd.DataFrame(
-            {"query_id": "q", "doc_id": ["a", "b", "c"], "best_rank": [1, 2, 3], "n_runs": [3, 2, 1]}
-        )
-    )
-    expected = check_pool(
-        pd.DataFrame(
-            {"query_id": "q", "doc_id": ["b", "c"], "best_rank": [2, 3], "n_runs": [2, 1], "round": 2}
-        )
-    )
-    pd.testing.assert_frame_equal(expected, next_round(disputes, pool, round=2))
-
-
-def test_the_next_round_without_a_pool_has_pairs_only() -> None:
-    disputes = resolve(judged({"a": ["x"], "b": ["x", "y"]}), grades=GRADED).disputes
-    asked = next_round(disputes, round=3)
-    assert list(asked["doc_id"]) == ["b"]
-    assert list(asked["round"]) == [3]
-    assert asked["best_rank"].isna().all()
-
-
-def test_rounds_count_from_one() -> None:
-    disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED).disputes
-    assert list(next_round(disputes, round=1)["round"]) == [1]
-    with pytest.raises(UsageError, match="round is 0; expected 1 or more"):
-        next_round(disputes, round=0)
-
-
-def test_the_next_round_without_disputes_is_empty() -> None:
-    disputes = resolve(judged({"a": ["x"]}), grades=GRADED).disputes
-    pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
-    assert len(next_round(disputes, round=2)) == 0
-    assert len(next_round(disputes, pool, round=2)) == 0
-
-
-def test_a_dispute_that_was_never_pooled_is_an_error() -> None:
-    disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED).disputes
-    pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
-    with pytest.raises(JoinError, match=r"1 of 1 disputed pairs are not in the pool \(q b\)"):
-        next_round(disputes, pool, round=2)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
+from fire_toolkit.resolution.votes import Verdicts, Votes
 
 
-def lenient(votes: VoteTable) -> Verdicts:
+def lenient(votes: Votes) -> Verdicts:
     """Return the label of the highest grade that anybody gave; a pair without a vote is a dispute."""
     order = np.argsort(votes.relevance, kind="stable")
     is_given = votes.by_label[:, order] > 0

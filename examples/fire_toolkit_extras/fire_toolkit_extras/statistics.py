@@ -3,7 +3,8 @@
 import numpy as np
 
 from fire_toolkit.agreement.statistic import Statistic, Sums, no_pair, ratio
-from fire_toolkit.agreement.votes import Ints, Votes
+from fire_toolkit.arrays import Ints
+from fire_toolkit.resolution.votes import Votes
 
 
 def sum_gaps(counts: Ints, votes: Votes, level: str) -> Sums:
