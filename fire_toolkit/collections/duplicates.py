@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.collections.edits import edit_distances
-from fire_toolkit.collections.ngrams import index_texts
-from fire_toolkit.collections.similarity import similar_pairs
-from fire_toolkit.collections.texts import each_text, map_texts, normal_text
+from fire_toolkit.collections.similarity import index_texts, similar_pairs
+from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.tables import Qrels, Queries
 from fire_toolkit.tables.columns import pair_rows
 
 _MAX_EDITS = 8
+_NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
@@ -33,7 +29,7 @@ def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
         >>> text_groups(check_queries(pd.DataFrame(rows))).tolist()
         [0, 0, 1]
     """
-    texts = map_texts(queries["text"], normal_text) if ignore_case else queries["text"]
+    texts = _normal(queries["text"]) if ignore_case else queries["text"]
     groups = pd.Series(pd.factorize(texts)[0], index=queries.index)
     if (seen := seen_beside_text(queries)) is not None:
         groups = pd.Series(pd.factorize(groups * (int(seen.max()) + 1) + seen)[0], index=queries.index)
@@ -112,37 +108,33 @@ def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.Data
         Columns query_id, other_id, similarity, edit_distance (missing above 8), text, other_text;
         by similarity descending. A text that several queries have stands for them by its first id.
     """
-    rows, texts = _distinct_texts(queries)
-    index = index_texts(each_text(texts))
-    left, right, cosines = similar_pairs(index, min_similarity=min_similarity)
-    return _described(queries, rows[left], rows[right], cosines)
+    from rapidfuzz.distance import Levenshtein
 
-
-def _distinct_texts(queries: Queries) -> tuple[Ints, pd.Series]:
-    """Return the rows of the first queries of each text, and their texts as compared, in their order."""
-    texts = map_texts(queries["text"], normal_text).reset_index(drop=True)
-    texts = texts[~texts.duplicated() & (texts != "")].sort_values(kind="stable")
-    return texts.index.to_numpy(dtype=np.int64), texts
-
-
-def _described(queries: Queries, left: Ints, right: Ints, cosines: Floats) -> pd.DataFrame:
-    rows, places = np.unique(np.concatenate([left, right]), return_inverse=True)
-    left, right = places[: len(left)], places[len(left) :]
-    shown: Any = queries["text"].iloc[rows].to_numpy()
-    edits = edit_distances([normal_text(text) for text in shown], left, right, max_distance=_MAX_EDITS)
-    ids: Any = queries["query_id"].iloc[rows].to_numpy()
-    swap = ids[left] > ids[right]
-    left, right = np.where(swap, right, left), np.where(swap, left, right)
+    named = queries.assign(normal=_normal(queries["text"])).drop_duplicates("normal")
+    named = named[named["normal"] != ""].sort_values("normal", kind="stable")
+    found = similar_pairs(index_texts(named["normal"].tolist()), min_similarity=min_similarity)
+    left, right, cosines = (np.concatenate(parts) for parts in zip(_NO_PAIRS, *found, strict=True))
+    one, other = (named.iloc[rows].reset_index(drop=True) for rows in (left, right))
+    is_turned = one["query_id"] > other["query_id"]
+    one, other = one.where(~is_turned, other), other.where(~is_turned, one)
+    edits = [
+        Levenshtein.distance(*texts, score_cutoff=_MAX_EDITS)
+        for texts in zip(one["normal"], other["normal"], strict=True)
+    ]
     pairs = pd.DataFrame(
         {
-            "query_id": ids[left],
-            "other_id": ids[right],
+            "query_id": one["query_id"],
+            "other_id": other["query_id"],
             "similarity": np.round(cosines, 6),
-            "edit_distance": pd.array(np.where(edits > _MAX_EDITS, -1, edits), dtype="Int64"),
-            "text": shown[left],
-            "other_text": shown[right],
+            "edit_distance": pd.array(edits, dtype="Int64"),
+            "text": one["text"],
+            "other_text": other["text"],
         }
     )
-    pairs["edit_distance"] = pairs["edit_distance"].mask(pairs["edit_distance"] < 0)
+    pairs["edit_distance"] = pairs["edit_distance"].mask(pairs["edit_distance"] > _MAX_EDITS)
     order = ["similarity", "query_id", "other_id"]
     return pairs.sort_values(order, ascending=[False, True, True]).reset_index(drop=True)
+
+
+def _normal(texts: pd.Series) -> pd.Series:
+    return pd.Series([normal_text(text) for text in texts], index=texts.index, dtype="str")

@@ -7,15 +7,11 @@ say goes into a pool to be judged, or beside a task as a guess, and carries its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.collections.duplicates import has_text, seen_beside_text
-from fire_toolkit.collections.ngrams import NgramIndex, index_texts
-from fire_toolkit.collections.similarity import compared_once
+from fire_toolkit.collections.similarity import index_texts, similar_pairs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.matching.ranking import rank_run
@@ -47,17 +43,31 @@ def match_by_similarity(queries: Queries, qrels: Qrels, *, min_similarity: float
     if not 0 < min_similarity <= 1:
         raise UsageError(f"similarity {min_similarity}, expected above 0 and at most 1")
     queries = Queries(queries[has_text(queries)])
-    index = index_texts(queries["text"].tolist())
-    found: list[pd.DataFrame] = []
+    ids, seen, own_items = queries["query_id"].to_numpy(), seen_beside_text(queries), own_items_of(queries)
+    positives = qrels.loc[qrels["relevance"] >= 1, PAIR].rename(columns={"query_id": "via_query_id"})
+    found = [pd.DataFrame(columns=_COLUMNS, dtype="str").astype({"score": float})]
     n_alike = 0
-    for left, right, scores in _alike(index, min_similarity):
-        n_alike += len(left)
+    for one, other, cosines in similar_pairs(
+        index_texts(queries["text"].tolist()), min_similarity=min_similarity
+    ):
+        n_alike += 2 * len(one)
         if n_alike > MAX_PAIRS:
             raise UsageError(
                 f"more than {MAX_PAIRS:,} pairs of captions are alike from {min_similarity:.6f} on; raise it"
             )
-        found.append(_items_of(queries, qrels, left, right, scores))
-    return _suggestions(found, qrels)
+        left, right, scores = np.r_[one, other], np.r_[other, one], np.tile(cosines, 2)
+        alike = pd.DataFrame({"query_id": ids[left], "via_query_id": ids[right], "score": scores})
+        beside_same = alike if seen is None else alike[seen[left] == seen[right]]
+        pairs = beside_same.merge(positives, on="via_query_id")
+        found.append(_best(without_own_pairs(pairs, own_items)))
+    pairs = _best(pd.concat(found, ignore_index=True))
+    return pairs[pair_rows(pairs, qrels) < 0].assign(matcher=_MATCHER)[_COLUMNS].reset_index(drop=True)
+
+
+def _best(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return each pair once, by the caption that is most like the query's."""
+    order = ["query_id", "doc_id", "score", "via_query_id"]
+    return pairs.sort_values(order, ascending=[True, True, False, True]).drop_duplicates(PAIR)
 
 
 def suggestion_run(suggestions: pd.DataFrame) -> Run:
@@ -70,40 +80,3 @@ def suggestion_run(suggestions: pd.DataFrame) -> Run:
         [['tfidf', 'b', 1], ['tfidf', 'a', 2]]
     """
     return rank_run(suggestions[[*PAIR, "score"]].assign(run_id=suggestions["matcher"]))
-
-
-def _alike(index: NgramIndex, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield pairs of different captions with their cosines, each pair both ways."""
-    for rows, others, cosines in compared_once(index):
-        i, j = np.nonzero(cosines >= min_similarity)
-        both = np.concatenate([rows[i], others[j]]), np.concatenate([others[j], rows[i]])
-        yield *both, np.tile(cosines[i, j], 2)
-
-
-def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: Floats) -> pd.DataFrame:
-    """Return the items of the captions `right` for the queries `left`, each pair once, at its best.
-
-    A query's own item is never among them.
-    """
-    if (seen := seen_beside_text(queries)) is not None:
-        same = seen[left] == seen[right]
-        left, right, scores = left[same], right[same], scores[same]
-    ids = queries["query_id"].to_numpy()
-    alike = pd.DataFrame({"query_id": ids[left], "via_query_id": ids[right], "score": scores})
-    positives = qrels.loc[qrels["relevance"] >= 1, PAIR]
-    pairs = alike.merge(positives.rename(columns={"query_id": "via_query_id"}), on="via_query_id")
-    return _best(without_own_pairs(pairs, own_items_of(queries)))
-
-
-def _best(pairs: pd.DataFrame) -> pd.DataFrame:
-    order = ["query_id", "doc_id", "score", "via_query_id"]
-    ordered = pairs.sort_values(order, ascending=[True, True, False, True])
-    return ordered.drop_duplicates(PAIR)
-
-
-def _suggestions(found: list[pd.DataFrame], qrels: Qrels) -> pd.DataFrame:
-    pairs = (
-        _best(pd.concat(found, ignore_index=True)) if found else pd.DataFrame({name: [] for name in _COLUMNS})
-    )
-    new = pairs[pair_rows(pairs, qrels) < 0].assign(matcher=_MATCHER)
-    return new[_COLUMNS].reset_index(drop=True)

@@ -226,10 +226,8 @@ def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.Dat
 def _all_items(
     parts: Sequence[Part], positives: pd.DataFrame, groups: pd.DataFrame, notes: list[str]
 ) -> pd.DataFrame:
-    tables = [part.items for part in parts if part.items is not None and not part.is_gallery]
-    listed = _joined(tables, ["doc_id"])
-    if not any(table["doc_id"].duplicated().any() for table in tables):
-        listed = listed.groupby("doc_id", sort=False, as_index=False).max()  # no text is the least
+    listed = _joined([part.items for part in parts if not part.is_gallery], ["doc_id"])
+    listed = _beside_one_another([part for part in parts if not part.is_gallery], listed)
     if any(part.is_gallery for part in parts):
         return _with_media(_gallery_items(parts, listed, positives, notes))
     implied = pd.concat([positives["doc_id"], groups["doc_id"]])
@@ -241,6 +239,18 @@ def _all_items(
     if len(listed) and len(absent):
         notes.append(f"{n_of(len(absent), 'item')} known only from the pairs ({_some(absent)})")
     return _with_media(_joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"]))
+
+
+def _beside_one_another(parts: Sequence[Part], listed: pd.DataFrame) -> pd.DataFrame:
+    """Return the items with what several parts say of one in one row, but for parts that repeat an item."""
+    tables = [part.items for part in parts if part.items is not None]
+    if len(tables) < 2 or any(table["doc_id"].duplicated().any() for table in tables):
+        return listed
+    rows: dict[str, dict[str, str]] = {}
+    for row in listed.to_dict("records"):
+        said = {str(name): value for name, value in row.items() if value != ""}
+        rows[row["doc_id"]] = rows.get(row["doc_id"], {}) | said
+    return pd.DataFrame(list(rows.values()), columns=listed.columns, dtype=object).fillna("")
 
 
 def _gallery_items(

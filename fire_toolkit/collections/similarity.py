@@ -1,112 +1,162 @@
-"""Cosine similarity of texts against texts, block by block, so that memory does not grow with pairs."""
+"""Captions compared by character TF-IDF: the n-grams within their words, cosines in blocks.
+
+A caption's n-grams are those of its words, so they are kept once for each distinct word: sums over words
+replace sums over n-grams, a million captions take tens of bytes a word, and memory does not grow with pairs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.collections.ngrams import DIGITS, NgramIndex, expand, index_texts, text_norms, vectors
+from fire_toolkit.arrays import Floats, Ints, rows_of_lists
 
-_VALUES = 1 << 22  # numbers in a block of cosines
-_CACHED = 1 << 16  # numbers summed at a time
+_MAX_N = 5
+_MAX_WEIGHED = 100_000
+_DIGITS = 12  # of cosines, so that they do not depend on the blocks
 _N_LEFT = 128  # texts compared with all others at a time
+_N_RIGHT = 1 << 15
+_CACHED = 512  # lists summed at a time
+_AT_ONCE = 1 << 11  # texts whose n-grams are counted at a time
 
 
-def similarity_blocks(
-    index: NgramIndex, left: Ints, right: Ints, norms: Floats
-) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield (places in `left`, places in `right`, cosines), every pair of them once.
+def word_ngrams(word: str) -> list[str]:
+    """Return the n-grams, n = 1 to 5, of a word between two blanks, as scikit-learn's `char_wb` has them.
 
-    Args:
-        index: the texts.
-        left, right: rows of the index.
-        norms: of all texts, as `text_norms` gives them.
+    A word no longer than n gives itself once and no longer n-grams.
 
-    Yields:
-        Blocks in the order of `left`, then of `right`; cosines are left × right, in [0, 1], and 0 where
-        a text has no words; rounded to 12 digits, so that they do not depend on the blocks.
+    Examples:
+        >>> word_ngrams("ox")
+        [' ', 'o', 'x', ' ', ' o', 'ox', 'x ', ' ox', 'ox ', ' ox ']
     """
-    for start in range(0, len(left), _N_LEFT):
-        chosen = left[start : start + _N_LEFT]
-        by_word = _word_scores(index, chosen)
-        n_right = max(1, _VALUES // len(chosen))
-        for begin in range(0, len(right), n_right):
-            others = right[begin : begin + n_right]
-            cosines = _summed_rows(by_word, *_words_of(index, others)) / norms[others][:, None]
-            places = np.arange(start, start + len(chosen)), np.arange(begin, begin + len(others))
-            yield *places, np.minimum(np.round(cosines.T, DIGITS), 1.0)
+    padded = f" {word} "
+    longest = min(_MAX_N, len(padded))
+    return [padded[at : at + n] for n in range(1, longest + 1) for at in range(len(padded) - n + 1)]
 
 
-def _word_scores(index: NgramIndex, rows: Ints) -> Floats:
-    """Return words × rows: the product of each word's n-grams with each row's unit vector."""
-    row, code, weight = vectors(index, rows)
-    present = np.zeros(len(index.ngrams), dtype=bool)
-    present[code] = True
-    place = np.cumsum(present) - 1
-    weights = np.zeros((int(present.sum()), len(rows)))
-    weights[place[code], row] = weight
-    entries = np.flatnonzero(present[index.word_ngrams])
-    codes = index.word_ngrams[entries]
-    own = index.idf[codes][:, None]
-    starts = np.searchsorted(entries, index.word_starts)
-    return _summed_rows(weights, place[codes], starts, own)
+@dataclass(frozen=True)
+class _Lists:
+    """Lists of numbers, one after the other; list n is `values[starts[n]:starts[n + 1]]`."""
+
+    starts: Ints
+    values: Ints
+
+    def of(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return, for each value of the lists `rows`, its list's place in `rows`, and the value."""
+        sizes = self.starts[rows + 1] - self.starts[rows]
+        return np.repeat(np.arange(len(rows)), sizes), self.values[rows_of_lists(self.starts[rows], sizes)]
+
+    def sums(self, values: Floats, own: Floats | None = None) -> Floats:
+        """Return for each list the sum of the rows of `values` that it names (times `own`, one an entry).
+
+        All lists' first entries are added, then all second ones, longest lists first, in pieces that stay in
+        the processor's cache.
+        """
+        lengths = np.diff(self.starts)
+        longest_first = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+        found = np.zeros((len(lengths), values.shape[1]))
+        for begin in range(0, len(longest_first), _CACHED):
+            rows = longest_first[begin : begin + _CACHED]
+            n_left = np.searchsorted(-lengths[rows], -np.arange(lengths[rows[0]]))  # lists with an n-th entry
+            total = np.zeros((len(rows), values.shape[1]))
+            for place, n in enumerate(n_left.tolist()):
+                at = self.starts[rows[:n]] + place
+                added = values[self.values[at]]
+                total[:n] += added if own is None else added * own[at, None]
+            found[rows] = total
+        return found
 
 
-def _summed_rows(values: Floats, places: Ints, starts: Ints, own: Floats | None = None) -> Floats:
-    """Return, for each row of a ragged array of places in `values`, the sum there (times `own`).
+@dataclass(frozen=True)
+class TextIndex:
+    """Texts as lists of words, words as lists of n-grams, the weight of each n-gram, and each text's norm."""
 
-    All rows' first places are added, then all second ones, longest rows first, in pieces that stay in the
-    processor's cache.
+    texts: _Lists
+    words: _Lists
+    idf: Floats
+    norms: Floats
+
+    def __len__(self) -> int:
+        return len(self.texts.starts) - 1
+
+
+def index_texts(texts: Iterable[str]) -> TextIndex:
+    """Return the index of `texts`, lower-cased and split at white space.
+
+    idf = ln((1 + texts) / (1 + texts with the n-gram)) + 1; a text's vector is count × idf, and its
+    norm the Euclidean one: scikit-learn's TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 5)).
+    Of more than 100,000 texts every second, third, ... is counted, so that no more are. Words and n-grams
+    are sorted, so that neither depends on the order of the texts.
     """
-    lengths = np.diff(starts)
-    longest_first = np.argsort(-lengths, kind="stable")
-    found = np.zeros((len(lengths), values.shape[1]))
-    step = max(1, _CACHED // values.shape[1])
-    total, added = np.empty((2, min(step, len(lengths)), values.shape[1]))
-    for begin in range(0, int(np.count_nonzero(lengths)), step):
-        rows = longest_first[begin : begin + step]
-        left = np.searchsorted(-lengths[rows], -np.arange(lengths[rows[0]]))  # rows that have an n-th place
-        total[: len(rows)] = 0
-        for place, n in enumerate(left.tolist()):
-            at = starts[rows[:n]] + place
-            values.take(places[at], axis=0, out=added[:n], mode="clip")
-            if own is not None:
-                added[:n] *= own[at]
-            total[:n] += added[:n]
-        found[rows] = total[: len(rows)]
-    return found
+    codes: defaultdict[str, int] = defaultdict()
+    codes.default_factory = codes.__len__
+    flat, starts = array("q"), array("q", [0])
+    for text in texts:
+        flat.extend(map(codes.__getitem__, text.lower().split()))
+        starts.append(len(flat))
+    places = np.argsort(np.argsort(np.array(list(codes), dtype=object))) if codes else np.empty(0, np.int64)
+    of_texts = _Lists(np.array(starts), places[np.array(flat, dtype=np.int64)])
+    grams = [word_ngrams(word) for word in sorted(codes)]
+    ngrams = {ngram: code for code, ngram in enumerate(sorted(set(chain.from_iterable(grams))))}
+    of_words = _Lists(
+        np.cumsum([0, *map(len, grams)]),
+        np.array([ngrams[each] for each in chain.from_iterable(grams)], dtype=np.int64),
+    )
+    n_texts = len(starts) - 1
+    weighed = np.arange(0, n_texts, -(-n_texts // _MAX_WEIGHED) or 1)
+    n_with = np.zeros(len(ngrams), dtype=np.int64)
+    for begin in range(0, len(weighed), _AT_ONCE):
+        _, ngram, _ = _counts(of_texts, of_words, weighed[begin : begin + _AT_ONCE])
+        n_with += np.bincount(ngram, minlength=len(ngrams))
+    idf = np.log((1 + len(weighed)) / (1 + n_with)) + 1
+    norms = np.ones(n_texts)
+    for begin in range(0, n_texts, _AT_ONCE):
+        rows = np.arange(begin, min(begin + _AT_ONCE, n_texts))
+        row, ngram, count = _counts(of_texts, of_words, rows)
+        squares = np.bincount(row, weights=(count * idf[ngram]) ** 2, minlength=len(rows))
+        norms[rows] = np.where(squares > 0, np.sqrt(squares), 1)
+    return TextIndex(of_texts, of_words, idf, norms)
 
 
-def _words_of(index: NgramIndex, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the words of rows, one row after the other, and where each begins and the last ends."""
-    owner, token = expand(index.text_starts, rows)
-    starts = np.searchsorted(owner, np.arange(len(rows) + 1))
-    return index.text_words[token].astype(np.int64), starts
+def _counts(texts: _Lists, words: _Lists, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the n-grams of the texts `rows`: place in `rows`, n-gram, count; sorted by both."""
+    text, word = texts.of(rows)
+    token, ngram = words.of(word)
+    n_ngrams = int(words.values.max(initial=0)) + 1
+    keys, counts = np.unique(text[token] * n_ngrams + ngram, return_counts=True)
+    return keys // n_ngrams, keys % n_ngrams, counts
 
 
-def compared_once(index: NgramIndex) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield (rows, other rows, cosines): all pairs of rows i < j, by i; other cells are minus infinity."""
-    norms = text_norms(index)
+def _cosines(index: TextIndex, left: Ints, first: int) -> Iterator[tuple[int, Floats]]:
+    """Yield, block by block of the texts from `first` on, where it begins, and its cosines with `left`.
+
+    Cosines are texts × left, in [0, 1], 0 where a text has no words.
+    """
+    row, ngram, count = _counts(index.texts, index.words, left)
+    vectors = np.zeros((len(index.idf), len(left)))
+    vectors[ngram, row] = count * index.idf[ngram] / index.norms[left][row]
+    by_word = index.words.sums(vectors, index.idf[index.words.values])
+    for begin in range(first, len(index), _N_RIGHT):
+        starts = index.texts.starts[begin : begin + _N_RIGHT + 1]
+        sums = _Lists(starts - starts[0], index.texts.values[starts[0] : starts[-1]]).sums(by_word)
+        cosines = sums / index.norms[begin : begin + len(sums), None]
+        yield begin, np.minimum(np.round(cosines, _DIGITS), 1.0)
+
+
+def similar_pairs(index: TextIndex, *, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield (i, j, cosines) of all pairs of rows i < j of at least `min_similarity`, by blocks of i."""
     for start in range(0, len(index), _N_LEFT):
         rows = np.arange(start, min(start + _N_LEFT, len(index)))
-        for left, right, cosines in similarity_blocks(index, rows, np.arange(start, len(index)), norms):
-            is_later = right[None, :] > left[:, None]
-            yield rows[left], right + start, np.where(is_later, cosines, -np.inf)
-
-
-def similar_pairs(index: NgramIndex, *, min_similarity: float) -> tuple[Ints, Ints, Floats]:
-    """Return all pairs of rows i < j whose cosine is at least `min_similarity`, by i and j."""
-    found: list[tuple[Ints, Ints, Floats]] = []
-    for rows, others, cosines in compared_once(index):
-        i, j = np.nonzero(cosines >= min_similarity)
-        found.append((rows[i], others[j], cosines[i, j]))
-    if not found:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-    left, right, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.lexsort([right, left])
-    return left[order], right[order], cosines[order]
+        for begin, cosines in _cosines(index, rows, start):
+            right, left = np.nonzero(cosines >= min_similarity)
+            is_later = right + begin > rows[left]
+            right, left = right[is_later], left[is_later]
+            yield rows[left], right + begin, cosines[right, left]
 
 
 def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int) -> Floats:
@@ -115,28 +165,16 @@ def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int)
     Weights come from both sets of texts together. With fewer others than `n_nearest` all of them
     count; without any the mean is nan.
     """
+    means = np.full(len(texts), np.nan)
     if not len(others):
-        return np.full(len(texts), np.nan)
+        return means
     index = index_texts([*texts, *others])
-    rows, compared = np.arange(len(texts)), np.arange(len(texts), len(index))
-    norms = text_norms(index)
-    means = np.empty(len(texts))
-    step = max(1, _CACHED // _N_LEFT)
-    parts = (compared[begin : begin + step] for begin in range(0, len(compared), step))
-    words = [(*_words_of(index, part), norms[part]) for part in parts]
     for start in range(0, len(texts), _N_LEFT):
-        chosen = rows[start : start + _N_LEFT]
-        by_word = _word_scores(index, chosen)
-        best: Floats = np.full((len(chosen), min(n_nearest, len(compared))), -1.0)
-        for places, starts, own_norms in words:
-            best = _keep_largest(_summed_rows(by_word, places, starts), own_norms, best)
-        rounded = np.minimum(np.round(best, DIGITS), 1.0)
-        means[chosen] = np.ascontiguousarray(rounded.T).mean(axis=0)  # added one after the other
+        rows = np.arange(start, min(start + _N_LEFT, len(texts)))
+        best: Floats = np.empty((0, len(rows)))
+        for _, cosines in _cosines(index, rows, len(texts)):
+            together = np.concatenate([best, cosines])
+            kept = min(n_nearest, len(together))
+            best = np.partition(together, len(together) - kept, axis=0)[len(together) - kept :]
+        means[rows] = np.sort(best, axis=0).mean(axis=0)
     return means
-
-
-def _keep_largest(sums: Floats, norms: Floats, best: Floats) -> Floats:
-    """Return `best`, columns × kept and ascending, with what is larger in the columns of sums / norms."""
-    rows = np.flatnonzero((sums > norms[:, None] * best[:, 0]).any(axis=1))
-    together = np.concatenate([best, (sums[rows] / norms[rows, None]).T], axis=1)
-    return np.sort(np.partition(together, len(rows), axis=1)[:, len(rows) :], axis=1)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-
-import pandas as pd
 
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
-_AT_ONCE = 1 << 16
 _BREAKS = re.compile(" *[\t\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+ *")
 
 
@@ -34,18 +30,3 @@ def normal_text(text: str) -> str:
         'a dog runs'
     """
     return " ".join(text.casefold().split())
-
-
-def each_text(texts: pd.Series) -> Iterator[str]:
-    """Yield the texts of a column, made in stretches: a million strings of Python's take 100 MB."""
-    for start in range(0, len(texts), _AT_ONCE):
-        yield from texts.iloc[start : start + _AT_ONCE].tolist()
-
-
-def map_texts(texts: pd.Series, change: Callable[[str], str]) -> pd.Series:
-    """Return the column with each text changed, made in stretches."""
-    parts = [
-        texts.iloc[start : start + _AT_ONCE].map(change).astype("str")
-        for start in range(0, len(texts), _AT_ONCE)
-    ]
-    return pd.concat(parts) if parts else texts.astype("str")

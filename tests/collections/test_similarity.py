@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.collections import texts as columns
-from fire_toolkit.collections.edits import edit_distances
-from fire_toolkit.collections.ngrams import index_texts, word_ngrams
-from fire_toolkit.collections.similarity import nearest_mean, similar_pairs
+from fire_toolkit.collections import similarity
+from fire_toolkit.collections.duplicates import near_duplicates
+from fire_toolkit.collections.similarity import index_texts, nearest_mean, similar_pairs, word_ngrams
+from fire_toolkit.tables import check_queries
 
 CAPTIONS = [
     "a man is playing a guitar",
@@ -53,16 +53,16 @@ def plain_cosines(texts: list[str]) -> list[list[float]]:
 
 
 def cosines(texts: list[str]) -> np.ndarray:
-    left, right, values = similar_pairs(index_texts(texts), min_similarity=-1)
     found = np.zeros((len(texts), len(texts)))
-    found[left, right] = values
+    for left, right, values in similar_pairs(index_texts(texts), min_similarity=-1):
+        found[left, right] = values
     return found
 
 
 def test_cosines_are_those_of_scikit_learn() -> None:
     expected = np.triu(np.array(SKLEARN), 1)
     np.testing.assert_allclose(cosines(CAPTIONS), expected, atol=6e-10)
-    assert len(index_texts(CAPTIONS).ngrams) == 145
+    assert len(index_texts(CAPTIONS).idf) == 145
 
 
 @settings(max_examples=examples(60))
@@ -73,23 +73,16 @@ def test_cosines_are_those_of_the_definition(texts: list[str]) -> None:
 
 
 def test_many_blocks_give_the_numbers_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fire_toolkit.collections import ngrams, similarity
-
     texts = [f"caption {n % 7} of {n % 5} things and {n}" for n in range(60)]
     whole = cosines(texts)
-    for module, name, value in (
-        (similarity, "_N_LEFT", 7),
-        (similarity, "_VALUES", 50),
-        (similarity, "_CACHED", 40),
-        (ngrams, "_BLOCK", 100),
-    ):
-        monkeypatch.setattr(module, name, value)
+    for name, value in (("_N_LEFT", 7), ("_N_RIGHT", 5), ("_CACHED", 4), ("_AT_ONCE", 3)):
+        monkeypatch.setattr(similarity, name, value)
     # Two sums added in another order may round apart.
     np.testing.assert_allclose(whole, cosines(texts), rtol=0, atol=2e-12)
 
 
 def test_only_pairs_from_the_threshold_on_are_returned() -> None:
-    left, right, values = similar_pairs(index_texts(CAPTIONS), min_similarity=0.7)
+    ((left, right, values),) = similar_pairs(index_texts(CAPTIONS), min_similarity=0.7)
     assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (2, 3)]
     np.testing.assert_allclose([0.796584606, 0.742656504], values, atol=1e-9)
 
@@ -108,12 +101,10 @@ def test_the_mean_of_the_nearest_training_captions() -> None:
 def test_the_nearest_captions_do_not_depend_on_the_pieces(
     monkeypatch: pytest.MonkeyPatch, n_nearest: int
 ) -> None:
-    from fire_toolkit.collections import similarity
-
     texts = [f"caption {n % 7} of {n % 5} things and {n}" for n in range(300)]
     found = []
-    for n_cached in (similarity._CACHED, 1000):
-        monkeypatch.setattr(similarity, "_CACHED", n_cached)
+    for n_right in (similarity._N_RIGHT, 30):
+        monkeypatch.setattr(similarity, "_N_RIGHT", n_right)
         found.append(nearest_mean(texts[:150], [*texts[100:], "", "unlike"], n_nearest=n_nearest))
     np.testing.assert_array_equal(*found)
 
@@ -128,29 +119,23 @@ def levenshtein(a: str, b: str) -> int:
     return above[-1]
 
 
-letters = st.text(alphabet="abé ", max_size=9)
+letters = st.text(alphabet="abé", min_size=1, max_size=12)
 
 
-@settings(max_examples=examples(120))
-@given(st.lists(letters, min_size=1, max_size=6), st.integers(0, 6))
-def test_edit_distances_are_those_of_the_definition(texts: list[str], bound: int) -> None:
-    left, right = np.indices((len(texts), len(texts))).reshape(2, -1)
-    expected = [min(levenshtein(texts[i], texts[j]), bound + 1) for i, j in zip(left, right, strict=True)]
-    assert expected == edit_distances(texts, left, right, max_distance=bound).tolist()
+@settings(max_examples=examples(60))
+@given(st.sets(letters, min_size=2, max_size=6))
+def test_edit_distances_are_those_of_the_definition(texts: set[str]) -> None:
+    """Of near duplicates, whatever their cosine; missing above 8."""
+    ids = [f"q{n}" for n in range(len(texts))]
+    queries = check_queries(pd.DataFrame({"query_id": ids, "text": sorted(texts)}))
+    found = near_duplicates(queries, min_similarity=-1)
+    assert len(found) == len(texts) * (len(texts) - 1) // 2
+    for text, other, edits in zip(found["text"], found["other_text"], found["edit_distance"], strict=True):
+        expected = levenshtein(text, other)
+        assert pd.isna(edits) if expected > 8 else expected == edits
 
 
 def test_texts_without_words_have_no_likes() -> None:
     for texts in ([], ["", " "], ["", "a dog", "  "]):
         index = index_texts(texts)
-        assert len(similar_pairs(index, min_similarity=0.1)[0]) == 0
-
-
-@pytest.mark.parametrize("n_texts", [0, 1, 3, 4, 7])
-def test_texts_are_taken_in_stretches_in_their_order(monkeypatch: pytest.MonkeyPatch, n_texts: int) -> None:
-    monkeypatch.setattr(columns, "_AT_ONCE", 3)
-    column = pd.Series([f"A {n}" for n in range(n_texts)], dtype="str", index=range(5, 5 + n_texts))
-    assert list(columns.each_text(column)) == [f"A {n}" for n in range(n_texts)]
-    lowered = columns.map_texts(column, str.lower)
-    assert lowered.tolist() == [f"a {n}" for n in range(n_texts)]
-    assert lowered.index.equals(column.index)
-    assert lowered.dtype == column.dtype
+        assert sum(len(left) for left, _, _ in similar_pairs(index, min_similarity=0.1)) == 0

@@ -213,7 +213,7 @@ def _plain(row: Entry, places: Mapping[str, str]) -> dict[str, str]:
     for name, place in places.items():
         value = row.value(place)
         if isinstance(value, dict):
-            raise FormatError(f"{row.where}: {place} is an object, expected text")
+            raise FormatError(f"{row.where}: {place.removesuffix('?')} is an object, expected text")
         found[name] = ";".join(map(str, value)) if isinstance(value, list) else str(value)
     return found
 

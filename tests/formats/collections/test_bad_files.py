@@ -169,6 +169,14 @@ def test_several_splits_without_a_test_split_must_be_chosen(tmp_path: Path) -> N
         read_collection([tmp_path / "f.json"])
 
 
+def test_half_a_character_in_an_address_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(
+        '{"images": [{"filename": "a", "filepath": "\\ud800", "sentences": [{"raw": "x", "sentid": 1}]}]}'
+    )
+    collection, _ = read_collection([tmp_path / "a.json"])
+    assert collection.items["media_url"].tolist() == ["\ufffd/a"]
+
+
 def test_two_files_that_say_the_same_are_named(tmp_path: Path) -> None:
     """As in a folder with the original qrels and corrected ones: which is meant cannot be guessed."""
     (tmp_path / "queries.csv").write_text("query_id,text\nq1,a\nq2,b\n")
