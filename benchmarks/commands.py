@@ -94,7 +94,7 @@ COMMANDS = (
     Command("resolve", "resolve", JUDGED, LABELS, 4),
     Command("augment", "augment", (*QRELS, "labels/labels.csv"), ("augmented/*",), 3),
     Command("score", "score", TABLES, ("scores/scores.csv",), 2.5),
-    Command("score --honest", "score --honest -m C@1 -m C@10", (*TABLES, *SOURCES, *LABELS), (), 10),
+    Command("score --honest", "score --honest -m C@1 -m C@10", (*TABLES, *SOURCES), (), 10),
     Command("compare", "compare", RUNS, ("comparison/*.csv",), 3),
     Command("difference", "difference", TABLES, (), 10),
     Command("orders", "orders", TABLES, (), 10),

@@ -10,11 +10,9 @@ from typing import Any, get_type_hints
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from small_judgments import krippendorff_alpha
 
 import fire_toolkit as fire
-from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
@@ -120,8 +118,6 @@ def test_scores_for_a_paper_have_the_best_of_each_measure_bold() -> None:
         ["MedR", "textbf{1.0}", "2.0"],
         ["Judged@1", "100.0", "50.0"],
     ]
-    turned = fire.score(RUNS, QRELS, measures=["C@1"], transpose=True).to_latex().splitlines()
-    assert [line.split("&")[0].strip() for line in turned if "&" in line] == ["run", "clip\\_b", "ssb"]
     assert "<b>100.0</b>" in scoring._repr_html_()
 
 
@@ -139,26 +135,6 @@ def test_bold_is_marked_as_each_form_does_and_ids_are_escaped() -> None:
     assert "<b>1.0</b>" in drawn_text(rows, ["run", "x"], "html")
     assert "&lt;i&gt;" in drawn_text(rows, ["run", "x"], "html")
     assert drawn_text(rows, ["run", "x"], "table").splitlines()[2] == "a_b    1.0"
-
-
-def test_runs_can_be_rows() -> None:
-    files = [str(SAMPLE / "runs" / f"{name}.run") for name in ("fused", "motion-track")]
-    qrels = str(SAMPLE / "qrels.txt")
-    by = ["--qrels", qrels, "--augmented", qrels, "-m", "C@1", "-m", "MedR"]
-    words = ["score", *files, *by, "--transpose"]
-    told = CliRunner().invoke(main, words)
-    assert told.exit_code == 0, told.output
-    assert [line.split()[0] for line in told.stdout.splitlines()] == [
-        "run",
-        "-" * 12,
-        "fused",
-        "motion-track",
-    ]
-    paper = CliRunner().invoke(main, [*words, "--format", "markdown"]).stdout
-    assert "| fused        | **39.0 (39.0 + 0.0)** |" in paper
-    refused = CliRunner().invoke(main, [*words, "--format", "csv"])
-    assert refused.exit_code == 2
-    assert "--transpose turns drawn tables" in refused.stderr
 
 
 JUDGMENTS = fire.judgments(SAMPLE / "judgments.csv")

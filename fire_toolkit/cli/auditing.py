@@ -15,28 +15,24 @@ from fire_toolkit.cli.common import (
     n_of,
     needed_workspace,
     relative_path,
-    say,
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.given import Given
-from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.cli.given import ANSWERS, EXPERTS, SAMPLE, Given
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import has_columns, read_pool
 from fire_toolkit.inference.audit import (
-    Audit,
     AuditedLabels,
-    audited_kinds,
     draw_audit,
     labels_by_band,
 )
 from fire_toolkit.tables import check_pool
 from fire_toolkit.tables.columns import PAIR
 
-FOLDER = "audit/labels"
-SHEET, SAMPLE, ANSWERS = "sheet.csv", "sample.csv", "answers.csv"
+SHEET = "sheet.csv"
 MARK = "audit"  # the column of a sheet that says of which draw it is
 POSITIVES, NEGATIVES = 100, 200  # labels for each band of ranks
 
@@ -46,12 +42,13 @@ def draw_for_experts(given: Given, budget: int | None) -> None:
 
     budget: at most so many labels, a third of them positive; None: 100 and 200 for each band.
     """
-    folder = relative_path(needed_workspace(": labels are audited in a workspace").root / FOLDER)
+    folder = relative_path(needed_workspace(": labels are audited in a workspace").root / EXPERTS)
     if given.values["out"]:
         raise UsageError(f"--ask {MARK} writes into {folder}, where `import` and `score` look for it")
-    if (folder / SAMPLE).exists():
+    drawn = folder / Path(SAMPLE).name
+    if drawn.exists():
         raise UsageError(
-            f"{folder / SAMPLE}: there is a sample, and experts may have its sheet; move the folder away to "
+            f"{drawn}: there is a sample, and experts may have its sheet; move the folder away to "
             "draw another"
         )
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
@@ -63,11 +60,11 @@ def draw_for_experts(given: Given, budget: int | None) -> None:
     pairs = check_pool(sample[PAIR])
     shown = make_tasks(pairs, given.queries, items=given.items_if_any, guideline=rules, overlap=0, seed=seed)
     text = delimited_text(sample.sort_values(PAIR))
-    contents: dict[str, Any] = {SHEET: sheet_of(shown, rules, {MARK: _mark(text.encode())}), SAMPLE: text}
+    contents: dict[str, Any] = {SHEET: sheet_of(shown, rules, {MARK: _mark(text.encode())}), drawn.name: text}
     counts = {"pairs": len(sample), "positive": int(sample["relevance"].sum())}
     given.write(folder, contents, "next-round", numbers, counts)
     words = f"{n_of(len(sample), 'label')} for experts in {folder / SHEET}"
-    given.summarise(counts, f"{words}, {counts['positive']:,} of them positive; {SAMPLE} says which")
+    given.summarise(counts, f"{words}, {counts['positive']:,} of them positive; {drawn.name} says which")
     say_next("import FILLED.csv")
 
 
@@ -82,9 +79,9 @@ def import_experts(given: Given, sheets: Sequence[Path]) -> None:
     Raises:
         FormatError: a sheet is of another draw, or there is none.
     """
-    sample = made_file(f"{FOLDER}/{SAMPLE}")
+    sample = made_file(SAMPLE)
     if sample is None:
-        raise FormatError(f"{sheets[0]}: a sheet of an audit; {FOLDER}/{SAMPLE} is not in this workspace")
+        raise FormatError(f"{sheets[0]}: a sheet of an audit; {SAMPLE} is not in this workspace")
     mark = _mark(read_bytes(given.use(sample)))
     for path in sheets:
         if (read_delimited(path)[MARK].str.strip() != mark).any():
@@ -93,36 +90,17 @@ def import_experts(given: Given, sheets: Sequence[Path]) -> None:
     filled["relevance"] = filled["label"].map(given.guideline.grades)
     filled[PAIR] = [split_pair_id(key) for key in filled.pop("pair_id")]
     voted = filled[filled["relevance"].notna()].astype({"relevance": "int64"})
-    out = sample.with_name(ANSWERS)
+    out = sample.with_name(Path(ANSWERS).name)
     key = ["annotator_id", *PAIR]
-    before = [_read_answers(given.use(out, goes_on=True))] if out.is_file() else []
-    both = pd.concat([*before, voted[[*key, "label", "relevance"]]]).drop_duplicates(key, keep="last")
+    columns = [*key, "label", "relevance"]
+    before = [read_delimited(given.use(out, goes_on=True), required=columns)] if out.is_file() else []
+    both = pd.concat([*before, voted])[columns].astype({"relevance": "int64"})
+    both = both.drop_duplicates(key, keep="last")
     counts = {"read": len(voted), "answers": len(both), "pairs": len(both.drop_duplicates(PAIR))}
     given.write(out, {out.name: both.sort_values(key)}, "import", {}, counts)
     words = f"{n_of(len(voted), 'answer')} of experts read; {counts['pairs']:,} pairs in {out}"
     given.summarise(counts, words)
     say_next("score")
-
-
-def is_audited(given: Given) -> bool:
-    """Whether experts have answered on the labels of the workspace, and these are the ones given."""
-    return made_file(f"{FOLDER}/{ANSWERS}") is not None and not given.values.get("labels")
-
-
-def audit_if_any(given: Given) -> Audit | None:
-    """Return the audit of the workspace's labels; None where no expert has answered, or too few."""
-    sample, answers = (made_file(f"{FOLDER}/{name}") for name in (SAMPLE, ANSWERS))
-    if sample is None or answers is None or not is_audited(given):
-        return None
-    drawn = read_delimited(given.use(sample), required=[*PAIR, "band", "relevance"])
-    drawn = drawn.astype({"band": "int64", "relevance": "int64"})
-    judged = _read_answers(given.use(answers)).drop_duplicates(PAIR)
-    try:
-        labels = _labels(given)
-        return Audit(labels, audited_kinds(labels, drawn, judged), len(judged.merge(drawn[PAIR])))
-    except FireError as error:
-        say(f"note: not corrected by the audit in {sample.parent}: {error}")
-        return None
 
 
 def _labels(given: Given) -> AuditedLabels:
@@ -131,11 +109,6 @@ def _labels(given: Given) -> AuditedLabels:
     if path is None:
         raise UsageError("pool/pool.csv: not made yet; the ranks of labelled pairs are in it")
     return labels_by_band(given.labels, given.original, read_pool(given.use(path)))
-
-
-def _read_answers(path: Path) -> pd.DataFrame:
-    columns = ["annotator_id", *PAIR, "label", "relevance"]
-    return read_delimited(path, required=columns)[columns].astype({"relevance": "int64"})
 
 
 def _mark(sample: bytes) -> str:

@@ -247,9 +247,3 @@ json_option = click.option(
     callback=lambda ctx, option, value: value == "json",
     help="json: the counts, on stdout.",
 )
-
-
-def refuse_untransposed(output_format: str) -> None:
-    """Raise a usage error where --transpose would change nothing: only drawn tables have sides."""
-    if output_format not in DRAWN:
-        raise click.UsageError(f"--transpose turns drawn tables; {output_format} has one row for each value")

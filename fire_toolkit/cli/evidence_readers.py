@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fire_toolkit.cli.as_augmented import guideline_grade
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_scores import answers_of_judge, grades_of_workspace
 from fire_toolkit.commands.types import Asked
@@ -18,6 +17,7 @@ from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.designs import UNDRAWN, check_machine_sample
 from fire_toolkit.tables.validity import QueryLabels
+from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 
 Values = Mapping[str, Any]
@@ -49,9 +49,16 @@ def _asked_beside(given: Given, values: Values) -> Asked:
         undrawn=beside_pool("undrawn.csv", lambda path: check_table(UNDRAWN, read_delimited(path))),
         machine_sample=sample,
         settled=settled_by(pool) if pool else None,
-        highest_grade=guideline_grade(given),
+        highest_grade=_highest_grade(given),
         backbone="" if sample is None else _backbone(given, str(sample["judge_id"].iloc[0])),
     )
+
+
+def _highest_grade(given: Given) -> int | None:
+    """Return the highest grade of the guideline of the labels; None where it is not known to have several."""
+    writer = writer_of(given.needed("labels"))
+    grades = writer.parameters.get("grades") if writer else None
+    return int(max(grades.values())) if grades else None
 
 
 def _backbone(given: Given, judge: str) -> str:

@@ -19,16 +19,25 @@ from fire_toolkit.cli.common import format_option, json_option
 from fire_toolkit.cli.frame_output import keep_files, keep_table, print_tables
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.options import shared_option
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.readers import with_tables
 from fire_toolkit.commands.command import counting, marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
+from fire_toolkit.matching.own_items import RULES
 from fire_toolkit.results import Found
 from fire_toolkit.workspace.config import SETTINGS
 
-_SHARED = ("runs", "own_item", "pool_sources")  # whose options are more than a name and a help
+_READ_BY = {
+    "query_ids": ("FILE", "Ids of a matrix's rows."),
+    "doc_ids": ("FILE", "Ids of a matrix's columns."),
+    "guideline": (
+        "NAME",
+        "The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
+    ),
+}
+_EXCLUDE = "Leave out the judgments of an annotator (may be repeated); needs --reason."
+_REASON = "Why; kept in the manifest. One for all --exclude, or one for each."
 _OUT = "Also write the table as CSV, with a manifest."
 _OUT_OF_STAGE = "Where to write, with a manifest. [default: the workspace's {place}]"
 
@@ -94,19 +103,44 @@ def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], params: l
             raise click.UsageError(f"{each.opts[0]} does not go with {what}; leave one of them out")
 
 
+def _only_one(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Return the value given; a usage error for a second one, which would take the place of the first."""
+    if len(values) > 1:
+        raise click.BadParameter(
+            f"given {len(values)} times; pool all runs together (`fire-toolkit pool`): one file then has the "
+            "sources of all"
+        )
+    return values[0] if values else None
+
+
+def _how_read(name: str) -> list[click.Parameter]:
+    """Return the options that say how a table's files are read."""
+    if name == "exclude":
+        return [
+            click.Option(["--exclude"], multiple=True, metavar="NAME", help=_EXCLUDE),
+            click.Option(["--reason", "reasons"], multiple=True, metavar="TEXT", help=_REASON),
+        ]
+    metavar, words = _READ_BY[name]
+    return [click.Option([f"--{name.replace('_', '-')}"], metavar=metavar, help=words)]
+
+
 def _options_of_table(name: str, table: Table, words: str) -> list[click.Parameter]:
     """Return a table's option, and those that say how it is read."""
     if table.is_told:
         return []
-    also = [option for each in table.also for option in made_by(shared_option(each))]
-    if table.is_argument:
-        n = -1 if table.is_several else 1
-        is_needed = table.metavar[0] != "["
-        return [click.Argument([name], nargs=n, metavar=table.metavar, required=is_needed), *also]
-    if name in _SHARED:
-        return [*made_by(shared_option(name, words)), *also]
+    also = [option for each in table.also for option in _how_read(each)]
+    if name == "runs" or table.is_argument:
+        is_one = name != "runs" and not table.is_several
+        metavar = table.metavar if table.is_argument else "RUN..."
+        is_needed = table.is_argument and metavar[0] != "["
+        return [click.Argument([name], nargs=1 if is_one else -1, metavar=metavar, required=is_needed), *also]
     spelled = [table.option or f"--{name.replace('_', '-')}", name]
-    return [click.Option(spelled, multiple=table.is_several, metavar=table.metavar, help=words), *also]
+    settings: dict[str, Any] = {"multiple": table.is_several, "metavar": table.metavar}
+    if name == "own_item":
+        settings = {"type": click.Choice(RULES)}
+    elif name == "pool_sources":
+        settings |= {"multiple": True, "callback": _only_one}
+    return [click.Option(spelled, help=words, **settings), *also]
 
 
 def _options_of_frame(place: str | None) -> list[click.Parameter]:

@@ -6,22 +6,44 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.cli.common import DRAWN, current_workspace, refuse_untransposed, say, say_next
+import click
+
+from fire_toolkit.cli.common import (
+    DRAWN,
+    current_workspace,
+    formatted,
+    say,
+    say_next,
+    workspace_path,
+)
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
-from fire_toolkit.cli.printing import print_table
+from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.results import Found, Next
 
 
 def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None:
-    """Print the table, what it rests on, notes, and what else the result says."""
-    if given.values.get("transpose"):
-        refuse_untransposed(given.form)
+    """Print the table, what it rests on, notes, and what else the result says.
+
+    csv, tsv and json are whole, the others as the result draws them. What it rests on and notes stand below
+    LaTeX and Markdown, else on stderr.
+    """
     form = "csv" if result.is_long and given.form in DRAWN else given.form
     basis = given.basis(*result.more, of=tables)
-    print_table(result.table, form, result.draw or table_text, basis=basis, notes=result.notes)
+    draw = (result.draw or table_text) if form in DRAWN else formatted
+    wipe_progress()
+    click.echo(draw(result.table, form), nl=False)
+    lines = ([f"rests on: {basis}"] if basis else []) + [f"note: {note}" for note in result.notes]
+    for line in lines:
+        if form == "latex":
+            click.echo(f"% {line}")
+        elif form == "markdown":
+            click.echo(f"\n{line[0].upper()}{line[1:]}.")
+        else:
+            say(line)
     for line in result.said:
         say(line)
 
@@ -35,7 +57,10 @@ def keep_table(
     """
     table = result.table if result.written is None else result.written
     known, out = _parameters(result, given, parameters), given.values["out"]
-    given.keep(table, stage, known, place=result.place if is_usual else None, counts=result.counts)
+    place = workspace_path(result.place) if is_usual and result.place else None
+    if path := Path(out) if out else place:
+        text = {path.name: delimited_bytes(table, nan="nan")}
+        given.write(path, text, stage, {**known, **given.own.parameters}, result.counts)
     if out and result.words:
         say(result.words.replace("{out}", str(out)))
     if out or not result.words:

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.as_augmented import as_augmented, grade_beside
-from fire_toolkit.cli.common import chosen_path, setting_or_default, workspace_path
+from fire_toolkit.cli.common import (
+    chosen_path,
+    current_workspace,
+    made_file,
+    say,
+    setting_or_default,
+)
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls, rules_of
 from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.run_files import open_runs, read_runs
-from fire_toolkit.cli.unusable import unusable_of
 from fire_toolkit.commands.command import column_of, resampled, rests_on
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import machine_labels_in
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.evidence_files import evidence_beside, read_evidence
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import (
     read_items,
@@ -32,7 +39,8 @@ from fire_toolkit.formats.tables.table_files import (
     read_queries,
 )
 from fire_toolkit.guidelines.model import Grades, Guideline
-from fire_toolkit.inference.background import Unusable
+from fire_toolkit.inference.background import Background, Unusable
+from fire_toolkit.inference.evidence import known_of
 from fire_toolkit.matching.own_items import OwnItemRule
 from fire_toolkit.tables import (
     Disputes,
@@ -45,6 +53,13 @@ from fire_toolkit.tables import (
     Run,
     check_disputes,
 )
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.evidence import Evidence
+from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.settled import settled_by
+
+EXPERTS = "audit/labels"  # the folder in which experts answer on labels
+SAMPLE, ANSWERS = f"{EXPERTS}/sample.csv", f"{EXPERTS}/answers.csv"
 
 
 class Given(Inputs):
@@ -132,31 +147,77 @@ class Given(Inputs):
         """Return the top `depth` of the runs."""
         return read_runs(self, depth=depth, own=self.own)
 
+    @property
+    def corrected_file(self) -> Path | None:
+        """The augmented qrels given, else the workspace's where they correct its own, else None."""
+        is_its_own = not self.values.get("qrels") or self.values.get("augmented")
+        return self.found("augmented") if is_its_own else None
+
+    @cached_property
+    def known(self) -> Background:
+        """What is known of pairs: the evidence written with the augmented qrels, else qrels alone."""
+        path, policy = self.corrected_file, str(setting_or_default(None, "augment", "policy"))
+        if path is None:
+            return Background(original=self.original_as_read, policy=policy)
+        if (file := evidence_beside(path)) is None:
+            original, is_settled = self.original_as_read, settled_by(path) is not None
+            augmented = read_qrels(self.use(path))
+            return Background(original, augmented, is_settled=is_settled, policy=policy)
+        if not file.is_file():
+            raise FormatError(f"{file}: no such file, and scores read it beside {path}; copy it too")
+        self.use(path)
+        known = known_of(self._with_told(read_evidence(self.use(file))))
+        if self.values.get("qrels"):
+            known = known.beside(self.original_as_read)
+        elif own := self.found("qrels"):
+            self.use(own)  # of which the evidence was made
+        if (grade := known.original_grade) not in (None, 1):
+            say(
+                f"note: original positives count at grade {grade} (as in the augmented qrels); measures "
+                f"without gains count docs from grade 1 (C@k:rel={grade}: those of grade {grade} alone)"
+            )
+        return known
+
+    def _with_told(self, found: Evidence) -> Evidence:
+        """Return evidence with what came after it: experts' answers on the labels, and runs."""
+        facts, workspace = found.facts, current_workspace()
+        if "judge_id" in found.pairs and "runs" in self.values:
+            settings = workspace.runs if workspace else {}
+            runs = map(run_id_of, self.stored_runs)
+            facts = replace(
+                facts, backbones={run: str(settings.get(run, {}).get("backbone", "")) for run in runs}
+            )
+        sample, answers = made_file(SAMPLE), made_file(ANSWERS)
+        if sample and answers and not self.values.get("augmented"):
+            numbers = {"band": "int64", "relevance": "int64"}
+            drawn = read_delimited(self.use(sample), required=[*PAIR, *numbers]).astype(numbers)
+            said = read_delimited(self.use(answers), required=["annotator_id", *PAIR, "relevance"])
+            judged = said.astype({"relevance": "int64"}).drop_duplicates(PAIR)
+            facts = replace(facts, experts=(drawn, judged))
+        return found._replace(facts=facts)
+
     @cached_property
     def original(self) -> Qrels:
         """The original qrels, beside augmented ones as `augment` took them."""
-        original = as_augmented(self.original_as_read, *self.grade_beside)
-        return original if self.unusable is None else self.unusable.counted(original)
-
-    @cached_property
-    def grade_beside(self) -> tuple[int | None, str]:
-        """The grade of original positives beside labels, and where it is from; None: the one they have."""
-        return grade_beside(self, lambda: (self.original_as_read, self.labels))
+        found = self.known.original
+        return self.own.original(self.original_as_read if found is None else found)
 
     @property
     def original_grade(self) -> int | None:
         """The grade of original positives beside the labels; None: the one they have."""
-        return self.grade_beside[0]
+        return self.known.original_grade
 
     @cached_property
     def unusable(self) -> Unusable | None:
         """The unusable queries of the augmented qrels; None where nobody was asked."""
-        return unusable_of(self)
+        path = self.corrected_file
+        writer = writer_of(path) if path else None
+        return self.known.unusable if writer and "unusable" in writer.parameters else None
 
     @cached_property
     def original_as_read(self) -> Qrels:
         """The original qrels as their file has them."""
-        return self.own.original(read_qrels(self.use(self.needed("qrels"))))
+        return read_qrels(self.use(self.needed("qrels")))
 
     @cached_property
     def original_if_any(self) -> Qrels | None:
@@ -167,9 +228,7 @@ class Given(Inputs):
     @cached_property
     def augmented_if_any(self) -> Qrels | None:
         """The augmented qrels given, else the workspace's where they correct its own, else None."""
-        is_its_own = not self.values.get("qrels") or self.values.get("augmented")
-        path = self.found("augmented") if is_its_own else None
-        found = read_qrels(self.use(path)) if path else None
+        found = self.known.augmented
         return None if found is None else self.own.corrected(found, self.original, "augmented qrels")
 
     @property
@@ -182,17 +241,16 @@ class Given(Inputs):
         return self.augmented_if_any  # type: ignore[return-value]
 
     @cached_property
+    def known_labels(self) -> Labels | None:
+        """The labels of the evidence; None where only qrels are known."""
+        found = self.known.labels
+        return None if found is None else self.own.pairs(found, "labels")
+
+    @cached_property
     def labels(self) -> Labels:
         """The resolved labels."""
         labels: Labels = self.own.pairs(read_labels(self.use(self.needed("labels"))), "labels")
         return labels if self.unusable is None else self.unusable.counted(labels)
-
-    @cached_property
-    def labels_if_any(self) -> Labels | None:
-        """The resolved labels; None where none are given, and the qrels not the workspace's."""
-        is_its_own = not (self.values.get("qrels") or self.values.get("augmented"))
-        is_there = bool(self.values.get("labels")) or (is_its_own and self.found("labels") is not None)
-        return self.labels if is_there else None
 
     @cached_property
     def disputes(self) -> Disputes:
@@ -233,20 +291,11 @@ class Given(Inputs):
             return read_pooled_runs(self.use(path))
         return None if self.sources_if_any is None else set(self.sources_if_any["run_id"].unique())
 
-    def column(self, name: str | None) -> pd.Series | None:
-        """Return a column of the queries by query_id; None where none is named."""
-        return None if name is None else column_of(self.queries, name)
-
     @cached_property
     def clusters(self) -> pd.Series | None:
         """The cluster of each query, as functions on intervals take them; None where none are named."""
-        return self.column(self.values["clusters"])
-
-    @cached_property
-    def draws(self) -> dict[str, Any]:
-        """The clusters, the number of resamples and the seed, as functions that resample take them."""
-        draws = {"n_resamples": self.values["resamples"], "seed": self.values["seed"]}
-        return {"clusters": self.clusters, **draws}
+        name = self.values["clusters"]
+        return None if name is None else column_of(self.queries, name)
 
     def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
         """Return what these tables hold, else those read so far, and what was resampled, in words."""
@@ -255,12 +304,12 @@ class Given(Inputs):
             "runs": self._read_runs() or None,
             "qrels": read.get("original"),
             "augmented": read.get("augmented_if_any"),
-            "labels": read.get("labels"),
+            "labels": read.get("labels", read.get("known_labels")),
             "pool_sources": read.get("sources", read.get("sources_if_any")),
             "clusters": read.get("clusters"),
         }
         ages = [self.age] if self.values.get("output_format") in ("latex", "markdown") and self.age else []
-        has_draws = "draws" in read or "resamples" in tables
+        has_draws = "resamples" in tables
         has_qrels = bool({"qrels", "labels"} & set(self.values))
         unusable = [self.unusable.words] if has_qrels and self.unusable is not None else []
         return rests_on(
@@ -271,19 +320,3 @@ class Given(Inputs):
             rules=[*unusable, *self.own.in_words(), *ages],
             n_added=self.own.n_added,
         )
-
-    def keep(
-        self,
-        table: pd.DataFrame,
-        stage: str,
-        parameters: Mapping[str, Any],
-        *,
-        place: str | None = None,
-        counts: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write a long table as CSV, with its manifest, to `--out`, else to `place` in the workspace."""
-        own = workspace_path(place) if place else None
-        out = self.values.get("out") or own
-        if out:
-            parameters = {**parameters, **self.own.parameters}
-            self.write_table(out, table, stage, parameters, counts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +12,6 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.inference.evidence import shared_backbones
 from fire_toolkit.machines.scores import scores_of_answers
 from fire_toolkit.tables import MachineJudgments
 
@@ -72,18 +70,3 @@ def scores_of_judge(given: Given, judge: str) -> pd.DataFrame:
 def grades_of_workspace() -> Grades:
     """Return the grades of the workspace's guideline, else of the default."""
     return read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades
-
-
-def shared_runs(given: Given, judge: str, run_ids: Iterable[str]) -> dict[str, str]:
-    """Return the runs that may share a backbone with a judge, and why, see `shared_backbones`.
-
-    The judge's own table names its backbone, [runs.NAME] of fire.toml that of a run.
-    """
-    try:
-        named = answers_of_judge(given, judge)["backbone"].unique().tolist()
-    except UsageError:  # the sample is here and the judge's table is not
-        named = []
-    workspace = current_workspace()
-    settings = workspace.runs if workspace else {}
-    of_runs = {run_id: str(settings.get(run_id, {}).get("backbone", "")) for run_id in run_ids}
-    return shared_backbones(judge, named[0] if len(named) == 1 else "", of_runs, list(of_runs))

@@ -11,7 +11,6 @@ from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.cli.designs import policy_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of
-from fire_toolkit.cli.unusable import unusable_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
@@ -43,7 +42,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
         "augmented": _stage(root / "augmented/qrels.txt", is_folder=False),
         "shows_item": not guideline.is_of_queries,
     }
-    unusable = unusable_of(given)
+    unusable = given.unusable
     if unusable is not None:
         facts["unusable"] = {"n": len(unusable.queries), **unusable.parameters}
     if judgments is not None:

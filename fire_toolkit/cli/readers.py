@@ -10,31 +10,30 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.cli.as_augmented import as_augmented, guideline_grade
-from fire_toolkit.cli.background import background_of, labels_beside
-from fire_toolkit.cli.common import chosen_path, current_workspace, say, say_notes, workspace_path
+from fire_toolkit.cli.common import current_workspace, n_of, say, say_notes
 from fire_toolkit.cli.evidence_readers import READ as OF_EVIDENCE
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of, next_number
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.reported import READ as OF_REPORT
 from fire_toolkit.cli.run_files import read_both_ways
-from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.commands.command import counting, tables_of
 from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import read_ids
+from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
-from fire_toolkit.tables import Judgments, Pool, Qrels, check_pool
+from fire_toolkit.tables import Judgments, Labels, Pool, Qrels, check_pool
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.settled import settled_by
 
 Values = Mapping[str, Any]
 
@@ -60,7 +59,7 @@ def read_table(name: str, given: Given, values: Values) -> Any:
 
 def _settled(given: Given, values: Values) -> Qrels:
     """Return the augmented qrels, where the runs are those that they are settled for."""
-    check_settled(given, values["measures"], accept=given.values["accept_unpooled"])
+    _check_settled(given, values["measures"])
     return given.augmented
 
 
@@ -68,8 +67,33 @@ def _settled_if_any(given: Given, values: Values) -> Qrels | None:
     """Return the augmented qrels, if there are any, where the runs are those that they are settled for."""
     if values.get("direction"):  # of which the way back is settled for nothing
         return None if given.values["back"] else given.augmented_if_any
-    check_settled(given, values["measures"], accept=given.values["accept_unpooled"])
+    _check_settled(given, values["measures"])
     return given.augmented_if_any
+
+
+def _check_settled(given: Given, measures: Sequence[str], files: Sequence[Path] = ()) -> None:
+    """Say what scores by settled qrels are not, and warn of runs that they are not settled for.
+
+    files: qrels, the first that are settled count; none: the augmented ones.
+    """
+    path = given.corrected_file
+    known = files or ([path] if path else [])
+    settled = next((found for each in known if (found := settled_by(each)) is not None), None)
+    if settled is None:
+        return
+    for_runs = f"settled for {settled.measure} of {', '.join(settled.runs)}"
+    runs = [run_id_of(run) for run in given.stored_runs]
+    outside = [name for name in runs if settled.runs.get(name) != given.run_hashes[name]]
+    if outside:
+        say(
+            f"warning: {', '.join(outside)}: the augmented qrels are {for_runs}, and what only another run "
+            "finds was never asked: its scores are too low beside the others; pool it too with the same "
+            "strategy"
+        )
+    if n_open := settled.open_queries:
+        say(f"note: {n_of(n_open, 'query')} not settled yet, so {settled.measure} can still rise: pool again")
+    if others := [name for name in measures if name != settled.measure]:
+        say(f"note: the augmented qrels are {for_runs}; further answers could change {', '.join(others)}")
 
 
 def _named(given: Given, name: str, read: Callable[[Path], Any]) -> Any:
@@ -105,8 +129,19 @@ def _sources_of_honest(given: Given, values: Values) -> pd.DataFrame | None:
     """Return which run pooled which pair: where it is given, or honest rows or votes need it."""
     if given.values["pool_sources"] or values["honest"]:
         return given.sources_if_any
-    labels = labels_beside(given)
+    labels = given.known_labels
     return None if labels is None or DESIGN[0] not in labels else given.sources_if_any
+
+
+def _known_labels(given: Given, values: Values) -> Labels | None:
+    """Return the labels of the evidence; a usage error where what is made needs them and there are none."""
+    what = "score --honest" if values.get("honest") else f"report {values.get('what')}"
+    if given.known_labels is None and what in ("score --honest", "report html", "report figures"):
+        raise UsageError(
+            f"{what} needs the evidence that `augment` writes beside augmented qrels: run `fire-toolkit "
+            "augment`, or name its qrels with --augmented; it is of the original qrels that they were made of"
+        )
+    return given.known_labels
 
 
 def _earlier_judgments(given: Given, values: Values) -> pd.DataFrame | None:
@@ -122,17 +157,14 @@ def _counted_judgments(given: Given, values: Values) -> Judgments:
 
 def _labellings(given: Given, values: Values) -> dict[str, Qrels]:
     """Return the qrels named, else the workspace's original and augmented, by their names."""
-    files = _files_of(given.values["labellings"], given)
+    files = _files_of(given.values["labellings"])
+    _check_settled(given, values["measures"], list(files.values()))
+    if not files:
+        return {"original": given.original, "augmented": given.augmented}
     read = {name: read_qrels(given.use(path)) for name, path in files.items()}
     first, *others = read
     original = given.own.original(read[first])
-    if not given.values["labellings"]:
-        original = as_augmented(original, *given.grade_beside)
-        original = original if given.unusable is None else given.unusable.counted(original)
-    found = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
-    accept = given.values["accept_unpooled"]
-    check_settled(given, values["measures"], accept=accept, files=list(files.values()))
-    return found
+    return {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
 
 
 def _to_resolve(given: Given, values: Values) -> Judgments:
@@ -215,10 +247,7 @@ def queries_alone(given: Given) -> Pool:
     return check_pool(pd.DataFrame({"query_id": found, "doc_id": ALONE}))
 
 
-def _files_of(named: tuple[str, ...], given: Given) -> dict[str, Path]:
-    if not named:
-        path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
-        return {"original": given.needed("qrels"), "augmented": path}
+def _files_of(named: Sequence[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for each in named:
         name, equals, path_text = each.partition("=")
@@ -248,14 +277,14 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
         read_delimited(given.use(given.values["groups"]), required=PAIR) if given.values["groups"] else None
     ),
     "named_queries": lambda given, values: given.queries if values["by"] or given.values["groups"] else None,
-    "labels_beside": lambda given, values: labels_beside(given),
-    "background": lambda given, values: background_of(given),
+    "known_labels": _known_labels,
+    "background": lambda given, values: given.known,
     "earlier_judgments": _earlier_judgments,
     "labellings": _labellings,
     "counted_judgments": _counted_judgments,
     "level": lambda given, values: level_of(None, given.judgments, given.values["guideline"]),
     "fed": lambda given, values: None if given.values.get("labellings") else given.pooled_runs,
-    "highest_grade": lambda given, values: guideline_grade(given) or 1,
+    "highest_grade": lambda given, values: given.known.highest_grade or 1,
     "answers": lambda given, values: read_answers(
         given.use(given.values["answers"] or given.values["questions"])
     ),

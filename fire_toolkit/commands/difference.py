@@ -13,7 +13,7 @@ from fire_toolkit.commands.types import (
     AugmentedIfAny,
     BackgroundOf,
     Clusters,
-    LabelsBeside,
+    KnownLabels,
     NewRuns,
     Original,
     OwnItem,
@@ -42,7 +42,7 @@ def difference(
     runs: NewRuns,
     qrels: Original,
     augmented: AugmentedIfAny = None,
-    labels: LabelsBeside = None,
+    labels: KnownLabels = None,
     pool_sources: SourcesIfAny = None,
     *,
     background: BackgroundOf = None,
@@ -71,7 +71,7 @@ def difference(
         runs: The runs.
         qrels: The original qrels; their queries count.
         augmented: The augmented qrels, as `augment` writes them.
-        labels: The labels: labels.csv, or its folder.
+        labels: The labels of judged pairs.
         pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.
         background: What else is known of the labels.
         queries: The queries, with their own items.

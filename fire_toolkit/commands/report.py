@@ -14,6 +14,7 @@ from fire_toolkit.commands.notes import queries_of_lists, unpooled
 from fire_toolkit.commands.types import (
     BackgroundOf,
     FedRuns,
+    KnownLabels,
     Measures,
     Option,
     OwnItem,
@@ -49,7 +50,7 @@ from fire_toolkit.resolution.resolve import grades_or_usual
 from fire_toolkit.results import Found
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import drawn_scores
-from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run, first_round
+from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, Run, first_round
 from fire_toolkit.words import n_of
 
 _COMPARED = 8_000  # captions, whose likeness takes some 10 s beside 50,000 training captions
@@ -61,7 +62,6 @@ _Runs = Annotated[
 ]
 _Qrels = Annotated[Qrels | None, Table("original", "Qrels | None")]
 _Augmented = Annotated[Qrels | None, Table("augmented", "Qrels | None")]
-_Labels = Annotated[Labels | None, Table("labels", "Labels | None")]
 _Sources = Annotated[PoolSources | None, Table("sources_of_report", "PoolSources | None")]
 _Queries = Annotated[Queries | None, Table("queries_of_report", "Queries | None")]
 _Judgments = Annotated[
@@ -266,7 +266,7 @@ def report(
     *,
     qrels: _Qrels = None,
     augmented: _Augmented = None,
-    labels: _Labels = None,
+    labels: KnownLabels = None,
     judgments: _Judgments = None,
     grades: _Grades = None,
     pool_sources: _Sources = None,
@@ -313,7 +313,7 @@ def report(
         runs: The runs.
         qrels: The original qrels; their queries count.
         augmented: The augmented qrels, as `augment` writes them.
-        labels: The labels: labels.csv, or its folder.
+        labels: The labels of judged pairs.
         judgments: The judgments (judgments.csv).
         grades: The grade of each label; those that labels spell, unless given.
         pool_sources: Which run pooled which pair: pool_sources.csv, or its folder.

@@ -18,7 +18,7 @@ from fire_toolkit.commands.types import (
     DocOrder,
     FedRuns,
     GroupsOf,
-    LabelsBeside,
+    KnownLabels,
     NamedQueries,
     Option,
     Original,
@@ -55,7 +55,7 @@ def score(
     runs: RunsOrMatrix,
     qrels: Original,
     augmented: AugmentedIfAny = None,
-    labels: LabelsBeside = None,
+    labels: KnownLabels = None,
     pool_sources: PoolOfHonest = None,
     back: Back = None,
     groups: GroupsOf = None,
@@ -75,7 +75,6 @@ def score(
     curves: Annotated[bool, Option(apart=("ties", "by", "per_query"))] = False,
     direction: Annotated[Literal["both"] | None, Option(apart=("honest", "own_item", *_OF_SCORES))] = None,
     folds: Annotated[int | None, Option(least=1, needs="direction")] = None,
-    transpose: Annotated[bool, Option(apart=("direction", "honest", "curves", "by", "per_query"))] = False,
     tell: Tell = silent,
 ) -> Found:
     """Score runs by the original qrels and, if given, by the augmented ones.
@@ -99,10 +98,10 @@ def score(
     which doc is not an answer. --by adds the columns aspect and n_queries; a query whose value is several,
     joined by `;`, counts in each.
 
-    --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
-    the score and of its gain, the score with unjudged docs left out (condensed), what it could be
-    whatever the unjudged docs are, how much of what it reads was judged, and the score without the
-    judgments that only this run contributed. --cluster is for intervals.
+    --honest reads the evidence that `augment` writes beside the augmented qrels (in Python: labels). Beside
+    each score it shows the 95% interval of the score and of its gain, the score with unjudged docs left out
+    (condensed), what it could be whatever the unjudged docs are, how much of what it reads was judged, and
+    the score without the judgments that only this run contributed. --cluster is for intervals.
     Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
     shows what the score is estimated to be, and how many positives were never judged. Where queries are
     flagged as unusable, a second table is over the usable ones; in csv and json the column queries says
@@ -117,7 +116,7 @@ def score(
         runs: The runs; with `direction`, one matrix or two runs.
         qrels: The original qrels; their queries count.
         augmented: The augmented qrels, as `augment` writes them.
-        labels: For `honest`, and for scores corrected for errors of votes: labels.csv, or its folder.
+        labels: The labels of judged pairs, for `honest` and for scores corrected for errors of votes.
         pool_sources: Marks runs that fed no pool; for `honest`, who found what.
         back: Items and their texts, where these are not the qrels the other way round (ECCV Caption).
         groups: Rank the docs of each query's group alone, without the query's reference: groups.tsv.
@@ -140,7 +139,6 @@ def score(
         direction: Score from texts to items and from items to texts.
         folds: Average over so many folds of consecutive items (COCO 1K: 5), in the order of the matrix, or
             of --doc-ids for two runs.
-        transpose: Runs as rows, measures as columns, as most papers print them.
 
     Examples:
         >>> import fire_toolkit as fire
@@ -181,7 +179,7 @@ def score(
         notes += correction.notes
     if by is None:
         scores = with_usable_scores(scores, known.unusable, runs, qrels, augmented, measures, **ordered)
-    drawn: Any = {"by": by, "transpose": transpose, "is_long": per_query, "is_plain": is_plain}
+    drawn: Any = {"by": by, "is_long": per_query, "is_plain": is_plain}
     return _shown(scores, [*notes, *on_labels], said, queries, **drawn)
 
 
@@ -197,7 +195,8 @@ def _on_labels(runs: Any, known: Background, fed: Any, pool_sources: PoolSources
 
 def _on_errors(known: Background) -> list[str]:
     """Return what `augment` counted of the errors of labels, as a sentence; nothing where it counted none."""
-    return [words_of_errors(known.label_errors)] if "wrong_share" in known.label_errors else []
+    errors = known.counts.get("label_errors", {})
+    return [words_of_errors(errors)] if "wrong_share" in errors else []
 
 
 def _shown(
@@ -207,7 +206,6 @@ def _shown(
     queries: Queries | None,
     *,
     by: str | None,
-    transpose: bool,
     is_long: bool,
     is_plain: bool,
 ) -> Found:
@@ -218,7 +216,7 @@ def _shown(
             {"scores": scores},
             notes,
             said=said,
-            draw=partial(_drawn, transpose=transpose),
+            draw=_drawn,
             is_long=is_long,
             place="scores/scores.csv" if is_plain else "",
             next=goes_on,
@@ -261,14 +259,14 @@ def _restricted(
     return restricted, notes
 
 
-def _drawn(scores: Scores, form: str, *, transpose: bool) -> str:
+def _drawn(scores: Scores, form: str) -> str:
     """Return scores as a table, below it those over the usable queries alone."""
-    text = drawn_scores(scores, form, transpose=transpose)
+    text = drawn_scores(scores, form)
     usable = scores[scores["query_id"] == USABLE]
     if not len(usable):
         return text
     alone = Scores(usable.assign(query_id="all"))
-    return text + heading_of_usable(form) + drawn_scores(alone, form, transpose=transpose)
+    return text + heading_of_usable(form) + drawn_scores(alone, form)
 
 
 def _drawn_breakdown(scores: BreakdownScores, form: str, *, column: str) -> str:

@@ -121,9 +121,9 @@ RunsOrMatrix = Annotated[
 ]
 Original = Annotated[Qrels, Table("original", "Qrels")]
 Augmented = Annotated[Qrels, Table("augmented", "Qrels")]
-SettledAugmented = Annotated[Qrels, Table("settled", "Qrels", also=("accept_unpooled",))]
-AugmentedIfAny = Annotated[Qrels | None, Table("settled_if_any", "Qrels | None", also=("accept_unpooled",))]
-LabelsBeside = Annotated[Labels | None, Table("labels_beside", "Labels | None")]
+SettledAugmented = Annotated[Qrels, Table("settled", "Qrels")]
+AugmentedIfAny = Annotated[Qrels | None, Table("settled_if_any", "Qrels | None")]
+KnownLabels = Annotated[Labels | None, Table("known_labels", "Labels | None", is_told=True)]
 BackgroundOf = Annotated[Background | None, Table("background", "Background | None", is_told=True)]
 Labellings = Annotated[
     Mapping[str, Qrels],
@@ -133,7 +133,6 @@ Labellings = Annotated[
         option="--qrels",
         metavar="[NAME=]FILE",
         is_several=True,
-        also=("accept_unpooled",),
     ),
 ]
 PoolOf = Annotated[PoolSources, Table("sources", "PoolSources")]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.evidence.qrels import lift_originals
 from fire_toolkit.inference.audit import Audit
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.tables import Labels, Qrels
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of
 
@@ -61,16 +64,22 @@ class Unusable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """What is known of augmented qrels and labels beyond their rows.
+    """What is known of pairs, and of their labels beyond their rows.
 
-    disputes: pairs that were judged and have no label; design: by which the judged pairs were chosen; audit:
-    what experts say of the labels; is_settled: whether what was asked hung on the answers before; policy: on
-    rejected originals; unusable: queries that nobody can answer; original_grade: at which original positives
-    count, None for the one they have; highest_grade: of the guideline; label_errors: what `augment` counted
-    of the errors of labels; notes: on labels that nobody gave.
+    original: the original qrels as they count beside labels; augmented: None where there are none. labels,
+    with design_class and design_votes where votes were asked by design; disputes: judged pairs without a
+    label, with the same columns; best_ranks: query_id, doc_id and best_rank of the pairs that runs pooled.
+    design: by which the judged pairs were chosen; audit: what experts say of the labels; is_settled: whether
+    what was asked hung on the answers before; policy: on rejected originals; unusable: queries that nobody
+    can answer; original_grade: at which original positives count, None for the one they have; highest_grade:
+    of the guideline; counts: of `augment`; notes: on labels that nobody gave.
     """
 
+    original: Qrels | None = None
+    augmented: Qrels | None = None
+    labels: Labels | None = None
     disputes: pd.DataFrame | None = None
+    best_ranks: pd.DataFrame | None = None
     design: Design | None = None
     audit: Audit | None = None
     is_settled: bool = False
@@ -78,8 +87,22 @@ class Background:
     unusable: Unusable | None = None
     original_grade: int | None = None
     highest_grade: int | None = None
-    label_errors: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
+
+    def beside(self, original: Qrels) -> Background:
+        """Return the same beside original qrels of a user's own, with no labels where these are others.
+
+        What votes and samples tell is of the qrels that labels were joined to.
+        """
+        own = original if self.original_grade is None else lift_originals(original, grade=self.original_grade)
+        own = own if self.unusable is None else self.unusable.counted(own)
+        columns = [*PAIR, "relevance"]
+        known = self.original
+        is_same = known is not None and len(own) == len(known)
+        if is_same and known is not None and (own[columns].to_numpy() == known[columns].to_numpy()).all():
+            return replace(self, original=own)
+        return replace(self, original=own, labels=None, disputes=None, design=None, audit=None)
 
     def usable_join(self, joined: JudgedPairs) -> JudgedPairs | None:
         """Return the join of the usable queries alone; None where none is flagged, or none would be left."""

@@ -3,62 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.errors import FireError
+from fire_toolkit.evidence.qrels import words_of_shared
+from fire_toolkit.inference.audit import Audit, audited_kinds, labels_by_band
+from fire_toolkit.inference.background import Background, Unusable
 from fire_toolkit.inference.estimates import Design
-from fire_toolkit.matching.own_items import OwnItemRule
-from fire_toolkit.tables import Labels, Qrels, QueryDesign
+from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.designs import SAMPLE
 from fire_toolkit.tables.evidence import TAKEN_OUT, Evidence, Facts
+from fire_toolkit.tables.validity import QueryLabels
 
 _OF_SHARED = "shared"
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What measures read, of evidence or of qrels alone.
-
-    original: the original qrels as they count; augmented: None where there are none. labels, with
-    design_class and design_votes where votes were asked by design; disputes: judged pairs without a label,
-    with the same columns; best_ranks: query_id, doc_id and best_rank of the pairs that runs pooled. All
-    three are None where only qrels are known. unusable: queries; usable_alone: whether these are left out.
-    """
-
-    original: Qrels
-    augmented: Qrels | None = None
-    labels: Labels | None = None
-    disputes: pd.DataFrame | None = None
-    best_ranks: pd.DataFrame | None = None
-    design: Design | None = None
-    unusable: frozenset[str] = frozenset()
-    facts: Facts = field(default_factory=Facts)
-
-    def ruled(self, own: OwnItemRule) -> Known:
-        """Return the same with each query's own item as a rule has it."""
-        if not own.of_query:
-            return self
-        original = own.original(self.original)
-        augmented = None
-        if self.augmented is not None:
-            augmented = own.corrected(self.augmented, original, "augmented qrels")
-        labels = None if self.labels is None else own.pairs(self.labels, "labels")
-        return replace(self, original=original, augmented=augmented, labels=labels)
-
-    def design_of(self, run_ids: Sequence[str]) -> Design | None:
-        """Return the design, with those of the runs that may share a backbone with its machine judge."""
-        if self.design is None or self.design.sample is None:
-            return self.design
-        judge = str(self.design.sample["judge_id"].iloc[0])
-        shared = shared_backbones(judge, self.facts.backbone, self.facts.backbones, run_ids)
-        return self.design._replace(shared=shared)
-
-
-def known_of(evidence: Evidence) -> Known:
+def known_of(evidence: Evidence) -> Background:
     """Return what measures read of evidence: the one place where its columns become tables.
 
     Examples:
@@ -70,36 +34,78 @@ def known_of(evidence: Evidence) -> Known:
         >>> known.original["doc_id"].tolist(), known.labels["doc_id"].tolist()
         (['a'], ['b'])
     """
-    pairs = evidence.pairs
-    unusable: frozenset[str] = frozenset()
-    if "is_usable" in pairs:
-        unusable = frozenset(pairs.loc[~pairs["is_usable"].astype(bool), "query_id"])
+    pairs, facts = evidence
+    unusable = _unusable_of(pairs, facts)
     pairs = pairs[(pairs["source"] != TAKEN_OUT).to_numpy()]
-    votes = _votes_of(pairs)
-    judged = pairs.assign(**votes)
-    augmented = _qrels(pairs, "relevance")
     design = _design_of(pairs)
-    is_own = design is None and "stratum" in pairs  # the strata of qrels that came with some
-    if is_own or (design is not None and design.sample is None):
-        augmented = Qrels(augmented.assign(stratum=_where(pairs, "relevance")["stratum"].array))
-    original = _qrels(pairs, "original_relevance")
-    if is_own:
+    original, augmented = (_qrels(pairs, name) for name in ("original_relevance", "relevance"))
+    if design is None and "stratum" in pairs:  # the strata of qrels that came with some
         original = Qrels(original.assign(stratum=_where(pairs, "original_relevance")["stratum"].array))
-    disputes = judged.loc[judged["is_disputed"].to_numpy(dtype=bool), [*PAIR, *votes]]
-    best = None
-    if "best_rank" in pairs:
-        best = pairs.loc[pairs["best_rank"].notna().to_numpy(), [*PAIR, "best_rank"]]
-        best = best.astype({"best_rank": "float64"}).reset_index(drop=True)
-    return Known(
+    if "stratum" in original or (design is not None and design.sample is None):
+        augmented = Qrels(augmented.assign(stratum=_where(pairs, "relevance")["stratum"].array))
+    votes = _votes_of(pairs)
+    judged, is_disputed = pairs.assign(**votes), pairs["is_disputed"].to_numpy(dtype=bool)
+    labels, best = _labels_of(judged, list(votes)), _best_ranks(pairs)
+    audit, notes = _audit_of(labels, original, best, facts)
+    return Background(
         original=original,
         augmented=augmented,
-        labels=_labels_of(judged, list(votes)),
-        disputes=disputes.reset_index(drop=True),
+        labels=labels,
+        disputes=judged.loc[is_disputed, [*PAIR, *votes]].reset_index(drop=True),
         best_ranks=best,
-        design=design,
+        design=None if design is None else _with_shared(design, facts),
+        audit=audit,
+        is_settled=facts.settled is not None,
+        policy=facts.policy,
         unusable=unusable,
-        facts=evidence.facts,
+        original_grade=facts.original_grade,
+        highest_grade=facts.highest_grade,
+        counts=facts.counts,
+        notes=[*words_of_shared(facts.counts), *notes],
     )
+
+
+def _unusable_of(pairs: pd.DataFrame, facts: Facts) -> Unusable | None:
+    """Return the unusable queries of the original qrels; None where nobody was asked."""
+    if not facts.unusable:
+        return None
+    is_out = np.zeros(len(pairs), dtype=bool)
+    if "is_usable" in pairs:
+        is_out = (~pairs["is_usable"].astype(bool) & pairs["original_relevance"].notna()).to_numpy()
+    queries = pd.DataFrame({"query_id": pairs.loc[is_out, "query_id"].unique()})
+    return Unusable(facts.unusable, QueryLabels(queries), facts.n_queries, facts.n_labelled)
+
+
+def _best_ranks(pairs: pd.DataFrame) -> pd.DataFrame | None:
+    if "best_rank" not in pairs:
+        return None
+    best = _where(pairs, "best_rank")[[*PAIR, "best_rank"]]
+    return best.astype({"best_rank": "float64"})
+
+
+def _audit_of(
+    labels: Labels, original: Qrels, best: pd.DataFrame | None, facts: Facts
+) -> tuple[Audit | None, list[str]]:
+    """Return what experts say of the labels; a note where they do not suffice."""
+    if facts.experts is None:
+        return None, []
+    sample, answers = facts.experts
+    ranks = sample[PAIR].assign(best_rank=np.nan) if best is None else best
+    try:
+        by_band = labels_by_band(labels, original, Pool(ranks))
+        kinds = audited_kinds(by_band, sample, answers)
+    except FireError as error:
+        return None, [f"not corrected by the experts' audit: {error}"]
+    return Audit(by_band, kinds, len(answers.merge(sample[PAIR]))), []
+
+
+def _with_shared(design: Design, facts: Facts) -> Design:
+    """Return a design with the runs that may share a backbone with its machine judge."""
+    if design.sample is None:
+        return design
+    judge = str(design.sample["judge_id"].iloc[0])
+    shared = shared_backbones(judge, facts.backbone, facts.backbones, list(facts.backbones))
+    return design._replace(shared=shared)
 
 
 def _where(pairs: pd.DataFrame, name: str) -> pd.DataFrame:

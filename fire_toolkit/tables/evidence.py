@@ -108,9 +108,8 @@ class Facts:
     experts: tuple[pd.DataFrame, pd.DataFrame] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(NamedTuple):
     """All that is known of each pair (see `check_evidence`), and of the whole."""
 
     pairs: pd.DataFrame
-    facts: Facts = field(default_factory=Facts)
+    facts: Facts = Facts()

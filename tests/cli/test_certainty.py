@@ -15,7 +15,7 @@ Fire = Callable[..., Result]
 
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
-BENCHMARK = ("--qrels", "qrels.txt", "--labels", "labels", "--pool-sources", ".")
+BENCHMARK = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources", ".")
 
 
 def test_an_honest_score_says_what_is_uncertain(sample: Fire) -> None:
@@ -56,7 +56,6 @@ def test_clusters_are_a_column_of_the_queries(sample: Fire) -> None:
 
 
 def test_differences_come_with_tests_and_intervals(sample: Fire) -> None:
-    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
     files = (*RUNS, "--qrels", "qrels.txt", "--augmented", "augmented.txt")
     found = rows(sample("difference", *files, "-m", "C@1", "-m", "AP@20", "--format", "csv"))
     assert len(found) == 3 * 3 * 2
@@ -71,7 +70,6 @@ def test_differences_come_with_tests_and_intervals(sample: Fire) -> None:
 
 
 def test_orders_are_compared_between_labellings(sample: Fire) -> None:
-    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
     qrels = ("--qrels", "original=qrels.txt", "--qrels", "augmented.txt", "-m", "C@1", "--resamples", 200)
     found = rows(sample("orders", *RUNS, *qrels, "--format", "csv"))
     assert [(row["labelling_a"], row["labelling_b"], row["tau_p"]) for row in found] == [
@@ -101,7 +99,6 @@ def test_compare_takes_several_depths_and_ties(sample: Fire) -> None:
 
 
 def test_reusability_leaves_each_run_out(sample: Fire) -> None:
-    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
     files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources", "pool_sources.csv")
     every = sorted(str(path) for path in Path("runs").glob("*.run"))
     arguments = ("reuse", *every, *files, "-m", "C@10", "-m", "bpref", "--format", "csv")
@@ -122,7 +119,6 @@ def test_reusability_leaves_each_run_out(sample: Fire) -> None:
 
 
 def test_coverage_writes_the_pairs_that_would_settle_a_run(sample: Fire) -> None:
-    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
     files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--judgments", "judgments.csv")
     result = sample("coverage", RUNS[0], *files, "-m", "P@15", "--format", "csv", "--out", "settle/pool.csv")
     row = rows(result)[0]
@@ -144,7 +140,7 @@ def test_pool_sources_given_twice_are_refused(sample: Fire) -> None:
         assert "given 2 times; pool all runs together" in told
 
 
-def a_benchmark(n_queries: int, n_labels: int) -> None:
+def a_benchmark(fire: Fire, n_queries: int, n_labels: int) -> None:
     """Queries whose positive two equal runs find first, and labels of docs that are not relevant."""
     queries = range(n_queries)
     Path("qrels.txt").write_text("".join(f"q{q:03} 0 a 1\n" for q in queries))
@@ -155,14 +151,15 @@ def a_benchmark(n_queries: int, n_labels: int) -> None:
         Path(f"{name}.run").write_text("".join(lines))
     labels = "".join(f"q{q:03},b,irrelevant,0\n" for q in range(n_labels))
     Path("labels.csv").write_text("query_id,doc_id,label,relevance\n" + labels)
+    fire("augment", "--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "augmented.txt")
 
 
-LABELLED = ("--qrels", "qrels.txt", "--labels", "labels.csv")
+LABELLED = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 
 
 def test_a_gain_that_no_query_shows_has_an_interval(fire: Fire) -> None:
     """Of 100 queries none gains: a share of up to 1 − .025^(1/100) may; AP could also fall."""
-    a_benchmark(100, n_labels=3)
+    a_benchmark(fire, 100, n_labels=3)
     found = rows(fire("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP", "--format", "csv"))
     hits, ap = found
     assert (hits["delta"], hits["delta_low"], hits["delta_interval"]) == ("0.0", "0.0", "exact")
@@ -180,7 +177,7 @@ def test_a_gain_that_no_query_shows_has_an_interval(fire: Fire) -> None:
 
 
 def test_equal_runs_may_differ_on_other_queries(fire: Fire) -> None:
-    a_benchmark(100, n_labels=3)
+    a_benchmark(fire, 100, n_labels=3)
     names = ("C@1", "AP", "MnR")
     asked = [word for name in names for word in ("-m", name)]
     found = rows(fire("difference", "one.run", "two.run", "--qrels", "qrels.txt", *asked, "--format", "csv"))
@@ -199,7 +196,7 @@ def test_equal_runs_may_differ_on_other_queries(fire: Fire) -> None:
 
 
 def test_what_one_query_cannot_tell_is_not_known(fire: Fire) -> None:
-    a_benchmark(1, n_labels=1)
+    a_benchmark(fire, 1, n_labels=1)
     asked = ("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP", "-m", "MedR")
     hits, *others = rows(fire(*asked, "--format", "csv"))
     assert float(hits["low"]) == pytest.approx(0.025)  # Clopper and Pearson, 1 of 1
@@ -218,7 +215,7 @@ def test_few_queries_have_students_t_and_a_mark_below_twenty(fire: Fire, n_queri
 
     Of twelve differences ten are not the most common one: they have the score interval, which is wider.
     """
-    a_benchmark(n_queries, n_labels=1)
+    a_benchmark(fire, n_queries, n_labels=1)
     places = [q % 6 + 1 for q in range(n_queries)]
     lists = ["bcdefg"[: place - 1] + "a" + "bcdefg"[place - 1 :] for place in places]
     lines = (f"q{q:03} Q0 {doc} {rank} {-rank} two\n"

@@ -10,7 +10,7 @@ from examples import some
 
 Fire = Callable[..., Result]
 TWO = ("runs/fused.run", "runs/motion-track.run")
-LABELS = ("--qrels", "qrels.txt", "--labels", "labels")
+LABELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 QUERIES = ("--queries", "queries.tsv", "--format", "csv")
 FEW = ("--resamples", 50)
 

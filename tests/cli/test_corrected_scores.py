@@ -10,8 +10,8 @@ from click.testing import Result
 from command import rows
 
 Fire = Callable[..., Result]
-GIVEN = ("one.run", "two.run", "--qrels", "o.txt", "--augmented", "out/qrels.txt", "--labels", "labels.csv")
-HONEST = ("score", "--honest", "one.run", "two.run", "--qrels", "o.txt", "--labels", "labels.csv")
+GIVEN = ("one.run", "two.run", "--qrels", "o.txt", "--augmented", "out/qrels.txt")
+HONEST = ("score", "--honest", *GIVEN)
 N, DOCS = 700, 12
 
 
@@ -129,6 +129,7 @@ def test_labels_without_a_design_say_nothing_of_corrections(fire: Fire, folder: 
     voted(fire, folder, fourth="all")
     plain = [line.rsplit(",", 2)[0] for line in (folder / "labels.csv").read_text().splitlines()]
     (folder / "labels.csv").write_text("\n".join(plain) + "\n")
+    fire("augment", "--qrels", "o.txt", "--labels", "labels.csv", "--out", "out/qrels.txt")
     told = fire("score", *GIVEN, "-m", "C@5")
     assert "correct" not in told.stdout + told.stderr
     assert [row["qrels"] for row in rows(fire("score", *GIVEN, "-m", "C@5", "--format", "csv").stdout)] == [

@@ -180,8 +180,9 @@ def test_honest_scores_are_cut_as_plain_ones(fire: Fire, world: World) -> None:
     header = "query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin\n"
     Path("judgments.csv").write_text(header + "".join(rows))
     fire("resolve", "judgments.csv", "--out", "labels")
+    fire("augment", "--qrels", "original.txt", "--labels", "labels", "--out", "corrected.txt")
     told = fire(
-        *("score", keep(fire, 10), "--honest", "--qrels", "original.txt", "--labels", "labels"),
+        *("score", keep(fire, 10), "--honest", "--qrels", "original.txt", "--augmented", "corrected.txt"),
         *("-m", "AP", "-m", "MnR", "--format", "csv"),
     )
     for row in csv.DictReader(io.StringIO(told.stdout)):

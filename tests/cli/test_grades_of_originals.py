@@ -71,12 +71,13 @@ def test_the_original_side_has_the_same_grade(fire: Fire, folder: Path, command:
 
 def test_the_honest_row_augments_the_labels_in_the_same_way(fire: Fire, folder: Path) -> None:
     fire("resolve", "judgments.csv", "--out", "labels")
-    files = ("m.run", "--qrels", "qrels.txt", "--labels", "labels", "-m", "nDCG@10", "-m", "DCG@10")
+    fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    files = ("m.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "nDCG@10", "-m", "DCG@10")
     result = fire("score", "--honest", *files, "--format", "json")
     ndcg, dcg = json.loads(result.stdout)
     assert (ndcg["original"], ndcg["augmented"]) == pytest.approx((1, (1 + THIRD) / (1 + SECOND)))
     assert (dcg["original"], dcg["augmented"]) == pytest.approx((3, 3 + 3 * THIRD))
-    assert "original positives count at grade 3 (the highest in the labels)" in result.stderr
+    assert "original positives count at grade 3 (as in the augmented qrels)" in result.stderr
     assert "bounds are for unjudged docs up to grade 3, the highest seen" in result.stderr
 
 

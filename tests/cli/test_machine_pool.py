@@ -55,6 +55,8 @@ def test_the_sample_stands_beside_the_qrels_and_a_shared_backbone_is_said(fire: 
     assert "with a, b (the backbone of run a is not named)" in fire(*SCORE).stderr
     answers = pd.read_csv(judged / "machine/j/machine.csv").drop(columns="backbone")
     answers.to_csv(judged / "machine/j/machine.csv", index=False)
+    assert "out of date: augment (machine/j/machine.csv has changed)" in fire(*SCORE).stderr
+    assert fire("augment").exit_code == 0
     assert "with a, b (the backbone of judge j is not named)" in fire(*SCORE).stderr
     rows = {row["run_id"]: row for row in json.loads(fire(*SCORE, "--format", "json").stdout)}
     assert {row["estimate_method"] for row in rows.values()} == {"prediction-powered, judge j"}

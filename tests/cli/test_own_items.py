@@ -479,10 +479,11 @@ def test_labels_of_own_items_count_nowhere(fire: Fire, folder: Path, workspace: 
     (folder / "labels" / "labels.csv").write_text(
         "\n".join(["query_id,doc_id,label,relevance,method", *rows, ""])
     )
+    fire("augment")
     for rule in ("drop", "keep"):
         asked = ("score", "--honest", "-m", "C@1", "--own-item", rule, "--format", "json")
         result = fire(*asked)
-        assert "left out: labels 1" in result.stderr
+        assert "left out: augmented qrels 1, labels 1" in result.stderr
         for row in json.loads(result.stdout):
             hits = (workspace.rank_of_target(row["run_id"], drop=rule == "drop") == 1).mean()
             assert (row["augmented"], row["new"]) == (pytest.approx(hits), 0)

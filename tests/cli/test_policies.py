@@ -162,6 +162,7 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun:
     table = rows(Path("labels/labels.csv"))
     assert {row["design_class"] for row in table} == {"single", "doubled"}
     assert {len(row["design_votes"]) for row in table if row["design_class"] == "doubled"} == {2}
+    fire("augment")
     honest = fire("score", "--honest", "-m", "C@1").stderr
     assert "have no third vote, and two leave t in [" in honest
     asked = json.loads(fire("next-round", "--policy", "verify-positives", "--format", "json").stdout)
@@ -209,6 +210,7 @@ def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) 
     marks = "".join(f"{query},{doc}\n" for query, doc in doubted[:5])
     Path("recheck.csv").write_text(f"query_id,doc_id\n{marks}q0,nobody-judged\n")
     honest = ("score", "--honest", "-m", "C@5")
+    fire("augment")
     corrected = fire(*honest).stderr
     assert "corrected for error rates" in corrected
     told = fire("next-round", "--recheck", "recheck.csv")
@@ -225,10 +227,12 @@ def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) 
     for pair in doubted[:5]:
         assert after[pair]["design_class"] == "recheck"
         assert after[pair]["design_votes"] == before[pair]["design_votes"]
+    fire("augment")
     refused = fire(*honest).stderr
     assert "not corrected for errors of votes: 5 pairs are of class recheck" in refused
     fire("resolve", "--without-rechecks")
     assert {row["design_class"] for row in rows(Path("labels/labels.csv"))} == {"single", "doubled"}
+    fire("augment")
     assert fire(*honest).stderr == corrected
 
 

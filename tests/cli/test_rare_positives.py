@@ -13,7 +13,7 @@ from click.testing import Result
 Fire = Callable[..., Result]
 N = 60
 COLUMNS = ("run_id", "measure", "estimate", "estimate_low", "estimate_high", "estimate_method")
-HONEST = ("score", "a.run", "b.run", "--honest", "--qrels", "o.txt", "--labels", "labels",
+HONEST = ("score", "a.run", "b.run", "--honest", "--qrels", "o.txt", "--augmented", "out/qrels.txt",
           "--pool-sources", "pool", "--format", "json")  # fmt: skip
 
 
@@ -46,6 +46,7 @@ def judge(folder: Path, n_positive: int, stratum: str) -> int:
 
 def honest(fire: Fire, *measures: str) -> dict[tuple[str, str], dict[str, Any]]:
     options = [part for measure in measures for part in ("-m", measure)]
+    augmented(fire)
     found = json.loads(fire(*HONEST, *options).stdout)
     return {(row["run_id"], row["measure"]): {name: row[name] for name in COLUMNS} for row in found}
 
@@ -69,16 +70,15 @@ def test_pairs_drawn_in_strata_give_an_estimate_however_few_of_them_are_relevant
             assert rows["a", "P@10"]["estimate"] == pytest.approx(0.1)
             assert rows["a", "P@10"]["estimate_low"] == pytest.approx(0.1)
         printed.append({key: row["estimate_method"] for key, row in rows.items()})
-        differ = fire("difference", "a.run", "b.run", "--qrels", "o.txt", "--augmented", augmented(fire),
+        differ = fire("difference", "a.run", "b.run", "--qrels", "o.txt", "--augmented", "out/qrels.txt",
                       "-m", "P@10", "--format", "json")  # fmt: skip
         (row,) = [each for each in json.loads(differ.stdout) if each["qrels"] == "augmented"]
         assert row["estimate_low"] < row["estimate_high"]
     assert printed[1:] == printed[:-1]
 
 
-def augmented(fire: Fire) -> str:
+def augmented(fire: Fire) -> None:
     fire("augment", "--labels", "labels", "--pool", "pool", "--qrels", "o.txt", "--out", "out/qrels.txt")
-    return "out/qrels.txt"
 
 
 def test_too_few_pairs_drawn_are_refused_however_many_of_them_are_relevant(fire: Fire, runs: Path) -> None:

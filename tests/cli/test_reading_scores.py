@@ -17,7 +17,7 @@ SOURCES = ("--pool-sources", "pool_sources.csv")
 FEW = ("--resamples", "50")
 COMMANDS = {
     "score": ("score", *BOTH, "-m", "C@1"),
-    "honest": ("score", "--honest", *QRELS, "--labels", "labels", *SOURCES, "-m", "C@1"),
+    "honest": ("score", "--honest", *BOTH, *SOURCES, "-m", "C@1"),
     "difference": ("difference", *BOTH, "-m", "C@1"),
     "orders": ("orders", *QRELS, "--qrels", "augmented.txt", "-m", "C@1", *FEW),
     "reuse": ("reuse", *BOTH, *SOURCES, "-m", "C@1"),

@@ -70,6 +70,7 @@ def test_honest_rows_of_a_workspace_are_of_its_runs_and_measures(sample: Fire) -
     Path("pool").mkdir()
     for name in ("pool.csv", "pool_sources.csv", "manifest.json"):
         shutil.copy(name, Path("pool") / name)
+    sample("augment")
     found = rows(sample("score", "--honest", "--format", "csv"))
     assert len(found) == 5 * 2
     assert {row["pooled"] for row in found} == {"yes"}

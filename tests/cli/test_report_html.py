@@ -20,7 +20,7 @@ from fire_toolkit.cli import main
 
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
-TABLES = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--labels", "labels", "--pool-sources")
+TABLES = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources")
 TABLES += ("pool_sources.csv", "--queries", "queries.tsv")
 NAMES = {"1": "ann.weber", "2": "bob", "3": "chen@lab.org", "4": "rule"}
 
@@ -37,12 +37,14 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, corrected: Path) -> Path
         "judgments.csv": "judgments/judgments.csv",
         "labels/labels.csv": "labels/labels.csv",
         "labels/disputes.csv": "labels/disputes.csv",
-        "augmented.txt": "augmented/qrels.txt",
         "pool_sources.csv": "pool/pool_sources.csv",
         "pool.csv": "pool/pool.csv",
     }.items():
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(corrected / source, root / place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        assert CliRunner().invoke(main, ["augment"]).exit_code == 0
     _name_annotators(root / "judgments/judgments.csv")
     (root / "notes").mkdir()
     (root / "notes/manifest.json").write_text(f'{{"excluded": "ann.weber", "inputs": "{root}/runs/a.run"}}')

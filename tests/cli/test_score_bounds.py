@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 Fire = Callable[..., Result]
+HONEST = ("score", "--honest", "m.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt")
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def fire_in(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fire
 def rows(fire: Fire, *measures: str) -> tuple[dict[str, dict[str, float]], str]:
     """Return the honest rows of m.run by measure, and what was said."""
     named = [word for name in measures for word in ("-m", name)]
-    result = fire("score", "--honest", "m.run", "--qrels", "qrels.txt", "--labels", "labels.csv", *named,
-                  "--format", "json")  # fmt: skip
+    fire("augment", "--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "augmented.txt")
+    result = fire(*HONEST, *named, "--format", "json")
     return {row["measure"]: row for row in json.loads(result.stdout)}, result.stderr
 
 
@@ -75,7 +76,6 @@ def test_a_relevant_doc_that_was_never_pooled_counts(fire_in: Fire) -> None:
         assert found[name]["judged"] == (1.0 if name != "AP" else 0.25)
     assert found["P@5"]["bounds"] == "exact"
     assert "R@5, AP: no lower bound; each relevant doc that nobody judged and the run does not list" in said
-    printed = fire_in("score", "--honest", "m.run", "--qrels", "qrels.txt", "--labels", "labels.csv",
-                      "-m", "R@5", "-m", "bpref").stdout  # fmt: skip
+    printed = fire_in(*HONEST, "-m", "R@5", "-m", "bpref").stdout
     assert "at most 100.0" in printed
     assert "no bound" in printed

@@ -47,18 +47,9 @@ def deep(fire: Fire, folder: Path) -> Path:
 
 
 def test_score_honest_shows_and_keeps_the_estimate_beside_the_score(fire: Fire, deep: Path) -> None:
-    honest = (
-        "score",
-        "m.run",
-        "--honest",
-        *ORIGINAL,
-        "--labels",
-        "labels",
-        "--pool-sources",
-        "pool",
-        "-m",
-        "R@1",
-    )
+    fire("augment", "--labels", "labels", "--pool", "pool", *ORIGINAL, "--out", "deep/qrels.txt")
+    files = (*ORIGINAL, "--augmented", "deep/qrels.txt", "--pool-sources", "pool")
+    honest = ("score", "m.run", "--honest", *files, "-m", "R@1")
     shown = fire(*honest)
     assert shown.stdout.splitlines()[0].split()[-3:] == ["est.", "never", "judged"]
     assert "note: est.: of the depth-2 union; 40 of 80 queries judged deep" in shown.stderr
@@ -78,14 +69,15 @@ def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, dee
     assert "% note: R@1: relevant docs" in fire(*both, "-m", "R@1", "--format", "latex").stdout
     for safe in (fire(*both, "-m", "C@1"), fire("score", "m.run", *ORIGINAL, "-m", "R@1")):
         assert "never pooled" not in safe.stderr + safe.stdout
-    for name in ("pool.csv", "query_design.csv"):
-        (deep / "pool" / name).rename(deep / "qrels" / name)
+    fire("augment", "--labels", "labels", "--pool", "pool", *ORIGINAL, "--out", "qrels/qrels.txt")
     known = fire(*both, "-m", "R@1", "--format", "markdown").stdout
     assert "\nNote: R@1: about 31% of positives (" in known
     assert "by these labels R@1 is too high by an estimated" in known
-    (deep / "qrels/pool.csv").unlink()
+    (deep / "qrels/evidence.csv").unlink()
     refused = fire(*both, "-m", "R@1", code=1)
-    assert "error: qrels/query_design.csv: no pool.csv or qrels.csv beside it" in refused.stderr
+    assert (
+        "error: qrels/evidence.csv: no such file, and scores read it beside qrels/qrels.txt" in refused.stderr
+    )
 
 
 def test_a_printed_table_of_differences_says_what_the_estimate_is_of(fire: Fire, deep: Path) -> None:

@@ -22,14 +22,15 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables import evidence_files
 from fire_toolkit.formats.tables.evidence_files import read_evidence
 from fire_toolkit.formats.tables.table_files import read_labels
-from fire_toolkit.inference.evidence import Known, known_of
+from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.evidence import known_of
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.pool import PoolingResult
 from fire_toolkit.tables import Disputes, Labels, Qrels, check_disputes, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, DESIGN
 from fire_toolkit.tables.designs import SAMPLE
-from fire_toolkit.tables.evidence import Evidence
+from fire_toolkit.tables.evidence import Evidence, Facts
 from fire_toolkit.tables.validity import QueryLabels, check_query_labels
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -97,12 +98,14 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     pairs = make_evidence(
         lifted, labels, augmented, changes, **parts, machine_sample=pool.sample, takes_out=takes_out
     )
-    known = known_of(Evidence(pairs))
+    known = known_of(Evidence(pairs, Facts(unusable="drop" if takes_out else "flag")))
     same(known.original, counted(lifted), [*PAIR, "relevance"])
     same(known.augmented, augmented, [*PAIR, "relevance", *(["stratum"] if is_sample else [])])
     same(known.labels, counted(labels), [*PAIR, "label", "relevance", "method", "n_judgments", *DESIGN])
     same(known.disputes, counted(disputes), [*PAIR, *DESIGN])
-    assert known.unusable == unusable
+    own = unusable & set(world.original["query_id"])
+    assert known.unusable is not None
+    assert set(known.unusable.queries["query_id"]) == own
     best = counted(pool.pool[pool.pool["best_rank"].notna()] if pool.sample is None else pool.sample)
     assert known.best_ranks is not None
     same(known.best_ranks[pair_rows(known.best_ranks, best) >= 0], best, [*PAIR, "best_rank"])
@@ -110,7 +113,7 @@ def test_measures_read_of_evidence_what_it_was_made_of(
     assert set(pairs.loc[pairs["relevance"].isna(), "source"]) <= {"unjudged", "unusable", "rejected"}
 
 
-def the_same_design(known: Known, pool: PoolingResult, augmented: Qrels) -> None:
+def the_same_design(known: Background, pool: PoolingResult, augmented: Qrels) -> None:
     """The strata, deep queries and machine sample of a pool."""
     if pool.sample is not None:
         assert known.design is not None
@@ -144,7 +147,7 @@ def test_a_file_holds_what_the_table_does(sample: Path, tmp_path: Path) -> None:
     same(known.original, read_qrels(sample / "qrels.txt"), [*PAIR, "relevance"])
     labels = read_labels(sample / "labels")
     same(known.labels, labels, [*PAIR, "label", "relevance", "method", "n_judgments", "n_agree"])
-    assert known.facts.policy == "union"
+    assert known.policy == "union"
     pairs = read_evidence(sample / "augmented.evidence.csv").pairs
     content = evidence_files.evidence_parquet(pairs)
     (tmp_path / "evidence.parquet").write_bytes(content)

@@ -23,7 +23,7 @@ SAMPLE = ROOT / "pools" / "sample"
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 AUGMENTED = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 SOURCES = ("--pool-sources", "pool_sources.csv")
-LABELS = ("--qrels", "qrels.txt", "--labels", "labels", *SOURCES)
+LABELS = (*AUGMENTED, *SOURCES)
 CSV, JSON = ("--format", "csv"), ("--format", "json")
 Commands = Callable[..., list[Result]]
 
