@@ -26,6 +26,7 @@ PACKAGE = Path(fire_toolkit.__file__).parent
 BASE = {
     "errors",
     "arrays",
+    "ids",
     "results",
     "tables",
     "guidelines",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import pandas as pd
 
 from fire_toolkit.collections.texts import plain_text
 from fire_toolkit.errors import FormatError, JoinError, TableError
+from fire_toolkit.ids import decoded_id, encoded_id
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR, are_in
@@ -22,6 +23,7 @@ _NO_TEXTS = (
     "the queries are ids alone, without captions: to ask people, name the benchmark's own file with the "
     "captions in their place, beside qrels/test.tsv"
 )
+_IDS = ("query_id", "doc_id", "reference", "id")  # the last is of texts, which are queries or items
 _KEYS = (
     ("queries", ["query_id"], "query"),
     ("positives", PAIR, "pair"),
@@ -87,7 +89,8 @@ def assemble(parts: Sequence[Part]) -> Collection:
     Items that qrels or groups name and no part lists are added, unless a part is a corpus. A gallery
     (the list of a split's items) leaves out every other item, the pairs with it, and the queries that
     had pairs and keep none. Where there are qrels, queries without a pair in them are left out. Texts
-    become single lines. Everything left out, added or changed is counted in `notes`.
+    become single lines. Where an id has a blank within, all ids are percent-encoded. Everything left out,
+    added or changed is counted in `notes`.
 
     Args:
         parts: one a file, in any order.
@@ -109,6 +112,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
         (['a dog'], ['d1'], '1 text changed: tabs, line ends and invalid characters')
     """
     notes = [note for part in parts for note in part.notes]
+    parts, are_encoded = _with_encoded_ids(parts, notes)
     parts = _tell_apart(parts)
     _refuse_overlaps(parts)
     queries = _joined([part.queries for part in parts], ["query_id", "text"])
@@ -118,7 +122,8 @@ def assemble(parts: Sequence[Part]) -> Collection:
     queries = _with_plain_text(queries, "text", notes)
     positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
     groups = _joined([part.groups for part in parts], PAIR)
-    items = _with_plain_text(_all_items(parts, positives, groups, notes), "item", notes)
+    items = _all_items(parts, positives, groups, notes)
+    items = _with_plain_text(_with_media(items, are_encoded=are_encoded), "item", notes)
     _note_placeless(items, any(part.items is not None for part in parts), notes)
     positives = _within_gallery(parts, items, positives, notes)
     named = _joined([part.targets for part in parts], [*PAIR, "relevance"])
@@ -150,6 +155,30 @@ def part_ids(part: Part, column: str) -> list[str] | None:
     tables = (part.items, part.positives, part.groups)
     ids = [table["doc_id"] for table in tables if table is not None and len(table)]
     return pd.concat(ids).drop_duplicates().tolist() if ids else None
+
+
+def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Part], bool]:
+    """Return the parts with all ids percent-encoded where one has a blank within, and whether they are."""
+    names = ("queries", "items", "positives", "groups", "targets", "texts")
+    found = [{name: table for name in names if (table := getattr(part, name)) is not None} for part in parts]
+    tables = [table for each in found for table in each.values()]
+    ids = {text for table in tables for name in _IDS if name in table for text in table[name]}
+    strange = sorted(each for each in ids if isinstance(each, str) and " " in each.strip())
+    if not strange:
+        return list(parts), False
+    notes.append(
+        f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
+        f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
+    )
+
+    def encoded(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(**{name: table[name].map(encoded_id) for name in _IDS if name in table})
+
+    encoded_parts = [
+        replace(part, **{name: encoded(table) for name, table in each.items()})  # type: ignore[arg-type]
+        for part, each in zip(parts, found, strict=True)
+    ]
+    return encoded_parts, True
 
 
 def _refuse_overlaps(parts: Sequence[Part]) -> None:
@@ -229,16 +258,16 @@ def _all_items(
     listed = _joined([part.items for part in parts if not part.is_gallery], ["doc_id"])
     listed = _beside_one_another([part for part in parts if not part.is_gallery], listed)
     if any(part.is_gallery for part in parts):
-        return _with_media(_gallery_items(parts, listed, positives, notes))
+        return _gallery_items(parts, listed, positives, notes)
     implied = pd.concat([positives["doc_id"], groups["doc_id"]])
     absent = implied[~are_in(implied, listed["doc_id"])].drop_duplicates()
     if any(part.is_corpus for part in parts):
         if len(absent):
             notes.append(f"{n_of(len(absent), 'doc')} of the qrels not in the corpus ({_some(absent)})")
-        return _with_media(listed)
+        return listed
     if len(listed) and len(absent):
         notes.append(f"{n_of(len(absent), 'item')} known only from the pairs ({_some(absent)})")
-    return _with_media(_joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"]))
+    return _joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"])
 
 
 def _beside_one_another(parts: Sequence[Part], listed: pd.DataFrame) -> pd.DataFrame:
@@ -272,10 +301,12 @@ def _gallery_items(
     return gallery.merge(described, on="doc_id", how="left").fillna(dict.fromkeys(extra, ""))
 
 
-def _with_media(items: pd.DataFrame) -> pd.DataFrame:
+def _with_media(items: pd.DataFrame, *, are_encoded: bool) -> pd.DataFrame:
+    """Return the items with the id, as it was written, in the place of an address that none has."""
+    ids = items["doc_id"].map(decoded_id) if are_encoded else items["doc_id"]
     if "media_url" not in items:
-        return items.assign(media_url=items["doc_id"])
-    return items.assign(media_url=items["media_url"].where(items["media_url"] != "", items["doc_id"]))
+        return items.assign(media_url=ids)
+    return items.assign(media_url=items["media_url"].where(items["media_url"] != "", ids))
 
 
 def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> None:
