@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.overlap import compare_lists, measure_names
+from fire_toolkit.inference.overlap import FORMS, compare_lists
 from fire_toolkit.inference.tied_lists import VARIANTS, TiedLists, tied_lists, tied_measures
-from fire_toolkit.matching.blocks import RunBlock, block_of
+from fire_toolkit.matching.blocks import block_of
 from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Comparisons, Run
@@ -91,25 +91,27 @@ def compare_runs(
     by_id = split_runs(runs)
     if len(by_id) < 2:
         raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
-    coded = _code(list(by_id.values()), max(depths))
+    blocks = [block_of(top(run, max(depths))) for run in by_id.values()]
+    queries, docs = (sorted_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
+    blocks = [block.over(queries, docs) for block in blocks]
+    cut = [[block.select(block.rank <= k) for block in blocks] for k in depths]
+    tied = [[tied_lists(block) for block in each] for each in cut if ties != BROKEN]
     names = [name for k in depths for name in _names(k, persistences, ties)]
-    cut = [[block.select(block.rank <= k) for block in coded] for k in depths]
-    tied = [[tied_lists(block) for block in blocks] for blocks in cut if ties != BROKEN]
-    queries, has = coded[0].queries, [block.lengths > 0 for block in coded]
-    blocks: list[tuple[int, int, Any, Floats]] = []
+    found: list[pd.DataFrame] = []
     notes: list[str] = []
-    for a, b in combinations(range(len(by_id)), 2):
-        pair = list(by_id)[a], list(by_id)[b]
-        common = _common_queries(pair, (has[a], has[b]), queries)
-        notes += _left_out(pair, (has[a], has[b]))
-        notes += _uneven(pair, coded[a].lengths[common], coded[b].lengths[common])
-        values = [_compare_tied(each[a], each[b], common, persistences, ties) for each in tied]
-        values = values or [compare_lists(each[a], each[b], common, persistences) for each in cut]
+    for (a, run_a), (b, run_b) in combinations(enumerate(by_id), 2):
+        common, told = _common_queries((run_a, run_b), (blocks[a].lengths, blocks[b].lengths), queries)
+        notes += told
+        if tied:
+            values = [_compare_tied(each[a], each[b], common, persistences, ties) for each in tied]
+        else:
+            values = [compare_lists(each[a], each[b], common, persistences) for each in cut]
+        of_queries = np.concatenate(values)
         means = np.concatenate([each.mean(axis=1, keepdims=True) for each in values])
-        blocks.append((a, b, ["all"], means))
+        found.append(_rows(run_a, run_b, ["all"], names, means))
         if per_query:
-            blocks.append((a, b, queries[common], np.concatenate(values)))
-    return Compared(_table(blocks, list(by_id), names), tuple(notes))
+            found.append(_rows(run_a, run_b, queries[common], names, of_queries))
+    return Compared(Comparisons(pd.concat(found, ignore_index=True)), tuple(notes))
 
 
 def _check_arguments(depths: list[int], persistences: list[float], ties: str) -> None:
@@ -125,56 +127,41 @@ def _check_arguments(depths: list[int], persistences: list[float], ties: str) ->
         raise UsageError(f"ties is {ties!r}; expected {BROKEN} or one of {', '.join(VARIANTS)}")
 
 
-def _code(runs: list[Run], depth: int) -> list[RunBlock]:
-    """Return the top `depth` of runs as blocks of the same queries and docs."""
-    blocks = [block_of(top(run, depth)) for run in runs]
-    queries, docs = (sorted_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
-    return [block.over(queries, docs) for block in blocks]
-
-
 def _names(depth: int, persistences: list[float], ties: str) -> list[str]:
-    names = list(measure_names(depth, persistences[0])[:2])
-    for p in persistences:
-        names += measure_names(depth, p)[2:]
-    if ties == BROKEN:
-        return names
-    return [
-        name.replace(")@", f",ties={ties})@") if "(" in name else name.replace("@", f"(ties={ties})@")
-        for name in names
-    ]
+    """Return the names of the measures at a depth, in the order of `compare_lists`."""
+    told = "" if ties == BROKEN else f"ties={ties}"
+    overlap = [f"{name}{told and f'({told})'}@{depth}" for name in ("overlap", "average_overlap")]
+    within = [f"p={p:g}{told and f',{told}'}" for p in persistences]
+    return overlap + [f"RBO_{form}({own})@{depth}" for own in within for form in FORMS]
 
 
-def _common_queries(pair: tuple[str, str], has: tuple[Bools, Bools], queries: pd.Index) -> Ints:
-    common = np.flatnonzero(has[0] & has[1])
-    most = max(int(side.sum()) for side in has)
-    if len(common) and len(common) >= LEAST_SHARED * most:
-        return common
-    first = [next(iter(queries[side]), "none") for side in has]
-    raise JoinError(
-        f"runs {pair[0]!r} and {pair[1]!r} have {len(common):,} of {most:,} queries in common (first "
-        f"queries: {first[0]!r} and {first[1]!r}), expected half or more; are they for different splits?"
-    )
-
-
-def _left_out(pair: tuple[str, str], has: tuple[Bools, Bools]) -> list[str]:
-    a, b = has
-    only_a, only_b, both = (int(each.sum()) for each in (a & ~b, b & ~a, a & b))
-    if not only_a + only_b:
-        return []
-    return [
-        f"{pair[0]} and {pair[1]} are compared on the {both} queries that both have; "
-        f"left out: {only_a} that only {pair[0]} has, {only_b} that only {pair[1]} has"
-    ]
-
-
-def _uneven(pair: tuple[str, str], one: Ints, other: Ints) -> list[str]:
-    n = int(np.count_nonzero(one != other))
-    if not n:
-        return []
-    return [
-        f"{pair[0]} and {pair[1]}: {n} of {len(one)} queries have lists of different lengths (shortest "
-        f"{one.min()} and {other.min()}); overlap and truncated RBO count what a list lacks as not shared"
-    ]
+def _common_queries(
+    pair: tuple[str, str], lengths: tuple[Ints, Ints], queries: pd.Index
+) -> tuple[Ints, list[str]]:
+    """Return the queries that both runs have, and notes on what their lists do not share."""
+    has_a, has_b = (each > 0 for each in lengths)
+    common = np.flatnonzero(has_a & has_b)
+    most = max(int(has_a.sum()), int(has_b.sum()))
+    if not len(common) or len(common) < LEAST_SHARED * most:
+        first = [next(iter(queries[side]), "none") for side in (has_a, has_b)]
+        raise JoinError(
+            f"runs {pair[0]!r} and {pair[1]!r} have {len(common):,} of {most:,} queries in common (first "
+            f"queries: {first[0]!r} and {first[1]!r}), expected half or more; are they for different splits?"
+        )
+    notes = []
+    only_a, only_b = int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
+    if only_a + only_b:
+        notes.append(
+            f"{pair[0]} and {pair[1]} are compared on the {len(common)} queries that both have; "
+            f"left out: {only_a} that only {pair[0]} has, {only_b} that only {pair[1]} has"
+        )
+    one, other = (each[common] for each in lengths)
+    if n := int(np.count_nonzero(one != other)):
+        notes.append(
+            f"{pair[0]} and {pair[1]}: {n} of {len(one)} queries have lists of different lengths (shortest "
+            f"{one.min()} and {other.min()}); overlap and truncated RBO count what a list lacks as not shared"
+        )
+    return common, notes
 
 
 def _compare_tied(
@@ -186,18 +173,14 @@ def _compare_tied(
     return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
 
 
-def _table(
-    blocks: Sequence[tuple[int, int, Any, Floats]], run_ids: list[str], names: list[str]
-) -> Comparisons:
-    """Return blocks of (run a, run b, query ids, values of measures × queries) as rows."""
-    sizes = [values.size for *_, values in blocks]
-    runs, measures = pd.Index(run_ids, dtype="str"), pd.Index(names, dtype="str")
-    queries = [pd.Index(ids, dtype="str").repeat(len(names)) for _, _, ids, _ in blocks]
+def _rows(run_a: str, run_b: str, query_ids: Iterable[str], names: list[str], values: Floats) -> pd.DataFrame:
+    """Return values of measures × queries as rows, query by query."""
+    ids, measures, runs = (pd.Index(list(each), dtype="str") for each in (query_ids, names, [run_a, run_b]))
     columns: dict[str, Any] = {
-        "run_a": runs.take(np.repeat([a for a, *_ in blocks], sizes)),
-        "run_b": runs.take(np.repeat([b for _, b, *_ in blocks], sizes)),
-        "query_id": queries[0].append(queries[1:]),
-        "measure": measures.take(np.tile(np.arange(len(names)), sum(sizes) // len(names))),
-        "value": np.concatenate([values.T.ravel() for *_, values in blocks]),
+        "run_a": runs.take(np.zeros(values.size, dtype=np.int64)),
+        "run_b": runs.take(np.ones(values.size, dtype=np.int64)),
+        "query_id": ids.repeat(len(names)),
+        "measure": measures.take(np.tile(np.arange(len(names)), len(ids))),
+        "value": values.T.ravel(),
     }
-    return Comparisons(pd.DataFrame(columns))
+    return pd.DataFrame(columns)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Ints, starts_of_groups
+from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.errors import JoinError
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, PoolSources, Qrels
-from fire_toolkit.tables.columns import PAIR, Coded, pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 KINDS = ("confirmed", "rejected", "new", "irrelevant", "not_judged")
-_NOT_JUDGED = KINDS.index("not_judged")
 
 
 def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Found:
@@ -54,38 +51,25 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
         0      a         1          0    0
         1      b         1          0    1
     """
-    rows, is_by = _pairs_by_run(sources)
-    run_ids = sorted(sources["run_id"].unique())
-    pairs = sources[PAIR].iloc[rows]
+    pairs = sources[PAIR].drop_duplicates(ignore_index=True)
     kind = _kinds(pairs, labels, original)
-    if len(pairs) and (kind == _NOT_JUDGED).all():
+    if len(pairs) and (kind == KINDS.index("not_judged")).all():
         raise JoinError(f"labels: none is on a pair of the pool ({pairs.iloc[0]['query_id']} "
                         f"{pairs.iloc[0]['doc_id']}, ...); are they of another pool?")  # fmt: skip
-    n_runs = is_by.sum(axis=1)
-    by_run = [
-        _of_run(run_id, kind[is_by[:, run]], kind[is_by[:, run] & (n_runs == 1)])
-        for run, run_id in enumerate(run_ids)
-    ]
-    sets, set_of = np.unique(is_by, axis=0, return_inverse=True)
-    by_set = [
-        _of_set([run_ids[run] for run in np.flatnonzero(members)], kind[set_of == place])
-        for place, members in enumerate(sets)
-    ]
-    names = ["runs", "n_runs", "n_pairs", "n_positive", *KINDS]
-    table = pd.DataFrame(by_set, columns=names).sort_values(
-        ["n_pairs", "runs"], ascending=[False, True], kind="stable"
-    )
-    return Found({"runs": pd.DataFrame(by_run), "sets": table.reset_index(drop=True)})
-
-
-def _pairs_by_run(sources: PoolSources) -> tuple[Ints, Bools]:
-    """Return the first row of each pair, which stand together, and pairs × runs: which run pooled which."""
-    rows = starts_of_groups(*(Coded(sources[name]).codes for name in PAIR))
-    run, run_ids = pd.factorize(sources["run_id"], sort=True)
-    pair = np.repeat(np.arange(len(rows)), np.diff(rows, append=len(sources)))
-    is_by = np.zeros((len(rows), len(run_ids)), dtype=bool)
-    is_by[pair, run] = True
-    return rows, is_by
+    run, run_ids = pd.factorize(sources["run_id"].astype("str"), sort=True)
+    is_by = np.zeros((len(pairs), len(run_ids)), dtype=bool)
+    is_by[pair_rows(sources, pairs), run] = True
+    is_own = is_by & (is_by.sum(axis=1, keepdims=True) == 1)
+    by_run, own = _counted(is_by, kind), _counted(is_own, kind)
+    runs = pd.DataFrame({"run_id": run_ids, "n_pooled": is_by.sum(axis=0)}).join(by_run)
+    runs["n_own"], runs["own_positive"], runs["own_new"] = is_own.sum(axis=0), own["n_positive"], own["new"]
+    runs["own_share"] = own["new"] / by_run["new"].where(by_run["new"] > 0)
+    members, set_of = np.unique(is_by, axis=0, return_inverse=True)
+    is_in = set_of.reshape(-1, 1) == np.arange(len(members))
+    sets = pd.DataFrame({"runs": [" & ".join(run_ids[each]) for each in members]})
+    sets = sets.assign(n_runs=members.sum(axis=1), n_pairs=is_in.sum(axis=0)).join(_counted(is_in, kind))
+    sets = sets.sort_values(["n_pairs", "runs"], ascending=[False, True], kind="stable", ignore_index=True)
+    return Found({"runs": runs, "sets": sets})
 
 
 def _kinds(pairs: pd.DataFrame, labels: Labels, original: Qrels) -> Ints:
@@ -94,24 +78,12 @@ def _kinds(pairs: pd.DataFrame, labels: Labels, original: Qrels) -> Ints:
     is_positive = np.append(labels["relevance"].to_numpy() >= 1, False)[label]
     is_original = pair_rows(pairs, positive) >= 0
     kinds = np.where(is_original, np.where(is_positive, 0, 1), np.where(is_positive, 2, 3))
-    return np.where(label < 0, _NOT_JUDGED, kinds).astype(np.int64)
+    return np.where(label < 0, KINDS.index("not_judged"), kinds).astype(np.int64)
 
 
-def _of_run(run_id: str, pooled: Ints, alone: Ints) -> dict[str, Any]:
-    """Return the row of a run from the kinds of its pairs, and of those of no other run."""
-    kinds, own = _count(pooled), _count(alone)
-    row = {"run_id": str(run_id), "n_pooled": len(pooled), "n_positive": kinds["confirmed"] + kinds["new"]}
-    row |= kinds | {"n_own": len(alone)}
-    row |= {"own_positive": own["confirmed"] + own["new"], "own_new": own["new"]}
-    return row | {"own_share": own["new"] / kinds["new"] if kinds["new"] else float("nan")}
-
-
-def _of_set(run_ids: list[str], own: Ints) -> dict[str, Any]:
-    """Return the row of a set of runs from the kinds of its pairs."""
-    kinds = _count(own)
-    row: dict[str, Any] = {"runs": " & ".join(run_ids), "n_runs": len(run_ids), "n_pairs": len(own)}
-    return row | {"n_positive": kinds["confirmed"] + kinds["new"]} | kinds
-
-
-def _count(kind: Ints) -> dict[str, int]:
-    return dict(zip(KINDS, np.bincount(kind, minlength=len(KINDS)).tolist(), strict=True))
+def _counted(is_in: Bools, kind: Ints) -> pd.DataFrame:
+    """Return for each column of pairs × groups how many of its pairs are positive, and of each kind."""
+    counts = is_in.T.astype(np.int64) @ np.eye(len(KINDS), dtype=np.int64)[kind]
+    found = pd.DataFrame(counts, columns=list(KINDS))
+    found.insert(0, "n_positive", found["confirmed"] + found["new"])
+    return found

@@ -28,27 +28,12 @@ from fire_toolkit.words import n_of
 
 Family = Literal["measure", "all"]
 
-DIFFERENCE_COLUMNS = {
-    "qrels": "str",
-    "measure": "str",
-    "run_a": "str",
-    "run_b": "str",
-    "pooled_a": "str",
-    "pooled_b": "str",
-    "value_a": "float64",
-    "value_b": "float64",
-    "difference": "float64",
-    "low": "float64",
-    "high": "float64",
-    "test": "str",
-    "p": "float64",
-    "p_holm": "float64",
-    "effect": "float64",
-    "superiority": "float64",
-    "n_better": "int64",
-    "n_worse": "int64",
-    "n_equal": "int64",
-}
+_TEXT = ("qrels", "measure", "run_a", "run_b", "pooled_a", "pooled_b")
+_COUNTS = ("n_better", "n_worse", "n_equal")
+DIFFERENCE_COLUMNS = dict.fromkeys(_TEXT, "str")
+DIFFERENCE_COLUMNS |= dict.fromkeys(("value_a", "value_b", "difference", "low", "high"), "float64")
+DIFFERENCE_COLUMNS |= {"test": "str", "p": "float64", "p_holm": "float64", "effect": "float64"}
+DIFFERENCE_COLUMNS |= {"superiority": "float64", **dict.fromkeys(_COUNTS, "int64")}
 
 
 class Differences(NamedTuple):
@@ -129,45 +114,40 @@ def score_differences(
     labellings = {"original": joined.label(original)}
     labellings |= {} if augmented is None else {"augmented": joined.label(augmented)}
     sides = _sides(joined, labellings, parsed)
-    pooled = _pooled(joined, sources)
+    fed = set() if sources is None else set(sources["run_id"].unique())
+    pooled = {run: "" if sources is None else "yes" if run in fed else "no" for run in joined.places}
+    cells: dict[tuple[str, str, str], dict[str, Any]] = {}
+    if design is not None and augmented is not None:
+        both = labellings["original"], labellings["augmented"]
+        cells = estimate_differences(joined, *both, design, parsed, confidence=confidence)
     rows: list[dict[str, Any]] = []
     found: list[tuple[Measure, Interval]] = []
     for name, by_run in sides.items():
         tell(f"{name}: {n_of(len(joined.places), 'run')}")
         for place, measure in enumerate(parsed):
             only_up = measure.definition.is_binary and _only_adds(labellings, measure)
-            reach = 2.0 if name == "delta" and not only_up else 1.0
+            options: dict[str, Any] = {"reach": 2.0 if name == "delta" and not only_up else 1.0}
+            options |= {"clusters": codes, "confidence": confidence}
             for run_a, run_b in combinations(joined.places, 2):
                 a, b = (by_run[run_id][place] for run_id in (run_a, run_b))
-                interval = change_interval(
-                    a.influences, b.influences, measure, reach=reach, clusters=codes, confidence=confidence
-                )
+                interval = change_interval(a.influences, b.influences, measure, **options)
                 found.append((measure, interval))
                 row: dict[str, Any] = {"qrels": name, "measure": measure.name, "run_a": run_a, "run_b": run_b}
                 row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]}
                 row |= {"value_a": a.score, "value_b": b.score, "difference": a.score - b.score}
-                row |= {"low": interval.low, "high": interval.high, "p": interval.p}
-                rows.append(row | {"test": interval.method} | _describe(a, b, measure))
-    table = pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
-    table = _corrected(table, family)
+                row |= {"low": interval.low, "high": interval.high, "p": interval.p, "test": interval.method}
+                row |= _describe(a, b, measure)
+                rows.append(
+                    row | (cells[measure.name, run_a, run_b] if name == "augmented" and cells else {})
+                )
+    columns = DIFFERENCE_COLUMNS | (DIFFERENCE_ESTIMATE if cells else {})
+    table = pd.DataFrame(rows, columns=list(columns)).fillna({"estimate_method": ""} if cells else {})
+    together = ["qrels", "measure"] if family == "measure" else np.zeros(len(table))
+    table["p_holm"] = table.groupby(together)["p"].transform(lambda part: holm(part.to_numpy()))
+    table = table.astype(columns)
     few = note_few(found, n_queries=len(joined.queries), clusters=codes)
     notes = (*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed), *few)
-    if design is not None and augmented is not None:
-        both = labellings["original"], labellings["augmented"]
-        cells = estimate_differences(joined, *both, design, parsed, confidence=confidence)
-        table = _with_estimates(table, cells)
-        notes = (*notes, *_notes_of_estimates(table))
-    return Differences(table, notes)
-
-
-def _with_estimates(table: pd.DataFrame, cells: Mapping[Any, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the rows with the estimates of those under the augmented qrels."""
-    empty = dict.fromkeys(DIFFERENCE_ESTIMATE, np.nan) | {"estimate_method": ""}
-    keys = table[["measure", "run_a", "run_b"]].itertuples(index=False, name=None)
-    is_augmented = table["qrels"] == "augmented"
-    found = [cells.get(key, empty) if own else empty for key, own in zip(keys, is_augmented, strict=True)]
-    added = pd.DataFrame(found, columns=list(DIFFERENCE_ESTIMATE), index=table.index)
-    return table.join(added.astype(DIFFERENCE_ESTIMATE))
+    return Differences(table, (*notes, *(_notes_of_estimates(table) if cells else ())))
 
 
 def _notes_of_estimates(table: pd.DataFrame) -> Iterator[str]:
@@ -253,18 +233,6 @@ def _describe(a: _Side, b: _Side, measure: Measure) -> dict[str, Any]:
         "n_worse": n_worse,
         "n_equal": n - n_better - n_worse,
     }
-
-
-def _corrected(table: pd.DataFrame, family: Family) -> pd.DataFrame:
-    groups = table.groupby(["qrels", "measure"], sort=False).ngroup() if family == "measure" else 0
-    corrected = table.assign(p_holm=table["p"], group=groups)
-    corrected["p_holm"] = corrected.groupby("group")["p_holm"].transform(lambda part: holm(part.to_numpy()))
-    return corrected.drop(columns="group")
-
-
-def _pooled(joined: JudgedPairs, sources: PoolSources | None) -> dict[str, str]:
-    fed = set() if sources is None else set(sources["run_id"].unique())
-    return {run_id: "" if sources is None else "yes" if run_id in fed else "no" for run_id in joined.places}
 
 
 def _notes(table: pd.DataFrame, measures: list[Measure]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels, change_counts, originals_beside
 from fire_toolkit.evidence.qrels import highest_grade as top_grade
@@ -32,34 +32,26 @@ from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_ru
 from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
-from fire_toolkit.tables import Changes, Labels, PoolSources, Qrels
+from fire_toolkit.tables import Labels, PoolSources, Qrels
 
+_TEXT = ("policy", "run_id", "pooled", "measure", "interval", "delta_interval", "bounds")
+_COUNTS = ("n_queries", "confirmed", "rejected", "never_judged", "new")
+_NAMES = [
+    "policy",
+    "run_id",
+    "pooled",
+    "measure",
+    "original",
+    "augmented",
+    "delta",
+    "low",
+    "high",
+    "interval",
+]
+_NAMES += ["delta_low", "delta_high", "delta_interval", "condensed", "lower", "upper", "bounds", "judged"]
+_NAMES += ["without_own", "own_change", *_COUNTS]
 HONEST_COLUMNS = {
-    "policy": "str",
-    "run_id": "str",
-    "pooled": "str",
-    "measure": "str",
-    "original": "float64",
-    "augmented": "float64",
-    "delta": "float64",
-    "low": "float64",
-    "high": "float64",
-    "interval": "str",
-    "delta_low": "float64",
-    "delta_high": "float64",
-    "delta_interval": "str",
-    "condensed": "float64",
-    "lower": "float64",
-    "upper": "float64",
-    "bounds": "str",
-    "judged": "float64",
-    "without_own": "float64",
-    "own_change": "float64",
-    "n_queries": "int64",
-    "confirmed": "int64",
-    "rejected": "int64",
-    "never_judged": "int64",
-    "new": "int64",
+    name: "str" if name in _TEXT else "int64" if name in _COUNTS else "float64" for name in _NAMES
 }
 
 
@@ -146,114 +138,73 @@ def scores_with_uncertainty(
         raise UsageError("no policy given; expected some of union, override, drop")
     original, highest, noted = _graded(original, labels, parsed, original_grade, highest_grade)
     joined = join_runs(runs, original, labels, *pairs_of_sample(design))
-    codes = code_clusters(joined.queries, clusters)
-    before = joined.label(original)
+    codes, before = code_clusters(joined.queries, clusters), joined.label(original)
+    options: dict[str, Any] = {"clusters": codes, "confidence": confidence}
     pools = None if sources is None else PooledPairs.of(joined, sources)
-    labellings = [before]
-    rows: list[dict[str, Any]] = []
+    labellings, rows = [before], list[dict[str, Any]]()
     estimated: dict[str, Estimated] = {}
     gains: list[tuple[Measure, Interval]] = []
     n_rows = len(set(policies)) * len(joined.places) * len(parsed)
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(original, labels, policy=policy, original_grade=original_grade)
-        counted = _counted(changes) | {"n_queries": len(joined.queries)}
-        after = joined.label(augmented)
-        labellings.append(after)
+        counts = change_counts(changes)
+        of_policy = {"policy": policy, "n_queries": len(joined.queries), "never_judged": counts["original"]}
+        of_policy |= {name: counts[name] for name in ("confirmed", "rejected", "new")}
+        labellings.append(after := joined.label(augmented))
         for run_id in joined.places:
             qrels = {"original": before, "augmented": after}
             if pools is not None:
                 qrels["without_own"] = after.reverted(before, pools.own({run_id}))
             pooled = "" if pools is None else "yes" if run_id in pools.run_ids else "no"
             views = {name: joined.ranking(run_id, labelling) for name, labelling in qrels.items()}
-            values = _score_all(views, parsed)
             for measure in parsed:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
-                row = {"policy": policy, "run_id": run_id, "pooled": pooled, "measure": measure.name}
-                row |= _scores(views["augmented"], measure, values[measure.name], highest) | counted
-                limits, gain = _limits(values[measure.name], measure, policy, codes, confidence)
+                only_up = policy == "union" and not measure.condensed
+                row, gain = _row(views, measure, highest=highest, only_up=only_up, **options)
+                rows.append(of_policy | row | {"run_id": run_id, "pooled": pooled, "measure": measure.name})
                 gains.append((measure, gain))
-                rows.append(row | limits)
         if design is not None:
-            options: dict[str, Any] = {"confidence": confidence, "clusters": codes}
             estimated[policy] = estimate_scores(joined, before, after, design, parsed, **options)
-    table = _with_estimates(rows, estimated)
-    trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
-    few = note_few(gains, n_queries=len(joined.queries), clusters=codes)
-    noted += (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *few)
-    return Honest(table, (*noted, *_of_design(labels, design, original, parsed), *trusted))
-
-
-def _of_design(
-    labels: Labels, design: Design | None, original: Qrels, measures: Sequence[Measure]
-) -> tuple[str, ...]:
-    if design is None:
-        return ()
-    return (*note_unverified(labels, design, original), *_note_unsampled(measures))
-
-
-def _note_unsampled(measures: Sequence[Measure]) -> tuple[str, ...]:
-    """Return the note on measures that read strata, which labels have none of."""
-    names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
-    if not names:
-        return ()
-    return (
-        f"{', '.join(names)}: scored here as if every pair had been judged whatever was drawn; plain `score` "
-        "reads the strata of the augmented qrels",
-    )
-
-
-def _with_estimates(rows: list[dict[str, Any]], estimated: Mapping[str, Estimated]) -> pd.DataFrame:
-    """Return the rows as a table, each with its estimate where there are any."""
     columns = HONEST_COLUMNS | (ESTIMATE_COLUMNS if estimated else {})
     if estimated:
         rows = [row | estimated[row["policy"]].cells[row["run_id"], row["measure"]] for row in rows]
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
-
-
-def _trust(
-    table: pd.DataFrame, estimated: Mapping[str, Estimated], measures: list[Measure], *, n_queries: int
-) -> tuple[str, ...]:
-    """Return what the scores may be trusted for: by the design, or that without one it is not known."""
+    table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     first = table[table["policy"] == table["policy"].iloc[0]]
-    trusted = describe_trust(first, measures, n_queries=n_queries)
-    if not estimated:
-        return tuple(trusted)
+    few = note_few(gains, n_queries=len(joined.queries), clusters=codes)
+    noted += (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *few)
+    if design is not None:
+        noted += (*note_unverified(labels, design, original), *_note_unsampled(parsed))
+        noted += _notes_of_estimates(estimated, first)
+    return Honest(table, (*noted, *describe_trust(first, parsed, n_queries=len(joined.queries))))
+
+
+def _notes_of_estimates(estimated: Mapping[str, Estimated], scores: pd.DataFrame) -> tuple[str, ...]:
     notes = dict.fromkeys(note for each in estimated.values() for note in each.notes)
-    basis = next(iter(estimated.values())).basis
-    return (*notes, *describe_estimates(first, basis), *trusted)
+    return (*notes, *describe_estimates(scores, next(iter(estimated.values())).basis))
 
 
-def _counted(changes: Changes) -> dict[str, Any]:
-    counts = change_counts(changes)
-    counted = {name: counts[name] for name in ("confirmed", "rejected", "new")}
-    return counted | {"never_judged": counts["original"]}
-
-
-def _score_all(views: dict[str, JudgedRanking], measures: list[Measure]) -> dict[str, dict[str, Floats]]:
-    """Return measure → view → the value of each query."""
-    return {m.name: {name: values_of(view, m) for name, view in views.items()} for m in measures}
-
-
-def _limits(
-    values: dict[str, Floats], measure: Measure, policy: str, codes: Ints | None, confidence: float
+def _row(
+    views: Mapping[str, JudgedRanking],
+    measure: Measure,
+    *,
+    highest: int,
+    only_up: bool,
+    clusters: Ints | None,
+    confidence: float,
 ) -> tuple[dict[str, Any], Interval]:
-    """Return the limits of a score and of its gain, and the interval of the gain."""
-    own = score_interval(values["augmented"], measure, clusters=codes, confidence=confidence)
-    before, after = (influences(values[name], measure) for name in ("original", "augmented"))
-    only_up = policy == "union" and not measure.condensed
-    gain = change_interval(after, before, measure, only_up=only_up, clusters=codes, confidence=confidence)
-    limits = {"low": own.low, "high": own.high, "interval": own.method}
-    return limits | {"delta_low": gain.low, "delta_high": gain.high, "delta_interval": gain.method}, gain
+    """Return what is known of a run by one measure, and the interval of its gain.
 
-
-def _scores(
-    ranking: JudgedRanking, measure: Measure, values: dict[str, Floats], highest: int
-) -> dict[str, Any]:
+    views: the run as the original and the augmented qrels judge it, and without its own judgments.
+    """
+    values = {name: values_of(view, measure) for name, view in views.items()}
     score = {name: measure.aggregate(each) for name, each in values.items()}
+    ranking = views["augmented"]
+    own = score_interval(values["augmented"], measure, clusters=clusters, confidence=confidence)
+    early, late = (influences(values[name], measure) for name in ("original", "augmented"))
+    gain = change_interval(late, early, measure, only_up=only_up, clusters=clusters, confidence=confidence)
     lower, upper = score_bounds(ranking, measure, highest=highest)
-    k = measure.depth or max(ranking.worst_rank - 1, 1)  # beyond the top Judged@k reads the top
-    judged = judged_at(k)
-    return {
+    judged = judged_at(measure.depth or max(ranking.worst_rank - 1, 1))  # beyond the top it reads the top
+    row = {
         "original": score["original"],
         "augmented": score["augmented"],
         "delta": score["augmented"] - score["original"],
@@ -265,6 +216,19 @@ def _scores(
         "without_own": score.get("without_own", np.nan),
         "own_change": score.get("without_own", np.nan) - score["augmented"],
     }
+    row |= {"low": own.low, "high": own.high, "interval": own.method}
+    return row | {"delta_low": gain.low, "delta_high": gain.high, "delta_interval": gain.method}, gain
+
+
+def _note_unsampled(measures: Sequence[Measure]) -> tuple[str, ...]:
+    """Return the note on measures that read strata, which labels have none of."""
+    names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
+    if not names:
+        return ()
+    return (
+        f"{', '.join(names)}: scored here as if every pair had been judged whatever was drawn; plain `score` "
+        "reads the strata of the augmented qrels",
+    )
 
 
 def _graded(

@@ -17,6 +17,8 @@ from fire_toolkit.arrays import Floats, Ints, places_among, rows_of_lists
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.lookup import find_judged
 
+FORMS = ("truncated", "ext", "min", "res")  # of rank-biased overlap
+
 
 def shared_docs(one: RunBlock, other: RunBlock) -> tuple[Ints, Ints]:
     """Return, for each doc that both lists of a query hold, the query and the worse of its two ranks.
@@ -29,12 +31,6 @@ def shared_docs(one: RunBlock, other: RunBlock) -> tuple[Ints, Ints]:
         one.doc, in_order, rows, other.doc, other_rank, other.start, len(one.docs)
     )
     return query, np.maximum(rank.astype(np.int64), other_rank)
-
-
-def measure_names(depth: int, p: float) -> tuple[str, ...]:
-    """Return the names of the columns of `overlap_measures` for one p, in order."""
-    rbo = tuple(f"RBO_{form}(p={p:g})@{depth}" for form in ("truncated", "ext", "min", "res"))
-    return (f"overlap@{depth}", f"average_overlap@{depth}", *rbo)
 
 
 def compare_lists(a: RunBlock, b: RunBlock, queries: Ints, persistences: Sequence[float]) -> Floats:
@@ -64,15 +60,17 @@ def overlap_measures(query: Ints, worse: Ints, lengths: tuple[Ints, Ints], *, p:
         p: persistence, strictly between 0 and 1.
 
     Returns:
-        6 × queries, in the order of `measure_names`.
+        6 × queries, in that order.
 
     Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings (2010): min by eq. 11 with
     l for k, res by eq. 30, ext by eq. 32; truncated is the sum of eq. 7 up to depth l.
     """
     s, l = np.minimum(*lengths), np.maximum(*lengths)  # noqa: E741
     n_queries = len(s)
-    weights, powers, harmonic = _cumulated(int(2 * l.max(initial=0)), p)
-    whole = _whole(p)
+    d = np.arange(1, int(2 * l.max(initial=0)) + 1)
+    # C[d] = (1 − p) Σ_{j≤d} p^(j−1) / j, the powers of p and the harmonic numbers from d = 0; C of infinity
+    weights, harmonic = (np.append(0.0, np.cumsum(each)) for each in ((1 - p) * p ** (d - 1) / d, 1 / d))
+    powers, whole = p ** np.append(0.0, d), (1 - p) / p * -math.log1p(-p)
     x_l = np.bincount(query, minlength=n_queries)
     x_s = np.bincount(query[worse <= s[query]], minlength=n_queries)
     before = np.bincount(query, weights[worse - 1], minlength=n_queries)
@@ -84,16 +82,3 @@ def overlap_measures(query: Ints, worse: Ints, lengths: tuple[Ints, Ints], *, p:
     tail = s * (weights[f] - weights[s]) + l * (weights[f] - weights[l]) + x_l * (whole - weights[f])
     res = powers[s] + powers[l] - powers[f] - tail
     return np.stack([x_l / l, average, truncated, ext, x_l * whole - before, res])
-
-
-def _cumulated(deepest: int, p: float) -> tuple[Floats, Floats, Floats]:
-    """Return C, C[d] = (1 − p) Σ_{j≤d} p^(j−1) / j, the powers of p and the harmonic numbers, from d = 0."""
-    d = np.arange(1, deepest + 1)
-    terms = (1 - p) * p ** (d - 1) / d
-    powers = np.power(p, np.arange(deepest + 1, dtype=np.float64))
-    return np.concatenate([[0.0], np.cumsum(terms)]), powers, np.concatenate([[0.0], np.cumsum(1 / d)])
-
-
-def _whole(p: float) -> float:
-    """Return C of infinity."""
-    return (1 - p) / p * -math.log1p(-p)

@@ -70,7 +70,7 @@ def tied_measures(a: TiedLists, b: TiedLists, *, p: float, variant: str) -> Floa
         variant: `w`, `a` or `b`.
 
     Returns:
-        6 × queries, in the order of `measure_names`. Past the end of the shorter list its unseen
+        6 × queries, in that order. Past the end of the shorter list its unseen
         docs count as untied.
     """
     short, long = _by_length(a, b)
