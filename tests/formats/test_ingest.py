@@ -312,3 +312,11 @@ def test_parquet_whose_ids_are_the_index_of_a_frame(index: list[str], tmp_path: 
         ("7", "b", 0.25),
         ("8", "a", 1.0),
     ]
+
+
+@pytest.mark.parametrize("scores", [[0.5, np.nan], ["0.5", None], ["0.5", "NaN"]])
+def test_parquet_whose_scores_are_nan_is_told_as_any_other_file(scores: list[Any], tmp_path: Path) -> None:
+    frame = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": scores})
+    frame.to_parquet(tmp_path / "m.parquet")
+    with pytest.raises(TableError, match=r"1 score is NaN .the first at query q, doc b"):
+        ingest(tmp_path / "m.parquet", Request())

@@ -14,7 +14,7 @@ from small_world import joined_or_why_not
 
 from examples import examples
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats.runs import matrix_runs
+from fire_toolkit.formats.runs import ranked
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.ties import TIE_RULES
@@ -72,7 +72,7 @@ def test_scores_and_notes_are_those_of_the_run(
     augmented = make_qrels({q: {**docs, "d0": 1} for q, docs in relevances.items()})
     asked = {"augmented": augmented, "ties": rule, "doc_order": DOCS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matrix_runs, "_CHUNK_CELLS", chunk)
+        patch.setattr(ranked, "_CHUNK_CELLS", chunk)
         opened = open_run(path)
         assert isinstance(opened, MatrixRun)
         both = (read_run(path), opened)

@@ -31,6 +31,7 @@ from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.workspace.manifests import writer_of
 
+_AXES = ("query_ids", "doc_ids")
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 
 
@@ -192,7 +193,7 @@ def axis_ids(
         UsageError: ids were asked for, and the file has others of its own.
         FormatError: there are none, or one is given twice.
     """
-    found = zip(("query_ids", "doc_ids"), own_or_given(path, own, given, asked=asked), strict=True)
+    found = zip(_AXES, own_or_given(path, own, given, asked=asked), strict=True)
     axes = [find(name) if ids is None and find is not None else ids for name, ids in found]
     return needed_ids(path, *axes)
 
@@ -203,17 +204,16 @@ def own_or_given(
     given: Sequence[Sequence[str] | None],
     *,
     asked: Mapping[str, str],
-) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+) -> list[Sequence[str] | None]:
     """Return the ids of queries and docs that a file holds, else those given; arguments as for `axis_ids`."""
-    for name, mine, other in zip(("query_ids", "doc_ids"), own, given, strict=True):
+    for name, mine, other in zip(_AXES, own, given, strict=True):
         if mine is not None and other is not None and name in asked and list(mine) != list(other):
             raise UsageError(
                 f"{path}: has its own {name} ({', '.join(mine[:2])}, …), which differ from those given; "
                 f"leave {asked[name]} (or {asked[name][2:].replace('-', '_')} in fire.toml) out, or save "
                 "the array without ids"
             )
-    queries, docs = (other if mine is None else mine for mine, other in zip(own, given, strict=True))
-    return queries, docs
+    return [other if mine is None else mine for mine, other in zip(own, given, strict=True)]
 
 
 def needed_ids(
@@ -224,21 +224,20 @@ def needed_ids(
     Raises:
         FormatError: there are none, or one is given twice.
     """
-    if query_ids is None or doc_ids is None:
-        absent = " and ".join(
-            name for name, ids in (("query ids", query_ids), ("doc ids", doc_ids)) if ids is None
-        )
+    axes = {"query ids": query_ids, "doc ids": doc_ids}
+    if absent := " and ".join(what for what, ids in axes.items() if ids is None):
         raise FormatError(
             f"{path}: no {absent}; give --query-ids and --doc-ids (add-run, pool, score, compare and "
             f"difference take them), or put {path.stem}.query_ids.txt and {path.stem}.doc_ids.txt beside it "
             "(for doc vectors DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids"
             " and doc_ids"
         )
-    for what, ids in (("query ids", query_ids), ("doc ids", doc_ids)):
+    queries, docs = list(query_ids or ()), list(doc_ids or ())
+    for what, ids in (("query ids", queries), ("doc ids", docs)):
         if len(set(ids)) < len(ids):
-            twice = pd.Series(list(ids))[pd.Series(list(ids)).duplicated()].iloc[0]
+            twice = ids[int(pd.Series(ids).duplicated().argmax())]
             raise FormatError(f"{path}: {what}: {twice!r} is given twice, expected one of each")
-    return list(query_ids), list(doc_ids)
+    return queries, docs
 
 
 def check_ids(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,44 +49,27 @@ class MatrixBothWays:
     ) -> Iterator[tuple[Run, Run]]:
         """Yield the runs of each part (its texts and items), texts to items and back.
 
-        known: of each part, the pairs that are kept at their true ranks below `depth`.
+        known: of each part, the pairs of a text and an item (query_id, doc_id) that are kept at their true
+        ranks below `depth`.
+
+        Raises:
+            FormatError: a score is NaN or infinite, or a part names what the matrix does not have.
         """
         is_whole = len(parts) == 1 and list(parts[0][1]) == self.items and list(parts[0][0]) == self.texts
         matrices = [self._matrix] if is_whole else cut_matrix(self._matrix, (self.texts, self.items), parts)
         for matrix, axes, pairs in zip(matrices, parts, known, strict=True):
-            yield rank_bidirectional(self.path, matrix, axes, pairs, run_id=self.run_id, depth=depth)
-
-
-def rank_bidirectional(
-    path: Path, matrix: Matrix, axes: Axes, positives: pd.DataFrame, *, run_id: str, depth: int
-) -> tuple[Run, Run]:
-    """Return the run from texts to items and the one from items to texts.
-
-    Args:
-        path: named in errors.
-        matrix: texts × items, as `cut_matrix` gives it.
-        axes: the texts' ids and the items'.
-        positives: columns query_id (texts), doc_id (items): kept at their true ranks below `depth`.
-        run_id: of both runs.
-        depth: how many docs of each query are kept.
-
-    Raises:
-        FormatError: a score is NaN or infinite.
-    """
-    texts, items = list(axes[0]), list(axes[1])
-    pairs, _ = indexed(positives, texts, items)
-    forth = rank_matrix(
-        matrix, orientation=QUERIES_ROWS, n_queries=len(texts), docs=items, depth=depth, positives=pairs
-    )
-    refuse_missing(path, forth.anomalies, texts, items)
-    back = rank_matrix(
-        matrix, orientation=QUERIES_COLUMNS, n_queries=len(items), docs=texts, depth=depth,
-        positives=pairs[::-1],
-    )  # fmt: skip
-    return (
-        run_of_ranked(forth, run_id, texts, items, where=str(path)),
-        run_of_ranked(back, run_id, items, texts, where=str(path)),
-    )
+            texts, items = map(list, axes)
+            kept, _ = indexed(pairs, texts, items)
+            ranked = partial(rank_matrix, matrix, depth=depth)
+            forth = ranked(orientation=QUERIES_ROWS, n_queries=len(texts), docs=items, positives=kept)
+            refuse_missing(self.path, forth.anomalies, texts, items)
+            turned = kept[::-1]
+            back = ranked(orientation=QUERIES_COLUMNS, n_queries=len(items), docs=texts, positives=turned)
+            where = str(self.path)
+            yield (
+                run_of_ranked(forth, self.run_id, texts, items, where=where),
+                run_of_ranked(back, self.run_id, items, texts, where=where),
+            )
 
 
 def cut_matrix(matrix: Matrix, axes: Axes, parts: Sequence[Axes]) -> Iterator[Matrix]:

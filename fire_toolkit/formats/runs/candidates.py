@@ -73,8 +73,8 @@ def candidate_lists(
         )
     _check_places(found, docs)
     scores = -found.values if kind == DISTANCE else found.values
-    _check_values(found, scores, kind)
     is_real = found.places != PADDING
+    _check_values(found, scores, is_real, kind)
     row, column = np.nonzero(is_real)
     query = pd.Categorical.from_codes(row, pd.Index(list(queries), dtype="str"))
     doc = pd.Categorical.from_codes(found.places[row, column], pd.Index(list(docs), dtype="str"))
@@ -96,50 +96,46 @@ def candidate_lists(
     return Listed(scored, notes=tuple(notes)), counts
 
 
+def _first(cells: Array) -> tuple[int, int]:
+    """Return row and column of the first cell that is true."""
+    return divmod(int(np.argmax(cells)), cells.shape[1])
+
+
 def _check_places(found: Candidates, docs: Sequence[str]) -> None:
     places, n_docs = found.places, len(docs)
-    strange = (places < PADDING) | (places >= n_docs)
-    if strange.any():
-        row, column = divmod(int(np.argmax(strange)), places.shape[1])
+    if (is_strange := (places < PADDING) | (places >= n_docs)).any():
+        row, column = _first(is_strange)
         raise FormatError(
             f"{found.where}: row {row}, column {column}: place {places[row, column]}, but {n_docs:,} doc "
             f"ids; expected places from 0 to {n_docs - 1}, or -1 for padding; ids that are not places go "
             "into Parquet as text"
         )
     ordered = np.sort(places, axis=1)
-    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PADDING)
-    if twice.any():
-        row, column = divmod(int(np.argmax(twice)), twice.shape[1])
+    if (is_twice := (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PADDING)).any():
+        row, column = _first(is_twice)
         place = ordered[row, column]
         raise FormatError(
             f"{found.where}: row {row}: place {place} twice ({docs[place]}), expected each doc once"
         )
 
 
-def _check_values(found: Candidates, scores: Array, kind: str) -> None:
-    is_real = found.places != PADDING
-    if (is_real & ~np.isfinite(scores)).any():
-        row, column = divmod(int(np.argmax(is_real & ~np.isfinite(scores))), scores.shape[1])
+def _check_values(found: Candidates, scores: Array, is_real: Array, kind: str) -> None:
+    if (is_odd := is_real & ~np.isfinite(scores)).any():
+        row, column = _first(is_odd)
         value = found.values[row, column]
         raise TableError(f"{found.where}: row {row}, column {column}: {value}, expected a finite {kind}")
-    after = is_real[:, 1:] & is_real[:, :-1]
-    worse = (scores[:, 1:] > scores[:, :-1]) & after
-    gaps = is_real[:, 1:] & ~is_real[:, :-1]
-    if gaps.any():
-        row = int(np.argmax(gaps.any(axis=1)))
+    after = is_real[:, 1:]
+    if (is_gap := after & ~is_real[:, :-1]).any():
+        row = _first(is_gap)[0]
         raise FormatError(f"{found.where}: row {row}: -1 before a doc, expected padding at the end of a list")
-    if worse.any():
-        row, column = divmod(int(np.argmax(worse)), worse.shape[1])
-        first, second = found.values[row, column], found.values[row, column + 1]
-        turned = not ((scores[:, 1:] < scores[:, :-1]) & after).any()
-        advice = (
-            f"; every list is in the other order: give --scores {KINDS[1 - KINDS.index(kind)]}"
-            if turned
-            else ""
-        )
+    if (is_worse := (scores[:, 1:] > scores[:, :-1]) & after).any():
+        row, column = _first(is_worse)
+        first, second = found.values[row, column : column + 2]
+        is_turned = not ((scores[:, 1:] < scores[:, :-1]) & after).any()
+        advice = f"; every list is in the other order: give --scores {KINDS[1 - KINDS.index(kind)]}"
         raise TableError(
             f"{found.where}: row {row}: {first} is followed by {second}, expected each {kind} to be "
-            f"{'at least' if kind == DISTANCE else 'at most'} the one before it{advice}"
+            f"{'at least' if kind == DISTANCE else 'at most'} the one before it{advice if is_turned else ''}"
         )
 
 
@@ -163,11 +159,15 @@ def read_candidates(path: Path) -> Candidates:
 
 def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
     """Return the array with the places and the one with the values, by their names, else by their types."""
-    for key in (_by_name, _by_last_word, _by_type):
+    stems = {name: name.rpartition("/")[2].lower() for name in found.matrices}
+    words = {name: re.split("[-_. ]", stem)[-1] for name, stem in stems.items()}
+    kinds = {name: "ids" if _kind(matrix) in "iu" else "scores" for name, matrix in found.matrices.items()}
+    for called in (stems, words, kinds):
         places, values = (
-            [m for name, m in found.matrices.items() if key(name, m, is_place)] for is_place in (1, 0)
+            [found.matrices[name] for name, word in called.items() if word in known]
+            for known in (PLACES, VALUES)
         )
-        if len(places) == len(values) == 1 and places[0] is not values[0]:
+        if len(places) == len(values) == 1:
             break
     else:
         raise FormatError(f"{path}: {described(found) or 'no array'}; expected {_EXPECTED}")
@@ -180,32 +180,16 @@ def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
     return places[0], values[0]
 
 
-def _by_name(name: str, matrix: Matrix, is_place: int) -> bool:
-    return _stem(name) in (PLACES if is_place else VALUES)
-
-
-def _by_last_word(name: str, matrix: Matrix, is_place: int) -> bool:
-    return re.split("[-_. ]", _stem(name))[-1] in (PLACES if is_place else VALUES)
-
-
-def _stem(name: str) -> str:
-    return name.rpartition("/")[2].lower()
-
-
-def _by_type(name: str, matrix: Matrix, is_place: int) -> bool:
-    return (_kind(matrix) in "iu") == bool(is_place)
-
-
-def _kind(matrix: Matrix) -> str:
-    dtype = _dtype(matrix)
-    return "f" if dtype is None else dtype.kind
-
-
 def _dtype(matrix: Matrix) -> np.dtype[Any] | None:
     """Return the type of the numbers as they are stored, None for bfloat16."""
     if isinstance(matrix, HeldMatrix):
         return matrix.values.dtype
     return None if getattr(matrix, "is_bfloat16", False) else getattr(matrix, "dtype", None)
+
+
+def _kind(matrix: Matrix) -> str:
+    dtype = _dtype(matrix)
+    return "f" if dtype is None else dtype.kind
 
 
 def _whole(matrix: Matrix) -> Ints:
@@ -214,23 +198,22 @@ def _whole(matrix: Matrix) -> Ints:
     Raises:
         FormatError: they are no whole numbers.
     """
-    kind = _dtype(matrix)
-    if isinstance(matrix, FileArray) and kind is not None and kind.kind in "iu":
+    if isinstance(matrix, FileArray) and _kind(matrix) in "iu":
         return _with_padding(matrix.values(matrix.n_bytes))  # no float64 holds the padding of int64
-    rows = all_rows(matrix)
+    rows, dtype = all_rows(matrix), _dtype(matrix)
     if not np.array_equal(rows, np.trunc(rows)):
         raise FormatError(
             f"{matrix.where}: holds fractions, expected places of docs, which are whole numbers"
         )
-    if kind is None or kind.kind == "f":
-        most = 2.0 ** (8 if kind is None else 1 + np.finfo(kind).nmant)
-        if np.abs(rows).max(initial=0) >= most:
-            raise FormatError(
-                f"{matrix.where}: places up to {rows.max():.0f} as {kind or 'bfloat16'}, in which numbers "
-                f"from {most:.0f} on are rounded; save whole numbers (int64)"
-            )
-        kind = np.dtype(np.int64)
-    return _with_padding(rows.astype(kind))
+    if dtype is not None and dtype.kind != "f":
+        return _with_padding(rows.astype(dtype))
+    most = 2.0 ** (8 if dtype is None else 1 + np.finfo(dtype).nmant)
+    if np.abs(rows).max(initial=0) >= most:
+        raise FormatError(
+            f"{matrix.where}: places up to {rows.max():.0f} as {dtype or 'bfloat16'}, in which numbers "
+            f"from {most:.0f} on are rounded; save whole numbers (int64)"
+        )
+    return rows.astype(np.int64)
 
 
 def _with_padding(ids: Array) -> Ints:

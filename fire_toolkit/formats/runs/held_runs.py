@@ -77,7 +77,7 @@ def run_from_matrix(
     _refuse_other_labels(sims, axes)
     request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow))
     try:
-        return rank_queries(_WHERE, held("sims", values), axes, request, {}).run
+        return rank_queries(_WHERE, held("sims", values), axes, request).run
     except TableError as error:
         raise TableError(str(error).replace("--allow ", "allow=")) from None
 

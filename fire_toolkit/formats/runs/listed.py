@@ -118,10 +118,11 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
         raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
     values = table[score or rank]
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    texts = values.astype(str).str.strip().str.lower().to_numpy()
-    if (is_bad := np.isnan(numbers) & (texts != "nan")).any():
-        place = int(np.argmax(is_bad))
-        raise FormatError(f"{where}: row {place + 1}: {score or rank} {texts[place][:40]!r} is not a number")
+    is_nan = np.isnan(numbers)
+    for place, value in zip(np.flatnonzero(is_nan), values[is_nan], strict=True):
+        if str(value).strip().lower() != "nan":
+            found = f"{score or rank} {str(value)[:40]!r}"
+            raise FormatError(f"{where}: row {place + 1}: {found} is not a number")
     ids = {
         name: id_column(table[column], f"{where}: column {column}").to_numpy()
         for name, column in (("query_id", query), ("doc_id", doc))

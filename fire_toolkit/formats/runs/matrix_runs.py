@@ -27,8 +27,6 @@ from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import are_ids
 
-_CHUNK_CELLS = 1 << 20
-
 
 @dataclass(frozen=True)
 class MatrixRun(Shown):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,18 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.files import STDIN
 from fire_toolkit.formats.arrays.matrix import Matrix
-from fire_toolkit.formats.runs import native, trec
 from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
 from fire_toolkit.formats.runs.named_arrays import choose_matrix
-from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
 from fire_toolkit.formats.runs.places import named_by_place, named_where_places
 from fire_toolkit.formats.runs.ranked import QUERIES_ROWS, run_of_lists
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import find_reader
+from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
 
@@ -60,21 +60,17 @@ def read_run(
           run_id query_id doc_id  rank  score
         0      a        q     d1     1    2.0
     """
-    if str(path) == "-":
-        run = trec.read_trec_run(path, run_id=run_id)
+    reader = None if str(path) == STDIN else find_reader(Path(path))
+    if reader is None or reader.name == "trec":  # what nobody knows is told what is wrong with it as TREC
+        run = read_trec_run(path, run_id=run_id)
         return top(run, depth) if depth else run
     path = Path(path)
-    reader = find_reader(path)
-    if reader is None or reader.name == "trec":  # what nobody knows is told what is wrong with it as TREC
-        run = trec.read_trec_run(path, run_id=run_id)
-    elif reader.read_lists is not None:
-        is_cut = reader.name == "run" and depth
-        lists = native.read_native_run(path, depth=depth) if is_cut else reader.read_lists(path, None)
-        listed = _with_ids(lists, path, query_ids, doc_ids)
-        run = run_of_lists(listed, path, run_id=run_id)
-    else:
-        arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
-        return MatrixRun(path, run_id or path.stem, *arrays).top(depth)
+    if reader.read_lists is None:
+        matrix = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+        return MatrixRun(path, run_id or path.stem, *matrix).top(depth)
+    is_own = reader.name == "run"
+    lists = read_native_run(path, depth=depth or None) if is_own else reader.read_lists(path, None)
+    run = run_of_lists(_with_ids(lists, path, query_ids, doc_ids), path, run_id=run_id)
     return top(run, depth) if depth else run
 
 
@@ -96,10 +92,10 @@ def open_run(
     path = Path(path)
     reader = find_reader(path) if path.is_file() else None
     if reader is not None and reader.name == "run":
-        return native.open_native_run(path, run_id=run_id)
+        return open_native_run(path, run_id=run_id)
     if reader is not None and reader.read_arrays is not None:
-        arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
-        run = MatrixRun(path, run_id or path.stem, *arrays)
+        matrix = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+        run = MatrixRun(path, run_id or path.stem, *matrix)
         if can_be_scored(run):
             return run
     return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
@@ -137,9 +133,10 @@ def open_matrix(
             "with `fire-toolkit add-run`, or save its transpose"
         )
     files = _id_files(path, query_ids, doc_ids)
-    named = zip(_COLUMNS, files, strict=True)
+    named = zip(_COLUMNS, files, strict=True)  # the doc ids of one direction are the query ids of the other
     asked = {f"{column}s": file.option for column, file in named if file is not None and file.is_asked}
-    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), _ids_of(files), asked=asked)
+    given = [None if file is None else file.ids for file in files]
+    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=asked)
     for file, ids in zip(files, (queries, docs), strict=True):
         if file is not None and ids is not None:
             file.is_used |= list(ids) == file.ids
@@ -149,33 +146,28 @@ def open_matrix(
     return matrix, *check_ids(path, shape, queries, docs)
 
 
-def _id_files(path: Path, query_ids: _Given, doc_ids: _Given) -> list[IdFile | None]:
+def _id_files(path: Path, *given: _Given) -> list[IdFile | None]:
     """Return the files of ids for a run: those the user gave, else those beside it, else the workspace's."""
-    return [_id_file(path, column, file) for column, file in zip(_COLUMNS, (query_ids, doc_ids), strict=True)]
+    files = list[IdFile | None]()
+    for column, file in zip(_COLUMNS, given, strict=True):
+        is_asked = file.is_asked if isinstance(file, IdFile) else file is not None
+        beside = None if is_asked else ids_beside(path, f"{column}s")
+        if beside is not None:
+            files.append(IdFile(beside, column, is_asked=False))
+        else:
+            files.append(IdFile(Path(file), column) if isinstance(file, str | Path) else file)
+    return files
 
 
-def _id_file(path: Path, column: str, given: _Given) -> IdFile | None:
-    if isinstance(given, IdFile):
-        beside = None if given.is_asked else ids_beside(path, f"{column}s")
-        return given if beside is None else IdFile(beside, column, is_asked=False)
-    file = given or ids_beside(path, f"{column}s")
-    return IdFile(Path(file), column, is_asked=given is not None) if file else None
-
-
-def _ids_of(files: Sequence[IdFile | None]) -> list[list[str] | None]:
-    return [None if file is None else file.ids for file in files]
-
-
-def _with_ids(listed: Listed, path: Path, query_ids: _Given, doc_ids: _Given) -> Listed:
+def _with_ids(listed: Listed, path: Path, *given: _Given) -> Listed:
     """Return lists with ids for places; values that could be either stay, unless the user gave ids."""
-    if not listed.has_places and query_ids is None and doc_ids is None:
+    if not listed.has_places and given == (None, None):
         return listed
-    files = _id_files(path, query_ids, doc_ids)
+    files = _id_files(path, *given)
     if listed.has_places:
-        for file in files:
-            if file is not None:
-                file.is_used = True
-        return named_by_place(listed, path, *_ids_of(files))
+        for given_file in filter(None, files):
+            given_file.is_used = True
+        return named_by_place(listed, path, *(None if file is None else file.ids for file in files))
     for column, file in zip(_COLUMNS, files, strict=True):
         if file is not None:
             option = file.option if file.is_asked else None
