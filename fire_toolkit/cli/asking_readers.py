@@ -31,7 +31,7 @@ from fire_toolkit.formats.tables.table_files import (
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import Judgments, Labels, MachineJudgments, Run
-from fire_toolkit.tables.columns import plain_numbers
+from fire_toolkit.tables.columns import numbers_of
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 Values = Mapping[str, Any]
@@ -156,9 +156,9 @@ def _seconds_of_pair(earlier: Earlier) -> float | None:
     """Return how long people need for a pair: the median judgment, and the share that is judged twice."""
     if earlier.durations is None:
         return None
-    known = plain_numbers(earlier.durations, "float", missing=True, minimum=None)
-    seconds = (pd.to_numeric(earlier.durations, errors="coerce") if known is None else known).median()
-    return float(seconds) * (1 + float(setting_or_default(None, "tasks", "overlap")))
+    seconds, is_number = numbers_of(earlier.durations, "float")
+    median = float(pd.Series(seconds[is_number]).median())
+    return median * (1 + float(setting_or_default(None, "tasks", "overlap")))
 
 
 READ: dict[str, Callable[[Given, Values], Any]] = {

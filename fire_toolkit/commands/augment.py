@@ -50,8 +50,7 @@ from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.designs import DEEP
-from fire_toolkit.tables.evidence import MOST_ROWS
-from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.tables.evidence import MOST_ROWS, words_of_machine
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of, numbers_of
 

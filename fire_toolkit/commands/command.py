@@ -18,7 +18,7 @@ from fire_toolkit.errors import OptionError, UsageError
 from fire_toolkit.matching.own_items import OwnItemRule
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.results import Found
-from fire_toolkit.tables.columns import Coded
+from fire_toolkit.tables.columns import codes_of
 from fire_toolkit.words import n_of
 
 _P = ParamSpec("_P")
@@ -239,7 +239,7 @@ def rests_on(
         rule = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))
         parts.append(n_of(len(has["labels"]), "label") + (f" by the rule {rule}" if rule else ""))
     if "pool_sources" in has:  # ordered by query and doc
-        ids = (Coded(has["pool_sources"][name]).codes for name in ("query_id", "doc_id"))
+        ids = (codes_of(has["pool_sources"][name]) for name in ("query_id", "doc_id"))
         parts.append(f"{n_of(int(starts_of_groups(*ids).size), 'pair')} in the pool")
     parts += [draws] if draws else [units_of(has["clusters"])] if "clusters" in has else []
     return "; ".join([*parts, *more, *rules])

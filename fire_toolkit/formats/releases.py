@@ -14,7 +14,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import Qrels
-from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.tables.evidence import words_of_machine
 from fire_toolkit.workspace.manifests import MANIFEST, manifest_path, read_manifest, writer_of
 
 STAGE = "release"

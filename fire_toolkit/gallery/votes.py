@@ -13,7 +13,7 @@ from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.gallery.pairs import Shown
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Judgments, asked_judgments
-from fire_toolkit.tables.columns import Coded
+from fire_toolkit.tables.columns import codes_in_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def votes_on(
     place = np.minimum(np.searchsorted(shown.keys, keys), max(len(shown.keys) - 1, 0))
     is_shown = shown.keys[place] == keys if len(shown.keys) else np.zeros(len(keys), dtype=bool)
     table = asked[is_shown].assign(_pair=place[is_shown])
-    when = Coded(table["created_at"].fillna("").astype("str")).sorted_codes
+    when = codes_in_order(table["created_at"].fillna("").astype("str"))
     who = table["annotator_id"].map(numbers).to_numpy(dtype=np.int64)
     table = table.iloc[np.lexsort((who, when, table["_pair"]))]
     relevance = table["label"].map(

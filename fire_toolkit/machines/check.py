@@ -14,6 +14,7 @@ from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.draws import draw_units
 from fire_toolkit.machines.groups import JudgedPairs, auc_row, calibration, group_table
+from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     Judgments,
@@ -25,7 +26,6 @@ from fire_toolkit.tables import (
     check_judgments,
 )
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.machine import one_answer_per_pair
 
 LEAST_LABELS = 100
 LEAST_EACH = 10  # labelled pairs of either kind

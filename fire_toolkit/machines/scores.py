@@ -8,7 +8,37 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.machine import one_answer_per_pair
+from fire_toolkit.tables.machine import OK
+
+
+def one_answer_per_pair(machine: MachineJudgments) -> pd.DataFrame:
+    """Return what each judge said of each pair over its samples: one row for each judge_id, query_id, doc_id.
+
+    Args:
+        machine: failed answers are left out, and with them pairs that only failed.
+
+    Returns:
+        Columns judge_id, query_id, doc_id, score (the mean of the samples' scores, nan where there are
+        none), label (that of most samples; empty where there is none or two are tied), n_samples.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_machine_judgments
+        >>> machine = check_machine_judgments(pd.DataFrame({
+        ...     "judge_id": "j", "query_id": "q", "doc_id": ["a", "a", "a", "b"],
+        ...     "sample_number": [1, 2, 3, 1], "score": [1, 0.5, 0, None], "label": ["yes", "yes", "no", ""],
+        ...     "status": ["ok", "ok", "ok", "failed"]}))
+        >>> one_answer_per_pair(machine)[["doc_id", "score", "label", "n_samples"]]
+          doc_id  score label  n_samples
+        0      a    0.5   yes          3
+    """
+    keys = ["judge_id", "query_id", "doc_id"]
+    answered = machine[machine["status"] == OK]
+    pairs = answered.groupby(keys, sort=True)
+    found = pairs.agg(score=("score", "mean"), n_samples=("sample_number", "size"))
+    votes = answered[answered["label"] != ""].groupby([*keys, "label"]).size()
+    most = votes[votes == votes.groupby(keys).transform("max")].reset_index("label")["label"]
+    label = most[~most.index.duplicated(keep=False)].reindex(found.index).fillna("")
+    return found.assign(label=label.astype("str")).reset_index()[[*keys, "score", "label", "n_samples"]]
 
 
 def scores_of_answers(answers: MachineJudgments, grades: Grades) -> pd.DataFrame:

@@ -185,7 +185,7 @@ class Candidates:
 def candidates_of(tops: Tops, depth: int, queries: tuple[int, int] | None = None) -> Candidates:
     """Return the candidates at ranks up to `depth`, of a range of queries; nothing is known of them yet."""
     query, doc, run, rank, scores = tops.entries(depth, queries)
-    order = _order_of([query, doc, run])
+    order = np.argsort(packed_codes([query, doc, run]), kind="stable")
     nothing = Known(*(np.empty(0, dtype=kind) for kind in (bool, bool, bool, np.int64, np.int64)))
     return Candidates(
         tops.query_ids,
@@ -226,9 +226,3 @@ def known_of(
         n_agree[places[found]] = votes.to_numpy(dtype=np.int64)[found]
     is_judged = marked([judged, labels])
     return Known(marked([positives]), marked(asked) | is_judged, is_judged, relevance, n_agree)
-
-
-def _order_of(keys: Sequence[Codes]) -> Ints:
-    """Return the order of rows by their keys, the first one first."""
-    packed = packed_codes(keys)
-    return np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")

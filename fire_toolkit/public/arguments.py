@@ -23,7 +23,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.results import Found, Result
 from fire_toolkit.tables.checks import TableSpec, check_table
-from fire_toolkit.tables.columns import are_in_order
+from fire_toolkit.tables.columns import are_ascending, codes_of, packed_codes
 
 MADE_BY = {
     "Queries": "read_queries reads one",
@@ -137,9 +137,7 @@ def kinds_of(table: pd.DataFrame) -> list[str]:
     A pool that says so much of its pairs that it could be another table is a pool too.
     """
     columns = set(table.columns)
-    needed = {
-        kind: {c.name for c in spec.columns if not (c.optional or c.rare)} for kind, spec in SPECS.items()
-    }
+    needed = {kind: set(spec.needed) for kind, spec in SPECS.items()}
     fits = {kind: len(names) for kind, names in needed.items() if names <= columns}
     most = max(fits.values(), default=0)
     kinds = [kind for kind, n in fits.items() if n == most]
@@ -166,7 +164,7 @@ def _is_typed(spec: TableSpec, table: pd.DataFrame) -> bool:
     if not all(table[name].cat.categories.is_monotonic_increasing for name in coded):
         return False
     order = [table[name] for name in spec.order]
-    return are_in_order([np.asarray(each.cat.codes if each.name in coded else each) for each in order])
+    return are_ascending(packed_codes([codes_of(each) for each in order]))
 
 
 def _refuse(value: Any, expected: str, made_by: str, where: str) -> None:

@@ -12,7 +12,7 @@ from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraph
 from fire_toolkit.reporting.templates import sentence
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Scores
-from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.tables.evidence import words_of_machine
 from fire_toolkit.words import n_of
 
 ANONYMOUS = "Anonymous authors"

@@ -16,7 +16,7 @@ from fire_toolkit.inference.label_quality import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.tables.evidence import words_of_machine
 
 # What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
 STUDY = {

@@ -10,7 +10,8 @@ import pandas as pd
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
-from fire_toolkit.tables.checks import Column, TableSpec, are_distinct, check_table, ordered
+from fire_toolkit.tables.checks import Column, TableSpec, check_table, ordered
+from fire_toolkit.tables.columns import codes_of, has_repeats, packed_codes
 
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
@@ -47,7 +48,7 @@ def latest_judgments(
         (['relevant'], ['irrelevant'], ['superseded'])
     """
     checked = check_table(_ANSWERS, answers, where=where)
-    if are_distinct(checked, _VOTE):
+    if not has_repeats(packed_codes([codes_of(checked[name]) for name in _VOTE])):
         return Judgments(ordered(checked, JUDGMENTS.order)), _superseded(checked.iloc[:0])
     vote = checked.groupby(_VOTE, sort=False).ngroup()
     repeated = vote.duplicated(keep=False)

@@ -16,7 +16,7 @@ from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.grades import refuse_unknown_labels, usual_grades
 from fire_toolkit.guidelines.model import fitting_level
 from fire_toolkit.tables import SUPPORT, Judgments
-from fire_toolkit.tables.columns import code_pairs, rows_of_controls
+from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 
 Grades = Mapping[str, float | None]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -271,7 +271,9 @@ def _known_labels(
     if (codes < 0).any():
         wrong = controls["label"][codes < 0].iloc[0]
         raise TableError(f"controls: label {wrong!r} has no grade; expected the pair's known label")
-    return np.append(codes, -1)[rows_of_controls(pairs, controls)]
+    if controls[PAIR].duplicated().any():
+        raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
+    return np.append(codes, -1)[pair_rows(pairs, controls)]
 
 
 def _by_adjudicators(judgments: Judgments, adjudicators: Collection[str]) -> Bools:

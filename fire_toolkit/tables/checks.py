@@ -1,36 +1,44 @@
-"""Checks of a table's columns, dtypes, key and row order, once, where the table is made.
+"""A table's spec, and the one check of its columns, dtypes, key and row order, where the table is made.
 
-`tables` has the specification of each table. All failures of a table are
-gathered into one message with a count and examples.
+All failures of a table are gathered into one message with a count and examples.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables.columns import (
-    Coded,
-    are_in_order,
-    are_plain_ids,
-    has_each_key_once,
+    are_ascending,
+    arrow_text,
+    bytes_of,
+    codes_in_order,
+    has_repeats,
+    numbers_of,
     packed_codes,
     places_in_order,
-    plain_numbers,
 )
 
 Series = Any  # a pandas.Series; its element type changes while a column is checked
 
 Kind = Literal["id", "coded_id", "text", "int", "float", "probability", "bool"]
+_STR = pd.StringDtype(na_value=np.nan)
+_DTYPES: dict[str, Any] = {
+    "coded_id": pd.CategoricalDtype(pd.Index([], dtype="str")),
+    "int": "int64",
+    "float": "float64",
+    "probability": "float64",
+    "bool": "boolean",
+}
 
 
 @dataclass(frozen=True)
@@ -53,12 +61,24 @@ class Column:
     default: object = ""
     rare: bool = False
 
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the column in a checked table."""
+        return "Int64" if self.kind == "int" and self.missing else _DTYPES.get(self.kind, _STR)
+
+
+def columns_of(kind: Kind, *names: str, **more: Any) -> tuple[Column, ...]:
+    """Return several columns of one kind."""
+    return tuple(Column(name, kind, **more) for name in names)
+
 
 @dataclass(frozen=True)
 class TableSpec:
     """A table's name, columns, key, row order, and whether further columns are kept.
 
-    Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in.
+    Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in. further:
+    raises `TableError` for what columns say together. file: the table's name in its folder. about: what the
+    columns mean.
     """
 
     name: str
@@ -67,16 +87,44 @@ class TableSpec:
     order: tuple[str, ...] = ()
     extra: bool = False
     as_given: bool = False
-    names: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(column.name for column in self.columns))
+    further: Callable[[pd.DataFrame, str], None] | None = None
+    file: str = ""
+    about: str = ""
 
     @property
-    def dtypes(self) -> dict[str, str]:
-        """Return the dtype of each column that is always there, for a table made row by row."""
-        plain = {"int": "int64", "float": "float64", "probability": "float64", "bool": "bool"}
-        return {column.name: plain.get(column.kind, "str") for column in self.columns if not column.rare}
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def needed(self) -> list[str]:
+        """The names of the columns without which there is no such table."""
+        return [column.name for column in self.columns if not (column.optional or column.rare)]
+
+    @property
+    def dtypes(self) -> dict[str, Any]:
+        """The dtype of each column that is always there, for a table made row by row."""
+        return {column.name: column.dtype for column in self.columns if not column.rare}
+
+
+Checked = TypeVar("Checked", covariant=True)
+
+
+class Check(Protocol[Checked]):
+    """Makes a table of a kind: returns it, or raises `TableError` with all that is wrong with it."""
+
+    def __call__(self, table: pd.DataFrame, *, where: str = "") -> Checked:
+        """Return `table` as the kind; where: what it is called in an error, by default the kind."""
+
+
+def checks_as(kind: Callable[[pd.DataFrame], Checked], spec: TableSpec) -> Check[Checked]:
+    """Return the function that makes a table of a kind by its spec, see `check_table`."""
+
+    def check(table: pd.DataFrame, *, where: str = "") -> Checked:
+        return kind(check_table(spec, table, where=where))
+
+    check.__doc__ = f"Return a table as {spec.name}, or raise with all that is wrong with it.\n\n{spec.about}"
+    return check
 
 
 def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.DataFrame:
@@ -102,77 +150,56 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         1     d2          0
     """
     where = where or spec.name
-    absent = [c.name for c in spec.columns if c.name not in table.columns and not (c.optional or c.rare)]
+    absent = [name for name in spec.needed if name not in table.columns]
     if absent:
         raise TableError(
             f"{where}: no column {', '.join(absent)}; found {', '.join(map(str, table.columns)) or 'none'}; "
             f"expected {', '.join(spec.names)}"
         )
-    problems: list[str] = []
-    present = [c for c in spec.columns if c.name in table.columns or not c.rare]
     extra = [name for name in table.columns if spec.extra and name not in spec.names]
-    if not len(table):
-        return _empty(present, table[extra])
     table = table.reset_index(drop=True)
-    coded: dict[str, Coded] = {}
-    columns = {column.name: _typed(column, table, problems, coded) for column in present}
-    if not problems:
-        order = () if spec.as_given else spec.order or spec.key
-        coded |= {name: Coded(columns[name]) for name in {*spec.key, *order} - set(coded)}
-        _check_key(spec, columns, coded, problems)
+    problems: list[str] = []
+    columns: dict[Any, Series] = {}
+    for column in spec.columns:
+        if column.name in table.columns and len(table):
+            columns[column.name] = _CHECKS[column.kind](column, table[column.name], problems)
+        elif column.name in table.columns or not column.rare:
+            columns[column.name] = _default(column, len(table))
     if problems:
         raise TableError(f"{where}: {'; '.join(problems)}")
-    columns |= {name: table[name] for name in extra}
+    # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
+    columns |= {name: table[name] if len(table) else pd.Series([], dtype=table[name].dtype) for name in extra}
     typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
-    return _in_order(typed, [coded[name] for name in order])
+    order = () if spec.as_given else spec.order or spec.key
+    codes = {name: codes_in_order(typed[name]) for name in {*spec.key, *order}}
+    key = packed_codes([codes[name] for name in spec.key])
+    if has_repeats(key):
+        _refuse_repeats(typed[list(spec.key)], where)
+    typed = _by(typed, key if order == spec.key else packed_codes([codes[name] for name in order]))
+    if spec.further is not None:
+        spec.further(typed, where)
+    return typed
 
 
-def _empty(columns: Sequence[Column], extra: pd.DataFrame) -> pd.DataFrame:
-    """Return a table without rows; every column is made anew, since others may have an array without chunks,
-    and pandas fails to join two of those.
-    """
-    empty = _without_rows(tuple(columns)).copy()
-    for name in extra.columns:
-        empty[name] = pd.Series([], dtype=extra[name].dtype)
-    return empty
+def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index."""
+    return _by(table.reset_index(drop=True), packed_codes([codes_in_order(table[name]) for name in names]))
 
 
-@cache
-def _without_rows(columns: tuple[Column, ...]) -> pd.DataFrame:
-    whole = {"int": "int64", "float": "float64", "probability": "float64", "bool": "boolean"}
-    coded = pd.CategoricalDtype(pd.Index([], dtype="str"))
-    types: dict[str, Any] = {column.name: whole.get(column.kind, "str") for column in columns}
-    types |= {column.name: coded for column in columns if column.kind == "coded_id"}
-    types |= {column.name: "Int64" for column in columns if column.kind == "int" and column.missing}
-    return pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in types.items()})
+def _by(table: pd.DataFrame, keys: npt.NDArray[Any]) -> pd.DataFrame:
+    if are_ascending(keys):
+        return table
+    return pd.DataFrame(table.iloc[np.argsort(keys, kind="stable")].reset_index(drop=True))
 
 
-def _typed(column: Column, table: pd.DataFrame, problems: list[str], coded: dict[str, Coded]) -> Series:
-    """Return a column with its dtype; where ids were coded on the way, their codes are kept in `coded`."""
-    if column.name not in table.columns:
-        return pd.Series(_default(column).take(np.zeros(len(table), dtype=np.int64)))
-    return _of_kind(column, table[column.name], problems, coded)
+def _refuse_repeats(key: pd.DataFrame, where: str) -> None:
+    rows = key[key.duplicated()]
+    examples = ", ".join(" ".join(map(str, row)) for row in rows.head(3).itertuples(index=False))
+    raise TableError(f"{where}: {', '.join(key.columns)} given twice ({len(rows)} rows; {examples})")
 
 
-@cache
-def _default(column: Column) -> Any:
-    """Return the value of an absent column as an array of one."""
-    dtype = "str" if isinstance(column.default, str) else object
-    return _of_kind(column, pd.Series([column.default], dtype=dtype), [], {}).array
-
-
-def _of_kind(column: Column, values: Series, problems: list[str], coded: dict[str, Coded]) -> Series:
-    if column.kind == "coded_id":
-        return _coded_ids(column, values, problems)
-    if column.kind == "id":
-        return _id_text(column, values, problems, coded)
-    if column.kind == "text":
-        return _text(column, values, problems)
-    if column.kind == "bool":
-        return _booleans(column, values, problems)
-    if column.kind == "probability":
-        return _probabilities(column, values, problems)
-    return _numbers(column, values, problems)
+def _default(column: Column, n_rows: int) -> Series:
+    return pd.Series(pd.array([column.default] if n_rows else [], dtype=column.dtype).repeat(n_rows))
 
 
 def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:
@@ -187,12 +214,11 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:50]}… ({len(shown):,} characters)"
 
 
-_STR = pd.StringDtype(na_value=np.nan)
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def _text(column: Column, values: Series, problems: list[str]) -> Series:
-    missing = np.asarray(values.array.isna(), dtype=bool)
+    missing = np.asarray(values.isna(), dtype=bool)
     if not _is_sound_text(values):
         is_text = np.array([isinstance(value, str) for value in values], dtype=bool)
         _say(problems, column, "is not text", ~missing & ~is_text, values)
@@ -202,8 +228,8 @@ def _text(column: Column, values: Series, problems: list[str]) -> Series:
         _say(problems, column, "is missing", missing, values)
     if problems:
         return values
-    text = values if values.dtype == _STR else values.astype("str")
-    return text.where(~missing, "").astype("str") if missing.any() else text
+    text = values if values.dtype == _STR else values.astype(_STR)
+    return text.where(~missing, "") if missing.any() else text
 
 
 def _is_sound_text(values: Series) -> bool:
@@ -217,21 +243,11 @@ def _is_sound_text(values: Series) -> bool:
     return True
 
 
-def _id_text(column: Column, values: Series, problems: list[str], coded: dict[str, Coded]) -> Series:
-    before = len(problems)
-    text = _text(column, values, problems)
-    if len(problems) > before:
-        return text
-    coded[column.name] = Coded(text)
-    if not are_plain_ids(text):
-        _say(problems, column, _BAD_ID, _bad_ids(coded[column.name]), text)
-    return text
-
-
 _BAD_ID = (
     "is empty or holds white space or control characters, which no TREC file can carry; "
     "write another character in its place, in all files alike"
 )
+_ODD = re.compile(rb"[^!-~]")
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -252,99 +268,81 @@ def are_ids(texts: Sequence[str]) -> bool:
         >>> are_ids(["007", "q:1|x"]), are_ids(["007", "two words"]), are_ids(["007", ""])
         (True, False, False)
     """
-    joined = "".join(texts)
-    return all(texts) and _BLANK.search(joined) is None
+    return all(texts) and _BLANK.search("".join(texts)) is None
 
 
-def _bad_ids(coded: Coded) -> npt.NDArray[Any]:
-    ids = coded.distinct.tolist()
-    is_bad = np.zeros(len(ids), dtype=bool) if are_ids(ids) else ~np.array([is_id(value) for value in ids])
-    return np.asarray(is_bad[coded.codes])
+def _ids(column: Column, values: Series, problems: list[str]) -> Series:
+    n_before = len(problems)
+    text = _text(column, values, problems)
+    if len(problems) == n_before and (_ODD.search(bytes_of(arrow_text(text.array))) or (text == "").any()):
+        codes, distinct = text.array.factorize()
+        _say_bad_ids(column, codes, distinct, text, problems)
+    return text
+
+
+def _say_bad_ids(
+    column: Column, codes: npt.NDArray[Any], distinct: Any, values: Series, problems: list[str]
+) -> None:
+    ids = distinct.tolist()
+    if not are_ids(ids):
+        _say(problems, column, _BAD_ID, ~np.array([is_id(value) for value in ids])[codes], values)
 
 
 def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        coded = _without_unused(values.array)
-    else:
-        if not all(isinstance(value, str) for value in pd.unique(values)):
-            not_text = np.array([not isinstance(value, str) for value in values], dtype=bool)
-            _say(problems, column, "is not text", not_text, values)
+    if not isinstance(values.dtype, pd.CategoricalDtype):
+        n_before = len(problems)
+        values = _ids(column, values, problems)
+        if len(problems) > n_before:
             return values
-        codes, categories = pd.factorize(values)
-        coded = pd.Categorical.from_codes(codes, pd.Index(categories, dtype="str"))
-    if (coded.codes < 0).any():
+        coded = pd.Categorical.from_codes(*values.array.factorize())
+    else:
+        coded = values.array.rename_categories(pd.Index(values.cat.categories, dtype="str"))
+        for n_rows in (1 << 18, len(coded)):
+            if are_among(coded.codes[:n_rows], len(coded.categories) + 1)[:-1].all():  # of a missing one: -1
+                break
+        else:
+            coded = coded.remove_unused_categories()
         _say(problems, column, "is missing", coded.codes < 0, values)
-        return values
-    categories = pd.Index(coded.categories, dtype="str")
-    bad = _bad_ids(Coded(categories.to_series()))
-    if bad.any():
-        _say(problems, column, _BAD_ID, bad[coded.codes], values)
-        return values
-    place = places_in_order(categories.array)
-    if place is not None:
-        coded = pd.Categorical.from_codes(place.astype(np.int32)[coded.codes], categories[np.argsort(place)])
-    return pd.Series(coded)
-
-
-def _without_unused(coded: Any) -> Any:
-    is_used = np.zeros(len(coded.categories) + 1, dtype=bool)
-    for start in range(0, len(coded), 1 << 18):
-        if not is_used[:-1].all():
-            is_used[coded.codes[start : start + (1 << 18)]] = True  # a missing value's code is -1
-    return coded if is_used[:-1].all() else coded.remove_unused_categories()
-
-
-def _probabilities(column: Column, values: Series, problems: list[str]) -> Series:
-    numbers = _numbers(replace(column, kind="float"), values, problems)
-    if not problems:
-        is_out = ~((numbers > 0) & (numbers <= 1) | numbers.isna())
-        _say(problems, column, "is not a probability above 0 and up to 1", is_out, values)
-    return numbers
-
-
-def _is_plain(column: Column, values: Series) -> bool:
-    """Return whether the numbers need no more than a look: of the dtype, none missing, none out of range."""
-    if values.dtype not in (np.int64, np.float64) or (values.dtype == np.int64) != (column.kind == "int"):
-        return False
-    numbers = values.to_numpy()
-    if column.missing or (column.kind == "float" and not np.isfinite(numbers).all()):
-        return False
-    return column.minimum is None or numbers.size == 0 or bool(numbers.min() >= column.minimum)
+        _say_bad_ids(column, coded.codes, coded.categories, values, problems)
+    place = places_in_order(coded.categories.array)
+    if place is None:
+        return pd.Series(coded)
+    in_order = coded.categories[np.argsort(place)]
+    return pd.Series(pd.Categorical.from_codes(np.append(place, -1)[coded.codes], in_order))
 
 
 def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
-    if _is_plain(column, values):
-        return values
-    kind: Literal["int", "float"] = "int" if column.kind == "int" else "float"
-    plain = plain_numbers(values, kind, missing=column.missing, minimum=column.minimum)
-    if plain is not None:
-        return plain
-    if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
-        numbers = values
+    is_int = column.kind == "int"
+    missing = np.array(values.isna(), dtype=bool)
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        known = values.astype("Int64") if pd.api.types.is_bool_dtype(values.dtype) else values
+        numbers = (known.where(~missing, 0) if missing.any() else known).to_numpy()
     else:
-        blank = values.isna() | (values.astype("str") == "")
-        try:
-            numbers = pd.to_numeric(values.astype(object).where(~blank, np.nan), errors="coerce")
-        except OverflowError:  # a whole number beyond every float, which is infinite as text
-            numbers = pd.to_numeric(values.astype("str").where(~blank, np.nan), errors="coerce")
-        _say(problems, column, "is not a number", numbers.isna() & ~blank, values)
-    missing = np.asarray(numbers.isna(), dtype=bool)
+        missing |= (values.astype("str") == "").to_numpy()
+        numbers, is_number = numbers_of(values, "int" if is_int else "float")
+        _say(problems, column, "is not a number", ~is_number & ~missing, values)
+        missing |= ~is_number
     if not column.missing:
         _say(problems, column, "is not finite" if column.finite else "is missing", missing, values)
-    present = numbers.where(~missing, 0).to_numpy(dtype=np.float64)
+    about = np.asarray(numbers, dtype=np.float64)
     if column.finite:
-        _say(problems, column, "is not finite", np.isinf(present), values)
+        _say(problems, column, "is not finite", np.isinf(about), values)
     if column.minimum is not None:
-        _say(problems, column, f"is below {column.minimum:g}", ~missing & (present < column.minimum), values)
-    if column.kind == "float":
-        return numbers.astype(np.float64)
-    is_whole = (present == np.floor(present)) & ~np.isnan(present)
-    _say(problems, column, "is not a whole number", ~missing & ~is_whole, values)
-    is_exact = np.abs(present) < (2.0**63 if pd.api.types.is_integer_dtype(numbers.dtype) else 2.0**53)
-    _say(problems, column, "is too large a number", ~missing & is_whole & ~is_exact, values)
-    if problems:
+        _say(problems, column, f"is below {column.minimum:g}", ~missing & (about < column.minimum), values)
+    if column.kind == "probability" and not problems:
+        is_out = ~missing & ~((about > 0) & (about <= 1))
+        _say(problems, column, "is not a probability above 0 and up to 1", is_out, values)
+    if is_int:
+        is_whole = about == np.floor(about)
+        _say(problems, column, "is not a whole number", ~is_whole, values)
+        is_exact = np.abs(about) < (2.0**63 if numbers.dtype.kind in "iu" else 2.0**53)
+        _say(problems, column, "is too large a number", is_whole & ~is_exact, values)
+    if problems or values.dtype == column.dtype:
         return values
-    return numbers.astype("Int64") if column.missing else numbers.astype(np.int64)
+    if not is_int:
+        return pd.Series(np.where(missing, np.nan, about))
+    whole = numbers.astype(np.int64)
+    return pd.Series(pd.arrays.IntegerArray(whole, missing) if column.missing else whole)
 
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -362,39 +360,12 @@ def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
     return pd.Series(pd.arrays.BooleanArray(np.array([bool(value) for value in known])[codes], is_missing))
 
 
-def _check_key(
-    spec: TableSpec, columns: dict[str, Series], coded: Mapping[str, Coded], problems: list[str]
-) -> None:
-    if not spec.key or has_each_key_once([coded[name].codes for name in spec.key]):
-        return
-    twice = pd.DataFrame({name: columns[name] for name in spec.key}).duplicated().to_numpy()
-    if twice.any():
-        rows = np.flatnonzero(twice)
-        examples = ", ".join(" ".join(str(columns[name].iloc[row]) for name in spec.key) for row in rows[:3])
-        problems.append(f"{', '.join(spec.key)} given twice ({rows.size} rows; {examples})")
-
-
-def _in_order(table: pd.DataFrame, coded: Sequence[Coded]) -> pd.DataFrame:
-    if not coded:
-        return table
-    keys = [each.sorted_codes for each in coded]
-    if are_in_order(keys):
-        return table
-    keys = [key for key in keys if (key != key[0]).any()]
-    packed = packed_codes(keys)
-    rows = np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
-    return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
-
-
-def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index."""
-    if table.empty:
-        return table
-    return _in_order(table.reset_index(drop=True), [Coded(table[name]) for name in names])
-
-
-def are_distinct(table: pd.DataFrame, names: Sequence[str]) -> bool:
-    """Return whether no two rows of a checked table have the same values in its columns `names`."""
-    return has_each_key_once([Coded(table[name]).codes for name in names]) or not bool(
-        table.duplicated(list(names)).any()
-    )
+_CHECKS: dict[str, Callable[[Column, Series, list[str]], Series]] = {
+    "id": _ids,
+    "coded_id": _coded_ids,
+    "text": _text,
+    "int": _numbers,
+    "float": _numbers,
+    "probability": _numbers,
+    "bool": _booleans,
+}

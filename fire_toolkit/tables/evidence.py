@@ -8,64 +8,45 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of
 from fire_toolkit.tables.design import DESIGN
 
 MOST_ROWS = 1_000_000  # of a CSV; more are written as Parquet
 UNJUDGED, TAKEN_OUT = "unjudged", "unusable"  # sources beside those of `augment_qrels`
 
+_RARE: dict[str, Any] = {"rare": True, "missing": True}
 EVIDENCE = TableSpec(
     "evidence",
     (
-        Column("query_id", "id"),
-        Column("doc_id", "id"),
-        Column("relevance", "int", missing=True),
-        Column("original_relevance", "int", missing=True),
-        Column("label_relevance", "int", missing=True),
+        *columns_of("id", "query_id", "doc_id"),
+        *columns_of("int", "relevance", "original_relevance", "label_relevance", missing=True),
         Column("source", "text"),
-        Column("label", "text", rare=True, missing=True),
-        Column("method", "text", rare=True, missing=True),
-        Column("n_judgments", "int", rare=True, missing=True, minimum=0),
-        Column("n_agree", "int", rare=True, missing=True, minimum=0),
+        *columns_of("text", "label", "method", **_RARE),
+        *columns_of("int", "n_judgments", "n_agree", **_RARE, minimum=0),
         Column("is_disputed", "bool"),
-        *(Column(name, "text", rare=True, missing=True) for name in (*DESIGN, "later_votes")),
-        Column("best_rank", "int", rare=True, missing=True, minimum=1),
-        Column("stratum", "text", rare=True, missing=True),
-        Column("inclusion_probability", "probability", rare=True, missing=True),
+        *columns_of("text", *DESIGN, "later_votes", **_RARE),
+        Column("best_rank", "int", **_RARE, minimum=1),
+        Column("stratum", "text", **_RARE),
+        Column("inclusion_probability", "probability", **_RARE),
         Column("is_drawn", "bool", rare=True),
-        Column("query_depth", "int", rare=True, missing=True, minimum=0),
-        Column("query_probability", "probability", rare=True, missing=True),
-        Column("machine_score", "float", rare=True, missing=True),
-        Column("judge_id", "text", rare=True, missing=True),
+        Column("query_depth", "int", **_RARE, minimum=0),
+        Column("query_probability", "probability", **_RARE),
+        Column("machine_score", "float", **_RARE),
+        Column("judge_id", "text", **_RARE),
         Column("is_usable", "bool", rare=True),
     ),
     ("query_id", "doc_id"),
-)
-
-
-def check_evidence(table: pd.DataFrame, *, where: str = "") -> pd.DataFrame:
-    """Return `table` as the pairs of `Evidence`, or raise `TableError` with all that is wrong with it.
-
-    relevance: in the augmented qrels, below 0 where the pair could be drawn and is not judged; missing where
-    they do not hold it. original_relevance: in the original qrels, as it counts beside labels.
+    about="""relevance: in the augmented qrels, below 0 where the pair could be drawn and is not judged;
+    missing where they do not hold it. original_relevance: in the original qrels, as it counts beside labels.
     label_relevance, label, method, n_judgments, n_agree: of its label; missing without one. source: see
     `augment_qrels`; `unjudged`: in no qrels; `unusable`: its query was taken out (`--unusable drop`).
     is_disputed: judged, without a label. design_class, design_votes: see `tables.design`; later_votes: those
     beyond the design. best_rank: over the runs that pooled it. stratum, inclusion_probability: of a sample,
     with judge_id the one by the judge's machine_score; is_drawn: whether it is in that sample. query_depth:
     how deep its query was judged; query_probability: with which chance the query was drawn for that, missing
-    where it was not drawn. is_usable: of its query. Columns of what nobody asked are not there.
-
-    Examples:
-        >>> check_evidence(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": ["b", "a"], "relevance": [None, 1],
-        ...     "original_relevance": [None, 1], "label_relevance": None,
-        ...     "source": ["unjudged", "original"], "is_disputed": False}))[["doc_id", "relevance", "source"]]
-          doc_id  relevance    source
-        0      a          1  original
-        1      b       <NA>  unjudged
-    """
-    return check_table(EVIDENCE, table, where=where)
+    where it was not drawn. is_usable: of its query. Columns of what nobody asked are not there.""",
+)
+check_evidence = checks_as(pd.DataFrame, EVIDENCE)
 
 
 class Settled(NamedTuple):
@@ -113,3 +94,17 @@ class Evidence(NamedTuple):
 
     pairs: pd.DataFrame
     facts: Facts = Facts()
+
+
+def words_of_machine(facts: Mapping[str, Any]) -> list[str]:
+    """Return what no person labelled, by the parameters and counts of `augment`; nothing without.
+
+    Examples:
+        >>> words_of_machine({"include_machine": "vlm", "machine_positive": 2, "machine_irrelevant": 5})
+        ['7 pairs labelled by the machine judge vlm and by no person, 2 of them positive']
+    """
+    if not facts.get("include_machine"):
+        return []
+    n, n_positive = (facts.get(f"machine_{name}", 0) for name in ("irrelevant", "positive"))
+    named = f"the machine judge {facts['include_machine']}"
+    return [f"{n + n_positive:,} pairs labelled by {named} and by no person, {n_positive:,} of them positive"]

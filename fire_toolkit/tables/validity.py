@@ -11,60 +11,45 @@ from typing import NewType
 import pandas as pd
 
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of
 
 QueryValidity = NewType("QueryValidity", pd.DataFrame)
 QueryLabels = NewType("QueryLabels", pd.DataFrame)
 
 ALONE = "*"  # the doc of a query that is shown without an item
 
+_FLAGS = Column("flags", "text", optional=True, missing=True)
 QUERY_VALIDITY = TableSpec(
     "query validity",
     (
-        Column("annotator_id", "id"),
-        Column("query_id", "id"),
-        Column("label", "id"),
-        Column("flags", "text", optional=True, missing=True),
-        Column("guideline", "id"),
-        Column("guideline_sha256", "id"),
+        *columns_of("id", "annotator_id", "query_id", "label"),
+        _FLAGS,
+        *columns_of("id", "guideline", "guideline_sha256"),
         Column("created_at", "text", optional=True, missing=True),
     ),
     ("annotator_id", "query_id"),
     order=("query_id", "annotator_id"),
     extra=True,
+    about="""One row for each annotator and query; guideline_sha256: the hash of the guideline that was shown;
+    flags: joined by `;`; created_at: UTC, ISO 8601. Further columns are kept.""",
 )
 QUERY_LABELS = TableSpec(
     "query labels",
     (
-        Column("query_id", "id"),
-        Column("label", "id"),
+        *columns_of("id", "query_id", "label"),
         Column("is_usable", "bool"),
-        Column("n_votes", "int", minimum=0),
-        Column("n_agree", "int", minimum=0),
-        Column("flags", "text", optional=True, missing=True),
+        *columns_of("int", "n_votes", "n_agree", minimum=0),
+        _FLAGS,
     ),
     ("query_id",),
     extra=True,
+    file="query_labels.csv",
+    about="""One row for each query with a label; is_usable: whether the label's grade is 1 or more; n_votes,
+    n_agree: votes on it, and those for the label; flags: what any annotator set, joined by `;`. Further
+    columns are kept.""",
 )
-
-
-def check_query_validity(table: pd.DataFrame, *, where: str = "") -> QueryValidity:
-    """Return `table` as QueryValidity, or raise `TableError` with all that is wrong with it.
-
-    One row for each annotator and query; guideline_sha256: the hash of the guideline that was shown;
-    flags: joined by `;`; created_at: UTC, ISO 8601. Further columns are kept.
-    """
-    return QueryValidity(check_table(QUERY_VALIDITY, table, where=where))
-
-
-def check_query_labels(table: pd.DataFrame, *, where: str = "") -> QueryLabels:
-    """Return `table` as QueryLabels, or raise `TableError` with all that is wrong with it.
-
-    One row for each query with a label; is_usable: whether the label's grade is 1 or more; n_votes, n_agree:
-    votes on it, and those for the label; flags: what any annotator set, joined by `;`. Further columns are
-    kept.
-    """
-    return QueryLabels(check_table(QUERY_LABELS, table, where=where))
+check_query_validity = checks_as(QueryValidity, QUERY_VALIDITY)
+check_query_labels = checks_as(QueryLabels, QUERY_LABELS)
 
 
 def refuse_alone(doc_ids: pd.Series, what: str) -> None:

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import TableError
+from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import check_machine_judgments
-from fire_toolkit.tables.machine import one_answer_per_pair
 
 
 def table(**columns: object) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import are_ids
-from fire_toolkit.tables.columns import has_repeat_within
+from fire_toolkit.tables.columns import has_repeats, packed_codes
 
 _KEY = b"fire_toolkit.run"
 _VERSION = 1
@@ -297,5 +297,6 @@ def _check_lists(block: RunBlock, before: str) -> None:
     ends = np.isfinite(score[first]) & np.isfinite(score[last]) & (rank[first] >= 1)
     if not (follows.all() and ends.all()):
         raise _NoRunError("ranks that do not follow the scores")
-    if has_repeat_within(block.doc, block.start[:-1]):
+    query = np.repeat(np.arange(len(first)), last - first + 1)
+    if has_repeats(packed_codes([query, block.doc])):
         raise _NoRunError("a doc twice under a query")
