@@ -57,8 +57,9 @@ def leave_one_out(
     whole = total_coincidences(counts, weight)
     place, rows = grade_labels(votes, votes.level)[0], _shared_rows(votes)
     matrices, n_pairable = [], []
-    for annotator in range(len(votes.annotators)):
-        own = rows[votes.annotator[rows] == annotator]
+    in_order = rows[np.argsort(votes.annotator[rows], kind="stable")]
+    ends = np.cumsum(_count(votes, rows))
+    for own in np.split(in_order, ends[:-1]) if len(ends) else []:
         before, weights = counts[votes.pair[own]], weight[votes.pair[own]]
         after = before - np.eye(len(domain), dtype=np.int64)[place[votes.label[own]]]
         left = whole - total_coincidences(before, weights) + total_coincidences(after, weights)

@@ -106,6 +106,7 @@ def item_seconds(items: Items) -> pd.Series | None:
 def _paces(judgments: pd.DataFrame) -> pd.DataFrame:
     """Return for each annotator the median seconds on shared pairs, own and those of the others there."""
     timed = judgments[["pair", "annotator_id", "duration_s"]].dropna()
+    timed = timed[timed.duplicated("pair", keep=False)]
     both = timed.merge(timed, on="pair", suffixes=("", "_peer"))
     both = both[both["annotator_id"] != both["annotator_id_peer"]]
     own = both.drop_duplicates(["annotator_id", "pair"]).groupby("annotator_id")["duration_s"]
@@ -128,18 +129,21 @@ def _faster(judgments: pd.DataFrame, lengths_s: pd.Series | None) -> pd.DataFram
 
 def _alarms(people: pd.DataFrame, votes: Judgments, least_agreement: float) -> Iterator[tuple[str, str, str]]:
     """Yield annotator, alarm and words."""
+    counts = votes.groupby(["annotator_id", "label"]).size().unstack(fill_value=0)
+    totals = counts.sum()
     row: dict[Any, Any]
     for row in people.to_dict("records"):
         name = str(row["annotator_id"])
         if row["n_timed"] >= MIN_PAIRS and row["n_faster"] > _FAST_SHARE * row["n_timed"]:
             few = f"{row['n_faster']:,} of {row['n_timed']:,}"
             yield name, "fast", f"{few} answers took less time than the item lasts"
-        is_own = votes["annotator_id"] == name
-        own, others = votes.loc[is_own, "label"], votes.loc[~is_own, "label"]
-        if len(own) >= _MIN_ALIKE and own.nunique() == 1 and len(others):
-            share = float(((others == own.iloc[0]).sum() + 1) / (len(others) + 2))  # never quite 1 (Laplace)
-            if share ** len(own) < _BY_CHANCE:
-                said = f"all {len(own):,} votes are {str(own.iloc[0])!r}"
+        own = counts.loc[name] if name in counts.index else totals[:0]
+        n, n_others = own.to_numpy().sum(), totals.to_numpy().sum() - own.to_numpy().sum()
+        if n >= _MIN_ALIKE and (own > 0).sum() == 1 and n_others:
+            label = str(own.idxmax())
+            share = float((totals[label] - n + 1) / (n_others + 2))  # never quite 1 (Laplace)
+            if share**n < _BY_CHANCE:
+                said = f"all {n:,} votes are {label!r}"
                 yield name, "one_answer", f"{said}; of the others' votes {100 * share:.0f}% are"
         if row["n_shared"] >= MIN_PAIRS and row["peer_agreement"] < least_agreement:
             share = 100 * row["peer_agreement"]

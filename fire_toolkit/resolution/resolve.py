@@ -111,7 +111,7 @@ def resolve(
         known = latest_judgments(both, where="answers to controls")[0]
     votes = code_votes(known, grades=grades, controls=controls, adjudicators=adjudicators)
     own = votes if known is judged else code_votes(judged, grades=grades)
-    kept = np.flatnonzero(pair_rows(votes.pairs, own.pairs) >= 0)
+    kept = np.arange(len(own.pairs)) if known is judged else pair_rows(own.pairs, votes.pairs)
     verdicts = decide(votes)
     label = np.asarray(verdicts.label)
     codes = np.arange(-1, len(votes.labels))

@@ -81,14 +81,19 @@ class Votes:
         """Weight of each pair: inverse inclusion probability, of mean 1 over pairable pairs; else 1."""
         weights = np.ones(len(self.n_votes))
         if self.inclusion is not None and self.is_pairable.any():
-            inverse = 1 / self.inclusion[first_rows(self.pair)[self.is_pairable]]
+            inverse = 1 / self.inclusion[self.first_rows[self.is_pairable]]
             weights[self.is_pairable] = inverse / inverse.mean()
         return weights
 
-    @property
+    @cached_property
     def clusters(self) -> Ints | None:
         """Cluster code of each pair."""
-        return None if self.cluster is None else np.asarray(self.cluster[first_rows(self.pair)])
+        return None if self.cluster is None else np.asarray(self.cluster[self.first_rows])
+
+    @cached_property
+    def first_rows(self) -> Ints:
+        """The first answer to each pair."""
+        return first_rows(self.pair)
 
     @property
     def relevance(self) -> Ints:
@@ -187,7 +192,7 @@ def code_votes(
     _of_pairs(judgments, pair, inclusion)
     chance = pd.to_numeric(judgments[inclusion], errors="coerce").to_numpy(dtype=np.float64)
     votes = replace(votes, inclusion=chance)
-    of_pairs = chance[first_rows(pair)[votes.is_pairable]]
+    of_pairs = chance[votes.first_rows[votes.is_pairable]]
     bad = ~((of_pairs > 0) & (of_pairs <= 1))
     if bad.any():
         raise TableError(
@@ -218,7 +223,9 @@ def first_rows(codes: Ints) -> Ints:
 
 def label_codes(column: pd.Series, labels: tuple[str, ...]) -> Ints:
     """Return the place of each value among the labels, −1 where it is not one of them."""
-    return pd.Index(list(labels), dtype="str").get_indexer(pd.Index(column)).astype(np.int64)
+    place = {label: code for code, label in enumerate(labels)}
+    codes, found = pd.factorize(column)
+    return np.array([place.get(label, -1) for label in found], dtype=np.int64)[codes]
 
 
 def _known_grades(found: list[str], grades: Grades | None, level: str) -> Grades:

@@ -1,71 +1,47 @@
 import pandas as pd
 import pytest
+from small_judgments import judged
 
+from examples import cases
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.resolution.resolve import Resolution, resolve
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"y": 1, "n": 0, "e": None}
 
 
-def judged(answers: dict[str, list[tuple[str, str, int]]]) -> Judgments:
-    """Judgments from doc_id → (annotator_id, label, round)."""
-    rows = [("q", doc, *answer) for doc, given in answers.items() for answer in given]
-    return check_judgments(
-        pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label", "round"])
-    )
+def answered(answers: str) -> Judgments:
+    """Judgments of the doc d and, so that any adjudicator has one, of the doc other, in round 1."""
+    given = [answer.split(":") for answer in answers.split()]
+    rows = [("d", name, said[0]) for name, said in given] + [("other", who, "y") for who in ("lead", "chair")]
+    return judged(rows, round=[int(said[1:] or 1) for _, said in given] + [1, 1])
 
 
-def decided(judgments: Judgments, *adjudicators: str) -> dict[str, str]:
-    labels, disputes = resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=adjudicators)[:2]
-    return dict(zip(labels["doc_id"], labels["label"], strict=True)) | dict.fromkeys(disputes["doc_id"], "?")
+def resolved(judgments: Judgments, *adjudicators: str) -> Resolution:
+    return resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=adjudicators)
 
 
-def test_the_adjudicator_overrules_a_majority() -> None:
-    judgments = judged({"d": [("u", "n", 1), ("v", "n", 1), ("lead", "y", 1)]})
-    assert decided(judgments, "lead") == {"d": "y"}
-    labels = resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=["lead"]).labels
-    assert (labels.loc[0, "n_judgments"], labels.loc[0, "n_agree"]) == (3, 1)
-    assert labels.loc[0, "vote_share"] == pytest.approx(1 / 3)
+@cases("answers", "adjudicators", "expected")
+def test_whose_word_counts(answers: str, adjudicators: list[str], expected: str) -> None:
+    labels, disputes = resolved(answered(answers), *adjudicators)[:2]
+    found = dict(zip(labels["doc_id"], labels["label"], strict=True)) | dict.fromkeys(disputes["doc_id"], "?")
+    assert found == {"d": expected, "other": "y"}
 
 
-def test_without_a_word_of_the_adjudicator_the_others_decide_by_more_than_half() -> None:
-    answers = {
-        "agreed": [("u", "n", 1), ("v", "n", 1)],
-        "tied": [("u", "n", 1), ("v", "y", 1)],
-        "passed": [("u", "n", 1), ("lead", "e", 1)],
-        "other": [("lead", "y", 1)],
-    }
-    assert decided(judged(answers), "lead") == {"agreed": "n", "tied": "?", "passed": "n", "other": "y"}
-
-
-def test_adjudicators_who_contradict_each_other_make_a_dispute() -> None:
-    answers = {"d": [("lead", "n", 1), ("chair", "y", 1), ("u", "y", 1)]}
-    assert decided(judged(answers), "lead", "chair") == {"d": "?"}
-
-
-def test_without_named_adjudicators_the_latest_round_of_each_pair_decides() -> None:
-    answers = {
-        "asked-again": [("u", "n", 1), ("v", "n", 1), ("w", "y", 2)],
-        "once": [("u", "n", 1)],
-        "thrice": [("u", "n", 1), ("v", "y", 2), ("w", "n", 3), ("x", "n", 3)],
-        "escalated": [("u", "y", 1), ("v", "e", 2)],
-        "tied": [("u", "y", 1), ("v", "y", 2), ("w", "n", 2)],
-    }
-    expected = {"asked-again": "y", "once": "n", "thrice": "n", "escalated": "y", "tied": "?"}
-    assert decided(judged(answers)) == expected
+def test_votes_are_counted_whoever_overruled_them() -> None:
+    label = resolved(answered("u:n v:n lead:y"), "lead").labels.iloc[0]
+    assert (label["n_judgments"], label["n_agree"], label["vote_share"]) == (3, 1, pytest.approx(1 / 3))
 
 
 def test_neither_adjudicators_nor_rounds_is_an_error() -> None:
-    judgments = check_judgments(judged({"d": [("u", "y", 1)]}).drop(columns="round"))
-    with pytest.raises(
-        UsageError, match="rule adjudicator needs adjudicators, or judgments with a column round"
-    ):
-        decided(judgments)
+    judgments = check_judgments(answered("u:y").drop(columns="round"))
+    words = "rule adjudicator needs adjudicators, or judgments with a column round"
+    with pytest.raises(UsageError, match=words):
+        resolved(judgments)
 
 
 @pytest.mark.parametrize("rounds", [["1", "2"], [1.0, None], [1.5, 2]])
 def test_rounds_that_are_no_whole_numbers_are_an_error(rounds: list[object]) -> None:
-    judgments = judged({"d": [("u", "y", 1), ("v", "n", 1)]})
+    judgments = judged([("d", "u", "y"), ("d", "v", "n")]).assign(round=rounds)
     with pytest.raises(TableError, match=r"round is of type .*; expected whole numbers"):
-        decided(check_judgments(judgments.assign(round=rounds)))
+        resolved(check_judgments(pd.DataFrame(judgments)))

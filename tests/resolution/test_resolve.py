@@ -1,3 +1,5 @@
+from typing import Any
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 from small_judgments import judged_docs as judged
 
 from examples import cases, examples
-from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgments, check_labels
@@ -45,58 +47,27 @@ def test_fire_is_the_default_rule() -> None:
 
 def test_a_label_carries_its_grade_its_votes_and_their_share() -> None:
     labels, disputes = resolve(judged({"d": ["x", "x", "y", "esc"], "e": ["z"]}), grades=GRADED)[:2]
-    expected = check_labels(
-        pd.DataFrame(
-            {
-                "query_id": "q",
-                "doc_id": ["d", "e"],
-                "label": ["x", "z"],
-                "relevance": [2, 0],
-                "method": "fire",
-                "n_judgments": [3, 1],
-                "n_agree": [2, 1],
-                "vote_share": [2 / 3, 1.0],
-            }
-        )
-    )
+    columns = ["doc_id", "label", "relevance", "method", "n_judgments", "n_agree", "vote_share"]
+    rows = [("d", "x", 2, "fire", 3, 2, 2 / 3), ("e", "z", 0, "fire", 1, 1, 1.0)]
+    expected = check_labels(pd.DataFrame(rows, columns=columns).assign(query_id="q"))
     pd.testing.assert_frame_equal(expected, labels)
     assert len(disputes) == 0
 
 
 def test_a_dispute_counts_every_answer_in_the_order_of_the_guideline() -> None:
     answers = {"b": ["y", "x", "esc"], "a": ["esc"]}
-    expected = check_disputes(
-        pd.DataFrame(
-            {
-                "query_id": "q",
-                "doc_id": ["a", "b"],
-                "reason": ["escalated", "no_majority"],
-                "n_x": [0, 1],
-                "n_y": [0, 1],
-                "n_z": [0, 0],
-                "n_esc": [1, 1],
-            }
-        )
-    )
+    rows = [("a", "escalated", 0, 0, 0, 1), ("b", "no_majority", 1, 1, 0, 1)]
+    columns = ["doc_id", "reason", "n_x", "n_y", "n_z", "n_esc"]
+    expected = check_disputes(pd.DataFrame(rows, columns=columns).assign(query_id="q"))
     pd.testing.assert_frame_equal(expected, resolve(judged(answers), grades=GRADED)[1])
 
 
 def test_pairs_of_different_queries_are_kept_apart() -> None:
-    table = pd.DataFrame(
-        {
-            "query_id": ["q1", "q2", "q:1", "q"],
-            "doc_id": ["d", "d", "d", "1:d"],
-            "annotator_id": "u",
-            "label": ["x", "y", "z", "x"],
-        }
-    )
+    rows = [("q1", "d", "x"), ("q2", "d", "y"), ("q:1", "d", "z"), ("q", "1:d", "x")]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "label"]).assign(annotator_id="u")
     labels = resolve(check_judgments(table), grades=GRADED).labels
-    assert list(zip(labels["query_id"], labels["doc_id"], labels["relevance"], strict=True)) == [
-        ("q", "1:d", 2),
-        ("q1", "d", 2),
-        ("q2", "d", 1),
-        ("q:1", "d", 0),
-    ]
+    found = list(zip(labels["query_id"], labels["doc_id"], labels["relevance"], strict=True))
+    assert found == [("q", "1:d", 2), ("q1", "d", 2), ("q2", "d", 1), ("q:1", "d", 0)]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -145,42 +116,10 @@ def test_a_pair_on_which_all_agree_has_their_label_and_an_escalated_one_has_none
     assert list(zip(disputes["doc_id"], disputes["reason"], strict=True)) == [("e", "escalated")]
 
 
-@pytest.mark.parametrize(
-    ("controls", "words"),
-    [
-        ({"doc_id": ["d"], "label": ["maybe"]}, "controls: label 'maybe' is not in the guideline"),
-        ({"doc_id": ["d"], "label": ["esc"]}, "controls: label 'esc' has no grade"),
-        ({"doc_id": ["d", "d"], "label": ["x", "y"]}, "controls: query_id, doc_id given twice"),
-    ],
-)
-def test_a_control_without_one_known_label_is_an_error(controls: dict[str, list[str]], words: str) -> None:
-    known = pd.DataFrame(controls).assign(query_id="q")
-    with pytest.raises(TableError, match=words):
-        resolve(judged({"d": ["x"]}), grades=GRADED, controls=known)
-
-
-def test_an_adjudicator_without_a_judgment_is_an_error() -> None:
-    with pytest.raises(UsageError, match="adjudicator 'lead' gave no judgment"):
-        resolve(judged({"d": ["x"]}), grades=GRADED, rule="adjudicator", adjudicators=["a0", "lead"])
-
-
-def test_a_label_the_guideline_does_not_know_is_an_error() -> None:
-    with pytest.raises(
-        TableError, match=r"label 'maybe' is not in the guideline .*expected one of 'relevant'"
-    ):
-        resolve(judged({"d": ["maybe"]}), grades=GRADES)
-
-
-def test_a_grade_that_is_no_whole_number_is_an_error() -> None:
-    with pytest.raises(UsageError, match=r"grade of label 'half' is 0.5; relevance is a whole number"):
-        resolve(judged({"d": ["half"]}), grades={"half": 0.5})
-
-
-def test_a_guideline_without_labels_is_an_error() -> None:
-    with pytest.raises(UsageError, match="grades are empty"):
-        resolve(judged({}), grades={})
-
-
-def test_an_unknown_rule_is_an_error_that_names_the_rules() -> None:
-    with pytest.raises(UsageError, match="rule 'vote' is unknown; expected one of fire, majority, unanimous"):
-        resolve(judged({"d": ["x"]}), grades=GRADED, rule="vote")
+@cases("answer", "options", "message")
+def test_what_is_refused(answer: str, options: dict[str, Any], message: str) -> None:
+    if "controls" in options:
+        options = options | {"controls": pd.DataFrame(options["controls"]).assign(query_id="q", doc_id="d")}
+    with pytest.raises(FireError) as refused:
+        resolve(judged({"d": [answer]}), **{"grades": GRADED, **options})
+    assert message in str(refused.value)
