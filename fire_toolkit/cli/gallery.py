@@ -51,7 +51,7 @@ def gallery(
 
     A static folder: open its index.html in a browser, from the disk or from any server; it asks for nothing
     from elsewhere but items that are addresses. Filters find captions with new positives, split votes,
-    another winner, rejected originals or unusable captions; a list names the most convincing false negatives
+    other winners, rejected originals or unusable captions; a list names the most convincing false negatives
     and labels to look at again. Pairs that you mark there are downloaded as recheck.csv, for
     `next-round --recheck recheck.csv`.
 

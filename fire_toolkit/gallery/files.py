@@ -117,6 +117,7 @@ def _shard(
         "doc": doc.tolist(),
         "state": shown.state[pairs].tolist(),
         "original": shown.is_original[pairs].astype(int).tolist(),
+        "relevant": shown.is_relevant[pairs].astype(int).tolist(),
         "labels": labels,
         "label": label,
         "for": votes.n_for[pairs].tolist(),

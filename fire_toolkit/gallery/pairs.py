@@ -17,7 +17,9 @@ from fire_toolkit.tables import Changes, Disputes, Labels, Qrels, Queries, Run, 
 STATES = ("unjudged", "irrelevant", "new", "confirmed", "rejected", "original", "disputed", "shared")
 UNJUDGED, IRRELEVANT, NEW, CONFIRMED, REJECTED, ORIGINAL, DISPUTED, SHARED = range(len(STATES))
 # What a query has; together they are one number.
-HAS_NEW, SPLIT, OTHER_WINNER, HAS_REJECTED, UNUSABLE, HAS_DISPUTED, HAS_UNJUDGED = (1 << n for n in range(7))
+HAS_NEW, SPLIT, WINNER_LOST, HAS_REJECTED, UNUSABLE, HAS_DISPUTED, HAS_UNJUDGED, MORE_WINNERS = (
+    1 << n for n in range(8)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +28,10 @@ class Shown:
 
     queries: ids in their order, with `texts`; docs: ids; lists: (n_queries, n_runs, depth), the doc at each
     rank of each run, −1 where there is none; query, doc: of each pair; state: place in `STATES`;
-    is_original: a positive of the benchmark; label: of the pair, empty without one; n_votes, n_agree: on it,
-    −1 where not known; support: what the label rests on by a model, nan where it does not; has_other_winner:
-    for each query; unusable: for each query, whether its caption is.
+    is_original: a positive of the benchmark; is_relevant: one of the augmented qrels; label: of the pair,
+    empty without one; n_votes, n_agree: on it, −1 where not known; support: what the label rests on by a
+    model, nan where it does not; winner_lost, more_winners: for each query, whether a run that stood first
+    does so no longer, or only further runs do so too; unusable: for each query, whether its caption is.
     """
 
     queries: pd.Index[str]
@@ -40,11 +43,13 @@ class Shown:
     doc: Ints
     state: Ints
     is_original: Bools
+    is_relevant: Bools
     label: Sequence[str]
     n_votes: Ints
     n_agree: Ints
     support: Any
-    has_other_winner: Bools
+    winner_lost: Bools
+    more_winners: Bools
     unusable: Bools
 
     @property
@@ -79,7 +84,8 @@ class Shown:
 
     def flags(self, is_split: Bools) -> Ints:
         """Return what each query has, as one number; is_split: whether votes on a pair differ."""
-        flags = self.has_other_winner * OTHER_WINNER + self.unusable * UNUSABLE
+        flags: Ints = self.winner_lost * WINNER_LOST + self.more_winners * MORE_WINNERS
+        flags += self.unusable * UNUSABLE
         for is_so, flag in (
             (self.state == NEW, HAS_NEW),
             (is_split, SPLIT),
@@ -115,7 +121,7 @@ def shown_pairs(
 
     Returns:
         `Shown`. A query's winners are the runs whose first relevant doc stands highest in the lists; they
-        are others when both labellings have some and these are not the same runs.
+        are compared where both labellings have some.
     """
     labels = _no_labels() if labels is None else labels
     changes = augment_qrels(original, labels, policy=policy).changes
@@ -146,14 +152,17 @@ def shown_pairs(
         doc=doc,
         state=_states(changes, row, before, np.isin(keys, disputed)),
         is_original=before,
+        is_relevant=after,
         label=np.append(labels["label"].to_numpy(dtype=object), "")[own].tolist(),
         n_votes=_counts(labels, "n_judgments", own),
         n_agree=_counts(labels, "n_agree", own),
         support=_support(labels, own),
-        has_other_winner=np.zeros(len(codes.queries), dtype=bool),
+        winner_lost=np.zeros(len(codes.queries), dtype=bool),
+        more_winners=np.zeros(len(codes.queries), dtype=bool),
         unusable=codes.queries.isin(list(unusable)),
     )
-    return replace(shown, has_other_winner=_other_winners(shown.of_lists, before, after))
+    lost, more = _changed_winners(shown.of_lists, before, after)
+    return replace(shown, winner_lost=lost, more_winners=more)
 
 
 @dataclass(frozen=True)
@@ -238,13 +247,15 @@ def _support(labels: Labels, row: Ints) -> Any:
     return np.full(len(row), np.nan)
 
 
-def _other_winners(of_lists: Ints, before: Bools, after: Bools) -> Bools:
-    """Return for each query whether other runs have the first relevant doc highest than before."""
+def _changed_winners(of_lists: Ints, before: Bools, after: Bools) -> tuple[Bools, Bools]:
+    """Return for each query whether a winner lost its place, and whether only further runs have it."""
     winners = []
     for is_relevant in (before, after):
         found = np.append(is_relevant, False)[of_lists]
         first = np.where(found.any(axis=2), found.argmax(axis=2), of_lists.shape[2])
         best = first.min(axis=1, initial=of_lists.shape[2])
         winners.append((first == best[:, None]) & (best < of_lists.shape[2])[:, None])
-    is_known = winners[0].any(axis=1) & winners[1].any(axis=1)
-    return np.asarray(is_known & (winners[0] != winners[1]).any(axis=1))
+    was, now = winners
+    is_known = was.any(axis=1) & now.any(axis=1)
+    lost = is_known & (was & ~now).any(axis=1)
+    return lost, is_known & ~lost & (now & ~was).any(axis=1)

@@ -299,6 +299,10 @@ def _plot(name: str, table: pd.DataFrame) -> Plot:
     spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=10))}
     if "vconcat" not in spec:
         spec["width"] = "container"
+        if isinstance(
+            rows := spec.get("height"), dict
+        ):  # beside a width that fits a page heights are numbers
+            spec["height"] = rows["step"] * max(table[spec["encoding"]["y"]["field"]].nunique(), 1)
     is_of_few = table["run_id"].nunique() <= len(PALETTE) if "run_id" in table else True
     spec["config"] = {"range": {"category": list(PALETTE) if is_of_few else {"scheme": "tableau20"}}}
     if "measure" not in table or not len(table):

@@ -12,7 +12,14 @@ from small_world import World
 
 from fire_toolkit.gallery import SPLIT, STATES, Beside, Shown, gallery_files, shown_pairs, votes_on
 from fire_toolkit.gallery.doubts import doubtful_labels, false_negatives
-from fire_toolkit.gallery.pairs import HAS_NEW, HAS_REJECTED, HAS_UNJUDGED, OTHER_WINNER, UNUSABLE
+from fire_toolkit.gallery.pairs import (
+    HAS_NEW,
+    HAS_REJECTED,
+    HAS_UNJUDGED,
+    MORE_WINNERS,
+    UNUSABLE,
+    WINNER_LOST,
+)
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import (
     Run,
@@ -39,7 +46,7 @@ def pairs(*rows: tuple[Any, ...], columns: str = "query_id doc_id") -> pd.DataFr
 
 @pytest.fixture
 def shown() -> Shown:
-    """Two queries, two runs; `q2` has other winners: of the original positive c both are first by none."""
+    """Two queries, two runs; `q1` has another winner after correction, `q2` one more."""
     labels = pairs(
         ("q2", "a", "yes", 1, 1, 1),
         ("q1", "b", "yes", 1, 3, 2),
@@ -85,9 +92,9 @@ def test_queries_are_found_by_what_they_have(shown: Shown) -> None:
     votes = votes_on(shown, None, grades={}, numbers={})
     flags = shown.flags(votes.is_split)
     # q1: original c is third in r1 alone; corrected (union keeps c), r2 has b first
-    assert flags[0] == HAS_NEW | SPLIT | OTHER_WINNER | HAS_REJECTED | 1 << 5 | HAS_UNJUDGED
+    assert flags[0] == HAS_NEW | SPLIT | WINNER_LOST | HAS_REJECTED | 1 << 5 | HAS_UNJUDGED
     # q2: r2 has the original first; corrected both have a relevant doc first
-    assert flags[1] == HAS_NEW | OTHER_WINNER | UNUSABLE | HAS_UNJUDGED
+    assert flags[1] == HAS_NEW | MORE_WINNERS | UNUSABLE | HAS_UNJUDGED
 
 
 def test_what_is_worth_a_look_comes_in_order(shown: Shown) -> None:

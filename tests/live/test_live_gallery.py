@@ -106,6 +106,30 @@ def test_hostile_texts_stay_texts(browser: Browser) -> None:
     assert browser.console() == []
 
 
+def test_a_switch_shows_the_labels_before_and_after(browser: Browser) -> None:
+    """The benchmark has d0 alone; people called d1 relevant too."""
+    framed = (
+        "return [...document.querySelectorAll('.run:not(.says) .pair')]"
+        ".filter(e => getComputedStyle(e).boxShadow !== 'none').map(e => e.dataset.doc)"
+    )
+    assert browser.run(framed) == ["d0", "d1", "d1", "d0"]
+    browser.press("b")
+    assert browser.run(framed) == ["d0", "d0"]
+    browser.click("[data-of=after]")
+    assert browser.run(framed) == ["d0", "d1", "d1", "d0"]
+    said = "return [...document.querySelectorAll('.says .doc')].map(e => e.textContent)"
+    assert browser.run(said) == ["d0"]
+
+
+def test_what_is_listed_is_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:
+    browser.save_downloads(tmp_path)
+    browser.click("[data-view=captions]")
+    browser.click("#filters button:nth-child(2)")  # split votes
+    browser.click("#save")
+    saved = browser.wait_for("the table", lambda: list(tmp_path.glob("captions.csv")))[0]
+    browser.wait_for("all of it", lambda: saved.read_text() == "query_id,text\n1,a red circle\n")
+
+
 def test_marks_are_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:
     browser.save_downloads(tmp_path)
     browser.click(".mark")
@@ -117,6 +141,8 @@ def test_marks_are_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_keys_filters_search_and_links(browser: Browser) -> None:
+    assert browser.url.endswith("#1/d1")  # the most convincing false negative
+    browser.click("[data-view=captions]")
     browser.press("j")
     browser.wait_for("the second caption", lambda: browser.run(TITLE) == CAPTIONS["a/b,?#%"])
     assert browser.url.endswith("#a%2Fb%2C%3F%23%25")

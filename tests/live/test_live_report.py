@@ -26,9 +26,9 @@ def test_the_demo_s_report_draws_and_asks_for_nothing(tmp_path: Path, artefacts:
             assert browser.run(NOTHING_ASKED) == []
             assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
             browser.screenshot(artefacts / f"report-{width}.png")
-        marks = "return document.querySelector('#scores svg').outerHTML"
+        marks = "return document.querySelector('#first svg').outerHTML"
         before = browser.run(marks)
-        browser.type("#scores select", "AP")
+        browser.type("#first select", "AP")
         browser.wait_for("another measure", lambda: browser.run(marks) != before)
         errors = "return document.querySelectorAll('.vega-embed.error, .error').length"
         assert browser.run(errors) == 0

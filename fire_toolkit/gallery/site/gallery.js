@@ -1,8 +1,8 @@
 "use strict";
 // Data come by scripts that call gallery.index and gallery.shard; every text is set as text, never as HTML.
 const gallery = (() => {
-  const FILTERS = ["new positives", "split votes", "another winner", "rejected originals", "unusable caption", "disputes", "unjudged docs"];
-  const UNUSABLE = 4, ROW = 57.6, KEPT = 4;
+  const FILTERS = ["new positives", "split votes", "winner lost", "rejected originals", "unusable caption", "disputes", "unjudged docs", "more winners"];
+  const UNUSABLE = 4, WINNER_LOST = 2, MORE_WINNERS = 7, ROW = 57.6, KEPT = 4;
   const NAMES = { irrelevant: "not relevant" };
   const $ = (id) => document.getElementById(id);
   const make = (name, classes, text) => { const node = document.createElement(name); if (classes) node.className = classes; if (text !== undefined) node.textContent = text; return node; };
@@ -25,7 +25,7 @@ const gallery = (() => {
     makeReasons();
     window.addEventListener("hashchange", follow);
     follow();
-    list();
+    if (!location.hash && all.findings.length && all.findings[0].n) { choose("found"); location.replace(address(rows[0])); } else list();
   }
   function shard(number, made, data) {
     if (made !== all.made) { waiting.delete(number); halt("The gallery was written anew while this page was open: load the page again."); return; }
@@ -181,8 +181,14 @@ const gallery = (() => {
     about.append(make("span", "id", all.ids[n]), make("span", "", `${(n + 1).toLocaleString("en")} of ${all.ids.length.toLocaleString("en")}`));
     for (const [by, words] of [[-1, "‹ Previous"], [1, "Next ›"]]) { const button = make("button", "", words); button.type = "button"; button.onclick = () => step(by); about.append(button); }
     if (all.flags[n] >> UNUSABLE & 1) about.append(make("span", "badge s-unusable", "unusable caption"));
-    if (all.flags[n] >> 2 & 1) about.append(make("span", "badge s-winner", "another winner after correction"));
+    if (all.flags[n] >> WINNER_LOST & 1) about.append(make("span", "badge s-winner", "a winner lost its place"));
+    if (all.flags[n] >> MORE_WINNERS & 1) about.append(make("span", "badge s-winner", "more winners"));
     const columns = make("div", "runs"), depth = all.depth, listed = new Set(), placed = [];
+    const says = make("section", "run says"), originals = make("ol");
+    says.setAttribute("aria-label", "The benchmark says");
+    says.append(make("h3", "", "The benchmark says"), originals);
+    for (let pair = data.at[local]; pair < data.at[local + 1]; pair++) if (data.original[pair]) { listed.add(pair); originals.append(cell(data, n, pair, 0)); }
+    if (originals.childElementCount) columns.append(says);
     all.runs.forEach((name, run) => {
       const part = make("section", "run"), ranks = make("ol");
       part.setAttribute("aria-label", name);
@@ -218,6 +224,8 @@ const gallery = (() => {
   function cell(data, n, pair, rank) {
     const doc = data.doc[pair], id = data.docs[doc], media = data.media[doc], node = make("li", "pair"), top = make("div", "top"), name = make("bdi", "doc", id);
     node.dataset.doc = id;
+    node.dataset.before = data.original[pair];
+    node.dataset.after = data.relevant[pair];
     if (rank) top.append(make("span", "rank", `${rank}`));
     name.title = id;
     top.append(name);
@@ -372,12 +380,18 @@ const gallery = (() => {
     return !was;
   }
   const field = (text) => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  function download() {
-    const text = ["query_id,doc_id", ...marks.map((pair) => pair.map(field).join(","))].join("\n") + "\n", link = make("a");
+  function save(name, columns, table) {
+    const text = [columns, ...table].map((row) => row.map(field).join(",")).join("\n") + "\n", link = make("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    link.download = "recheck.csv";
+    link.download = name;
     link.click();
     URL.revokeObjectURL(link.href);
+  }
+
+  // ---- as the benchmark has it, and as it is now
+  function labelled(name) {
+    $("main").dataset.labels = name;
+    for (const button of document.querySelectorAll("[data-of]")) button.setAttribute("aria-pressed", String(button.dataset.of === name));
   }
 
   // ---- keys and buttons
@@ -392,6 +406,7 @@ const gallery = (() => {
     if (event.key === "Escape") { if ($("tip")) hideTip(); else if (!$("large").hidden) closeLarge(); else if (document.activeElement === $("search")) $("search").blur(); return; }
     if (["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement.tagName)) return;
     if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+    else if (event.key === "b") labelled($("main").dataset.labels === "before" ? "after" : "before");
     else if (event.key === "/") { event.preventDefault(); choose("captions"); $("search").focus(); }
     else if (event.key === "m" && !all.public) { const node = playing || document.activeElement.closest(".pair"); if (node && node.querySelector(".mark")) toggle(all.ids[here], node.dataset.doc); }
     else if (/^[1-9]$/.test(event.key) && numbered[event.key - 1]) { const node = numbered[event.key - 1]; if (playing === node) closeLarge(); else enlarge(node); }
@@ -401,7 +416,9 @@ const gallery = (() => {
   window.addEventListener("resize", () => all && draw());
   $("search").addEventListener("input", list);
   $("search").addEventListener("keydown", (event) => { if (event.key === "Enter" && rows.length) { location.hash = address(rows[0]); $("main").focus(); } });
-  $("download").onclick = download;
+  $("download").onclick = () => save("recheck.csv", ["query_id", "doc_id"], marks);
+  $("save").onclick = () => save("captions.csv", ["query_id", "text"], rows.map((row) => [all.ids[row.n], all.texts[row.n]]));
+  for (const button of document.querySelectorAll("[data-of]")) button.onclick = () => labelled(button.dataset.of);
   $("clear").onclick = () => { marks = []; keepMarks(); for (const node of document.querySelectorAll(".mark")) node.setAttribute("aria-pressed", "false"); };
   $("close").onclick = closeLarge;
   $("skip").onclick = (event) => { event.preventDefault(); $("main").focus(); };
