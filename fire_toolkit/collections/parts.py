@@ -23,7 +23,12 @@ _NO_TEXTS = (
     "the queries are ids alone, without captions: to ask people, name the benchmark's own file with the "
     "captions in their place, beside qrels/test.tsv"
 )
-_IDS = ("query_id", "doc_id", "reference", "id")  # the last is of texts, which are queries or items
+_IDS = {
+    "queries": ("query_id", "reference"),
+    "items": ("doc_id",),
+    "texts": ("id", "reference"),
+    **dict.fromkeys(("positives", "groups", "targets"), tuple(PAIR)),
+}
 _KEYS = (
     ("queries", ["query_id"], "query"),
     ("positives", PAIR, "pair"),
@@ -159,26 +164,31 @@ def part_ids(part: Part, column: str) -> list[str] | None:
 
 def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Part], bool]:
     """Return the parts with all ids percent-encoded where one has a blank within, and whether they are."""
-    names = ("queries", "items", "positives", "groups", "targets", "texts")
-    found = [{name: table for name in names if (table := getattr(part, name)) is not None} for part in parts]
-    tables = [table for each in found for table in each.values()]
-    ids = {text for table in tables for name in _IDS if name in table for text in table[name]}
-    strange = sorted(each for each in ids if isinstance(each, str) and " " in each.strip())
+    tables = [{name: table for name in _IDS if (table := getattr(part, name)) is not None} for part in parts]
+    columns = [
+        table[column]
+        for each in tables
+        for name, table in each.items()
+        for column in _IDS[name]
+        if column in table
+    ]
+    strange = sorted({text for ids in columns for text in ids if " " in str(text).strip()})
     if not strange:
         return list(parts), False
     notes.append(
         f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
         f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
     )
-
-    def encoded(table: pd.DataFrame) -> pd.DataFrame:
-        return table.assign(**{name: table[name].map(encoded_id) for name in _IDS if name in table})
-
-    encoded_parts = [
-        replace(part, **{name: encoded(table) for name, table in each.items()})  # type: ignore[arg-type]
-        for part, each in zip(parts, found, strict=True)
+    changed = [
+        {
+            name: table.assign(
+                **{column: table[column].map(encoded_id) for column in _IDS[name] if column in table}
+            )
+            for name, table in each.items()
+        }
+        for each in tables
     ]
-    return encoded_parts, True
+    return [replace(part, **each) for part, each in zip(parts, changed, strict=True)], True  # type: ignore[arg-type]
 
 
 def _refuse_overlaps(parts: Sequence[Part]) -> None:

@@ -15,7 +15,9 @@ from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.ids import encoded_id, have_blanks
 from fire_toolkit.tables import Qrels, check_qrels
+from fire_toolkit.tables.columns import PAIR
 
 _MOST = 10**15
 _BEIR = ["query-id", "corpus-id", "score"]
@@ -73,7 +75,7 @@ def read(source: Source, split: str | None) -> Part:
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """Return qrels in any format this toolkit knows.
+    """Return qrels in any format this toolkit knows; ids with blanks are encoded, as those of collections.
 
     Raises:
         FormatError: the file has no qrels, or a line that does not fit.
@@ -95,7 +97,10 @@ def read_qrels(path: str | Path) -> Qrels:
         return check_qrels(read_delimited(path, required=_COLUMNS), where=str(path))
     if recognise(source) is None:
         return read_trec_qrels(path)
-    return check_qrels(_read(source), where=str(path))
+    table = _read(source)
+    if have_blanks([*table["query_id"], *table["doc_id"]]):
+        table = table.assign(**{name: table[name].map(encoded_id) for name in PAIR})
+    return check_qrels(table, where=str(path))
 
 
 def _read(source: Source) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from examples import examples
 from fire_toolkit.errors import FireError, FormatError, JoinError, TableError, UsageError
 from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.tables import check_items, check_qrels, check_queries
@@ -187,6 +188,16 @@ def test_ids_with_blanks_are_percent_encoded_in_every_file_of_a_collection(tmp_p
     assert read_ids(tmp_path / "c.csv", "doc_id") == ["rain%20100%25.wav", "sea.wav"]
     np.savez(tmp_path / "m.npz", sims=np.eye(2), query_ids=["a", "b"], doc_ids=["rain 100%.wav", "sea.wav"])
     assert {*read_run(tmp_path / "m.npz")["doc_id"].astype("str")} == {"rain%20100%25.wav", "sea.wav"}
+
+
+def test_qrels_and_own_items_have_the_ids_of_the_collection(tmp_path: Path) -> None:
+    (tmp_path / "q.tsv").write_text("query-id\tcorpus-id\tscore\nq1\ta b\t1\nq2\t5%\t1\n")
+    assert read_qrels(tmp_path / "q.tsv")["doc_id"].tolist() == ["a%20b", "5%25"]
+    (tmp_path / "c.csv").write_text("query_id,text,doc_id,reference\nq,in red,a,b c\n")
+    (tmp_path / "i.csv").write_text("doc_id,media_url,reference\na,m/a b.jpg,page 3\n")
+    collection, _ = read_collection([tmp_path / "c.csv", tmp_path / "i.csv"])
+    assert collection.queries["reference"].tolist() == ["b%20c"]
+    assert collection.items[["media_url", "reference"]].values.tolist() == [["m/a b.jpg", "page 3"]]
 
 
 def test_ids_without_blanks_stay_to_the_letter(tmp_path: Path) -> None:
