@@ -188,7 +188,7 @@ def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Par
         }
         for each in tables
     ]
-    return [replace(part, **each) for part, each in zip(parts, changed, strict=True)], True  # type: ignore[arg-type]
+    return [replace(part, **each) for part, each in zip(parts, changed, strict=True)], True
 
 
 def _refuse_overlaps(parts: Sequence[Part]) -> None:
