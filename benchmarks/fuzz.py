@@ -213,9 +213,8 @@ def records() -> list[Target]:
 
     from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_retired, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
-    from fire_toolkit.elsewhere.exports import read_elsewhere_export, tasks_of
-    from fire_toolkit.elsewhere.tables import read_elsewhere_table, read_submissions
-    from fire_toolkit.files import read_text
+    from fire_toolkit.elsewhere.files import read_submissions
+    from fire_toolkit.elsewhere.tables import read_elsewhere
     from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.media.transcode import RECORD, read_record
@@ -240,8 +239,7 @@ def records() -> list[Target]:
 
     def read_project(path: Path) -> object:
         pair = {"query": "data.caption_id", "doc": "video_id"}
-        tasks = tasks_of(read_text(path), str(path))
-        return read_elsewhere_export(tasks, str(path), pair, controls=["match"])
+        return read_elsewhere(path, pair)
 
     def checked(folder: Path) -> None:
         verify(folder / "pool" / "pool.csv")
@@ -261,7 +259,7 @@ def records() -> list[Target]:
             partial(read_sheet, seen_at="2026-01-01T00:00:00Z"),
             read_guideline("caption-relevance-v1"),
         ),
-        of("table.jsonl", ELSEWHERE, read_elsewhere_table, {"query": "meta.q", "doc": "d"}),
+        of("table.jsonl", ELSEWHERE, read_elsewhere, {"query": "meta.q", "doc": "d"}),
         of("submissions.csv", "Participant id,Status\na,APPROVED\nb,RETURNED\n", read_submissions),
         of("export.json", PROJECT, read_project),
         Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),

@@ -29,10 +29,9 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.commands.types import Option
-from fire_toolkit.elsewhere.exports import how_to_read
-from fire_toolkit.elsewhere.tables import how_to_read_table
+from fire_toolkit.elsewhere.files import how_to_read
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import read_bytes, read_text
+from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.fire_release import is_fire_release
 from fire_toolkit.guidelines.model import Guideline
@@ -161,13 +160,8 @@ def _hint_at_foreign(paths: Sequence[Path], rules: Guideline) -> Iterator[None]:
     except FormatError as error:
         path = next((path for path in paths if str(error).startswith(f"{path}:")), None)
         labels = [label.name for label in rules.labels]
-        if path and (words := how_to_read(read_text(path), str(path), labels)):
-            raise FormatError(f"{path}: {words}") from None
-        words = how_to_read_table(path) if path else ""
-        if words and not words.startswith("a table"):
-            raise FormatError(f"{path}: is this {words}") from None
-        if words and ": not JSON" in str(error):
-            raise FormatError(f"{error}. Or is it {words}") from None
+        if path and (words := how_to_read(path, str(error), labels)):
+            raise FormatError(words) from None
         raise
 
 

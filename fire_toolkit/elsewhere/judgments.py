@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.campaign.votes import DELETED, NO_LABEL, SEVERAL_LABELS, SKIPPED, ImportResult
-from fire_toolkit.elsewhere.found import SKIP, Found
-from fire_toolkit.elsewhere.labels import LabelMap
-from fire_toolkit.elsewhere.tables import read_elsewhere_table
-from fire_toolkit.elsewhere.tools import TOOLS
-from fire_toolkit.elsewhere.understood import understand
+from fire_toolkit.campaign.votes import NO_LABEL, SEVERAL_LABELS, SKIPPED, ImportResult
+from fire_toolkit.elsewhere.meaning import Labels, understand
+from fire_toolkit.elsewhere.tables import read_elsewhere
+from fire_toolkit.elsewhere.tools import SKIP
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.resolution.judgments import latest_judgments
@@ -60,40 +58,26 @@ def judgments_from_table(
         >>> found.judgments[["annotator_id", "query_id", "doc_id", "label"]].values.tolist()
         [['A1', 'q', 'd', 'relevant']]
     """
-    file = read_elsewhere_table(Path(path), columns, split=split)
-    defaults = next((tool.labels for tool in TOOLS if tool.name == file.tool), {})
-    names = [label.name for label in guideline.labels]
-    known = LabelMap(
-        [f"{value}={label}" for value, label in (labels or {}).items()], names, defaults=defaults
-    )
-    found = understand([file], known, {})
-    if refusals := found.refusals(skips_unknown=True):
+    file = read_elsewhere(Path(path), columns, split=split)
+    texts = [f"{value}={label}" for value, label in (labels or {}).items()]
+    known = Labels(texts, [label.name for label in guideline.labels])
+    if refusals := understand([file], known, {}).refusals(skips_unknown=True):
         raise FormatError(f"{path}: {'; '.join(refusals)}")
-    rows = [(*_row(answer), *_vote(known.labels_of(answer) or (), answer.why)) for answer in file.answers]
-    answers = pd.DataFrame(rows, columns=[*_COLUMNS, "label", "reason", "detail"])
+    meant = [known.of(values, file.tool) or () for values in file.answers["values"]]
+    answers = file.answers.assign(
+        annotator_id=file.answers["worker"],
+        created_at=file.answers["updated_at"],
+        duration_s=file.answers["seconds"],
+        label=[" + ".join(each) for each in meant],
+        reason=[
+            SKIPPED if why or SKIP in each else "" if len(each) == 1 else SEVERAL_LABELS if each else NO_LABEL
+            for why, each in zip(file.answers["why"], meant, strict=True)
+        ],
+        detail=file.answers["why"],
+    )
     is_vote = answers["reason"] == ""
     judgments, superseded = latest_judgments(answers.loc[is_vote, [*_COLUMNS, "label"]])
     others = check_dropped(answers.loc[~is_vote, list(DROPPED.names)])
     dropped = check_dropped(pd.concat([others, superseded], ignore_index=True))
     left_out = [f"{file.path}: {n:,} {words}" for words, n in file.left_out.items()]
     return ImportResult(judgments, dropped, (*left_out, *file.notes))
-
-
-def _row(answer: Found) -> tuple[object, ...]:
-    """Return what an answer has in `_COLUMNS`; an account without a name goes by its row."""
-    who = answer.worker or f"{DELETED}{answer.number}"
-    return (
-        answer.query_id,
-        answer.doc_id,
-        who,
-        answer.updated_at,
-        answer.seconds,
-        answer.comment,
-        answer.round,
-    )
-
-
-def _vote(labels: Sequence[str], why: str) -> tuple[str, str, str]:
-    """Return an answer's label, and why it is no vote, if it is none: a word and in detail."""
-    reason = "" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL
-    return " + ".join(labels), SKIPPED if why or SKIP in labels else reason, why

@@ -6,24 +6,26 @@ import hmac
 import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from itertools import groupby
-from operator import and_
 from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.ledger import ANSWERED
-from fire_toolkit.campaign.ledger_rows import answer_text, says_the_same
+from fire_toolkit.campaign.ledger_rows import says_the_same
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.votes import DELETED
-from fire_toolkit.elsewhere.found import BY_FILE, SKIP, WHERE, Found, FoundFile
-from fire_toolkit.elsewhere.labels import LabelMap
+from fire_toolkit.elsewhere.meaning import Labels
+from fire_toolkit.elsewhere.tables import BY_FILE, FoundFile
+from fire_toolkit.elsewhere.tools import SKIP
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 from fire_toolkit.resolution.judgments import just_after
 
-Row = dict[str, str]
+WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
 _MILLISECONDS = len("2026-03-02T09:23:56.123")
+_answer_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # as the ledger writes answers
 
 
 def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:
@@ -40,12 +42,12 @@ def pseudonym_of(worker: str, *, key: bytes, source: str) -> str:
 
 def ledger_rows(
     file: FoundFile,
-    labels: LabelMap,
+    labels: Labels,
     *,
     name_of: Callable[[str], str],
     known: Mapping[str, Collection[str] | None],
     seen_at: str,
-) -> list[Row]:
+) -> list[dict[str, str]]:
     """Return a row of the ledger for each answer at a pair of the collection, in the order of their times.
 
     Args:
@@ -55,18 +57,21 @@ def ledger_rows(
         known: `query` and `doc` → the ids of the collection; None: all.
         seen_at: the time of reading, which is also the version of an answer without a time.
     """
-    times: dict[tuple[str, str], int] = {}
-    rows = []
+    answers = file.answers
+    for role, ids in known.items():
+        answers = answers if ids is None else answers[answers[f"{role}_id"].isin(ids)]
     names_somebody = file.roles.get("annotator") == BY_FILE
     source = "file:" + (f"{file.tool} of one person" if names_somebody else Path(file.path).name)
-    for answer in sorted(file.answers, key=lambda answer: (answer.updated_at, answer.number)):
-        ids = {"query": answer.query_id, "doc": answer.doc_id}
-        if any(there is not None and ids[role] not in there for role, there in known.items()):
-            continue
-        name = name_of(answer.worker) if answer.worker else f"{DELETED}{answer.number}"
-        pair = pair_id(answer.query_id, answer.doc_id)
+    key_of, pseudonym, meaning_of = cache(pair_id), cache(name_of), cache(labels.of)
+    times: dict[tuple[str, str], int] = {}
+    rows = []
+    answer: Any
+    in_order = answers.sort_values(["updated_at", "number"], kind="stable").astype("object")
+    for answer in in_order.itertuples(index=False):
+        name = pseudonym(answer.worker) if answer.worker else f"{DELETED}{answer.number}"
+        pair = key_of(answer.query_id, answer.doc_id)
         times[name, pair] = times.get((name, pair), 0) + 1
-        content = _content(answer, labels, file.tool, seen_at)
+        content = _content(answer, meaning_of(answer.values, file.tool) or (), file.tool, seen_at)
         rows.append(
             {
                 "source": source,
@@ -79,69 +84,63 @@ def ledger_rows(
                 "task": "",
                 "queue": "",
                 "annotator_id": name,
-                "answer": answer_text(content),
+                "answer": _answer_text(content),
             }
         )
     return rows
 
 
-def _content(answer: Found, labels: LabelMap, tool: str, seen_at: str) -> dict[str, Any]:
-    found = labels.labels_of(answer) or ()
-    is_skip = bool(answer.why) or SKIP in found
-    result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(found)}}]
+def _content(answer: Any, meant: Sequence[str], tool: str, seen_at: str) -> dict[str, Any]:
+    is_skip = bool(answer.why) or SKIP in meant
+    result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(meant)}}]
     words = answer.why or answer.comment
     comment = [{"from_name": COMMENT, "value": {"text": [words]}}] if words else []
     return {
         "id": answer.number,
         "completed_by": None,
-        "result": [*([] if is_skip or not found else result), *comment],
+        "result": [*([] if is_skip or not meant else result), *comment],
         "was_cancelled": is_skip,
         "created_at": answer.created_at or None,
         "updated_at": answer.updated_at or seen_at,
         "lead_time": None if math.isnan(answer.seconds) else answer.seconds,
-        "given": [list(value) for value in answer.values],
+        "given": answer.values,
         WHERE: tool,
         ROUND: answer.round,
     }
 
 
-def new_rows(rows: Sequence[Row], store: Store) -> list[Row]:
+def new_rows(rows: Sequence[dict[str, str]], store: Store) -> list[dict[str, str]]:
     """Return the rows that say something new of their answers, each as a version of its own.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
     mapped to another label now, its work was rejected since) becomes a later version; one without a time
     does so together with all answers of its annotator to the pair, so that their order stays.
     """
-    found: list[Row] = []
-    known = store.latest({row["annotation"] for row in rows})
+    latest = store.latest({row["annotation"] for row in rows})
+    found = []
     by_person = sorted(rows, key=lambda row: (row["annotator_id"], row["pair_id"]))
     for _, group in groupby(by_person, key=lambda row: (row["annotator_id"], row["pair_id"])):
-        own = list(group)
-        latest = [known.get(row["annotation"], ("", "")) for row in own]
-        are_new = [_is_new(*each, store) for each in zip(own, latest, strict=True)]
-        untimed = [row["updated_at"] == row["seen_at"] for row in own]
-        is_redone = any(map(and_, are_new, untimed))
-        found += [
-            _as_version(row, last)
-            for row, (last, _), is_new, is_untimed in zip(own, latest, are_new, untimed, strict=True)
-            if is_new or (is_redone and is_untimed)
-        ]
+        own = [(row, *latest.get(row["annotation"], ("", ""))) for row in group]
+        new = [row for row, last, answer in own if _is_new(row, last, answer, store)]
+        is_redone = any(row["updated_at"] == row["seen_at"] for row in new)
+        for row, last, _ in own:
+            if row in new or (is_redone and row["updated_at"] == row["seen_at"]):
+                found.append(_as_version(row, last))
     return found
 
 
-def _is_new(row: Row, latest: tuple[str, str], store: Store) -> bool:
-    last, answer = latest
+def _is_new(row: Mapping[str, str], last: str, answer: str, store: Store) -> bool:
     if not last or says_the_same(row["answer"], answer):
         return not last
     is_older = row["updated_at"][:_MILLISECONDS] < last[:_MILLISECONDS]
     return not (is_older and store.has_version(row))
 
 
-def _as_version(row: Row, last: str) -> Row:
+def _as_version(row: dict[str, str], last: str) -> dict[str, str]:
     """Return the row with a time that no other version of its answer has; last: that of the last one."""
     own, before = row["updated_at"][:_MILLISECONDS], last[:_MILLISECONDS]
     if own > before or (own < before and row["updated_at"] != row["seen_at"]):
         return row
     later = just_after(last)
     content = json.loads(row["answer"]) | {"updated_at": later}
-    return {**row, "updated_at": later, "answer": answer_text(content)}
+    return {**row, "updated_at": later, "answer": _answer_text(content)}

@@ -1,107 +1,45 @@
-"""What tables of other tools always call their columns, and what their words for a state mean."""
+"""The tools whose tables are known, and which of their columns is what: `presets.toml`, read."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
-# Why an answer of this status is not a vote; a status that is not here is one that counts.
-COUNTS = (
-    "",
-    "approved",
-    "submitted",
-    "accept",
-    "accepted",
-    "completed",
-    "awaiting review",
-    "partially approved",
-    "awaiting_review",
-)
-SKIPS = {
-    **dict.fromkeys(("ignore", "ignored", "discarded", "skipped", "cancelled", "reject"), "skipped"),
-    **dict.fromkeys(("rejected", "returned", "screened out"), "left out"),
-    **dict.fromkeys(("timed-out", "timed out", "timed_out"), "left out"),
-}
-NOT_YET = ("draft", "pending", "active", "reserved")
+_PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
+COUNTS, NOT_YET = _PRESETS["counts"], _PRESETS["not_yet"]
+SKIPS = {word: why for why, words in _PRESETS["skips"].items() for word in words}
+SKIP = "-"  # in the place of a label: the answer is not a vote; in that of a column: do not read it
+_PAIR = {"query": ("query_id", "qid"), "doc": ("doc_id", "docid", "docno")}
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A tool: the columns by which its tables are known, and which of them is what.
-
-    roles: role → columns of which the first that is there has it; labels: what its own words mean; note: what
-    it loses; rejected: the column in which a reviewer writes why work is rejected; origin: the one that says
-    whether a person answered, or a machine.
-    """
+class Tool(NamedTuple):
+    """A tool, as `presets.toml` has it."""
 
     name: str
-    signs: tuple[str, ...]
-    roles: Mapping[str, tuple[str, ...]]
-    labels: Mapping[str, str] = field(default_factory=dict)
+    signs: Collection[str]
+    roles: Mapping[str, Collection[str]] = {}
+    labels: Mapping[str, str] = {}
     note: str = ""
     rejected: str = ""
     origin: str = ""
+    merged: Collection[str] = ()
 
 
-TOOLS = (
-    Tool(
-        "MTurk",
-        ("WorkerId", "AssignmentStatus"),
-        {
-            "annotator": ("WorkerId",),
-            "time": ("SubmitTime",),
-            "seconds": ("WorkTimeInSeconds",),
-            "status": ("AssignmentStatus",),
-        },
-        rejected="Reject",
-    ),
-    Tool(
-        "Prodigy",
-        ("_task_hash", "answer"),
-        {
-            "annotator": ("_annotator_id", "_session_id"),
-            "label": ("accept", "answer"),
-            "time": ("_timestamp",),
-            "status": ("answer",),
-        },
-        labels={"ignore": "-"},
-    ),
-    Tool("Argilla", ("_server_id",), {}),
-    Tool("Potato", ("instance_id", "user"), {"annotator": ("user",)}),
-    Tool("Potato", ("instance_id", "user_id"), {"annotator": ("user_id",)}, origin="annotator_origin"),
-    Tool("Potato", ("displayed_text", "label_annotations"), {}),
-    Tool("doccano", ("id", "label", "Comments"), {"label": ("label",)}),
-    Tool(
-        "Label Studio (CSV or JSON_MIN)",
-        ("annotation_id", "annotator", "lead_time"),
-        {"annotator": ("annotator",), "time": ("updated_at",), "seconds": ("lead_time",)},
-        note="such an export leaves out skips; export as JSON where you still can",
-    ),
-)
-_PAIR = {"query": ("query_id", "qid"), "doc": ("doc_id", "docid", "docno")}
-_PLAIN = Tool(
-    "a table",
-    (),
-    {
-        "annotator": ("annotator_id",),
-        "label": ("label",),
-        "time": ("created_at",),
-        "seconds": ("duration_s",),
-        "round": ("round",),
-        "comment": ("comment",),
-    },
-)
+TOOLS = [Tool(**tool) for tool in _PRESETS["tools"]]
 
 
 def tool_of(columns: Collection[str]) -> Tool:
-    """Return the tool whose columns these are, else one that knows nothing."""
-    return next((tool for tool in TOOLS if set(tool.signs) <= set(columns)), _PLAIN)
+    """Return the tool whose columns these are; the last, of which nothing is known, has no signs."""
+    return next(tool for tool in TOOLS if set(tool.signs) <= set(columns))
 
 
 def own_roles(tool: Tool, columns: Collection[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return role → column: those given, and those that the tool always has or that have our own names.
 
-    A column that was given a role has no other, and a column with pairs takes the place of query and doc.
+    A column that was given a role has no other, and a column with pairs takes the place of query and doc;
+    a role that was given as `-` is not read.
     """
     free = {*columns} - {*given.values()}
     usual = {**({} if "pair" in given else _PAIR), **tool.roles}
@@ -113,4 +51,4 @@ def own_roles(tool: Tool, columns: Collection[str], given: Mapping[str, str]) ->
     if tool.name == "Argilla" or f"{label}.users" in columns:
         responses = {"annotator": f"{label}.users", "status": f"{label}.status"}
         roles = {role: name for role, name in responses.items() if name in columns} | roles
-    return roles
+    return {role: name for role, name in roles.items() if name != SKIP}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from fire_toolkit.errors import FormatError
@@ -13,41 +14,34 @@ from fire_toolkit.resolution.judgments import describe_bad_time, utc_time
 from fire_toolkit.syntax import parse_json
 
 _NOTHING = ("", "false", "0", "none", "null", "nan")
-_SEPARATORS = (".", ":::")
 _EPOCH = re.compile(r"[0-9]{10}(?:[0-9]{3})?(?:\.[0-9]+)?")
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_OF_MTURK = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) "
-                       r"(PDT|PST|UTC|GMT) ([0-9]{4})")  # fmt: skip
-_OFFSETS = {"PDT": "-07:00", "PST": "-08:00", "UTC": "+00:00", "GMT": "+00:00"}
+_OF_MTURK = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} +[0-9]{1,2} [0-9:]{8}) (PDT|PST|UTC|GMT) ([0-9]{4})")
+_OFFSETS = {"PDT": "-0700", "PST": "-0800", "UTC": "+0000", "GMT": "+0000"}
 _HAS_OFFSET = re.compile(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$")
 _SPENT = re.compile(r"(?:Time spent: )?([0-9]+)d ([0-9]+)h ([0-9]+)m ([0-9]+)s *")
 
 
-def value_finder(name: str, columns: Collection[str]) -> Callable[[Mapping[str, Any]], Any] | None:
-    """Return what finds the value that `name` names in a record; None if no column fits.
+def find_columns(name: str, columns: Collection[str]) -> tuple[list[str], Callable[..., Any]] | None:
+    """Return the columns that hold what `name` names, and what makes its value of theirs; None if none fits.
 
     A column of that name; else a way into the JSON of a column (`Answer.taskAnswers.match.label`); else
     the columns that begin with it (`Answer.match.Yes`, `match:::Yes`) together, as an object.
     """
     if name in columns:
-        return lambda record: record.get(name)
+        return [name], lambda value: value
     parents = [column for column in columns if name.startswith(f"{column}.")]
     if parents:
         column = max(parents, key=len)
-        return lambda record: value_at(record.get(column), name[len(column) + 1 :])
-    for separator in _SEPARATORS:
-        start = name + separator
-        parts = {column: column[len(start) :] for column in columns if column.startswith(start)}
+        return [column], lambda value: value_at(value, name[len(column) + 1 :])
+    for start in (f"{name}.", f"{name}:::"):
+        parts = [column for column in columns if column.startswith(start)]
         if parts:
-            return lambda record: {option: record.get(column) for column, option in parts.items()}
+            return parts, partial(_as_object, [column.removeprefix(start) for column in parts])
     return None
 
 
-def columns_of(name: str, columns: Collection[str]) -> list[str]:
-    """Return the columns that `value_finder` looks at."""
-    starts = tuple(name + separator for separator in _SEPARATORS)
-    own = [column for column in columns if column == name or name.startswith(f"{column}.")]
-    return own or [column for column in columns if column.startswith(starts)]
+def _as_object(names: Sequence[str], *values: Any) -> dict[str, Any]:
+    return dict(zip(names, values, strict=True))
 
 
 def value_at(value: Any, name: str) -> Any:
@@ -72,8 +66,8 @@ def value_at(value: Any, name: str) -> Any:
         return None
     if name in value:
         return value[name]
-    fits = [key for key in value if name.startswith(f"{key}.")]
-    return value_at(value[max(fits, key=len)], name[len(max(fits, key=len)) + 1 :]) if fits else None
+    keys = [key for key in value if name.startswith(f"{key}.")]
+    return value_at(value[max(keys, key=len)], name[len(max(keys, key=len)) + 1 :]) if keys else None
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
@@ -112,8 +106,8 @@ def text_of_value(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def time_of(text: str) -> str:
-    """Return a time in this toolkit's form; empty for an empty text.
+def time_of(text: str) -> tuple[str, bool]:
+    """Return a time in this toolkit's form, empty for an empty text, and whether it says its zone.
 
     Taken: ISO 8601; seconds or milliseconds since 1970; MTurk's (Mon Jun 08 15:27:14 PDT 2015).
 
@@ -122,26 +116,23 @@ def time_of(text: str) -> str:
 
     Examples:
         >>> time_of("Mon Jun 08 15:27:14 PDT 2015"), time_of("1707211049")
-        ('2015-06-08T22:27:14.000000Z', '2024-02-06T09:17:29.000000Z')
+        (('2015-06-08T22:27:14.000000Z', True), ('2024-02-06T09:17:29.000000Z', True))
     """
-    if not text:
-        return ""
     if _EPOCH.fullmatch(text):
         seconds = float(text) / (1000 if len(text.partition(".")[0]) == 13 else 1)
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-        return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-    if (found := _OF_MTURK.fullmatch(text)) and found[1] in _MONTHS:
-        month, day = _MONTHS.index(found[1]) + 1, int(found[2])
-        text = f"{found[5]}-{month:02}-{day:02}T{found[3]}{_OFFSETS[found[4]]}"
-    time = utc_time(text)
+        return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z", True
+    written = text
+    if found := _OF_MTURK.fullmatch(text):
+        try:
+            read = datetime.strptime(f"{found[1]} {_OFFSETS[found[2]]} {found[3]}", "%b %d %H:%M:%S %z %Y")
+            written = read.isoformat()
+        except ValueError:
+            pass  # said below, as it was written
+    time = utc_time(written) if text else ""
     if time is None:
         raise FormatError(f"{text!r}: {describe_bad_time(text)}")
-    return time
-
-
-def has_zone(text: str) -> bool:
-    """Whether a time says its offset from UTC, or needs none."""
-    return bool(_EPOCH.fullmatch(text) or _OF_MTURK.fullmatch(text) or _HAS_OFFSET.search(text))
+    return time, not text or bool(_HAS_OFFSET.search(written))
 
 
 def seconds_of(text: str) -> float:

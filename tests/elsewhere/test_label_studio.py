@@ -146,7 +146,7 @@ def test_ratings_and_numbers_are_values_too(fire: Fire, workspace: Path, votes: 
 
 @pytest.mark.parametrize("query", [1.5, None, "two words", ""])
 def test_an_id_that_is_none_is_refused_with_its_task(fire: Fire, workspace: Path, query: Any) -> None:
-    file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))), task(query, "v1"))
+    file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))), task(query, "v1", annotation(2, 3)))
     assert (
         "export.json: task 2 (id 110052): data.caption_id"
         in fire("import", file, *PAIR, *LABELS, code=1).stderr
