@@ -212,6 +212,18 @@ def test_an_array_larger_than_its_content_is_refused_without_making_it() -> None
         load(_state("f8", b"U\x08AAAAAAAA", shape=b"\x8a\x06\xff\xff\xff\xff\xff\x7f\x85"))
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        b"(" + (b"\x8a\x08" + b"\xff" * 7 + b"\x0f") * 80_000 + b"t",  # very many sizes
+        b"\x8b\x40\x42\x0f\x00" + b"\x01" * 900_000 + b"\x85",  # one of two million digits
+    ],
+)
+def test_sizes_whose_product_would_take_for_ever_are_refused(shape: bytes) -> None:
+    with pytest.raises(FormatError, match=r"expected a few sizes|damaged"):
+        load(_state("f8", b"U\x08AAAAAAAA", shape=shape))
+
+
 def test_more_bytes_than_allowed_are_refused() -> None:
     with pytest.raises(FormatError, match=r"f\.pkl: a pickle of more than 100 bytes is not read"):
         load_plain(io.BytesIO(pickle.dumps("x" * 200)), max_bytes=100, where="f.pkl")

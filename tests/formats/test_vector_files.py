@@ -67,6 +67,12 @@ def test_one_safetensors_file_may_hold_both_sides(tmp_path: Path) -> None:
         ),
         ({"v": {"dtype": "F32"}}, b"", None, "lacks dtype, shape or data_offsets"),
         ({"v": about("F32", [2, -2], 0, 16)}, b"x" * 16, None, "lacks dtype, shape or data_offsets"),
+        (
+            {"v": about("F32", [2**59] * 100_000, 0, 16)},
+            b"x" * 16,
+            None,
+            "lacks dtype, shape or data_offsets",
+        ),
         (b'{"v": ', b"", None, "the header is not JSON"),
         (b"{" + b'"a":{' * 90_000, b"", None, "the header is not JSON"),
     ],

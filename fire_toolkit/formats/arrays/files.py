@@ -27,6 +27,7 @@ from fire_toolkit.formats.arrays.pickles import Name, Refused, load_plain
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
 _NPY_HEADER_BYTES, _SAFETENSORS_HEADER_BYTES = 12 + 65_536, 16 << 20
 _PICKLE_BYTES, _TORCH_PICKLE_BYTES = 512 << 20, 64 << 20
+_MOST_SIZES = 64  # of an array and its strides; the product of very many would take for ever
 _TORCH_BEFORE_1_6 = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a number of torch's own, pickled
 _STORAGES = {"Double": "f8", "Float": "f4", "Half": "f2", "BFloat16": "u2", "Long": "i8", "Int": "i4"}
 _STORAGES |= {"Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "?"}
@@ -203,7 +204,8 @@ def _tensor(storage: Any, offset: Any, shape: Any, stride: Any, *more: Any) -> F
 
 
 def _are_sizes(values: Any) -> bool:
-    return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**60 for value in values)
+    is_short = isinstance(values, list) and len(values) <= _MOST_SIZES
+    return is_short and all(type(value) is int and 0 <= value < 2**60 for value in values)
 
 
 _TORCH_NAMES: dict[str, Any] = {

@@ -20,6 +20,7 @@ import numpy as np
 from fire_toolkit.errors import FormatError
 
 _MAX_DEPTH = 64
+_MOST_AXES = 32
 _MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
 _DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8)|c(?:8|16)|[SU]\d{1,6}|O8?)")
 _ENCODINGS = ("latin1", "latin-1", "utf-8", "utf8", "ascii")
@@ -221,9 +222,9 @@ def _dtype(spec: Any, *_: object) -> _Unbuilt:
 
 def _array(content: Any, dtype: Any, shape: Any, order: Any = "C") -> Any:
     """Return the array of exactly these values; the content must fill the shape."""
-    sizes = shape if isinstance(shape, tuple) else (-1,)
-    if not isinstance(dtype, np.dtype) or not all(isinstance(size, int) and size >= 0 for size in sizes):
-        raise Refused(f"an array of shape {shape} and type {dtype}, expected sizes of 0 or more")
+    sizes = shape if isinstance(shape, tuple) and len(shape) <= _MOST_AXES else (-1,)
+    if not isinstance(dtype, np.dtype) or not all(type(n) is int and 0 <= n < 2**60 for n in sizes):
+        raise Refused(f"an array of shape {str(shape)[:60]}, expected a few sizes of 0 or more, and a type")
     if dtype.hasobject:
         if not isinstance(content, list) or len(content) != math.prod(shape):
             raise Refused(f"an array of shape {shape} without its {math.prod(shape):,} objects")
