@@ -160,6 +160,11 @@ class Given(Inputs):
         if path is None:
             return Background(original=self.original_as_read, policy=policy)
         if (file := evidence_beside(path)) is None:
+            if (writer := writer_of(path)) and writer.stage == "augment":
+                raise FormatError(
+                    f"{path}: `augment` of an earlier version wrote it, without the evidence that scores "
+                    "read; run `fire-toolkit augment` again"
+                )
             original, is_settled = self.original_as_read, settled_by(path) is not None
             augmented = read_qrels(self.use(path))
             return Background(original, augmented, is_settled=is_settled, policy=policy)

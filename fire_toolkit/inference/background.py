@@ -15,6 +15,7 @@ from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Qrels
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of
 
@@ -24,6 +25,11 @@ _EFFECTS = {
     KEEP: "kept as all others",
     DROP: "dropped from the qrels",
 }
+
+OF_OTHERS = (
+    "the augmented qrels were made of other original qrels than these, so nothing is corrected for errors of "
+    "votes or estimated from a sample"
+)
 
 Table = TypeVar("Table", bound=pd.DataFrame)
 
@@ -102,7 +108,17 @@ class Background:
         is_same = known is not None and len(own) == len(known)
         if is_same and known is not None and (own[columns].to_numpy() == known[columns].to_numpy()).all():
             return replace(self, original=own)
-        return replace(self, original=own, labels=None, disputes=None, design=None, audit=None)
+        has_votes = self.labels is not None and DESIGN[0] in self.labels
+        told = [OF_OTHERS] if has_votes or self.design is not None or self.audit is not None else []
+        return replace(
+            self,
+            original=own,
+            labels=None,
+            disputes=None,
+            design=None,
+            audit=None,
+            notes=[*self.notes, *told],
+        )
 
     def usable_join(self, joined: JudgedPairs) -> JudgedPairs | None:
         """Return the join of the usable queries alone; None where none is flagged, or none would be left."""

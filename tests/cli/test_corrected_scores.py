@@ -125,6 +125,29 @@ def test_nothing_is_corrected_under_a_policy_that_doubts_originals(fire: Fire, f
     assert "est." not in told.stdout
 
 
+def test_votes_correct_no_score_beside_other_originals(fire: Fire, folder: Path) -> None:
+    """What votes tell is of the original qrels that the labels were joined to."""
+    voted(fire, folder, fourth="all")
+    other = (folder / "o.txt").read_text().replace("q000 0 d00 1", "q000 0 d01 1")
+    (folder / "o.txt").write_text(other)
+    told = fire("score", *GIVEN, "-m", "C@5")
+    assert "as labelled" not in told.stdout
+    assert "the augmented qrels were made of other original qrels than these" in told.stderr
+    refused = fire(*HONEST, "-m", "C@5", code=1)
+    assert "error: score --honest needs the evidence that `augment` writes" in refused.stderr
+
+
+def test_augmented_qrels_of_an_earlier_version_are_refused(fire: Fire, folder: Path) -> None:
+    """Their manifest names no evidence: scores would lack what votes and samples tell, in silence."""
+    voted(fire, folder, fourth="all")
+    at = folder / "out/qrels.txt.manifest.json"
+    manifest = json.loads(at.read_text())
+    del manifest["outputs"]["evidence.csv"]
+    at.write_text(json.dumps(manifest))
+    told = fire("score", *GIVEN, code=1).stderr
+    assert "out/qrels.txt: `augment` of an earlier version wrote it" in told
+
+
 def test_labels_without_a_design_say_nothing_of_corrections(fire: Fire, folder: Path) -> None:
     voted(fire, folder, fourth="all")
     plain = [line.rsplit(",", 2)[0] for line in (folder / "labels.csv").read_text().splitlines()]
