@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.cli.common import made_file, setting_or_default
 from fire_toolkit.cli.earlier import Earlier, read_earlier
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, judgments_from
+from fire_toolkit.cli.judged_files import grades_of
 from fire_toolkit.cli.machine_scores import judge_file, scores_of_judge
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.commands.pool import DRAWN
@@ -26,11 +26,10 @@ from fire_toolkit.formats.tables.table_files import (
     has_columns,
     read_labels,
     read_machine_judgments,
-    read_pool,
 )
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.pooling.registry import parse_strategy
-from fire_toolkit.tables import Judgments, Labels, MachineJudgments, Run
+from fire_toolkit.tables import Labels, MachineJudgments, Run
 from fire_toolkit.tables.columns import numbers_of
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
@@ -51,11 +50,6 @@ def _seconds_so_far(given: Given, values: Values) -> float:
     if table is None or "duration_s" not in table.columns:
         return math.nan
     return float(pd.to_numeric(table["duration_s"], errors="coerce").median())
-
-
-def _pilot(given: Given, values: Values) -> Judgments | None:
-    path = given.values["pilot"]
-    return judgments_from(given.use(path)) if path else None
 
 
 def _grades_of_pilot(given: Given, values: Values) -> Mapping[str, float | None] | None:
@@ -88,16 +82,6 @@ def _grades_of_judge(given: Given, values: Values) -> dict[str, float | None]:
             raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; name the --guideline")
         grades |= found
     return grades
-
-
-def _if_any(name: str, read: Callable[[Path], Any]) -> Callable[[Given, Values], Any]:
-    """Return what reads a file that is given, or in the workspace; None where there is neither."""
-
-    def read_if_any(given: Given, values: Values) -> Any:
-        path = given.found(name)
-        return read(given.use(path)) if path else None
-
-    return read_if_any
 
 
 def _original_if_named(given: Given, values: Values) -> Any:
@@ -165,12 +149,9 @@ READ: dict[str, Callable[[Given, Values], Any]] = {
     "planned_runs": _planned_runs,
     "pooled_queries": lambda given, values: queries_own_items(given),
     "seconds_so_far": _seconds_so_far,
-    "pilot": _pilot,
     "grades_of_pilot": _grades_of_pilot,
     "machine": _machine,
     "grades_of_judge": _grades_of_judge,
-    "votes_if_any": _if_any("judgments", judgments_from),
-    "pool_if_any": _if_any("pool", read_pool),
     "sources_beside": lambda given, values: given.sources_if_any,
     "queries_if_by": lambda given, values: given.queries if values["by"] else None,
     "original_if_named": _original_if_named,

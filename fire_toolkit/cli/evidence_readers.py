@@ -11,12 +11,11 @@ from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.releases import refuse_corrected
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.table_files import read_labels, read_query_design, read_query_labels
+from fire_toolkit.formats.tables.table_files import read_labels, read_query_design
 from fire_toolkit.tables import MachineJudgments, Qrels, check_disputes
 from fire_toolkit.tables.checks import check_table
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.designs import UNDRAWN, check_machine_sample
-from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.settled import settled_by
 
@@ -26,11 +25,6 @@ Values = Mapping[str, Any]
 def _augmentable(given: Given, values: Values) -> Qrels:
     refuse_corrected(given.needed("qrels"))
     return given.original_as_read
-
-
-def _validity(given: Given, values: Values) -> QueryLabels | None:
-    path = given.found("validity")
-    return read_query_labels(given.use(path)) if path else None
 
 
 def _asked_beside(given: Given, values: Values) -> Asked:
@@ -78,7 +72,6 @@ def _answers_included(given: Given, values: Values) -> MachineJudgments | None:
 READ: Mapping[str, Callable[[Given, Values], Any]] = {
     "augmentable": _augmentable,
     "labels_as_read": lambda given, values: read_labels(given.use(given.needed("labels"))),
-    "validity_if_any": _validity,
     "asked_beside": _asked_beside,
     "answers_included": _answers_included,
     "grades_of_workspace": lambda given, values: grades_of_workspace() if values["include_machine"] else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pandas as pd
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_notes
 from fire_toolkit.cli.evidence_readers import READ as OF_EVIDENCE
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import level_of, next_number
+from fire_toolkit.cli.judged_files import judgments_from, level_of, next_number
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.reported import READ as OF_REPORT
 from fire_toolkit.cli.run_files import read_both_ways
@@ -26,7 +27,7 @@ from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.formats.tables.table_files import read_judgments, read_pool, read_query_labels
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.tables import Judgments, Labels, Pool, Qrels, check_pool
 from fire_toolkit.tables.columns import PAIR
@@ -48,6 +49,10 @@ def with_tables(function: Callable[..., Any], given: Given, values: Values) -> d
 
 def read_table(name: str, given: Given, values: Values) -> Any:
     """Return the table that a type calls `name`; values: the command's plain values."""
+    if name in _OF_FILES:
+        option, is_made, read = _OF_FILES[name]
+        path = given.found(option) if is_made else given.values[option]
+        return read(given.use(path)) if path else None
     if name in _READ:
         return _READ[name](given, values)
     if hasattr(type(given), name):
@@ -96,11 +101,6 @@ def _check_settled(given: Given, measures: Sequence[str], files: Sequence[Path] 
         say(f"note: the augmented qrels are {for_runs}; further answers could change {', '.join(others)}")
 
 
-def _named(given: Given, name: str, read: Callable[[Path], Any]) -> Any:
-    """Return what a file holds that has no place in a workspace; None where none is named."""
-    return read(given.use(given.values[name])) if given.values[name] else None
-
-
 def _runs_or_matrix(given: Given, values: Values) -> Sequence[Any]:
     """Return the runs; for both directions one matrix, or the two runs."""
     if not values["direction"]:
@@ -142,11 +142,6 @@ def _known_labels(given: Given, values: Values) -> Labels | None:
             "augment`, or name its qrels with --augmented; it is of the original qrels that they were made of"
         )
     return given.known_labels
-
-
-def _earlier_judgments(given: Given, values: Values) -> pd.DataFrame | None:
-    path = given.found("judgments")
-    return read_judgments(given.use(path))[0] if path else None
 
 
 def _counted_judgments(given: Given, values: Values) -> Judgments:
@@ -260,6 +255,22 @@ def _files_of(named: Sequence[str]) -> dict[str, Path]:
     return found
 
 
+# A table of one file: its option, whether a workspace has it too, and what reads it; None without a file.
+_OF_FILES: dict[str, tuple[str, bool, Callable[[Path], Any]]] = {
+    "back": ("back", False, read_qrels),
+    "groups": ("groups", False, partial(read_delimited, required=PAIR)),
+    "original_if_given": ("qrels", False, read_qrels),
+    "pilot": ("pilot", False, judgments_from),
+    "training_captions": (
+        "train",
+        False,
+        lambda path: read_delimited(path, required=["text"])["text"].tolist(),
+    ),
+    "earlier_judgments": ("judgments", True, lambda path: read_judgments(path)[0]),
+    "votes_if_any": ("judgments", True, judgments_from),
+    "pool_if_any": ("pool", True, read_pool),
+    "validity_if_any": ("validity", True, read_query_labels),
+}
 _READ: dict[str, Callable[[Given, Values], Any]] = {
     **OF_REPORT,
     **OF_EVIDENCE,
@@ -270,16 +281,9 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
     "runs_or_matrix": _runs_or_matrix,
     "doc_order": _doc_order,
     "sources_of_honest": _sources_of_honest,
-    "back": lambda given, values: (
-        read_qrels(given.use(given.values["back"])) if given.values["back"] else None
-    ),
-    "groups": lambda given, values: (
-        read_delimited(given.use(given.values["groups"]), required=PAIR) if given.values["groups"] else None
-    ),
     "named_queries": lambda given, values: given.queries if values["by"] or given.values["groups"] else None,
     "known_labels": _known_labels,
     "background": lambda given, values: given.known,
-    "earlier_judgments": _earlier_judgments,
     "labellings": _labellings,
     "counted_judgments": _counted_judgments,
     "level": lambda given, values: level_of(None, given.judgments, given.values["guideline"]),
@@ -294,9 +298,6 @@ _READ: dict[str, Callable[[Given, Values], Any]] = {
     "training_texts": _training_texts,
     "to_resolve": _to_resolve,
     "joined": lambda given, values: [read_delimited(given.use(file)) for file in given.values["joined"]],
-    "original_if_given": lambda given, values: (
-        read_qrels(given.use(given.values["qrels"])) if given.values["qrels"] else None
-    ),
     "queries_to_share": lambda given, values: given.queries if values["share_judgments"] else None,
     "controls_given": lambda given, values: given.controls(given.grades),
     "dropped": _dropped,

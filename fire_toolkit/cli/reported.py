@@ -14,7 +14,6 @@ from fire_toolkit.cli.judged_files import grades_of, judgments_from
 from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.formats.plot_files import check_kind
 from fire_toolkit.formats.sides import guideline_of, named_guideline, side_at
-from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.reporting.sides import Side
 from fire_toolkit.reporting.since import Since
@@ -58,11 +57,6 @@ def _queries(given: Given, values: Values) -> Queries | None:
     """Return the queries, where texts or a column are asked for; else they say how others are read."""
     is_needed = values["what"] in ("length", "similarity", "html", "figures") or values["by"]
     return given.queries if is_needed else None
-
-
-def _training(given: Given, values: Values) -> list[str] | None:
-    path = given.values["train"]
-    return read_delimited(given.use(path), required=["text"])["text"].tolist() if path else None
 
 
 def _since(given: Given, values: Values) -> Since | None:
@@ -126,7 +120,6 @@ READ: Mapping[str, Callable[[Given, Values], Any]] = {
     "grades_of_report": _grades,
     "sources_of_report": _sources,
     "queries_of_report": _queries,
-    "training_captions": _training,
     "since": _since,
     "told": _told,
 }
