@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,21 +15,16 @@ from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
+    ITEMS,
     JUDGMENTS,
     LABELS,
     MACHINE_JUDGMENTS,
     POOL,
     POOL_SOURCES,
+    QUERIES,
     QUERY_DESIGN,
     Dropped,
-    Items,
     Judgments,
-    Labels,
-    MachineJudgments,
-    Pool,
-    PoolSources,
-    Queries,
-    QueryDesign,
     check_items,
     check_labels,
     check_machine_judgments,
@@ -37,32 +33,109 @@ from fire_toolkit.tables import (
     check_queries,
     check_query_design,
 )
-from fire_toolkit.tables.checks import TableSpec, are_ids
+from fire_toolkit.tables.checks import Check, TableSpec, are_ids
 from fire_toolkit.tables.columns import PAIR, pairs_once
-from fire_toolkit.tables.validity import QUERY_LABELS, QueryLabels, check_query_labels
+from fire_toolkit.tables.validity import QUERY_LABELS, check_query_labels
 
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
+Table = TypeVar("Table")
 
-def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
-    return read_delimited(path, required=[c.name for c in spec.columns if not (c.optional or c.rare)])
-
-
-def read_queries(path: str | Path) -> Queries:
-    """Return a file with columns query_id and text (and any others) as Queries.
-
-    Queries that are images or videos have media_url instead of text.
+_DOC = """Return {what}.
 
     Examples:
         >>> from pathlib import Path
         >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "queries.tsv"
-        >>> _ = file.write_text("query_id\\ttext\\n007\\ta dog runs\\n")
-        >>> read_queries(file)
-          query_id        text
-        0      007  a dog runs
+        >>> file = Path(mkdtemp()) / "table"
+        >>> _ = file.write_text({text!r})
+        >>> read_{name}(file)[{columns}].values.tolist()
+        {rows}
     """
-    return check_queries(_read_either(path, "query_id", "text", "media_url"), where=str(path))
+
+
+def _reader(
+    check: Check[Table], spec: TableSpec, what: str, *, text: str, shown: str, instead: str = ""
+) -> Callable[[str | Path], Table]:
+    """Return the reader of a table's file, or of the folder that holds it.
+
+    what: it returns. text: an example; shown: some of its columns and their values. instead: a column that a
+    file may have in the place of the last needed one, which is empty then.
+    """
+    names, _, rows = shown.partition(": ")
+
+    def read(path: str | Path) -> Table:
+        file = Path(path) / spec.file if spec.file and Path(path).is_dir() else path
+        table = read_delimited(file, required=() if instead else spec.needed)
+        if instead:
+            if instead in table.columns and set(spec.needed) - set(table.columns) == {spec.needed[-1]}:
+                table = table.assign(**{spec.needed[-1]: ""})
+            check_header(list(table.columns), spec.needed, file)
+        return check(table, where=str(file))
+
+    name = spec.name.replace(" ", "_")
+    read.__name__ = read.__qualname__ = f"read_{name}"
+    read.__doc__ = _DOC.format(name=name, what=what, text=text, columns=names.split(), rows=rows)
+    return read
+
+
+read_queries = _reader(
+    check_queries,
+    QUERIES,
+    "a file with columns query_id and text (media_url of images or videos), and any others, as Queries",
+    text="query_id\ttext\n007\ta dog runs\n",
+    shown="query_id text: [['007', 'a dog runs']]",
+    instead="media_url",
+)
+read_items = _reader(
+    check_items,
+    ITEMS,
+    "a file with columns doc_id, media_url (text of captions), start_s, end_s and any others as Items",
+    text="doc_id,media_url\nv1,v1.mp4\n",
+    shown="doc_id media_url: [['v1', 'v1.mp4']]",
+    instead="text",
+)
+read_pool = _reader(
+    check_pool,
+    POOL,
+    "a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough",
+    text="query_id,doc_id\nq,d1\n",
+    shown="query_id doc_id round: [['q', 'd1', 1]]",
+)
+read_pool_sources = _reader(
+    check_pool_sources,
+    POOL_SOURCES,
+    "`pool_sources.csv` as PoolSources",
+    text="query_id,doc_id,run_id,rank\nq,d1,a,1\n",
+    shown="query_id doc_id run_id rank: [['q', 'd1', 'a', 1]]",
+)
+read_query_design = _reader(
+    check_query_design,
+    QUERY_DESIGN,
+    "which queries were drawn to be judged deep: `query_design.csv`, or the folder that holds it",
+    text="query_id,depth,is_sampled,inclusion_probability,seed\nq,50,True,1,0\n",
+    shown="query_id depth is_sampled: [['q', 50, True]]",
+)
+read_labels = _reader(
+    check_labels,
+    LABELS,
+    "labels: `labels.csv`, or the folder that holds it",
+    text="query_id,doc_id,label,relevance\nq,d1,relevant,1\n",
+    shown="query_id doc_id label relevance: [['q', 'd1', 'relevant', 1]]",
+)
+read_query_labels = _reader(
+    check_query_labels,
+    QUERY_LABELS,
+    "which queries are usable: `query_labels.csv`, or the folder that holds it",
+    text="query_id,label,is_usable,n_votes,n_agree\nq,unusable,False,2,2\n",
+    shown="query_id label is_usable: [['q', 'unusable', False]]",
+)
+read_machine_judgments = _reader(
+    check_machine_judgments,
+    MACHINE_JUDGMENTS,
+    "what a machine judge said: `machine.csv`, or the folder that holds it",
+    text="judge_id,query_id,doc_id,score\nj,q,d1,.75\n",
+    shown="judge_id query_id doc_id score status: [['j', 'q', 'd1', 0.75, 'ok']]",
+)
 
 
 def has_columns(path: str | Path, *names: str) -> bool:
@@ -73,63 +146,6 @@ def has_columns(path: str | Path, *names: str) -> bool:
     header = raw[: raw.find(b"\n") + 1] or raw
     found = text_of(header, path) if header.strip() else ""
     return set(names) <= {field.strip(' "\r\n') for field in found.replace("\t", ",").split(",")}
-
-
-def read_items(path: str | Path) -> Items:
-    """Return a file with columns doc_id, media_url (and start_s, end_s, any others) as Items.
-
-    Items that are captions have text instead of media_url.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "items.csv"
-        >>> _ = file.write_text("doc_id,media_url\\nv1,v1.mp4\\n")
-        >>> read_items(file)[["doc_id", "media_url"]]
-          doc_id media_url
-        0     v1    v1.mp4
-    """
-    return check_items(_read_either(path, "doc_id", "media_url", "text"), where=str(path))
-
-
-def _read_either(path: str | Path, key: str, usual: str, other: str) -> pd.DataFrame:
-    """Return a table that has the column `usual`; if it has only `other`, `usual` is empty."""
-    table = read_delimited(path)
-    if key in table.columns and other in table.columns and usual not in table.columns:
-        return table.assign(**{usual: ""})
-    check_header(list(table.columns), (key, usual), path)
-    return table
-
-
-def read_pool(path: str | Path) -> Pool:
-    """Return a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "pool.csv"
-        >>> _ = file.write_text("query_id,doc_id\\nq,d1\\n")
-        >>> read_pool(file)[["query_id", "doc_id", "round"]]
-          query_id doc_id  round
-        0        q     d1      1
-    """
-    file = Path(path) / "pool.csv" if Path(path).is_dir() else path
-    return check_pool(_read(file, POOL), where=str(file))
-
-
-def read_pool_sources(path: str | Path) -> PoolSources:
-    """Return `pool_sources.csv` as PoolSources.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "pool_sources.csv"
-        >>> _ = file.write_text("query_id,doc_id,run_id,rank\\nq,d1,a,1\\n")
-        >>> read_pool_sources(file)
-          query_id doc_id run_id  rank
-        0        q     d1      a     1
-    """
-    return check_pool_sources(_read(path, POOL_SOURCES), where=str(path))
 
 
 def read_pooled_runs(path: str | Path) -> set[str]:
@@ -145,70 +161,6 @@ def read_pooled_runs(path: str | Path) -> set[str]:
     """
     found = read_delimited(path, required=POOL_SOURCES.names, only=["run_id"])["run_id"].unique().tolist()
     return set(found if are_ids(found) else read_pool_sources(path)["run_id"])
-
-
-def read_query_design(path: str | Path) -> QueryDesign:
-    """Return which queries were drawn to be judged deep: `query_design.csv`, or the folder that holds it.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "query_design.csv"
-        >>> _ = file.write_text("query_id,depth,is_sampled,inclusion_probability,seed\\nq,50,True,1,0\\n")
-        >>> read_query_design(file)
-          query_id  depth  is_sampled  inclusion_probability  seed
-        0        q     50        True                    1.0     0
-    """
-    file = Path(path) / "query_design.csv" if Path(path).is_dir() else path
-    return check_query_design(_read(file, QUERY_DESIGN), where=str(file))
-
-
-def read_labels(path: str | Path) -> Labels:
-    """Return labels: `labels.csv`, or the folder that holds it.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "labels.csv"
-        >>> _ = file.write_text("query_id,doc_id,label,relevance\\nq,d1,relevant,1\\n")
-        >>> read_labels(file)[["query_id", "doc_id", "label", "relevance"]]
-          query_id doc_id     label  relevance
-        0        q     d1  relevant          1
-    """
-    file = Path(path) / "labels.csv" if Path(path).is_dir() else path
-    return check_labels(_read(file, LABELS), where=str(file))
-
-
-def read_query_labels(path: str | Path) -> QueryLabels:
-    """Return which queries are usable: `query_labels.csv`, or the folder that holds it.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "query_labels.csv"
-        >>> _ = file.write_text("query_id,label,is_usable,n_votes,n_agree\\nq,unusable,False,2,2\\n")
-        >>> read_query_labels(file)[["query_id", "label", "is_usable"]]
-          query_id     label  is_usable
-        0        q  unusable      False
-    """
-    file = Path(path) / "query_labels.csv" if Path(path).is_dir() else path
-    return check_query_labels(_read(file, QUERY_LABELS), where=str(file))
-
-
-def read_machine_judgments(path: str | Path) -> MachineJudgments:
-    """Return what a machine judge said: `machine.csv`, or the folder that holds it.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> from tempfile import mkdtemp
-        >>> file = Path(mkdtemp()) / "machine.csv"
-        >>> _ = file.write_text("judge_id,query_id,doc_id,score\\nj,q,d1,.75\\n")
-        >>> read_machine_judgments(file)[["judge_id", "query_id", "doc_id", "score", "status"]]
-          judge_id query_id doc_id  score status
-        0        j        q     d1   0.75     ok
-    """
-    file = Path(path) / "machine.csv" if Path(path).is_dir() else path
-    return check_machine_judgments(_read(file, MACHINE_JUDGMENTS), where=str(file))
 
 
 def read_judged_pairs(path: str | Path) -> pd.DataFrame:
@@ -268,5 +220,5 @@ def read_judgments(path: str | Path) -> ReadJudgments:
 
 def read_judgments_and_repeats(path: str | Path) -> tuple[Judgments, Dropped]:
     """Return what `read_judgments` returns, and the superseded answers themselves."""
-    latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
+    latest, superseded = latest_judgments(read_delimited(path, required=JUDGMENTS.needed), where=str(path))
     return typed_judgments(latest, where=str(path)), superseded
