@@ -12,9 +12,10 @@ from pyarrow import compute
 
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import JoinError
-from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
+from fire_toolkit.formats.tables.columns_text import Texts, changed, field_texts, joined_lines
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.tables import Tasks
+from fire_toolkit.tables.columns import bytes_of
 
 PAIR_ID = "pair_id"
 META, ROUND = "meta", "round"
@@ -59,7 +60,7 @@ def _json(content: object) -> str:
 
 def _quoted(texts: Texts) -> Texts:
     """Return texts as JSON has them, those that need no escape at once."""
-    if _ESCAPED[np.frombuffer(data_of(texts), dtype=np.uint8)].any():
+    if _ESCAPED[np.frombuffer(bytes_of(texts), dtype=np.uint8)].any():
         return changed(texts, _json)
     quote, nothing = (pa.scalar(mark, pa.large_string()) for mark in ('"', ""))
     return compute.binary_join_element_wise(quote, texts, quote, nothing)

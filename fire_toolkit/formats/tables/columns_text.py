@@ -11,6 +11,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
+from fire_toolkit.tables.columns import arrow_text, bytes_of
+
 Texts = Any  # a pyarrow.LargeStringArray without missing values
 Marked = Callable[[Texts], Texts]
 
@@ -21,26 +23,30 @@ def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda tex
     """Return a column's fields as text, each as `field_text` returns it.
 
     Args:
-        values: any column. Text, categories, numbers and booleans are converted at once, others cell by cell.
+        values: any column. Text and whole numbers are converted at once, of categories, other numbers and
+            booleans each distinct one, anything else cell by cell.
         nan: the text for NaN.
         marked: what is done to texts that may hold marks of the format (quotes, say); where values repeat
             it gets each of them once.
     """
     dtype: Any = values.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        distinct = [*field_texts(pd.Series(values.cat.categories), nan=nan).to_pylist(), nan]
-        codes = values.cat.codes.to_numpy().astype(np.int64)
-        return marked(_texts(distinct)).take(pa.array(codes % len(distinct)))
     if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
-        texts = _whole(pa.array(values.array)).cast(pa.large_string())
-        return marked(texts.fill_null("" if dtype.na_value is pd.NA else nan))
-    if pd.api.types.is_bool_dtype(dtype):
-        return _filled(compute.if_else(pa.array(values.array), _one("True"), _one("False")))
+        return marked(arrow_text(values.array).fill_null("" if dtype.na_value is pd.NA else nan))
     if pd.api.types.is_integer_dtype(dtype):
-        return _filled(pa.array(values.array).cast(pa.large_string()))
-    if dtype in (np.float64, np.float32):
-        return _float_texts(values.to_numpy(dtype=np.float64), nan)
-    return marked(_texts([field_text(value, nan) for value in values]))
+        return arrow_text(pa.array(values.array)).fill_null("")
+    codes: Any
+    if dtype in (np.float64, np.float32):  # equal bits are written once, so that 0.0 and -0.0 stay apart
+        codes, bits = pd.factorize(values.to_numpy(dtype=np.float64).view(np.int64))
+        distinct = bits.view(np.float64).tolist()
+    elif isinstance(dtype, pd.CategoricalDtype):
+        codes, found = pd.factorize(values, use_na_sentinel=False)
+        distinct = list(found)
+    elif pd.api.types.is_bool_dtype(dtype):
+        codes, distinct = values.astype("Int8").fillna(2).to_numpy(), [False, True, None]
+    else:
+        codes, distinct = np.arange(len(values)), list(values)
+    texts = pa.array([field_text(value, nan) for value in distinct], pa.large_string())
+    return marked(texts).take(pa.array(codes))
 
 
 def field_text(value: Any, nan: str = "") -> str:
@@ -52,42 +58,10 @@ def field_text(value: Any, nan: str = "") -> str:
     return str(value)
 
 
-def _float_texts(numbers: Any, nan: str) -> Texts:
-    """Return floats as text; equal bits are written once, so that 0.0 and -0.0 stay apart."""
-    codes, bits = pd.factorize(numbers.view(np.int64))
-    distinct = bits.view(np.float64).tolist()
-    return _texts([field_text(number, nan) for number in distinct]).take(pa.array(codes))
-
-
-def _texts(texts: Sequence[str]) -> Texts:
-    return pa.array(texts, pa.large_string())
-
-
-def _one(text: str) -> Any:
-    return pa.scalar(text, pa.large_string())
-
-
-def _whole(found: Any) -> Any:
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-
-
-def _filled(texts: Any) -> Texts:
-    return _whole(texts).fill_null("")
-
-
 def changed(texts: Texts, change: Callable[[str], str]) -> Texts:
     """Return the texts with `change` applied to each; equal texts are changed once."""
     coded = texts.dictionary_encode()
-    return _texts([change(text) for text in coded.dictionary.to_pylist()]).take(coded.indices)
-
-
-def data_of(texts: Texts) -> bytes:
-    """Return the bytes of all texts, one after the other."""
-    if not len(texts):
-        return b""
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int64)[[texts.offset, texts.offset + len(texts)]]
-    return data[int(ends[0]) : int(ends[1])].to_pybytes() if data else b""
+    return pa.array(map(change, coded.dictionary.to_pylist()), pa.large_string()).take(coded.indices)
 
 
 def joined_lines(parts: Sequence[Texts | str]) -> list[bytes]:
@@ -97,8 +71,11 @@ def joined_lines(parts: Sequence[Texts | str]) -> list[bytes]:
         parts: columns of equal length, at least one, and texts that every row has.
     """
     n_rows = max(len(part) for part in parts if not isinstance(part, str))
+    *parts, nothing = (
+        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, "\n", "")
+    )
     blocks = []
     for start in range(0, n_rows, _ROWS_AT_ONCE):
-        block = [_one(part) if isinstance(part, str) else part.slice(start, _ROWS_AT_ONCE) for part in parts]
-        blocks.append(data_of(compute.binary_join_element_wise(*block, _one("\n"), _one(""))))
+        block = [part if isinstance(part, pa.Scalar) else part.slice(start, _ROWS_AT_ONCE) for part in parts]
+        blocks.append(bytes_of(compute.binary_join_element_wise(*block, nothing)))
     return blocks

@@ -22,7 +22,8 @@ import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import read_bytes, text_of, without_mark
-from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
+from fire_toolkit.formats.tables.columns_text import Texts, changed, field_texts, joined_lines
+from fire_toolkit.tables.columns import bytes_of
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _NO_ROW = re.compile(rb"[\r\n]*\Z")
@@ -299,7 +300,7 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     """
     marks = (delimiter, '"', "\r", "\n")
     texts = [field_texts(values, nan=nan) for _, values in table.items()] if delimiter == "\t" else []
-    quotes_all = any(b"\t" in (data := data_of(each)) and (b"\n" in data or b"\r" in data) for each in texts)
+    quotes_all = any(b"\t" in (data := bytes_of(each)) and (b"\n" in data or b"\r" in data) for each in texts)
 
     def quoted(field: str) -> str:
         if not quotes_all and not any(mark in field for mark in marks):
@@ -307,7 +308,7 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
         return '"' + field.replace('"', '""') + '"'
 
     def marked(texts: Texts) -> Texts:
-        data = data_of(texts)
+        data = bytes_of(texts)
         return changed(texts, quoted) if any(mark.encode() in data for mark in marks) else texts
 
     header = delimiter.join(quoted(str(name)) for name in table.columns) + "\n"
