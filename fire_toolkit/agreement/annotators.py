@@ -67,7 +67,7 @@ def leave_one_out(
         n_pairable.append(n_pairs - int(is_lost.sum()))
         mean = (weight.sum() - weights[is_lost].sum()) / max(n_pairable[-1], 1)  # weights are to have mean 1
         matrices.append(np.where(np.abs(left) < 1e-9, 0.0, left) / (mean or 1.0))
-    value = alphas(np.array(matrices).reshape(-1, *whole.shape), domain, votes.level)
+    value = alphas(np.array(matrices).reshape(len(matrices), *whole.shape), domain, votes.level)
     reason = np.where(np.array(n_pairable) == 0, NO_PAIR, ONE_VALUE)
     columns = {
         "annotator_id": pd.array(votes.annotators, dtype="str"),

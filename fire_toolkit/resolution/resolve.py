@@ -102,7 +102,7 @@ def resolve(
           query_id doc_id       reason  n_yes  n_no
         0        q      b  no_majority      1     1
     """
-    decide = RULES.named(rule)
+    named = RULES.named(rule)
     grades = grades_or_usual(judgments, grades)
     _refuse_parts(grades)
     known = judged = judgments if count_unassigned else asked_judgments(judgments)
@@ -112,6 +112,7 @@ def resolve(
     votes = code_votes(known, grades=grades, controls=controls, adjudicators=adjudicators)
     own = votes if known is judged else code_votes(judged, grades=grades)
     kept = np.arange(len(own.pairs)) if known is judged else pair_rows(own.pairs, votes.pairs)
+    decide, plain = (named, majority) if votes.labels else (_dispute_all, _dispute_all)
     verdicts = decide(votes)
     label = np.asarray(verdicts.label)
     codes = np.arange(-1, len(votes.labels))
@@ -129,7 +130,7 @@ def resolve(
         verdicts.trace,
         verdicts.converged,
         tuple(np.bincount(votes.n_votes, minlength=2).tolist()),
-        _against(majority(own).label, label[kept]),
+        _against(plain(own).label, label[kept]),
         None if controls is None else accuracy_on_controls(votes, decide),
     )
 
@@ -152,6 +153,11 @@ def _refuse_parts(grades: Grades) -> None:
             raise UsageError(
                 f"grade of label {label!r} is {grade}; relevance is a whole number, or None for no vote"
             )
+
+
+def _dispute_all(votes: Votes) -> Verdicts:
+    """Return no label for any pair: no label of the guideline is a vote."""
+    return Verdicts(np.full(len(votes.pairs), -1, dtype=np.int64))
 
 
 def _against(before: Ints, after: Ints) -> dict[str, int]:

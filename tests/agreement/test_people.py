@@ -58,6 +58,14 @@ def test_an_annotator_who_never_voted_changes_nothing() -> None:
     assert (row["annotator_id"], row["n_votes"], row["n_pairable"], row["change"]) == ("z", 0, 2, 0.0)
 
 
+@pytest.mark.parametrize("given", [{}, {"u": "ee", "v": "e*"}])
+def test_where_no_label_is_a_vote_nothing_is_said_of_anybody(given: dict[str, str]) -> None:
+    table = leave_one_out(answers(**given), grades={"e": None})
+    assert list(table["annotator_id"]) == list(given)
+    assert set(table["n_votes"]) <= {0}
+    assert set(table["note"]) <= {"no pair has two judgments"}
+
+
 def test_an_annotator_beside_the_peers_on_the_same_pairs() -> None:
     judgments = answers(u="11110e", v="100***", w="10****")
     row = annotator_profiles(judgments, grades=GRADES, min_pairs=3).iloc[0]

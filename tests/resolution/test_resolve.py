@@ -80,6 +80,14 @@ def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_where_no_label_is_a_vote_every_pair_is_escalated(rule: str) -> None:
+    judgments = check_judgments(judged({"d": ["esc", "esc"], "e": ["esc"]}).assign(round=1))
+    found = resolve(judgments, grades={"esc": None}, rule=rule)
+    assert (len(found.labels), list(found.disputes["reason"])) == (0, ["escalated", "escalated"])
+    assert set(found.against_majority.values()) == {0}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=examples(15))
