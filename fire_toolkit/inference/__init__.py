@@ -1,4 +1,17 @@
-"""What corrected labels mean: scores with their bounds and intervals, and differences that hold."""
+"""What corrected labels mean: scores with their bounds and intervals, and differences that hold.
+
+Read in this order; each stands on those before it:
+
+- judged_pairs: runs joined once with every pair that any qrels hold, then labelled as often as needed;
+- intervals (on binomial, student) and resampling (on draws): how sure a mean over queries is;
+- limits, drawn_pairs, sampled, two_phase: estimates from pairs or queries that were drawn;
+- designs, estimates: what each design can tell of which measure, and what it refuses;
+- label_errors, judged, audit: how often votes and labels err; label_quality: what that says of labels;
+  corrected: C@k and P@k with these errors taken out;
+- honest, differences, correction, trust: rows as `score` and `difference` show them;
+- orders, leave_out, changes, coverage, contributions, bounds: other questions of the same join;
+- compare (on overlap, tied_lists): rankings against one another, without qrels.
+"""
 
 from fire_toolkit.inference.binomial import clopper_pearson as clopper_pearson
 from fire_toolkit.inference.binomial import wilson as wilson

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import score_bounds, why_unbounded
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_of
-from fire_toolkit.matching.blocks import RunBlock, StoredRun
+from fire_toolkit.matching.blocks import StoredRun
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import MatrixSource
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
@@ -109,12 +108,16 @@ def _settle(
     low, high = score_bounds(ranking, measure, highest=highest_grade)
     values = values_of(ranking, measure)
     is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
-    found = unjudged[_needed(unjudged, is_open, measure, ranking.first_positive)]
+    query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
+    can_move = is_open[query] & (rank <= (np.inf if measure.depth is None else measure.depth))
+    if measure.definition.by_first_positive:
+        can_move &= rank < ranking.first_positive[query]
+    found = unjudged[can_move]
     n_least = found["query"].nunique() if measure.definition.by_first_positive else len(found)
-    score = measure.aggregate(values)
-    judged = _share_judged(ranking, measure.depth or max(ranking.worst_rank - 1, 1))
     bounds = (measure.aggregate(low), measure.aggregate(high))
-    return (score, *bounds, judged, int(is_open.sum()), len(found), int(n_least)), found
+    judged = _share_judged(ranking, measure.depth or max(ranking.worst_rank - 1, 1))
+    counts = (int(is_open.sum()), len(found), int(n_least))
+    return (measure.aggregate(values), *bounds, judged, *counts), found
 
 
 def _share_judged(ranking: JudgedRanking, k: int) -> float:
@@ -131,27 +134,15 @@ def _unjudged(
 ) -> pd.DataFrame:
     """Return the unjudged rows of a run's top, down to `depth`, with the code of their query."""
     n_read = ranking.n_retrieved if depth is None else np.minimum(ranking.n_retrieved, depth)
-    parts = [_unjudged_rows(joined, block, n_read, labelling) for block in top_blocks(run, depth)]
-    found = pd.concat(parts, ignore_index=True)
-    return found.sort_values(["query", "rank"], kind="stable", ignore_index=True)
-
-
-def _unjudged_rows(joined: JudgedPairs, block: RunBlock, n_read: Ints, labelling: CodedQrels) -> pd.DataFrame:
-    """Return the unjudged rows of a block among the first `n_read` of each query of the join."""
-    query = joined.queries.get_indexer(block.queries)[block.query]
-    row = np.flatnonzero((query >= 0) & (block.rank <= n_read[query]))
-    query, doc = query[row], block.doc[row]
-    place = joined.find(query, joined.docs.get_indexer(block.docs)[doc])
-    is_open = (place < 0) | (labelling.relevance[place] < 0)
-    ids = {"query_id": joined.queries.take(query[is_open]), "doc_id": block.docs.take(doc[is_open])}
-    return pd.DataFrame(ids | {"rank": block.rank[row[is_open]], "query": query[is_open]})
-
-
-def _needed(unjudged: pd.DataFrame, is_open: Bools, measure: Measure, first_positive: Floats) -> Bools:
-    """Return which unjudged docs can move the measure."""
-    query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
-    depth = measure.depth
-    needed = is_open[query] & (rank <= (np.inf if depth is None else depth))
-    if measure.definition.by_first_positive:
-        needed &= rank < first_positive[query]
-    return np.asarray(needed, dtype=bool)
+    parts = []
+    for block in top_blocks(run, depth):
+        query = joined.queries.get_indexer(block.queries)[block.query]
+        row = np.flatnonzero((query >= 0) & (block.rank <= n_read[query]))
+        query, doc = query[row], block.doc[row]
+        place = joined.find(query, joined.docs.get_indexer(block.docs)[doc])
+        is_open = (place < 0) | (labelling.relevance[place] < 0)
+        ids = {"query_id": joined.queries.take(query[is_open]), "doc_id": block.docs.take(doc[is_open])}
+        parts.append(pd.DataFrame(ids | {"rank": block.rank[row[is_open]], "query": query[is_open]}))
+    return pd.concat(parts, ignore_index=True).sort_values(
+        ["query", "rank"], kind="stable", ignore_index=True
+    )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, Ints, places_among, starts_of_groups
+from fire_toolkit.arrays import Floats, Ints, places_among, running_count, starts_of_groups
 from fire_toolkit.matching.blocks import RunBlock
 
 VARIANTS = ("w", "a", "b")
@@ -73,16 +73,17 @@ def tied_measures(a: TiedLists, b: TiedLists, *, p: float, variant: str) -> Floa
         6 × queries, in that order. Past the end of the shorter list its unseen
         docs count as untied.
     """
-    short, long = _by_length(a, b)
-    s, l = short.length, long.length  # noqa: E741
+    s, l = np.minimum(a.length, b.length), np.maximum(a.length, b.length)  # noqa: E741
     n_queries, deepest = len(s), int(l.max(initial=0))
-    shared_short, shared_long, alone = _matched(short, long)
-    x_l = np.bincount(shared_short.query, minlength=n_queries).astype(np.float64)
+    _, in_a, in_b = np.intersect1d(a.key, b.key, assume_unique=True, return_indices=True)
+    shared, alone = (a.select(in_a), b.select(in_b)), _alone((a, b), (in_a, in_b))
+    query = shared[0].query
+    x_l = np.bincount(query, minlength=n_queries).astype(np.float64)
     at_s, average, truncated, ext, greatest = np.zeros((5, n_queries))
     for d in range(1, deepest + 1):
-        products = _contribution(shared_short, d, variant) * _contribution(shared_long, d, variant)
-        norm = _norm(short, long, d, variant)
-        agreement = np.bincount(shared_short.query, products, minlength=n_queries) / norm
+        norm = _norm((a, b), d, variant)
+        products = _contribution(shared[0], d, variant) * _contribution(shared[1], d, variant)
+        agreement = np.bincount(query, products, minlength=n_queries) / norm
         at_s = np.where(d == s, agreement, at_s)
         mean_open, most_open = _open_contributions(alone, d, s, variant)
         is_past = d > s
@@ -97,30 +98,16 @@ def tied_measures(a: TiedLists, b: TiedLists, *, p: float, variant: str) -> Floa
     return np.stack([x_l / l, average, truncated, ext, least, greatest + greatest_tail - least])
 
 
-def _by_length(a: TiedLists, b: TiedLists) -> tuple[TiedLists, TiedLists]:
-    """Return for each query the shorter and the longer of its two lists."""
-    is_a = a.length <= b.length
+def _alone(lists: tuple[TiedLists, TiedLists], shared: tuple[Ints, Ints]) -> TiedLists:
+    """Return the docs that the longer list of a query holds alone, by query and rank."""
     parts = []
-    for first, second in ((a, b), (b, a)):
-        kept = [np.flatnonzero(is_a[first.query]), np.flatnonzero(~is_a[second.query])]
-        both = (first.select(kept[0]), second.select(kept[1]))
-        key = np.concatenate([part.key for part in both])
-        order = np.argsort(key, kind="stable")
-        query, highest, lowest = (
-            np.concatenate([getattr(part, name) for part in both])[order]
-            for name in ("query", "top", "bottom")
-        )
-        length = np.where(is_a, first.length, second.length)
-        parts.append(TiedLists(key[order], query, highest, lowest, length))
-    return parts[0], parts[1]
-
-
-def _matched(short: TiedLists, long: TiedLists) -> tuple[TiedLists, TiedLists, TiedLists]:
-    """Return the docs that both lists hold, as each has them, and those of the longer list alone."""
-    _, in_short, in_long = np.intersect1d(short.key, long.key, assume_unique=True, return_indices=True)
-    is_alone = np.ones(len(long.key), dtype=bool)
-    is_alone[in_long] = False
-    return short.select(in_short), long.select(in_long), long.select(np.flatnonzero(is_alone))
+    for own, other, in_both in ((*lists, shared[0]), (*lists[::-1], shared[1])):
+        is_alone = (own.length > other.length)[own.query]
+        is_alone[in_both] = False
+        parts.append(own.select(np.flatnonzero(is_alone)))
+    names = ("key", "query", "top", "bottom")
+    key, query, highest, lowest = (np.concatenate([getattr(part, each) for part in parts]) for each in names)
+    return TiedLists(key, query, highest, lowest, parts[0].length).select(np.lexsort((highest, query)))
 
 
 def _contribution(lists: TiedLists, d: int, variant: str) -> Floats:
@@ -130,14 +117,14 @@ def _contribution(lists: TiedLists, d: int, variant: str) -> Floats:
     return np.clip(share, 0.0, 1.0)
 
 
-def _norm(short: TiedLists, long: TiedLists, d: int, variant: str) -> Floats:
-    n_queries = len(short.length)
+def _norm(both: tuple[TiedLists, TiedLists], d: int, variant: str) -> Floats:
+    """Return what agreement at depth d is over, of each query."""
     if variant == "a":
-        return np.full(n_queries, float(d))
+        return np.full(len(both[0].length), float(d))
     sizes = []
-    for lists in (short, long):
+    for lists in both:
         squares = _contribution(lists, d, variant) ** 2
-        size = np.bincount(lists.query, squares, minlength=n_queries)
+        size = np.bincount(lists.query, squares, minlength=len(lists.length))
         sizes.append(np.where(d > lists.length, float(d), size))
     mean = (sizes[0] + sizes[1]) / 2 if variant == "w" else np.sqrt(sizes[0] * sizes[1])
     return np.asarray(mean, dtype=np.float64)
@@ -153,11 +140,8 @@ def _open_contributions(alone: TiedLists, d: int, s: Ints, variant: str) -> tupl
     total = np.bincount(alone.query, values, minlength=n_queries)
     count = np.bincount(alone.query[values > 0], minlength=n_queries)
     mean = np.divide(total, count, out=np.zeros(n_queries), where=count > 0)
-    order = np.lexsort((alone.top, alone.query))
-    query = alone.query[order]
-    start = np.searchsorted(query, np.arange(n_queries))
-    is_open = np.arange(len(query)) - start[query] < (d - s)[query]
-    most = np.bincount(query[is_open], values[order][is_open], minlength=n_queries)
+    is_open = running_count(alone.query) <= (d - s)[alone.query]
+    most = np.bincount(alone.query[is_open], values[is_open], minlength=n_queries)
     return mean, most.astype(np.float64)
 
 

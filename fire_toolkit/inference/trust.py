@@ -98,17 +98,14 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
         ['AP: about 40% of positives (37% to 43%) were never judged; by these labels AP is too high by an \
 estimated 9 to 15 points, and wrong new positives push it down']
     """
-    known = scores[scores["missing"] > LEAST_MISSING]
-    return [_sentence(str(measure), own) for measure, own in known.groupby("measure", sort=False)]
-
-
-def _sentence(measure: str, scores: pd.DataFrame) -> str:
-    first = scores.iloc[0]
-    share, low, high = (f"{first[name]:.0%}" for name in ("missing", "missing_low", "missing_high"))
-    return (
-        f"{measure}: about {share} of positives ({low} to {high}) were never judged; by these labels "
-        f"{measure} is {_off(scores)}, and wrong new positives push it down"
-    )
+    lines = []
+    for measure, own in scores[scores["missing"] > LEAST_MISSING].groupby("measure", sort=False):
+        share, low, high = (f"{own.iloc[0][name]:.0%}" for name in ("missing", "missing_low", "missing_high"))
+        lines.append(
+            f"{measure}: about {share} of positives ({low} to {high}) were never judged; by these labels "
+            f"{measure} is {_off(own)}, and wrong new positives push it down"
+        )
+    return lines
 
 
 def _off(scores: pd.DataFrame) -> str:

@@ -77,7 +77,10 @@ def _parts_of(content: Any, place: str = "") -> dict[str, str]:
 
 def _as_table(text: str) -> list[dict[str, str]]:
     """Return the rows of a text that is a table with commas; none of any other."""
-    rows = list(csv.reader(io.StringIO(text)))
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error:  # a text with lone carriage returns
+        return []
     if len(rows) < 2 or len(rows[0]) < 2 or {len(row) for row in rows} != {len(rows[0])}:
         return []
     return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
