@@ -307,7 +307,7 @@ def texts() -> list[Target]:
 
 
 def predictions() -> list[Target]:
-    """Runs of every format, as `add-run` and as the other commands read them."""
+    """Runs of every format, as all commands read them; `read_table` and `read_parquet` are behind these."""
     from fire_toolkit.formats.runs.ingest import Request, ingest
     from fire_toolkit.formats.runs.read import read_run
     from fire_toolkit.formats.runs.score_anomalies import ALLOWANCES
@@ -376,9 +376,12 @@ def collections() -> list[Target]:
     for folder in sorted((GOLDEN / "collections").iterdir()):
         files = [path for path in sorted((folder / "input").rglob("*")) if path.is_file()]
         given = tuple((str(path.relative_to(folder)), path.read_bytes()) for path in files)
+        split = "validation" if folder.name == "youcook2" else None
 
-        def read(place: Path, names: tuple[str, ...] = tuple(name for name, _ in given)) -> object:
-            return read_collection([place / name for name in names])
+        def read(
+            place: Path, names: tuple[str, ...] = tuple(name for name, _ in given), split: str | None = split
+        ) -> object:
+            return read_collection([place / name for name in names], split=split)
 
         found += [Target(f"collection {folder.name}", name, raw, read, given) for name, raw in given]
     return found
