@@ -6,10 +6,13 @@ reading. `campaign.store` keeps the rows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 import pandas as pd
+
+from fire_toolkit.resolution.judgments import utc_time
 
 Ledger = NewType("Ledger", pd.DataFrame)
 
@@ -55,6 +58,33 @@ def annotation_key(source: str, project: str, number: int, unique_id: str) -> st
         'http://a#7#3'
     """
     return unique_id or f"{source}#{project}#{number}"
+
+
+class Version(NamedTuple):
+    """A row of an answer, as far as it tells versions apart."""
+
+    updated_at: str
+    state: str
+    seen_at: str
+    source: str
+    project: str
+    answer: str
+
+    def is_of(self, moment: str) -> bool:
+        """Whether a time is the one that it counts by, or the one that its source gave it."""
+        return moment == self.updated_at or moment == utc_time(str(json.loads(self.answer).get("updated_at")))
+
+    def says(self, answer: str) -> bool:
+        """Whether it says what an answer says, whatever else a source tells of both."""
+        return self.answer == answer or _said(self.answer) == _said(answer)
+
+
+def _said(answer: str) -> Any:
+    content = json.loads(answer)
+    result = content.get("result")
+    items = result if isinstance(result, list) else []
+    given = [(item.get("from_name"), item.get("value")) for item in items if isinstance(item, dict)]
+    return given, bool(content.get("was_cancelled"))
 
 
 def make_ledger(rows: Iterable[Mapping[str, str]] = ()) -> Ledger:

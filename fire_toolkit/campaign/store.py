@@ -7,12 +7,12 @@ the order in which these arrived, each with the hash of its content. What counts
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
@@ -23,6 +23,7 @@ from fire_toolkit.campaign.ledger import (
     RESTORED,
     STATES,
     Ledger,
+    Version,
     in_order,
     latest_answers,
     make_ledger,
@@ -61,33 +62,6 @@ def time_now() -> str:
     return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-class Version(NamedTuple):
-    """A row of an answer, as far as it tells versions apart."""
-
-    updated_at: str
-    state: str
-    seen_at: str
-    source: str
-    project: str
-    answer: str
-
-    def is_of(self, moment: str) -> bool:
-        """Whether a time is the one that it counts by, or the one that its source gave it."""
-        return moment == self.updated_at or moment == utc_time(str(json.loads(self.answer).get("updated_at")))
-
-    def says(self, answer: str) -> bool:
-        """Whether it says what an answer says, whatever else a source tells of both."""
-        return self.answer == answer or _said(self.answer) == _said(answer)
-
-
-def _said(answer: str) -> Any:
-    content = json.loads(answer)
-    result = content.get("result")
-    items = result if isinstance(result, list) else []
-    given = [(item.get("from_name"), item.get("value")) for item in items if isinstance(item, dict)]
-    return given, bool(content.get("was_cancelled"))
-
-
 class Store:
     """The record at `path`; there is a file as soon as something was added. A context, or `close`.
 
@@ -114,6 +88,8 @@ class Store:
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None
         self._last_seen: str | None = None
+        self._names: set[str] = set()  # of answers that are there, as of the last time that others wrote
+        self._others = 0
         self.counts = dict.fromkeys(STATES, 0)
 
     def __enter__(self) -> Self:
@@ -154,7 +130,11 @@ class Store:
 
     def _refuse_damaged(self, rows: Iterable[tuple[Any, ...]]) -> None:
         for number, *values, sha256 in rows:
-            if row_sha256(map(str, values)) != sha256:
+            try:
+                is_sound = row_sha256(values) == sha256
+            except TypeError:  # no text
+                is_sound = False
+            if not is_sound:
                 raise self._db.damaged(f"answer {number} is not the one that was kept")
 
     def latest(self, annotations: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -280,10 +260,7 @@ class Store:
 
     def add_answers(self, rows: Iterable[Row]) -> None:
         """Add the versions of answers that are not there, all or none, with their states."""
-        with self._db.transaction() as db:
-            for row in rows:
-                if new := self._as_version(row, self._versions(row["annotation"])):
-                    self._insert(db, new)
+        self._insert(rows, self._as_version)
 
     def add_deleted(self, rows: Iterable[Row], seen_at: str) -> None:
         """Add of each answer that this version is not on its server any more."""
@@ -295,20 +272,7 @@ class Store:
         Raises:
             TableError: a state is unknown.
         """
-        with self._db.transaction() as db:
-            for row in rows:
-                own = (row["source"], row["project"])
-                there = [v for v in self._versions(row["annotation"]) if (v.source, v.project) == own]
-                event = (row["state"], row["seen_at"])
-                if row["state"] not in EVENTS:
-                    same = [v for v in there if v.state not in EVENTS and v.is_of(row["updated_at"])]
-                    if same and not any(v.says(row["answer"]) for v in same):
-                        row = self._contradicting(row, there)
-                    elif same:
-                        continue
-                elif any((v.updated_at, v.state, v.seen_at) == (row["updated_at"], *event) for v in there):
-                    continue
-                self._insert(db, row)
+        self._insert(rows, self._as_row)
 
     def merge(self, other: Path) -> None:
         """Add the rows of another copy of the record, as of another site, in their order."""
@@ -334,17 +298,49 @@ class Store:
         self._n_earlier += 1
         return {**row, "updated_at": _after(last.updated_at) if self._shows_now else moment, "state": EDITED}
 
+    def _as_row(self, row: Row, versions: list[Version]) -> Row | None:
+        """Return a row of another record, with another time where it contradicts one here; None: known."""
+        own = (row["source"], row["project"])
+        there = [each for each in versions if (each.source, each.project) == own]
+        if row["state"] in EVENTS:
+            event = (row["updated_at"], row["state"], row["seen_at"])
+            return None if any(each[:3] == event for each in there) else row
+        same = [each for each in there if each.state not in EVENTS and each.is_of(row["updated_at"])]
+        if not same:
+            return row
+        says_it = any(each.says(row["answer"]) for each in same)
+        return None if says_it else self._contradicting(row, versions)
+
     def _contradicting(self, row: Row, versions: list[Version]) -> Row:
         self._n_contradicting += 1
         return {**row, "updated_at": _after(max(each.updated_at for each in versions)), "state": EDITED}
 
-    def _insert(self, db: sqlite3.Connection, row: Row) -> None:
-        values = [row[name] for name in COLUMNS]
-        try:
-            db.execute(_INSERT, [*values, row_sha256(values)])
-        except sqlite3.IntegrityError:
-            raise TableError(f"ledger: state {row['state']}, expected {', '.join(STATES)}") from None
-        self.counts[row["state"]] += 1
+    def _insert(self, rows: Iterable[Row], as_new: Callable[[Row, list[Version]], Row | None]) -> None:
+        """Insert those of the rows that are new; each is looked at after the one before it was inserted."""
+        counts: Counter[str] = Counter()
+
+        def new_values() -> Iterator[list[str | bytes]]:
+            for row in rows:
+                name = row["annotation"]
+                new = as_new(row, self._versions(name) if name in self._names else [])
+                if new is not None:
+                    values = [new[column] for column in COLUMNS]
+                    counts[new["state"]] += 1
+                    self._names.add(name)
+                    yield [*values, row_sha256(values)]
+
+        with self._db.transaction() as db:
+            (others,) = db.execute("pragma data_version").fetchone()
+            if others != self._others:
+                found = db.execute("select annotation from answers")
+                self._names, self._others = {name for (name,) in found}, others
+            try:
+                db.executemany(_INSERT, new_values())
+            except sqlite3.IntegrityError:
+                unknown = ", ".join(sorted(set(counts).difference(STATES)))
+                raise TableError(f"ledger: state {unknown}, expected {', '.join(STATES)}") from None
+        for state, n in counts.items():
+            self.counts[state] += n
 
 
 def _after(moment: str) -> str:
@@ -386,8 +382,8 @@ def salvage(path: Path) -> tuple[Ledger, int]:
     for number in range(1, (most or 0) + 1):
         try:
             *values, sha256 = db.execute(query, [number]).fetchone() or ["", b""]
-            is_sound = row_sha256(map(str, values)) == sha256
-        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError):
+            is_sound = row_sha256(values) == sha256
+        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError, TypeError):
             is_sound = False
         kept += [dict(zip(COLUMNS, values, strict=True))] if is_sound else []
         n_lost += not is_sound

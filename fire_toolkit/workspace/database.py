@@ -26,7 +26,11 @@ _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O e
 
 
 def row_sha256(values: Iterable[str]) -> bytes:
-    """Return the hash of a row's texts, which is kept beside them."""
+    """Return the hash of a row's texts, which is kept beside them.
+
+    Raises:
+        TypeError: one of them is no text.
+    """
     return hashlib.sha256("\x1f".join(values).encode("utf-8", "surrogatepass")).digest()
 
 
