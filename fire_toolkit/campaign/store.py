@@ -2,11 +2,13 @@
 
 A row of `answers` is a version of an answer, or the word that it is gone from its server or there again, in
 the order in which these arrived, each with the hash of its content. What counts is computed when reading
-(`latest_answers`), so that nothing beside the rows can be wrong.
+(`latest_answers`), so that nothing beside the rows can be wrong. A row of `page` is what somebody did on our
+own page, kept before the page goes on.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -36,6 +38,7 @@ from fire_toolkit.words import n_of
 from fire_toolkit.workspace.database import MAGIC, Database, row_sha256
 
 Row = Mapping[str, str]
+Record = Mapping[str, Any]  # of our own page: consent, an answer, or that one was taken back
 TaskKey = tuple[str, str]  # a task's number, and its pair
 
 _VERSION = 1
@@ -47,10 +50,15 @@ create table answers (
   check (state in {STATES})
 );
 create index answers_by_annotation on answers (annotation);
-create index answers_by_task on answers (project, task)
+create index answers_by_task on answers (project, task);
+create table page (
+  number integer primary key autoincrement,
+  record text not null,
+  sha256 blob not null
+)
 """
 _REMEDY = (
-    "restore it from a copy; `fire_toolkit.campaign.store.salvage` reads what can be read of it, and "
+    "restore it from a copy; `fire_toolkit.campaign.salvage.salvage` reads what can be read of it, and "
     "`fire-toolkit pull --full` then reads again what the server still has"
 )
 _INSERT = f"insert into answers ({', '.join(COLUMNS)}, sha256) values ({', '.join('?' * (len(COLUMNS) + 1))})"
@@ -123,7 +131,9 @@ class Store:
             types = (pa.int64(), *[pa.large_string()] * len(columns))
             arrays = [pa.array(column, kind) for column, kind in zip(found, types, strict=False)]
             tables.append(pa.table(arrays, names))
-        n_written = sum(n for (n,) in self._db.select("select seq from sqlite_sequence"))
+        n_written = sum(
+            n for (n,) in self._db.select("select seq from sqlite_sequence where name = 'answers'")
+        )
         if n_rows != n_written:
             raise self._db.damaged(f"{n_rows} of {n_written} answers can be read")
         return in_order(pa.concat_tables(tables)) if tables else make_ledger()
@@ -136,6 +146,10 @@ class Store:
                 is_sound = False
             if not is_sound:
                 raise self._db.damaged(f"answer {number} is not the one that was kept")
+
+    def has_answers(self) -> bool:
+        """Whether anything was ever answered."""
+        return bool(self._db.select("select 1 from answers limit 1"))
 
     def latest(self, annotations: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Return time and content of the last version of each answer, of those that are there."""
@@ -218,7 +232,25 @@ class Store:
         ((last,),) = self._db.select(query)
         return last or ""
 
+    def page_records(self) -> list[Record]:
+        """Return what was done on our own page, in its order.
+
+        Raises:
+            FormatError: a record is not the one that was written.
+        """
+        found = self._db.select("select number, record, sha256 from page order by number")
+        for number, text, sha256 in found:
+            if row_sha256([str(text)]) != sha256:
+                raise self._db.damaged(f"record {number} of the page is not the one that was kept")
+        return [json.loads(text) for _, text, _ in found]
+
     # What is added
+
+    def add_page_record(self, record: Record) -> None:
+        """Add what was done on our own page; it is on disk when this returns."""
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        with self._db.transaction() as db:
+            db.execute("insert into page (record, sha256) values (?, ?)", [text, row_sha256([text])])
 
     def now(self) -> str:
         """Return the time of reading, which is after every earlier one whatever the clock says."""
@@ -362,30 +394,3 @@ def read_ledger(path: Path) -> Ledger:
     """
     with Store(path) as store:
         return store.rows()
-
-
-def salvage(path: Path) -> tuple[Ledger, int]:
-    """Return what can be read of a damaged record, and how many rows cannot.
-
-    Examples:
-        >>> from fire_toolkit.campaign.store import Store, salvage
-        >>> rows, n_lost = salvage(Path("campaign.sqlite"))  # doctest: +SKIP
-        >>> Store(Path("other.sqlite")).add_rows(rows.to_dict("records"))  # doctest: +SKIP
-    """
-    kept, n_lost = [], 0
-    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    query = f"select {', '.join(COLUMNS)}, sha256 from answers where number = ?"
-    try:
-        ((most,),) = db.execute("select max(number) from answers").fetchall()
-    except sqlite3.DatabaseError:
-        most = path.stat().st_size // 200  # a row is longer
-    for number in range(1, (most or 0) + 1):
-        try:
-            *values, sha256 = db.execute(query, [number]).fetchone() or ["", b""]
-            is_sound = row_sha256(values) == sha256
-        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError, TypeError):
-            is_sound = False
-        kept += [dict(zip(COLUMNS, values, strict=True))] if is_sound else []
-        n_lost += not is_sound
-    db.close()
-    return make_ledger(kept), n_lost

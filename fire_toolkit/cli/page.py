@@ -13,6 +13,7 @@ import click
 
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_PAGE, Round, read_retired
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import n_of, named_file, say, say_next
 from fire_toolkit.cli.inputs import Inputs
@@ -22,8 +23,8 @@ from fire_toolkit.cli.media_links import addresses_here, local_base, media_base
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
-from fire_toolkit.pages.carrier import journal_file
 from fire_toolkit.pages.links import PLACE, end_links, make_links, read_links
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.locks import hold_lock
 
 CONSENT = """Before you begin
@@ -64,7 +65,7 @@ def serve(
 ) -> None:
     """Serve the page until Ctrl-C; print a link for each annotator who has none yet.
 
-    Every answer is on disk (campaign/page/answers.journal) before the page goes on, and `pull` brings it into
+    Every answer is on disk (in campaign.sqlite) before the page goes on, and `pull` brings it into
     the ledger, also while this runs. People elsewhere come through a proxy with TLS (--public-url).
 
     Args:
@@ -78,7 +79,6 @@ def serve(
     from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
     from fire_toolkit.pages.office import Office, Setting
     from fire_toolkit.pages.server import PageServer, page_address
-    from fire_toolkit.workspace.journal import Journal
 
     campaign = _begun()
     page_address(port, public_url)
@@ -86,10 +86,13 @@ def serve(
     place.mkdir(parents=True, exist_ok=True)
     setting = Setting(captions, _agreed(consent), media_files(root), local_base())
     ended = _known_people(new_link, _people(campaign))
-    with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable() as stopped:
+    with (
+        hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"),
+        Store(root / STORE) as store,
+        stoppable() as stopped,
+    ):
         end_links(root, ended)
-        journal = Journal(journal_file(root))
-        office = Office(root, campaign.campaign, campaign.guideline, journal, setting)
+        office = Office(root, campaign.campaign, campaign.guideline, store, setting)
         server = PageServer(office, port=port, public_url=public_url, report=say)
         with server:
             missing = office.missing()
@@ -99,7 +102,6 @@ def serve(
             _print_links(root, server.address, [name for name in office.people() if name not in known])
             say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
             wait_to_be_stopped(stopped)
-        journal.close()
     say("stopped")
     say_next("pull")
 

@@ -1,1 +1,1 @@
-"""Our own page as the carrier of a campaign: a link for each annotator, answers in a journal."""
+"""Our own page as the carrier of a campaign: a link for each annotator, answers in the campaign's record."""

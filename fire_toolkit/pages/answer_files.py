@@ -15,7 +15,7 @@ from typing import Any
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
 from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round
-from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.guidelines.model import Guideline
@@ -23,7 +23,6 @@ from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, checked_answer, ch
 from fire_toolkit.pages.desk import task_names
 from fire_toolkit.pages.written import FORM, VERSION
 from fire_toolkit.resolution.judgments import utc_time
-from fire_toolkit.workspace.journal import Record
 
 
 def is_answer_file(path: Path) -> bool:
@@ -134,7 +133,7 @@ def _owner(
 def _record(
     line: Mapping[str, Any], annotator_id: str, names: Mapping[str, Any], guideline: Guideline
 ) -> Record | None:
-    """Return a line as the journal has it; None for consent, and for a task that is not known."""
+    """Return a line as our own page keeps it; None for consent, and for a task that is not known."""
     kind, at = line.get("kind"), utc_time(str(line.get("at")))
     if kind not in (ANSWER, UNDO, CONSENT) or not at:
         raise FormatError("expected kind answer, undo or consent, and at, a time")

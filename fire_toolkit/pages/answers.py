@@ -1,4 +1,4 @@
-"""The records of the journal as answers: who has answered what by now, and as rows of the ledger."""
+"""The records of our own page as answers: who has answered what by now, and as rows of the ledger."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
 from fire_toolkit.campaign.ledger_rows import answer_text
 from fire_toolkit.campaign.records import QueueName
-from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.workspace.journal import Record
 
 ANSWER, UNDO, CONSENT = "answer", "undo", "consent"
 SOURCE = "page:"

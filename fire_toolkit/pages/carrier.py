@@ -1,4 +1,4 @@
-"""Our own page as a carrier: queues are shown from the campaign's record, answers come from the journal."""
+"""Our own page as a carrier: queues are shown, and answers come, from the campaign's record."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import fold_records
-from fire_toolkit.pages.links import PLACE, end_links, read_links
-from fire_toolkit.workspace.journal import read_journal
-
-
-def journal_file(root: Path) -> Path:
-    """Return where the answers of a workspace's page are kept as they come."""
-    return root / PLACE / "answers.journal"
+from fire_toolkit.pages.links import end_links, read_links
 
 
 class OwnPage:
@@ -53,12 +47,11 @@ class OwnPage:
         is_full: bool = False,
         report: Report = no_report,
     ) -> Fetched:
-        """Fold the journal into the ledger, as far as the ledger does not have it."""
+        """Add what was done on the page to the ledger, as far as the ledger does not have it."""
         if campaign is None:
             raise UsageError("nothing was pushed from this workspace; push first")
-        records = read_journal(journal_file(self._root))
         with Store(store) as kept:
-            report(fold_records(records, campaign.key, kept))
+            report(fold_records(kept.page_records(), campaign.key, kept))
             return fetched(kept.counts, n_projects=1, notes=kept.notes)
 
     def retire(self, names: Iterable[str]) -> None:

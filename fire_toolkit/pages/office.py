@@ -15,7 +15,7 @@ from fire_toolkit.campaign.records import (
     read_retired,
     read_rounds,
 )
-from fire_toolkit.campaign.store import time_now
+from fire_toolkit.campaign.store import Record, Store, time_now
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import text_sha256
@@ -42,7 +42,6 @@ from fire_toolkit.pages.desk import (
 from fire_toolkit.pages.links import read_links, session_hash, session_of
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.resolution.judgments import just_after
-from fire_toolkit.workspace.journal import Journal, Record
 
 
 class Refused(FireError):
@@ -89,17 +88,18 @@ class Office:
     """The campaign in the workspace `root`, read again whenever its record has changed."""
 
     def __init__(
-        self, root: Path, campaign: Campaign, guideline: Guideline, journal: Journal, setting: Setting
+        self, root: Path, campaign: Campaign, guideline: Guideline, store: Store, setting: Setting
     ) -> None:
         self.guideline = guideline
-        self._root, self._campaign, self._journal, self._setting = root, campaign, journal, setting
+        self._root, self._campaign, self._store, self._setting = root, campaign, store, setting
         self._seen: object = None
         self._rounds: list[Round] = []
         self._desks: dict[str, Desk] = {}
         self._names: dict[str, str] = {}
-        self._keys = {str(record["key"]) for record in journal.records}
+        self._records = store.page_records()
+        self._keys = {str(record["key"]) for record in self._records}
         self._own: dict[str, list[Record]] = {}
-        for record in journal.records:
+        for record in self._records:
             self._own.setdefault(record["annotator"], []).append(record)
 
     @property
@@ -255,11 +255,17 @@ class Office:
     def _add(self, kind: str, name: str, key: str, entries: Mapping[str, Any]) -> None:
         if not key:
             raise Refused(422, "key: expected a text")
-        records = self._journal.records
-        before = records[-1]["at"] if records else ""
-        own = {"n": len(records) + 1, "kind": kind, "annotator": name, "key": key, "at": _time_after(before)}
+        before = self._records[-1]["at"] if self._records else ""
+        own = {
+            "n": len(self._records) + 1,
+            "kind": kind,
+            "annotator": name,
+            "key": key,
+            "at": _time_after(before),
+        }
         record = own | dict(entries)
-        self._journal.append(record)
+        self._store.add_page_record(record)
+        self._records.append(record)
         self._keys.add(key)
         self._own.setdefault(name, []).append(record)
 

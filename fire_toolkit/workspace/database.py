@@ -22,6 +22,7 @@ STORE = "campaign.sqlite"
 MAGIC = b"SQLite format 3\0"
 _WAIT_S = 60.0
 _AT_ONCE = 20_000
+_OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
 
 
@@ -154,6 +155,8 @@ class Database:
                 raise FireError(f"{self.path}: another command has been writing for a minute; wait") from None
             if "full" in words or shutil.disk_usage(self.path.resolve().parent).free < _LEAST_FREE:
                 words = "No space left on device; free some space"
+            if not any(fault in words for fault in _OF_THE_DISK):
+                raise self.damaged(words) from None
             raise FireError(f"{self.path}: cannot be read or written: {words}") from None
         except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError) as error:
             raise self.damaged(str(error)) from None

@@ -30,7 +30,8 @@ from fire_toolkit.campaign.ledger import (
     latest_answers,
     make_ledger,
 )
-from fire_toolkit.campaign.store import Store, read_ledger, salvage
+from fire_toolkit.campaign.salvage import salvage
+from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.errors import FireError, FormatError, TableError
 from fire_toolkit.workspace.hashes import content_sha256
 
@@ -309,6 +310,19 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing(path: Path) -> None:
         with suppress(FormatError):
             pd.testing.assert_frame_equal(read_ledger(path), rows)
     path.write_bytes(content)
+
+
+def test_what_was_done_on_the_page_is_kept_in_its_order_and_damage_named(path: Path) -> None:
+    records = [{"n": number, "comment": "a\nb ‮ \ud800" * number} for number in range(3)]
+    with Store(path) as store:
+        for record in records:
+            store.add_page_record(record)
+        assert len(store.rows()) == 0
+    with Store(path) as store:
+        assert store.page_records() == records
+    path.write_bytes(path.read_bytes().replace(b'"n":1', b'"n":7'))
+    with Store(path) as store, pytest.raises(FormatError, match="record 2 of the page is not the one"):
+        store.page_records()
 
 
 def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) -> None:

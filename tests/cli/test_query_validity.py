@@ -14,12 +14,11 @@ from click.testing import Result
 from command import rows
 
 from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.pages.carrier import journal_file
 from fire_toolkit.pages.links import make_links, session_of
 from fire_toolkit.pages.office import Office, Setting
-from fire_toolkit.workspace.journal import Journal
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -211,8 +210,8 @@ def test_our_own_page_shows_one_caption_and_nothing_else(fire: Fire, captions: P
     fire("push", "--carrier", "page", "--annotator", "A01")
     campaign = read_campaign(captions)
     assert campaign is not None
-    journal = Journal(journal_file(captions))
-    office = Office(captions, campaign, RULES, journal, Setting(10, "agreed", {}))
+    store = Store(captions / "campaign.sqlite")
+    office = Office(captions, campaign, RULES, store, Setting(10, "agreed", {}))
     name = office.annotator(session_of(make_links(captions, ["A01"])["A01"]))
     office.agree(name, {"key": "k"})
     seen = []
@@ -225,6 +224,6 @@ def test_our_own_page_shows_one_caption_and_nothing_else(fire: Fire, captions: P
         office.answer(name, answer | {"task": caption["task"], "key": f"k{n}"})
     assert office.missing() == []
     assert sorted(seen) == sorted(TEXTS.values())
-    journal.close()
+    store.close()
     fire("pull")
     assert len(rows((captions / "judgments/judgments.csv").read_text())) == len(TEXTS)

@@ -16,12 +16,11 @@ from click.testing import Result
 from command import Copied, run
 
 from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.pages.carrier import journal_file
 from fire_toolkit.pages.links import make_links, session_of
 from fire_toolkit.pages.office import Office, Setting
-from fire_toolkit.workspace.journal import Journal
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -126,10 +125,8 @@ def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
     fire("push", "--carrier", "page", "--annotator", "A01")
     campaign = read_campaign(root)
     assert campaign is not None
-    journal = Journal(journal_file(root))
-    office = Office(
-        root, campaign, RULES, journal, Setting(10, "agreed", {text_of("d5"): root / "fire.toml"})
-    )
+    store = Store(root / "campaign.sqlite")
+    office = Office(root, campaign, RULES, store, Setting(10, "agreed", {text_of("d5"): root / "fire.toml"}))
     name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
     office.agree(name, {"key": "k"})
     assert (office.missing(), office.origins()) == ([], set())  # no text is an address
@@ -142,7 +139,7 @@ def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
             answer = {"label": "irrelevant", "flags": [], "seconds": 1, "comment": ""}
             office.answer(name, answer | {"task": caption["task"], "key": f"k{caption['task']}"})
     assert seen == {text_of(doc) for doc in PASSAGES}
-    journal.close()
+    store.close()
     fire("pull")
     assert len((root / "judgments/judgments.csv").read_text().splitlines()) == 1 + len(PASSAGES) * len(
         QUERIES

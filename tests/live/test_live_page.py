@@ -10,9 +10,7 @@ from typing import Any
 
 import psutil
 from live_browser import Browser, open_browser
-from page_site import HOSTILE, run, serving
-
-from fire_toolkit.workspace.journal import read_journal
+from page_site import HOSTILE, page_records, run, serving
 
 BACKSPACE = "\ue003"
 COUNTED = "return parseInt(document.getElementById('count').textContent)"
@@ -62,7 +60,7 @@ def press(browser: Browser, key: str, task: str) -> None:
 
 
 def answers(root: Path) -> list[Any]:
-    records = read_journal(root / "campaign" / "page" / "answers.journal")
+    records = page_records(root)
     return [record for record in records if record["kind"] == "answer"]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from live_accessible import TAB, Node, check_accessible, headings, nodes_of
 from live_browser import ENTER, SPACE, Browser, open_browser
-from page_site import HOSTILE, N_PAIRS, run, serving
+from page_site import HOSTILE, N_PAIRS, page_records, run, serving
 from test_live_page import COUNTED, DONE, answers, is_ready, shown
 
 SHIFT, DOWN = "\ue008", "\ue015"
@@ -172,7 +172,7 @@ def test_what_does_not_play_is_an_alert_and_can_only_be_reported(opened: Opened,
         browser.press(ENTER)
         next_task(browser, task)
         assert heard(browser).startswith("reported. 1 of ")
-    if (page_root / "campaign/page/answers.journal").exists():
+    if page_records(page_root):
         assert [record["label"] for record in answers(page_root)] == [""]
 
 
@@ -301,6 +301,6 @@ def test_fingers_reach_all_on_a_phone(opened: Opened, page_root: Path, captions:
             next_task(browser, task)
         done, total = browser.run("return [state.done, state.total]")
         assert n_answers == done == total >= N_PAIRS // 2
-        if (page_root / "campaign/page/answers.journal").exists():
+        if page_records(page_root):
             kept = [record["label"] for record in answers(page_root)]
             assert kept.count("relevant") == n_answers

@@ -17,11 +17,18 @@ import httpx
 from child import COMMAND
 from click.testing import CliRunner, Result
 
+from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.cli import main
 
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀\r\nnew line"
 N_PAIRS = 8
 OPENED: list[httpx.Client] = []  # closed after each test
+
+
+def page_records(root: Path) -> list[Record]:
+    """What was done on the page, as it was kept."""
+    with Store(root / "campaign.sqlite") as store:
+        return store.page_records()
 
 
 def run(*arguments: str, code: int = 0) -> Result:

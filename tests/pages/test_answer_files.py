@@ -108,7 +108,7 @@ def test_a_browsers_clock_that_was_set_back_eats_no_correction(root: Path, page:
     assert "0 new, 0 edited, 0 deleted, 0 restored" in run("import").stderr
 
 
-def test_files_of_two_people_and_the_journal_are_one_campaign(root: Path, page: dict[str, Any]) -> None:
+def test_files_of_two_people_and_the_page_are_one_campaign(root: Path, page: dict[str, Any]) -> None:
     for name in ("A01", "A02"):
         content = content_of(root, name)
         rows = [answer(n, task) for n, task in enumerate(tasks_of(content), start=1)]

@@ -15,18 +15,17 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-from page_site import Person, run, serving, token_of
+from page_site import Person, page_records, run, serving, token_of
 
 from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.pages.carrier import journal_file
 from fire_toolkit.pages.links import make_links
 from fire_toolkit.pages.office import Office, Setting
 from fire_toolkit.pages.server import PageServer, page_address
-from fire_toolkit.workspace.journal import Journal, read_journal
 
 
 def ask(url: str, **options: Any) -> httpx.Response:
@@ -41,10 +40,10 @@ class Open:
         assert campaign is not None
         self.told: list[str] = []
         self.root = root
-        self.journal = Journal(journal_file(root))
+        self.store = Store(root / "campaign.sqlite")
         setting = Setting(n_captions, CONSENT, media_files(root))
         rules = read_guideline("caption-relevance-v1")
-        office = Office(root, campaign, rules, self.journal, setting)
+        office = Office(root, campaign, rules, self.store, setting)
         self.server = PageServer(office, port=0, report=self.told.append)
 
     def person(self, name: str) -> Person:
@@ -56,7 +55,7 @@ def page(root: Path) -> Iterator[Open]:
     opened = Open(root)
     with opened.server:
         yield opened
-    opened.journal.close()
+    opened.store.close()
 
 
 @pytest.fixture
@@ -135,7 +134,7 @@ def test_consent_comes_first(page: Open) -> None:
     assert found.answer("any", "relevant").status_code == 403
     assert found.http.get("/media/any").status_code == 403
     assert found.agree()["done"] == 0
-    assert [record["kind"] for record in read_journal(journal_file(page.root))] == ["consent"]
+    assert [record["kind"] for record in page_records(page.root)] == ["consent"]
 
 
 def test_the_browser_learns_caption_and_item_and_nothing_else(page: Open, person: Person) -> None:
@@ -171,7 +170,7 @@ def test_an_answer_counts_once_however_often_it_is_sent(page: Open, person: Pers
     assert person.answer(task, "irrelevant", key="another tab").status_code == 409
     later = person.state()["next"]["captions"][0]["task"]
     assert person.answer(later, "relevant").status_code == 409
-    assert len(read_journal(journal_file(page.root))) == 2
+    assert len(page_records(page.root)) == 2
 
 
 NO_ANSWERS: list[dict[str, object]] = [
@@ -267,11 +266,11 @@ def test_captions_of_one_item_come_together(root: Path) -> None:
             assert [each["label"] for each in page["captions"]] == [None] * len(page["captions"])
             for caption in page["captions"]:
                 state = person.answer(caption["task"], "relevant").json()
-    opened.journal.close()
+    opened.store.close()
     assert len(media) == 2
     assert sum(sizes) == 8
     assert max(sizes) == 3
-    records = [record for record in read_journal(journal_file(root)) if record["kind"] == "answer"]
+    records = [record for record in page_records(root) if record["kind"] == "answer"]
     assert [record["position"] for record in records] == [n + 1 for size in sizes for n in range(size)]
     run("pull")
     judgments = pd.read_csv(root / "judgments/judgments.csv")
@@ -324,7 +323,7 @@ def test_killed_anywhere_no_acknowledged_answer_is_lost_or_doubled(root: Path, s
                 again.kill()
         for each in people:
             each.join()
-    kept = [record["key"] for record in read_journal(journal_file(root)) if record["kind"] == "answer"]
+    kept = [record["key"] for record in page_records(root) if record["kind"] == "answer"]
     assert len(kept) == len(set(kept)) == 16
     assert set(kept) == acknowledged["A01"] | acknowledged["A02"]
     assert "16 new" in run("pull").stderr

@@ -1,0 +1,37 @@
+"""What can be read of a damaged record of a campaign."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from fire_toolkit.campaign.ledger import COLUMNS, Ledger, make_ledger
+from fire_toolkit.workspace.database import row_sha256
+
+
+def salvage(path: Path) -> tuple[Ledger, int]:
+    """Return what can be read of a damaged record, and how many rows cannot.
+
+    Examples:
+        >>> from fire_toolkit.campaign.salvage import salvage
+        >>> from fire_toolkit.campaign.store import Store
+        >>> rows, n_lost = salvage(Path("campaign.sqlite"))  # doctest: +SKIP
+        >>> Store(Path("other.sqlite")).add_rows(rows.to_dict("records"))  # doctest: +SKIP
+    """
+    kept, n_lost = [], 0
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    query = f"select {', '.join(COLUMNS)}, sha256 from answers where number = ?"
+    try:
+        ((most,),) = db.execute("select max(number) from answers").fetchall()
+    except sqlite3.DatabaseError:
+        most = path.stat().st_size // 200  # a row is longer
+    for number in range(1, (most or 0) + 1):
+        try:
+            *values, sha256 = db.execute(query, [number]).fetchone() or ["", b""]
+            is_sound = row_sha256(values) == sha256
+        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError, TypeError):
+            is_sound = False
+        kept += [dict(zip(COLUMNS, values, strict=True))] if is_sound else []
+        n_lost += not is_sound
+    db.close()
+    return make_ledger(kept), n_lost
