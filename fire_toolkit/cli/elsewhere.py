@@ -43,6 +43,7 @@ class Elsewhere:
         split: The separator between the two ids in the column pair.
         submissions: Prolific's export of submissions: only approved work counts.
         source: Where account names come from: in one source, one name is one person.
+        round: The round in which they were asked, where no column says it. [default: 1]
         skip_unknown: Leave out pairs that the collection does not have.
         dry_run: Show what is understood, and write nothing.
     """
@@ -52,13 +53,14 @@ class Elsewhere:
     split: Annotated[str, Option(metavar="TEXT")] = ""
     submissions: Annotated[str | None, Option(metavar="FILE")] = None
     source: Annotated[str | None, Option(metavar="NAME")] = None
+    round: Annotated[int | None, click.IntRange(1, 2**31 - 1)] = None
     skip_unknown: bool = False
     dry_run: bool = False
 
     @property
     def is_asked(self) -> bool:
         """Whether any of them was given."""
-        given = (self.columns, self.mapping, self.split, self.submissions, self.source)
+        given = (self.columns, self.mapping, self.split, self.submissions, self.source, self.round)
         return any((*given, self.skip_unknown, self.dry_run))
 
 
@@ -76,6 +78,8 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
         raise UsageError(f"the workspace judges by {rules.name}; fire.toml names it ([tasks] guideline)")
     labels = Labels(asked.mapping, [label.name for label in rules.labels])
     files = _read(given, paths, asked, labels)
+    if asked.round:
+        files = [file.asked_in(asked.round) for file in files]
     queries = set(given.queries["query_id"]) if given.found("queries") else None
     items = set(given.items_if_any["doc_id"]) if given.found("items") else None  # type: ignore[index]
     known = {"query": queries, "doc": items}

@@ -49,6 +49,13 @@ class FoundFile(NamedTuple):
     notes: Sequence[str]
     controls: Sequence[str] = ()
 
+    def asked_in(self, number: int) -> FoundFile:
+        """Return the same of answers that were asked in a round, unless a column says in which."""
+        if "round" in self.roles:
+            return self
+        unknown = [words for words in self.unknown if words != _UNKNOWN["round"]]
+        return self._replace(answers=self.answers.assign(round=number), unknown=unknown)
+
 
 def read_elsewhere(
     path: Path,

@@ -376,3 +376,15 @@ def test_a_column_with_a_role_of_its_own_has_no_other(fire: Fire, workspace: Pat
     assert votes() == [("NA", "v1", "relevant")]
     error = fire("import", "t.csv", "--columns", "query=doc_id", *YES_NO, code=1).stderr
     assert "t.csv: which column is doc? Type --columns doc=COLUMN" in error
+
+
+def test_the_round_is_said_where_no_column_has_it(fire: Fire, workspace: Path, table: Table) -> None:
+    row = {"query_id": "NA", "doc_id": "v1", "annotator_id": "ann", "label": "Yes"}
+    asked = ("--round", "2", *YES_NO)
+    columns = ("--columns", "annotator=annotator_id")
+    done = fire("import", save_csv("t.csv", [row]), *columns, *asked)
+    assert "count as round 1" not in done.stderr
+    with_column = [row | {"doc_id": "007", "round": "3"}]
+    fire("import", save_csv("other.csv", with_column), *columns, *asked)
+    assert [(each["doc_id"], each["round"]) for each in table("judgments.csv")] == [("007", "3"), ("v1", "2")]
+    assert "1<=x" in fire("import", "t.csv", *columns, "--round", "0", code=2).stderr
