@@ -82,7 +82,12 @@ class Walk:
 
 
 def text_of(name: str, content: bytes) -> str:
-    """Return a file as text: a Parquet table as rows, a page without its scripts, hashes as one word."""
+    """Return a file as text: a Parquet table as rows, a page without its scripts, hashes as one word.
+
+    Of a database no more than that it is one: its pages hold moments, and what it knows is in other files.
+    """
+    if name.endswith(".sqlite"):
+        return "(database)"
     if name.endswith(".parquet"):
         import pyarrow.parquet
 
