@@ -16,6 +16,7 @@ import pytest
 
 import fire_toolkit
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.formats.runs.readers import READERS
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
 # Read by their owner alone, made by this program itself, or tables of Python, not files.
@@ -65,9 +66,10 @@ def test_every_reader_of_the_package_is_reached(fuzz: ModuleType) -> None:
 
 
 def _readers_listed_in(name: str) -> set[str]:
-    """The modules that a registry of formats imports."""
+    """The modules that a registry of formats imports, and those of the functions that it lists."""
     module = importlib.import_module(f"fire_toolkit.formats.{name}")
-    return {value.__name__ for _, value in inspect.getmembers(module, inspect.ismodule)}
+    listed = {each.read_lists.__module__ for each in READERS.values() if each.read_lists is not None}
+    return listed | {value.__name__ for _, value in inspect.getmembers(module, inspect.ismodule)}
 
 
 def test_nearly_every_target_reads_its_own_file_as_it_is(fuzz: ModuleType) -> None:
