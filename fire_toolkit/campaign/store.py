@@ -349,7 +349,9 @@ class Store:
 
     def _insert(self, rows: Iterable[Row], as_new: Callable[[Row, list[Version]], Row | None]) -> None:
         """Insert those of the rows that are new; each is looked at after the one before it was inserted."""
-        counts: Counter[str] = Counter()
+        rows, counts = list(rows), Counter[str]()
+        if not rows:
+            return
 
         def new_values() -> Iterator[list[str | bytes]]:
             for row in rows:

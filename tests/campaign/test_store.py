@@ -109,6 +109,7 @@ def test_what_is_added_is_read_again_to_the_letter(path: Path) -> None:
 def test_where_there_is_no_file_nothing_is_read_and_none_is_made(path: Path) -> None:
     assert len(read_ledger(path)) == 0
     assert len(latest_answers(read_ledger(path))) == 0
+    assert add(path) == ({}, [])
     assert not path.exists()
 
 
