@@ -85,7 +85,10 @@ def tasks_of(text: str, path: str) -> list[dict[str, Any]]:
         isinstance(task, dict)
         and isinstance(task.get("data"), dict)
         and isinstance(task.get("annotations"), list)
-        and all(isinstance(each, dict) for each in task["annotations"])
+        and all(
+            isinstance(each, dict) and isinstance(each.get("result") or [], list)
+            for each in task["annotations"]
+        )
         for task in tasks
     )
     return tasks if is_export else []
