@@ -82,7 +82,12 @@ def read_elsewhere(
             its number (the first below the header is 1).
     """
     if columns.keys() == {"query", "doc"} and (tasks := tasks_of(read_text(path), str(path))):
-        return _of_project(path, annotations_of(tasks, str(path)), columns, controls)
+        try:
+            table = annotations_of(tasks, str(path))
+        except FormatError as error:
+            words = str(error)
+            raise FormatError(words if words.startswith(f"{path}:") else f"{path}: {words}") from None
+        return _of_project(path, table, columns, controls)
     table = table_of(path)
     n_rows, tool = len(table), tool_of(table.columns)
     roles = own_roles(tool, table.columns, columns)
