@@ -115,7 +115,7 @@ def difference(
         table = beside_usable(table, usable.table)
     tested = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
     draw = partial(drawn_beside, draw=_drawn)
-    return Found({"differences": table}, said, [f"Holm over {tested}"], draw=draw)
+    return Found({"differences": table}, [*said, *known.notes], [f"Holm over {tested}"], draw=draw)
 
 
 def _drawn(table: pd.DataFrame, form: str) -> str:
