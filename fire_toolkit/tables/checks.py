@@ -332,10 +332,10 @@ def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
     if column.kind == "probability" and not problems:
         is_out = ~missing & ~((about > 0) & (about <= 1))
         _say(problems, column, "is not a probability above 0 and up to 1", is_out, values)
-    if is_int:
+    if is_int and numbers.dtype.kind != "i":
         is_whole = about == np.floor(about)
         _say(problems, column, "is not a whole number", ~is_whole, values)
-        is_exact = np.abs(about) < (2.0**63 if numbers.dtype.kind in "iu" else 2.0**53)
+        is_exact = np.abs(about) < (2.0**63 if numbers.dtype.kind == "u" else 2.0**53)
         _say(problems, column, "is too large a number", is_whole & ~is_exact, values)
     if problems or values.dtype == column.dtype:
         return values
