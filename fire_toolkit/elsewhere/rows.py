@@ -71,7 +71,8 @@ def ledger_rows(
         name = pseudonym(answer.worker) if answer.worker else f"{DELETED}{answer.number}"
         pair = key_of(answer.query_id, answer.doc_id)
         times[name, pair] = times.get((name, pair), 0) + 1
-        content = _content(answer, meaning_of(answer.values, file.tool) or (), file.tool, seen_at)
+        meant = meaning_of(answer.values, file.tool) or ()
+        content = _content(answer, meant, file.tool, seen_at, is_round_known=file.is_round_known)
         rows.append(
             {
                 "source": source,
@@ -90,7 +91,9 @@ def ledger_rows(
     return rows
 
 
-def _content(answer: Any, meant: Sequence[str], tool: str, seen_at: str) -> dict[str, Any]:
+def _content(
+    answer: Any, meant: Sequence[str], tool: str, seen_at: str, *, is_round_known: bool
+) -> dict[str, Any]:
     is_skip = bool(answer.why) or SKIP in meant
     result = [{"from_name": RELEVANCE, "origin": "manual", "value": {"choices": list(meant)}}]
     words = answer.why or answer.comment
@@ -105,7 +108,7 @@ def _content(answer: Any, meant: Sequence[str], tool: str, seen_at: str) -> dict
         "lead_time": None if math.isnan(answer.seconds) else answer.seconds,
         "given": answer.values,
         WHERE: tool,
-        ROUND: answer.round,
+        **({ROUND: answer.round} if is_round_known else {}),
     }
 
 
@@ -113,7 +116,8 @@ def new_rows(rows: Sequence[dict[str, str]], store: Store) -> list[dict[str, str
     """Return the rows that say something new of their answers, each as a version of its own.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
-    mapped to another label now, its work was rejected since) becomes a later version; one without a time
+    mapped to another label now, its work was rejected since, it is said to be of another round) becomes a
+    later version, in the round that was said last; one without a time
     does so together with all answers of its annotator to the pair, so that their order stays.
     """
     latest = store.latest({row["annotation"] for row in rows})
@@ -123,17 +127,29 @@ def new_rows(rows: Sequence[dict[str, str]], store: Store) -> list[dict[str, str
         own = [(row, *latest.get(row["annotation"], ("", ""))) for row in group]
         new = [row for row, last, answer in own if _is_new(row, last, answer, store)]
         is_redone = any(row["updated_at"] == row["seen_at"] for row in new)
-        for row, last, _ in own:
+        for row, last, answer in own:
             if row in new or (is_redone and row["updated_at"] == row["seen_at"]):
-                found.append(_as_version(row, last))
+                found.append(_as_version(_in_its_round(row, answer), last))
     return found
 
 
 def _is_new(row: Mapping[str, str], last: str, answer: str, store: Store) -> bool:
-    if not last or says_the_same(row["answer"], answer):
-        return not last
+    if not last:
+        return True
+    rounds = [json.loads(text).get(ROUND) for text in (row["answer"], answer)]
+    if says_the_same(row["answer"], answer) and rounds[0] in (None, rounds[1] or 1):
+        return False
     is_older = row["updated_at"][:_MILLISECONDS] < last[:_MILLISECONDS]
     return not (is_older and store.has_version(row))
+
+
+def _in_its_round(row: dict[str, str], earlier: str) -> dict[str, str]:
+    """Return the row in the round of an earlier version, where nothing says its own."""
+    content = json.loads(row["answer"])
+    known = json.loads(earlier or "{}").get(ROUND)
+    if ROUND in content or known is None:
+        return row
+    return {**row, "answer": _answer_text(content | {ROUND: known})}
 
 
 def _as_version(row: dict[str, str], last: str) -> dict[str, str]:

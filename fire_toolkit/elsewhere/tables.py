@@ -14,7 +14,7 @@ import pandas as pd
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.elsewhere.files import LABEL_STUDIO, annotations_of, some_of, table_of, tasks_of
 from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, own_roles, tool_of
-from fire_toolkit.elsewhere.values import find_columns, seconds_of, text_of_value, texts_of, time_of
+from fire_toolkit.elsewhere.values import find_columns, round_of, seconds_of, text_of_value, texts_of, time_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text
 from fire_toolkit.tables.checks import is_id
@@ -48,6 +48,11 @@ class FoundFile(NamedTuple):
     unknown: Sequence[str]
     notes: Sequence[str]
     controls: Sequence[str] = ()
+
+    @property
+    def is_round_known(self) -> bool:
+        """Whether a column or the reader says in which round answers were asked."""
+        return _UNKNOWN["round"] not in self.unknown
 
     def asked_in(self, number: int) -> FoundFile:
         """Return the same of answers that were asked in a round, unless a column says in which."""
@@ -214,7 +219,7 @@ class _Rows:
             else list(self._table.index[rows]),
             "key": self._each(self._values("key", rows), rows),
             "comment": self._each(self._values("comment", rows), rows),
-            "round": self._each(self._values("round", rows), rows, _round),
+            "round": self._each(self._values("round", rows), rows, round_of),
         }
         found = found.assign(
             **{name: pd.Series(list(values), found.index) for name, values in columns.items()}
@@ -373,13 +378,6 @@ def _why_not(worker: str, kind: str, status: str, values: Sequence[object], why:
 
 def _kind_of(origin: Any) -> str:
     return text_of_value(origin.get("kind") if isinstance(origin, dict) else origin).lower()
-
-
-def _round(value: Any) -> int:
-    text = text_of_value(value)
-    if text and not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
-        raise FormatError(f"round is {text!r}, expected a whole number from 1")
-    return int(text or 1)
 
 
 def _are_objects(value: Any) -> bool:

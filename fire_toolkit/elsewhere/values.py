@@ -157,3 +157,11 @@ def seconds_of(text: str) -> float:
     if not 0 <= number < 2**53:
         raise FormatError(f"{text!r}, expected seconds")
     return number
+
+
+def round_of(value: Any) -> int:
+    """Return a round as a number, 1 for none; raise `FormatError` for what is no whole number from 1."""
+    text = text_of_value(value)
+    if text and not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
+        raise FormatError(f"round is {text!r}, expected a whole number from 1")
+    return int(text or 1)

@@ -388,3 +388,18 @@ def test_the_round_is_said_where_no_column_has_it(fire: Fire, workspace: Path, t
     fire("import", save_csv("other.csv", with_column), *columns, *asked)
     assert [(each["doc_id"], each["round"]) for each in table("judgments.csv")] == [("007", "3"), ("v1", "2")]
     assert "1<=x" in fire("import", "t.csv", *columns, "--round", "0", code=2).stderr
+
+
+def test_a_file_read_again_moves_to_the_round_that_is_said_and_never_back_by_silence(
+    fire: Fire, workspace: Path, table: Table
+) -> None:
+    row = {"query_id": "NA", "doc_id": "v1", "annotator_id": "ann", "label": "Yes"}
+    words = ("import", save_csv("t.csv", [row]), "--columns", "annotator=annotator_id", *YES_NO)
+    told = [("0 new", "1"), ("1 edited", "2"), ("0 new, 0 edited", "2"), ("1 edited", "3"), ("0 edited", "3")]
+    fire(*words)
+    for (said, number), more in zip(told, [(), ("2",), (), ("3",), ("3",)], strict=True):
+        done = fire(*words, *(("--round", *more) if more else ()))
+        assert said in done.output
+        assert [each["round"] for each in table("judgments.csv")] == [number]
+    fire(*words[:-4], "--label", "Yes=irrelevant")
+    assert [(each["label"], each["round"]) for each in table("judgments.csv")] == [("irrelevant", "3")]
