@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import click
 
-from fire_toolkit.campaign.store import is_record
+from fire_toolkit.campaign.store import is_record, read_ledger
+from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import (
     current_workspace,
+    n_of,
     named_files,
     numbers_of,
     say_next,
@@ -97,7 +99,7 @@ def import_(
     with _without_collection():
         if elsewhere.is_asked:
             import_elsewhere(given, paths, elsewhere)
-        elif is_usual and (root := _ledger_here()):
+        elif is_usual and (root := _ledger_here(paths)):
             _into_ledger(given, root, paths, sheets)
         else:
             _at_once(given, paths, file)
@@ -105,11 +107,11 @@ def import_(
         say_next("agree" if is_usual else f"agree {file}")
 
 
-def _ledger_here() -> Path | None:
-    """Return the workspace whose ledger takes answers: of a campaign, or with answers from elsewhere."""
+def _ledger_here(paths: Sequence[Path]) -> Path | None:
+    """Return the workspace whose ledger takes answers: of a campaign, with answers, or with some to merge."""
     campaign = begun_here()
     workspace = current_workspace()
-    has_answers = workspace and (workspace.root / STORE).is_file()
+    has_answers = workspace and ((workspace.root / STORE).is_file() or any(map(is_record, paths)))
     return campaign.root if campaign else workspace.root if workspace and has_answers else None
 
 
@@ -124,10 +126,27 @@ def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequen
     for path in sheets:
         files.use(path)
     paths = [_came_back(path, root) for path in dict.fromkeys(paths)]
-    paths = [path if is_record(path) else files.use(path) for path in paths]
+    records = [path for path in paths if is_record(path)]
+    _refuse_other_campaigns(given, records)
+    paths = [path if path in records else files.use(path) for path in paths]
     with _hint_at_foreign(paths, guideline_of(root)):
         added = read_files(root, paths)
     derive_judgments(root, added, stage="import", exports=files, as_json=given.as_json)
+
+
+def _refuse_other_campaigns(given: Given, records: Sequence[Path]) -> None:
+    """Raise `FormatError` for a record on queries that the workspace does not have."""
+    if not records or not (at := given.found("queries")):
+        return
+    known = set(given.queries["query_id"])
+    for path in records:
+        pairs = split_pair_ids(set(read_ledger(path)["pair_id"])).values()
+        n_other = sum(query_id not in known for query_id, _ in pairs)
+        if n_other:
+            raise FormatError(
+                f"{path}: {n_other:,} of its {n_of(len(pairs), 'pair')} are on queries that {at} does not "
+                "have; expected another copy of this campaign's record"
+            )
 
 
 def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:

@@ -268,6 +268,12 @@ def test_another_site_s_record_is_merged(fire: Fire, hand: Path, tmp_path: Path)
         assert (told["new"], told["judgments"]) == (n_new, 7)
     stages = {row["stage"]: row["reason"] for row in json.loads(fire("status", "--format", "json").stdout)}
     assert "campaign.sqlite" not in stages["import"]
+    queries = hand / "collection/queries.tsv"
+    queries.write_text("query_id\ttext\n" + "".join(queries.read_text().splitlines(keepends=True)[2:]))
+    before = (hand / "campaign.sqlite").read_bytes()
+    error = fire("import", str(other), code=1).stderr
+    assert "pairs are on queries that collection/queries.tsv does not have; expected another copy of" in error
+    assert (hand / "campaign.sqlite").read_bytes() == before
 
 
 @pytest.mark.parametrize("renamed", [False, True])
