@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 # find their bytecode, whatever the shell says.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 DEMO ?= fire-demo
+# Python compiles what is imported; pip would compile all that is installed, twice as much as is ever used.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test quick thorough live loaders site lint types unit wheel bench clean
@@ -92,13 +93,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e '.[video]'
+	$(PIP) install --no-compile -c constraints.txt -e '.[video]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e '.[dev,video]'
+	$(PIP) install --no-compile -c constraints.txt -e '.[dev,video]'
 	touch $@ $(VENV)/.runtime
 
 $(VENV)/.docs: $(VENV)/.dev
-	$(PIP) install -c constraints.txt -e '.[docs]'
+	$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
 	touch $@
