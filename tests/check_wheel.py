@@ -1,5 +1,6 @@
-"""Build the wheel, install it into an empty environment, and run the demo from it alone."""
+"""Build the wheel, install it into an empty environment, run its demo, and test what that made."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -38,8 +39,9 @@ def main() -> None:
         # Python compiles what the demo imports; pip would compile all that is installed.
         run(*pip, "install", "--no-compile", "-c", ROOT / "constraints.txt", wheel, cwd=folder)
         printed = run(folder / "venv" / "bin" / "fire-toolkit", "demo", "--out", "demo", cwd=folder)
-        if "C@1" not in printed:
-            sys.exit(f"the demo of the wheel printed no table:\n{printed}")
+        (folder / "printed.txt").write_text(printed, encoding="utf-8")
+        os.environ["FIRE_MADE_DEMO"] = str(folder / "demo")
+        print(run(sys.executable, "-m", "pytest", ROOT / "tests" / "made_demo.py", cwd=ROOT).strip())
         print(f"{wheel.name}: installed into an empty environment, and its demo ran")
 
 

@@ -51,6 +51,7 @@ def test_the_pool_has_35595_pairs_of_which_5521_are_relevant(runs: list[Run], co
     assert len(pool.merge(relevant)) == 5_521
 
 
+@pytest.mark.slow
 def test_the_loop_gives_exactly_original_and_pooled_relevant_pairs(coco_eccv: Path, tmp_path: Path) -> None:
     command = [sys.executable, ROOT / "examples" / "coco_eccv.py", coco_eccv, tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

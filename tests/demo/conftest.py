@@ -1,6 +1,5 @@
 import pytest
 
-from fire_toolkit.demo.models import score_clips
 from fire_toolkit.demo.render import render_clips
 from fire_toolkit.demo.world import make_world
 
@@ -18,8 +17,3 @@ def frames(world):
 @pytest.fixture(scope="session")
 def texts(world):
     return list(world.queries["text"])
-
-
-@pytest.fixture(scope="session")
-def similarities(texts, frames):
-    return score_clips(texts, frames, seed=0)

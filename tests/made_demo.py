@@ -1,0 +1,155 @@
+"""The demo that the wheel made: what it wrote and printed, and its models; run by check_wheel.py."""
+
+import json
+import os
+import re
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit import read_pool
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.demo.world import make_world
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.table_files import read_judgments
+
+PAIR = ["query_id", "doc_id"]
+MODELS = ("colour-histogram", "motion-track", "shape-contour", "learned-ridge", "fused")
+SINGLE = MODELS[:3]
+
+
+@pytest.fixture(scope="module")
+def made():
+    return Path(os.environ["FIRE_MADE_DEMO"])
+
+
+@pytest.fixture(scope="module")
+def printed(made):
+    return (made.parent / "printed.txt").read_text()
+
+
+@pytest.fixture(scope="module")
+def world():
+    return make_world(seed=0)
+
+
+@pytest.fixture(scope="module")
+def similarities(made):
+    return {name: np.load(made / f"runs/{name}.npz")["sims"] for name in MODELS}
+
+
+def positives(path: Path) -> set[tuple[str, str]]:
+    qrels = read_qrels(path)
+    kept = qrels[qrels["relevance"] >= 1]
+    return set(zip(kept["query_id"], kept["doc_id"], strict=True))
+
+
+def test_it_ends_in_the_corrected_table_and_the_truth(printed):
+    assert re.search(r"^C@1 +\d+\.\d \(\d+\.\d \+ \d+\.\d\)", printed, re.M)
+    assert re.search(r"[\d,]+ of [\d,]+ labels are right \(9\d\.\d%\)", printed)
+    assert re.search(r"^  \S+: \S+ was behind \S+, and is ahead$", printed, re.M)
+    assert "alpha" in printed
+
+
+def test_original_positives_stay_and_new_ones_were_judged_relevant(made):
+    original, augmented = (
+        positives(made / "collection/qrels.txt"),
+        positives(made / "augmented/qrels.txt"),
+    )
+    labels = pd.read_csv(made / "labels/labels.csv", dtype=str)
+    relevant = labels[labels["relevance"] == "1"]
+    assert augmented == original | set(zip(relevant["query_id"], relevant["doc_id"], strict=True))
+    assert len(augmented) > 2 * len(original)
+
+
+def test_every_pooled_pair_was_asked_once_and_the_doubled_by_two_people(made):
+    pool = read_pool(made / "pool")
+    asked = [task["data"]["pair_id"] for task in json.loads((made / "tasks/tasks.json").read_text())]
+    assert set(zip(pool["query_id"], pool["doc_id"], strict=True)) == {split_pair_id(key) for key in asked}
+    assert len(asked) == len(pool)
+    judgments, superseded = read_judgments(made / "judgments/judgments.csv")
+    assert superseded == 0
+    assert judgments.groupby(PAIR)["annotator_id"].nunique().max() >= 2
+
+
+def test_the_clips_are_there_for_people_to_play(made):
+    items = pd.read_csv(made / "collection/items.tsv", sep="\t", dtype=str)
+    assert all((made / name).stat().st_size > 500 for name in items["media_url"])
+
+
+def grid(world, qrels):
+    """Return qrels as queries × docs, in the order of the world's tables."""
+    pairs = set(zip(qrels["query_id"], qrels["doc_id"], strict=True))
+    docs = [clip.doc_id for clip in world.clips]
+    return np.array(
+        [[(query_id, doc_id) in pairs for doc_id in docs] for query_id in world.queries["query_id"]]
+    )
+
+
+def correct_at(similarities, relevant, depth):
+    best = np.argsort(-similarities, axis=1, kind="stable")[:, :depth]
+    return float(np.take_along_axis(relevant, best, axis=1).any(axis=1).mean())
+
+
+def average_precision(similarities, relevant):
+    found = np.take_along_axis(relevant, np.argsort(-similarities, axis=1, kind="stable"), axis=1)
+    precision = found.cumsum(axis=1) / np.arange(1, found.shape[1] + 1)
+    return float(((precision * found).sum(axis=1) / found.sum(axis=1)).mean())
+
+
+def best(similarities, depth):
+    return np.argsort(np.argsort(-similarities, axis=1, kind="stable"), axis=1) < depth
+
+
+def test_five_finite_matrices_of_queries_by_docs(similarities):
+    for matrix in similarities.values():
+        assert ((100, 60), np.dtype(np.float32)) == (matrix.shape, matrix.dtype)
+        assert np.isfinite(matrix).all()
+
+
+def test_no_floods_of_ties(similarities):
+    for matrix in similarities.values():
+        assert min(len(np.unique(row)) for row in matrix) >= 50
+
+
+# Chance: 1/60 for the original, 4.8/60 = .08 for the truth (480 positives of 100 queries).
+def test_each_model_beats_chance_and_none_is_perfect(world, similarities):
+    original, truth = grid(world, world.original), grid(world, world.truth)
+    for matrix in similarities.values():
+        assert 0.1 < correct_at(matrix, original, 1) < 0.6
+        assert 0.25 < correct_at(matrix, truth, 1) < 0.9
+        assert correct_at(matrix, original, 1) < correct_at(matrix, truth, 1)
+
+
+def test_correcting_the_labels_turns_the_order_of_two_models_round(world, similarities):
+    original, truth = grid(world, world.original), grid(world, world.truth)
+    track, ridge = similarities["motion-track"], similarities["learned-ridge"]
+    assert average_precision(track, original) > average_precision(ridge, original)
+    assert average_precision(track, truth) + 0.02 < average_precision(ridge, truth)
+
+
+def test_pool_of_four_models_is_some_two_thousand_pairs_and_misses_positives(world, similarities):
+    pool = np.any([best(matrix, 10) for run, matrix in similarities.items() if run != "fused"], axis=0)
+    truth = grid(world, world.truth)
+    assert 1500 < pool.sum() < 2500
+    assert 0.7 < (pool & truth).sum() / truth.sum() < 0.95
+
+
+def test_models_differ_in_what_they_rank_highly(similarities):
+    tops = [best(matrix, 10) for run_id, matrix in similarities.items() if run_id != "fused"]
+    shared = [(one & other).sum() / 1000 for one, other in combinations(tops, 2)]
+    assert max(shared) < 0.7
+
+
+def test_captions_of_motion_alone_are_known_to_the_motion_model_and_of_form_to_the_form_model(
+    world, similarities
+):
+    truth = grid(world, world.truth)
+    asked = [{aspect for aspect, _ in world.conditions[query_id]} for query_id in world.queries["query_id"]]
+    for aspect, expert in (("motion", "motion-track"), ("shape", "shape-contour")):
+        rows = np.array([aspects == {aspect} for aspects in asked])
+        known = {run_id: correct_at(similarities[run_id][rows], truth[rows], 1) for run_id in SINGLE}
+        assert expert == max(known, key=known.get)
