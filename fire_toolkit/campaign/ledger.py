@@ -44,6 +44,21 @@ COLUMNS = (
 )
 ORDER = ("annotation", "updated_at", "seen_at", "number")
 
+# Beside the answers in the record, kept by those who fill them. A place is a project that this workspace ever
+# made or read on a server, and up to where it was read; a row of `machine` is a request to a machine judge,
+# or what became of it.
+OTHER_TABLES = """
+create table places (
+  source text, project integer, born text, queue text, part integer, read_up_to text, whole_at text,
+  n_tasks integer, n_more integer, lost text, n_lost integer, primary key (source, project, born)
+);
+create table machine (
+  number integer primary key autoincrement, judge text, key text, query_id text, doc_id text,
+  sample_number integer, answer text, sha256 blob
+);
+create index machine_by_judge on machine (judge)
+"""
+
 
 def annotation_key(source: str, project: str, number: int, unique_id: str) -> str:
     """Return what makes two entries versions of one answer.

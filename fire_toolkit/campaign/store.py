@@ -22,6 +22,7 @@ from fire_toolkit.campaign.ledger import (
     DELETED,
     EDITED,
     EVENTS,
+    OTHER_TABLES,
     RESTORED,
     STATES,
     Ledger,
@@ -41,7 +42,7 @@ Row = Mapping[str, str]
 Record = Mapping[str, Any]  # of our own page: consent, an answer, or that one was taken back
 TaskKey = tuple[str, str]  # a task's number, and its pair
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = f"""
 create table answers (
   number integer primary key autoincrement,
@@ -55,7 +56,8 @@ create table page (
   number integer primary key autoincrement,
   record text not null,
   sha256 blob not null
-)
+);
+{OTHER_TABLES}
 """
 _REMEDY = (
     "restore it from a copy; `fire_toolkit.campaign.salvage.salvage` reads what can be read of it, and "
@@ -81,7 +83,7 @@ class Store:
         clock: gives the time of reading.
 
     Attributes:
-        counts: how many rows of each state were added.
+        counts: how many rows of each state were added; database: the file itself.
 
     Raises:
         FormatError: the file is damaged, or not such a record.
@@ -91,7 +93,7 @@ class Store:
     def __init__(
         self, path: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
     ) -> None:
-        self._db = Database(path, schema=_SCHEMA, version=_VERSION, remedy=_REMEDY)
+        self.database = self._db = Database(path, schema=_SCHEMA, version=_VERSION, remedy=_REMEDY)
         self._shows_now, self._clock = shows_now, clock
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None

@@ -330,7 +330,7 @@ def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) 
     with sqlite3.connect(path) as db:
         db.execute("create table films (title)")
     db.close()
-    with pytest.raises(FormatError, match="written in schema 0, expected 1"):
+    with pytest.raises(FormatError, match="written in schema 0, expected 2"):
         read_ledger(path)
 
 
