@@ -25,7 +25,7 @@ COPIED = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs", "examples")
 PARTS = {
     "Begin": ["tutorial"],
     "Label": ["pools", "plan", "campaign", "media", "guidelines", "agreement", "noise", "machines"],
-    "Score and publish": ["comparison", "measures", "gallery", "release"],
+    "Score and publish": ["comparison", "measures", "report", "release"],
     "Data": ["collections", "formats", "data-model"],
     "Look up": ["plugins", "benchmarks"],
 }
