@@ -3,15 +3,18 @@
 import json
 import os
 import re
+import shutil
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from fire_toolkit import read_pool
 from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.cli import main
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.table_files import read_judgments
@@ -78,6 +81,17 @@ def test_every_pooled_pair_was_asked_once_and_the_doubled_by_two_people(made):
 def test_the_clips_are_there_for_people_to_play(made):
     items = pd.read_csv(made / "collection/items.tsv", sep="\t", dtype=str)
     assert all((made / name).stat().st_size > 500 for name in items["media_url"])
+
+
+def test_its_commands_can_be_given_again_in_its_folder(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path / "demo")
+    monkeypatch.chdir(tmp_path / "demo")
+    Path("labels/labels.csv").unlink()
+    Path("agreement/agreement.csv").unlink()
+    result = CliRunner().invoke(main, ["refresh"])
+    assert result.exit_code == 0, result.output
+    assert "redone: agree, resolve" in result.stderr
+    assert CliRunner().invoke(main, ["score"]).exit_code == 0
 
 
 def grid(world, qrels):

@@ -15,7 +15,7 @@ GROUPS = [
     Group(
         "begin",
         "make a workspace, and see what is done in it and what comes next",
-        ("demo", "init", "status", "doctor"),
+        ("demo", "init", "status", "refresh", "doctor"),
     ),
     Group(
         "bring in",

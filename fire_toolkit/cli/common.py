@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -104,6 +105,14 @@ class FireGroup(click.Group):
 def _end(message: str, code: int) -> None:
     click.echo(f"error: {in_own_names(message)}", err=True)
     click.get_current_context().exit(code)
+
+
+def give_command(*words: str) -> None:
+    """Show a command as a person would type it, and run it; this one ends where it fails."""
+    say(f"\n$ fire-toolkit {shlex.join(words)}")
+    root = click.get_current_context().find_root()
+    if code := root.command.main([*words], prog_name=root.info_name, standalone_mode=False):
+        click.get_current_context().exit(code)
 
 
 def say(line: str) -> None:

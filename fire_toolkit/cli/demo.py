@@ -10,9 +10,9 @@ from typing import Annotated
 import click
 
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.cli.common import drawn, n_of, say
+from fire_toolkit.cli.common import drawn, give_command, n_of, say
 from fire_toolkit.cli.demo_live import run_live
-from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
+from fire_toolkit.cli.demo_world import prepare_folder, write_world
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
 from fire_toolkit.demo.encode import media_suffix
@@ -58,15 +58,15 @@ def demo(
     say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
     write_world(world, root, seed)
     with contextlib.chdir(root):
-        run_command("pool")
-        run_command("tasks")
+        give_command("pool")
+        give_command("tasks")
         seen = _answer(world, "tasks/tasks.json", "first", batch=1, seed=seed, seen={})
         seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seed=seed, seen=seen)
         for words in (["import"], ["resolve", "--next-round"]):
-            run_command(*words)
+            give_command(*words)
         _third_labels(world, seed, seen)
         for words in (["augment"], ["score"], ["compare"], ["gallery"], ["report", "html"]):
-            run_command(*words)
+            give_command(*words)
         _compare_with_truth(world)
     _say_what_next(root)
 
@@ -104,10 +104,10 @@ def _answer(
 def _third_labels(world: World, seed: int, seen: dict[str, set[str]]) -> None:
     """Ask a third annotator about every dispute, and resolve again."""
     words = ["--overlap", "0", "--out", "tasks/third.json"]
-    run_command("tasks", "labels/next_round", *words)
+    give_command("tasks", "labels/next_round", *words)
     _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
     for words in (["import"], ["agree"], ["resolve"]):
-        run_command(*words)
+        give_command(*words)
 
 
 def _compare_with_truth(world: World) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fire_toolkit.campaign.records import read_campaign, read_rounds
-from fire_toolkit.cli.common import n_of, say
-from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
+from fire_toolkit.cli.common import give_command, n_of, say
+from fire_toolkit.cli.demo_world import prepare_folder, write_world
 from fire_toolkit.cli.media_links import addresses_here
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import FireError
@@ -59,23 +59,23 @@ def run_live(root: Path, seed: int, *, on_label_studio: bool = False) -> None:
 def _run_on_own_page() -> None:
     """Serve the page until Ctrl-C; it is there within seconds and needs nothing else."""
     if not Path("tasks/tasks.json").is_file():
-        run_command("pool")
-        run_command("tasks")
+        give_command("pool")
+        give_command("tasks")
     people = [word for name in ANNOTATORS for word in ("--annotator", name)]
-    run_command("push", "--carrier", "page", *people)
+    give_command("push", "--carrier", "page", *people)
     say("\nOpen a link below, agree, and press 1, 2 or 3. Two people, or you in two browsers: some pairs are")
     say("asked of both. Ctrl-C here fetches the answers and prints the tables.")
     port = ["--port", "0"] if not is_free_port(PAGE_PORT) else []
     links = [word for name in ANNOTATORS for word in ("--new-link", name)]
-    run_command("page", "serve", *links, *port)
-    run_command("pull")
+    give_command("page", "serve", *links, *port)
+    give_command("pull")
 
 
 def _run_on_label_studio() -> None:
     with _label_studio(), _media() as media:
         _ask()
         _wait(media)
-        run_command("pull")
+        give_command("pull")
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def _label_studio() -> Iterator[None]:
     folder = Path(SERVER_FOLDER).absolute()
     was_running = is_running(folder)
     try:
-        run_command("labelstudio", "start")
+        give_command("labelstudio", "start")
         yield
     finally:
         if not was_running and stop_server(folder):
@@ -117,11 +117,11 @@ def _media() -> Iterator[MediaServer]:
 def _ask() -> None:
     """Push the tasks for two annotators; what is there already stays."""
     if not Path("tasks/tasks.json").is_file():
-        run_command("pool")
-        run_command("tasks")
-    run_command("media", "check")
-    run_command("annotators", "add", *ANNOTATORS)
-    run_command("push")
+        give_command("pool")
+        give_command("tasks")
+    give_command("media", "check")
+    give_command("annotators", "add", *ANNOTATORS)
+    give_command("push")
 
 
 def _wait(media: MediaServer) -> None:
@@ -157,7 +157,7 @@ def _show_tables() -> None:
     steps: Sequence[Sequence[str]] = (["resolve"], ["augment"], ["score"])
     for words in ([["agree"]] if by_both else []) + [list(step) for step in steps]:
         try:
-            run_command(*words)
+            give_command(*words)
         except FireError as error:
             say(f"error: {error}")
             return

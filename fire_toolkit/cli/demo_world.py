@@ -6,10 +6,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
-from fire_toolkit.cli.common import say
 from fire_toolkit.demo.encode import write_clips
 from fire_toolkit.demo.models import score_clips
 from fire_toolkit.demo.render import render_clips
@@ -71,14 +69,3 @@ def _npz(**arrays: Any) -> bytes:
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)
     return stream.getvalue()
-
-
-def run_command(*words: str) -> None:
-    """Show a command as a person would type it, and run it."""
-    say(f"\n$ fire-toolkit {' '.join(words)}")
-    ctx = click.get_current_context()
-    group = ctx.find_root().command
-    assert isinstance(group, click.Group)
-    command = group.commands[words[0]]
-    with command.make_context(words[0], list(words[1:]), parent=ctx) as inner:
-        command.invoke(inner)

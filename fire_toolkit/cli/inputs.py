@@ -135,7 +135,7 @@ class Inputs:
         workspace = current_workspace()
         stale = out_of_date(workspace, self.used) if workspace else []
         named = ", ".join(f"{state.stage.name} ({state.age})" for state in stale)
-        return f"out of date: {named}; `fire-toolkit status` says how to redo it" if named else ""
+        return f"out of date: {named}; `fire-toolkit refresh` redoes it" if named else ""
 
     def _say_age(self) -> None:
         if words := self.age:

@@ -17,7 +17,7 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import has_campaign
-from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
+from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def status(*, as_json: bool) -> None:
     """Show what is done in this workspace, what is stale and why, and the next command.
 
-    What has to be done again because files have changed is named as it was last given.
+    Where files have changed, `refresh` gives the commands again that read them.
     """
     workspace = needed_workspace("; make a workspace with `fire-toolkit init`")
     is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
@@ -53,11 +53,13 @@ def status(*, as_json: bool) -> None:
 
 
 def _command_of(state: StageState, workspace: Workspace) -> str:
-    """Return the command of a stage, as it was last given where files that it reads have changed."""
+    """Return the command of a stage, or `refresh` where it can be given again as it was."""
     at = manifest_path(workspace.root / state.stage.out, is_folder=state.stage.is_folder)
     given = read_manifest(at).command if state.changed and at.is_file() else {}
     if not {"words", "folder"} <= given.keys():
         return state.stage.name
+    if state.stage.name in COMPUTED and EDITED not in state.changed.values():
+        return "refresh"
     folder = (workspace.root / given["folder"]).resolve()
     words = shlex.join(map(str, given["words"]))
     return words if folder == Path.cwd() or len(given["words"]) == 1 else f"{words}   # in {given['folder']}"

@@ -1,4 +1,4 @@
-"""Every result knows its age: what is older than its inputs is said, and how to redo it."""
+"""Every result knows its age: what is older than its inputs is said, and `refresh` redoes it."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from fire_toolkit.workspace.manifests import read_manifest
 
 Fire = Callable[..., Result]
 OUT_OF_DATE = "warning: out of date: "
-HOW = "`fire-toolkit status` says how to redo it"
+HOW = "`fire-toolkit refresh` redoes it"
 
 
 def score() -> None:
@@ -83,50 +83,64 @@ def test_the_report_says_in_its_first_line_what_is_out_of_date(fire: Fire, judge
     assert "out of date: resolve (judgments/judgments.csv has changed)" in latex
 
 
-def next_words(fire: Fire) -> list[str]:
-    """The command that `status` names."""
-    (line,) = (line for line in fire("status").stderr.splitlines() if line.startswith("next: "))
-    return line.removeprefix("next: fire-toolkit ").split()
+def given_again(refreshed: Result) -> list[str]:
+    sign = "$ fire-toolkit "
+    return [line.removeprefix(sign) for line in refreshed.stderr.splitlines() if line.startswith(sign)]
 
 
-def test_status_names_what_is_to_be_redone_in_order_as_it_was_given(fire: Fire, judged: Path) -> None:
+def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(fire: Fire, judged: Path) -> None:
+    fire("agree")
     answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    given = []
-    for _ in range(5):
-        given.append(" ".join(words := next_words(fire)))
-        fire(*words)
-    redone = ["resolve --count-unassigned", "augment --original-grade 1", "score"]
-    assert given == ["import", "agree", *redone]
+    assert fire("status").stderr.endswith("next: fire-toolkit refresh\n")
+    redone = fire("refresh")
+    augment = "augment --original-grade 1"
+    assert given_again(redone) == ["import", "agree", "resolve --count-unassigned", augment, "score"]
+    assert "redone: import, agree, resolve, augment, score" in redone.stderr
     assert "1 0 b 1" in (judged / "augmented/qrels.txt").read_text()
     assert read_manifest(judged / "labels/manifest.json").parameters["count_unassigned"] is True
-    assert "stale" not in fire("status").stdout
+    kept = {path: path.read_bytes() for path in judged.rglob("*") if path.is_file()}
+    assert "nothing to redo" in fire("refresh").stderr
+    assert {path: path.read_bytes() for path in kept} == kept
     assert warnings(fire("score", "--honest", "-m", "C@1")) == []
 
 
-def test_status_says_where_a_command_was_given_that_names_files(
+def test_refresh_gives_a_command_again_where_it_was_given(
     fire: Fire, judged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fire("agree")
     monkeypatch.chdir(judged / "runs")
-    fire("score", "clip.run", "--qrels", "../collection/qrels.txt", "--out", "../scores/scores.csv")
-    monkeypatch.chdir(judged)
-    text = (judged / "runs/clip.run").read_text()
-    (judged / "runs/clip.run").write_text(text.replace("0.9", "0.95"))
-    fire("pool")
-    fire("augment", "--original-grade", "1")
-    told = fire("status").stderr
-    words = "score clip.run --qrels ../collection/qrels.txt --out ../scores/scores.csv"
-    assert f"next: fire-toolkit {words}   # in runs" in told
+    fire("compare", "clip.run", "ssb.run", "--out", "../comparison/comparison.csv")
+    monkeypatch.chdir(judged / "exports")
+    ssb = judged / "runs/ssb.run"
+    ssb.write_text(ssb.read_text().replace("ssb\n2 Q0 a", "ssb\n2 Q0 c"))
+    found = fire("refresh")
+    assert given_again(found)[-1] == "compare clip.run ssb.run --out ../comparison/comparison.csv"
+    assert "still stale: pool (runs/ssb.run has changed)" in found.stderr
+    assert Path.cwd() == judged / "exports"
 
 
-def test_status_does_not_guess_the_options_of_a_manifest_without_its_command(
-    fire: Fire, judged: Path
-) -> None:
+def test_refresh_overwrites_nothing_that_was_changed_by_hand(fire: Fire, judged: Path) -> None:
+    fire("agree")
+    labels = judged / "labels/labels.csv"
+    labels.write_text(labels.read_text().replace("irrelevant", "relevant"))
+    edited = labels.read_bytes()
+    assert "labels.csv: changed since `fire-toolkit resolve` wrote it" in fire("refresh", code=1).stderr
+    assert labels.read_bytes() == edited
+    assert "next: fire-toolkit resolve --count-unassigned" in fire("status").stderr
+
+
+def test_refresh_guesses_no_options_and_ends_where_a_command_fails(fire: Fire, judged: Path) -> None:
+    fire("agree")
     at = judged / "labels/manifest.json"
     found = json.loads(at.read_text())
     del found["command"]
     at.write_text(json.dumps(found))
     answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    fire("import")
-    fire("agree")
-    assert next_words(fire) == ["resolve"]
+    assert fire("refresh", code=1).stderr.splitlines()[-1] == (
+        "error: labels/manifest.json: does not tell the command that was given; run `fire-toolkit resolve` "
+        "with the options that it needs"
+    )
+    assert "next: fire-toolkit resolve\n" in fire("status").stderr
+    (judged / "exports/one.json").write_text("[{]")
+    judgments = (judged / "judgments/judgments.csv").read_bytes()
+    assert "exports/one.json" in fire("refresh", code=1).stderr.splitlines()[-1]
+    assert (judged / "judgments/judgments.csv").read_bytes() == judgments

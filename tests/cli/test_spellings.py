@@ -32,6 +32,7 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "init",
         "guideline",
         "retire",
+        "refresh",
         "snippet",
         "start",
         "stop",
