@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import click
+import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import read_ledger
@@ -183,7 +184,11 @@ class _Gallery:
         if self._items is None or not self._may_show("media"):
             return ShownMedia()
         whose = {"copies_files": self.copies_media, "is_public": self.is_public}
-        found = shown_media(self._items, self.shown.shown_docs, root=self.root, out=self.out, **whose)
+        items, texts = self._items, self._item_texts
+        if texts:  # whose address is their id: nothing is missing
+            is_text = items["doc_id"].map(texts).ne("") & items["media_url"].eq(items["doc_id"])
+            items = Items(items[~is_text])
+        found = shown_media(items, self.shown.shown_docs, root=self.root, out=self.out, **whose)
         if found.n_lost:
             say(f"note: {n_of(found.n_lost, 'file')} of items not there (see `fire-toolkit media check`)")
         return found
@@ -192,7 +197,9 @@ class _Gallery:
     def _item_texts(self) -> Mapping[str, str]:
         if self._items is None or "text" not in self._items or not self._may_show("captions"):
             return {}
-        return dict(zip(self._items["doc_id"], self._items["text"].fillna(""), strict=True))
+        title = self._items.get("title", pd.Series("", self._items.index)).fillna("")
+        both = zip(self._items["doc_id"], title, self._items["text"].fillna(""), strict=True)
+        return {doc: f"{head}\n{text}".strip() for doc, head, text in both}
 
     @property
     def _links(self) -> Mapping[tuple[str, str], str]:

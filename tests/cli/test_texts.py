@@ -157,3 +157,9 @@ def test_a_machine_reads_the_text_inside_its_json(fire: Fire, root: Path) -> Non
         parts = [body["messages"][1]["content"] for body in chat.bodies]
         sent = {tuple(json.loads(part["text"]).values()) for (part,) in parts}
         assert sent == {(query, text_of(doc)) for query in QUERIES.values() for doc in PASSAGES}
+
+
+def test_the_gallery_shows_title_and_text_and_misses_no_file(fire: Fire, root: Path) -> None:
+    assert "not there" not in fire("gallery").stderr
+    shard = (root / "gallery/data/0000.js").read_text()
+    assert json.dumps(text_of("007"))[1:-1] in shard
