@@ -211,7 +211,7 @@ def tables() -> list[Target]:
 def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
 
-    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_retired, read_rounds
+    from fire_toolkit.campaign.records import Campaign, read_campaign, read_retired, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
     from fire_toolkit.elsewhere.files import read_submissions
     from fire_toolkit.elsewhere.tables import read_elsewhere
@@ -263,7 +263,6 @@ def records() -> list[Target]:
         of("submissions.csv", "Participant id,Status\na,APPROVED\nb,RETURNED\n", read_submissions),
         of("export.json", PROJECT, read_project),
         Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
-        Target("pulled.json", "campaign/pulled.json", b'{"7": "2026-01-01T00:00:00Z"}', read_marks),
         Target(
             "retired.txt",
             "campaign/retired.txt",

@@ -46,10 +46,9 @@ from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection, read_connection
-from fire_toolkit.labelstudio.projects import project_settings
+from fire_toolkit.labelstudio.projects import project_settings, read_places
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, pull_answers
-from fire_toolkit.labelstudio.push import carry_out, plan_push
-from fire_toolkit.labelstudio.sent_tasks import make_queues
+from fire_toolkit.labelstudio.push import carry_out, make_queues, plan_push
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries
 
 BATCH = 1000
@@ -61,7 +60,7 @@ class Raw:
 
     def __init__(self, connection: Connection) -> None:
         headers = {"Authorization": f"Token {connection.token}"}
-        # On a kept connection each answer of the server waits 40 ms, as in `open_client`.
+        # On a kept connection each answer of the server waits 40 ms, as in `Api`.
         limits = httpx.Limits(max_keepalive_connections=0)
         self.http = httpx.Client(
             base_url=connection.url, headers=headers, timeout=300, trust_env=False, limits=limits
@@ -221,9 +220,9 @@ def main() -> int:
                 settings = project_settings(bare, queue.name, guideline)
                 projects.append(raw.push(settings, queue.tasks))
 
-        def pull(path: Path, marks: Mapping[str, str], *, is_full: bool = False) -> Fetched:
+        def pull(path: Path, *, is_full: bool = False) -> Fetched:
             with Store(path, shows_now=True) as store:
-                return pull_answers(api, campaign, store, names={}, marks=marks, is_full=is_full)
+                return pull_answers(api, campaign, store, names={}, is_full=is_full)
 
         bare = campaign
         both = in_turn(push_anew, push_bare, given.repeats, after=lambda: remove(raw, projects))
@@ -242,10 +241,12 @@ def main() -> int:
         raw.answer_all((project, number) for project in own for number in numbers[project][:share])
         time.sleep(LOOK_BACK_S + 1)  # what is recent is read again by every pull; a campaign has little of it
         raw.answer_all((project, numbers[project][share]) for project in own)
-        marks = pull(record, {}, is_full=True).marks
+        pull(record, is_full=True)
+        with Store(record) as store:
+            marks = {place.project: place.read_up_to for place in read_places(store)}
         fresh = count()
         both = in_turn(
-            lambda: pull(Path(place) / f"full-{next(fresh)}", {}, is_full=True),
+            lambda: pull(Path(place) / f"full-{next(fresh)}", is_full=True),
             lambda: read_all(INCLUDE, answers=True),
             given.repeats,
         )
@@ -257,8 +258,7 @@ def main() -> int:
         def read_changes(look_back_s: float) -> None:
             found = raw.projects()
             for project in own:
-                (mark,) = (value for key, value in marks.items() if f"#{project}#" in key)
-                items = [changed_since(earlier(mark, look_back_s))]
+                items = [changed_since(earlier(marks[project], look_back_s))]
                 raw.read(project, include=INCLUDE, items=items, answers=True)
             keep_durably(Path(place) / f"changes-{next(fresh)}", json.dumps(found))
 
@@ -267,7 +267,7 @@ def main() -> int:
         found: list[Fetched] = []
         for look_back_s, what in ((LOOK_BACK_S, ""), (0, " (no look-back)")):
             both = in_turn(
-                lambda: found.append(pull(copies.pop(), marks)),
+                lambda: found.append(pull(copies.pop())),
                 partial(read_changes, look_back_s),
                 n_pulls,
             )

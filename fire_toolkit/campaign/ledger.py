@@ -49,7 +49,7 @@ ORDER = ("annotation", "updated_at", "seen_at", "number")
 # or what became of it.
 OTHER_TABLES = """
 create table places (
-  source text, project integer, born text, queue text, part integer, read_up_to text, whole_at text,
+  source text, project integer, born text, queue text, read_up_to text, whole_at text,
   n_tasks integer, n_more integer, lost text, n_lost integer, primary key (source, project, born)
 );
 create table machine (

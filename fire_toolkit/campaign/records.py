@@ -30,9 +30,6 @@ FOLDER = "campaign"
 BY_SERVER = "labelstudio"
 BY_HAND = "folder"
 BY_PAGE = "page"
-# Among the marks of what was pulled: when all was last read anew, and which projects are gone.
-FULL = "full"
-VANISHED = "vanished"
 _CARRIER = "carrier.json"
 _MOVES = "moves.csv"
 _RETIRED = "retired.txt"
@@ -301,25 +298,3 @@ def _contents(folder: Path, entry: Round) -> dict[Path, bytes]:
         folder / f"{name}.csv": delimited_text(table[list(columns)]).encode()
         for name, (table, columns) in tables.items()
     }
-
-
-def read_marks(root: Path) -> dict[str, str]:
-    """Return up to which time the changes of each project were pulled; empty if none were.
-
-    Beside these: `full`, the time at which all was last read anew; `vanished`, in words, which projects were
-    gone at the last pull; for each project its queue, and by how many answers the server counts more.
-
-    A damaged file counts as none: everything is read again then, and the ledger takes nothing twice.
-    """
-    path = root / FOLDER / "pulled.json"
-    try:
-        content = parse_json(read_text(path), str(path))
-    except FormatError:
-        return {}
-    return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
-
-
-def write_marks(root: Path, marks: Mapping[str, str]) -> None:
-    """Write up to which time the changes of each project were pulled."""
-    content = json.dumps(dict(sorted(marks.items())), indent=1) + "\n"
-    write_files({root / FOLDER / "pulled.json": content.encode()})

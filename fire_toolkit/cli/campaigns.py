@@ -14,12 +14,10 @@ from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
-    FULL,
     Campaign,
     Round,
     Rounds,
     read_campaign,
-    read_marks,
     read_retired,
     write_campaign,
     write_round,
@@ -32,8 +30,9 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.annotators import ACTIVE, OWNER, PENDING, read_register
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.labelstudio.people import ACTIVE, OWNER, PENDING, read_register
+from fire_toolkit.labelstudio.projects import read_places
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import tasks_file
@@ -134,7 +133,8 @@ def full_pull_due(campaign: Begun) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
     with Store(campaign.root / STORE) as store:
         seen_at = store.last_from_a_server()
-    if seen_at <= read_marks(campaign.root).get(FULL, ""):
+        whole_at = [place.whole_at for place in read_places(store) if not place.lost]
+    if seen_at <= min(whole_at, default=""):
         return ""
     return (
         "answers came in since the last `pull --full`; run one at the end of a round: an edit that the "
@@ -228,19 +228,24 @@ def loads_of(annotators: Sequence[str]) -> dict[str, float]:
 
 
 def active_annotators(campaign: Begun | None = None) -> dict[str, float]:
-    """Return who can be asked on a server, with equal loads: everybody whose account is active.
+    """Return who can be asked on a server, with equal loads: active accounts that this workspace has made.
 
-    campaign: one that has begun: only its own annotators, since others may use the server too.
+    Others use the server too; who is to be asked all the same is named.
+
+    campaign: one that has begun: only its own annotators, whoever made their accounts.
     """
-    names = [row.pseudonym for row in read_register(private_folder()) if row.state == ACTIVE]
-    if not names:
+    active = [row for row in read_register(private_folder()) if row.state == ACTIVE]
+    if not active:
         raise click.UsageError(
             "no annotators: create accounts with `fire-toolkit annotators add A01 A02`, or give --annotator"
         )
-    own = names if campaign is None else [name for name in names if name in campaign.askable]
+    askable = {row.pseudonym for row in active if row.password} if campaign is None else campaign.askable
+    names = [row.pseudonym for row in active]
+    own = [name for name in names if name in askable]
     if not own:
+        whose = "made by this workspace" if campaign is None else "of this campaign"
         raise click.UsageError(
-            f"no annotator of this campaign can be asked; name others with --annotator ({', '.join(names)})"
+            f"no annotator {whose} can be asked; name others with --annotator ({', '.join(names)})"
         )
     return dict.fromkeys(own, 1.0)
 

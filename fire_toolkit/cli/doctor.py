@@ -11,7 +11,7 @@ from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import current_workspace, say
 from fire_toolkit.cli.server_options import Server
-from fire_toolkit.errors import FireError, ServerError
+from fire_toolkit.errors import FireError, ServerError, UsageError
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -22,13 +22,17 @@ def doctor(*, server: Server, as_json: bool) -> int:
     Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
     server's.
     """
-    from fire_toolkit.labelstudio.doctor import BAD, examine
+    from fire_toolkit.labelstudio.doctor import BAD, START, Finding, examine
 
     workspace = current_workspace()
     root = workspace.root if workspace else None
     begun = read_campaign(root) if root else None
     campaign = (begun, guideline_of_campaign(root, begun)) if root and begun else None
-    findings = list(examine(root, campaign, url=server.url, token_file=server.token_file))
+    try:
+        findings = list(examine(server.connection, root, campaign))
+    except FireError as error:
+        fix = START if isinstance(error, UsageError) else ""
+        findings = [Finding("connection", BAD, str(error), fix)]
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     for finding in [] if as_json else findings:

@@ -24,7 +24,7 @@ from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_o
 from fire_toolkit.elsewhere.rows import ledger_rows, new_rows, pseudonym_of
 from fire_toolkit.elsewhere.tables import ROLES, FoundFile, read_elsewhere
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.labelstudio.media_key import make_key
+from fire_toolkit.labelstudio.secrets import make_key
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 

@@ -27,9 +27,9 @@ from fire_toolkit.cli.server_options import Server
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
 from fire_toolkit.labelstudio.carrier import LabelStudio
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.labelstudio.people import pseudonyms, read_register
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.pages.answer_files import is_answer_file, take_files
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.resolution.judgments import latest_round

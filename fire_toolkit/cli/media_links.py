@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.server_options import stored_connection
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER, checked_url
-from fire_toolkit.labelstudio.media_key import MEDIA_KEY, make_media_key, read_media_key
+from fire_toolkit.labelstudio.connection import checked_url
+from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, make_key, read_key
 from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, files_of, opaque_name
 from fire_toolkit.workspace.rounds import handed_out
 
@@ -56,8 +56,8 @@ def with_addresses(table: Table, ids: Collection[str]) -> Table:
     without a key, which was made before there were such addresses.
     """
     workspace = current_workspace()
-    key = read_media_key(workspace.root / SERVER_FOLDER) if workspace else None
-    if workspace is None or key is None or "media_url" not in table.columns:
+    key = read_key(workspace.root / SERVER_FOLDER / MEDIA_KEY) if workspace else b""
+    if workspace is None or not key or "media_url" not in table.columns:
         return table
     asked = table.loc[table[table.columns[0]].isin(ids), "media_url"].unique()
     base, paths = media_base(), files_of(asked, workspace.root)
@@ -76,7 +76,7 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     if workspace is None:
         return dict(names)
     folder = workspace.root / SERVER_FOLDER
-    key = make_media_key(folder)
+    key = make_key(folder / MEDIA_KEY)
     addresses = {url: opaque_name(key, url) for url in names}
     start = f"{base_url.rstrip('/')}/"
     urls = _urls_of_tasks(workspace.root)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +49,7 @@ from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.push_media import look_after, look_before, refuse_missing, renewed_rounds
-from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
+from fire_toolkit.cli.push_words import say_loads, say_pushed
 from fire_toolkit.cli.server_options import Server
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
@@ -87,7 +87,7 @@ def push(
     carrier: Annotated[str | None, Option(metavar="NAME")] = None,
     policy: Annotated[str | None, click.Choice(POLICIES)] = None,
     sample: Annotated[int | None, _SAMPLE] = None,
-    repair: bool = False,
+    replace: bool = False,
     dry_run: bool = False,
     server: Server,
     as_json: bool,
@@ -98,11 +98,12 @@ def push(
     a task twice, and updates tasks that were made again with other captions or addresses, as long as nobody
     has answered them. Before anything is sent, every media_url must answer as a browser needs it. Tasks come
     from `tasks` (and the pairs to judge twice from the .overlap.json beside); those of a model that came
-    later are a further round, for the annotators named or all that are active.
+    later are a further round, for the annotators named or all that are active. Accounts that others have made
+    on the server are asked only if they are named.
 
     Args:
-        annotators: The annotators; a LOAD of 2 gets twice the tasks. [default: everybody active, see
-            `progress`]
+        annotators: The annotators; a LOAD of 2 gets twice the tasks. [default: all that `annotators add` has
+            made here and that are active, see `progress`]
         training: Tasks that everybody judges first; the rest is held back until they are done.
         controls: Pairs whose answer is known, positive or not, mixed in for everybody.
         carrier: How tasks of a new round reach annotators: by the server (labelstudio), our own page (page),
@@ -112,7 +113,7 @@ def push(
             [default: the campaign's]
         sample: Ask only N of the addresses, drawn at random, whether they answer; 0: none, where this
             machine cannot reach what annotators can. [default: all of what is sent]
-        repair: First retire the copies of projects that two pushes made, if unanswered.
+        replace: Make another project for what has no answer yet where one that this workspace made is gone.
         dry_run: Show who would judge how much, and send nothing.
     """
     root = workspace_root()
@@ -121,7 +122,7 @@ def push(
     check_policy(root, policy)
     begun = read_rounds(root)
     campaign = campaign_of(root, rules)
-    rules = replace(rules, label_config=campaign.label_config)
+    rules = dataclasses.replace(rules, label_config=campaign.label_config)
     inputs = Inputs()
     entries = [
         _new_round(rules, file, begun, annotators, training, controls, carrier, inputs)
@@ -142,9 +143,8 @@ def push(
         _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))
     else:
         connection = server.connection
-        if repair:
-            say_repaired(connection, campaign)
-        pushed = _push(connection, root, campaign, on_server, changed, rules, sample)
+        to = LabelStudio(connection, root, replaces=replace)
+        pushed = _push(to, connection, root, campaign, on_server, changed, rules, sample)
         say_pushed(pushed, connection, as_json=as_json)
         _note_pushed(root, inputs, [*pushed, *_deliver_by_others(root, campaign, by_others, rules)])
         if sample != 0:
@@ -205,7 +205,7 @@ def _new_round(
         n_captions=n_captions,
         seed=int(setting_or_default(None, "tasks", "seed")),
     )
-    return replace(drawn, carrier=carrier)
+    return dataclasses.replace(drawn, carrier=carrier)
 
 
 def _say_lone_controls(entry: Round) -> None:
@@ -311,6 +311,7 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
 
 
 def _push(
+    server: LabelStudio,
     connection: Connection,
     root: Path,
     campaign: Campaign,
@@ -329,9 +330,7 @@ def _push(
         begin(root, campaign, changed)
 
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
-        server = LabelStudio(connection, root)
-        rows = read_ledger(root / STORE)
-        return server.deliver(campaign, rounds, rules, rows, report=meter, ready=ready)
+        return server.deliver(campaign, rounds, rules, read_ledger(root / STORE), report=meter, ready=ready)
 
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Delivered]) -> None:
@@ -343,7 +342,7 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Delivered]) -> Non
         inputs.use(relative_path(path))
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
-        "projects": sum(len(entry.projects) if isinstance(entry, Pushed) else 1 for entry in pushed),
+        "projects": sum(bool(entry.project) if isinstance(entry, Pushed) else 1 for entry in pushed),
         "held": sum(entry.n_held for entry in pushed),
     }
     inputs.write(relative_path(folder), {}, "push", {}, counts)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_PAGE, BY_SERVER, FOLDER, Round
 from fire_toolkit.campaign.task_files import read_task_files
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.cli.common import n_of, relative_path, say
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.media_links import local_base
@@ -19,7 +21,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan, Pushed
-from fire_toolkit.labelstudio.showing import media_to_send, open_items, refuse_unreachable
+from fire_toolkit.labelstudio.showing import open_items, refuse_unreachable
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out
@@ -60,15 +62,16 @@ def look_before(plans: Sequence[Plan], rules: Guideline, connection: Connection,
     Raises:
         FireError: at some of them annotators would see nothing.
     """
-    media = media_to_send(plans, rules)
+    tasks = [task["data"] for plan in plans for task in plan.to_send] if rules.shows_media else []
+    media = {task[rules.media_key]: key_words(task[PAIR_ID]) for task in tasks}
     if not media:
         return
     items = n_of(len(media), "item")
     if sample == 0:
         say(f"note: nobody has looked whether annotators can see the {items} (--check-media 0)")
         return
-    with Meter("media asked", None) as meter:
-        reached = refuse_unreachable(media, rules, connection=connection, sample=sample, report=meter)
+    with Meter("media asked", None) as meter, Api(connection) as api:
+        reached = refuse_unreachable(media, rules, api=api, sample=sample, report=meter)
     n_asked = len(reached.faults)
     if sample is not None and n_asked < len(media):
         say(f"note: {n_asked:,} of {items} asked, drawn at random; all of them answer")
@@ -101,7 +104,7 @@ def look_after(pushed: Sequence[Pushed], rules: Guideline, connection: Connectio
     Raises:
         FireError: annotators see nothing there.
     """
-    queues = {number: entry.queue for entry in pushed for number in entry.projects}
+    queues = {entry.project: entry.queue for entry in pushed if entry.project}
     with Api(connection) as api:
         opened = open_items(api, queues, rules)
     named = [f"project {number} ({queues[number]}): {fault}" for number, fault in opened.items() if fault]

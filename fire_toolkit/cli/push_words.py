@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
-from fire_toolkit.campaign.records import Campaign, Round
+from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli.common import drawn, n_of, say, summarise
-from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import Connection, labeling_page
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Pushed
-from fire_toolkit.labelstudio.twins import retire_twins
 from fire_toolkit.workspace.database import STORE
+
+_MANY = 50_000  # tasks in a project: the server walks through them at each import
 
 
 def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
@@ -55,7 +55,7 @@ def _cell(value: object) -> str:
 def say_pushed(pushed: Sequence[Pushed], connection: Connection, *, as_json: bool) -> None:
     """Say what was added and updated, what each annotator opens, and what on the server should not be."""
     counts: dict[str, Any] = {
-        "projects": sum(len(p.projects) for p in pushed),
+        "projects": sum(bool(p.project) for p in pushed),
         "added": sum(p.n_added for p in pushed),
         "there": sum(p.n_there for p in pushed),
         "updated": sum(p.n_updated for p in pushed),
@@ -68,15 +68,14 @@ def say_pushed(pushed: Sequence[Pushed], connection: Connection, *, as_json: boo
         f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before{updated}, "
         f"in {n_of(counts['projects'], 'project')}"
     )
-    pages = {str(entry.queue): labeling_page(connection, entry.project) for entry in pushed}
-    summarise({**counts, "pages": pages}, words, as_json=as_json)
-    for entry in pushed:
-        then = [labeling_page(connection, number) for number in entry.further]
-        say(", then ".join([f"{entry.queue.annotator_id} opens {pages[str(entry.queue)]}", *then]))
+    pages = {entry.queue: connection.labeling_page(entry.project) for entry in pushed if entry.project}
+    shown = {str(queue): page for queue, page in pages.items()}
+    summarise({**counts, "pages": shown}, words, as_json=as_json)
+    for queue, page in pages.items():
+        say(f"{queue.annotator_id} opens {page}")
     for entry in pushed:
         for note in _notes(entry):
-            numbers = ", ".join(map(str, entry.projects))
-            say(f"note: project{'s' if entry.further else ''} {numbers} ({entry.queue}): {note}")
+            say(f"note: project {entry.project} ({entry.queue}): {note}")
 
 
 def _notes(entry: Pushed) -> list[str]:
@@ -101,17 +100,9 @@ def _notes(entry: Pushed) -> list[str]:
         notes.append(f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it")
     if entry.twins:
         copies = f"projects {', '.join(map(str, entry.twins))} are copies of it"
-        notes.append(f"{copies}; `fire-toolkit push --repair` retires those without answers")
+        notes.append(f"{copies}; `fire-toolkit doctor` says which to delete")
+    if entry.n_there + entry.n_added > _MANY:
+        notes.append(f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)")
     if entry.restored:
         notes.append(f"{', '.join(entry.restored)} had been changed by hand and were restored")
     return notes
-
-
-def say_repaired(connection: Connection, campaign: Campaign) -> None:
-    """Retire the unanswered copies of projects, and say which, and which were left and why."""
-    with Api(connection) as api:
-        found = retire_twins(api, campaign)
-    numbers = ", ".join(map(str, found.projects))
-    say(f"retired: projects {numbers}, copies without answers" if numbers else "no project to retire")
-    for twins in found.left:
-        say(f"warning: {twins.words}; {twins.fix}")

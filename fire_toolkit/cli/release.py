@@ -45,9 +45,9 @@ from fire_toolkit.formats.tables.table_files import (
     read_query_design,
 )
 from fire_toolkit.formats.tables.table_text import LONG, table_text
-from fire_toolkit.labelstudio.annotators import NO_MAIL, read_register
-from fire_toolkit.labelstudio.connection import CONNECTION_FILE, SERVER_FOLDER, read_secret
-from fire_toolkit.labelstudio.media_key import MEDIA_KEY, make_key
+from fire_toolkit.labelstudio.connection import CONNECTION_FILE
+from fire_toolkit.labelstudio.people import NO_MAIL, read_register
+from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, make_key, read_secret
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, check_answers
 from fire_toolkit.release.changes import ReleaseChanges, compare_releases, shown_scores

@@ -12,11 +12,11 @@ import click
 from fire_toolkit.cli.common import current_workspace
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
-    SERVER_FOLDER,
     URL_VARIABLE,
     read_connection,
     read_connection_file,
 )
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 
 if TYPE_CHECKING:
     from fire_toolkit.labelstudio.connection import Connection

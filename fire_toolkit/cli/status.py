@@ -22,6 +22,8 @@ from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, changed_
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
 
+_GLANCE_S = 3.0  # as long as a server is waited for
+
 
 def status(*, as_json: bool) -> None:
     """Show what is done in this workspace, what is stale and why, and the next command.
@@ -68,9 +70,12 @@ def _command_of(state: StageState, workspace: Workspace) -> str:
 def _say_progress() -> None:
     """Say how far each annotator is, and where the files with their tasks are."""
     from fire_toolkit.campaign.progress import measure_progress
-    from fire_toolkit.campaign.records import VANISHED, QueueName, read_marks
+    from fire_toolkit.campaign.records import QueueName
+    from fire_toolkit.campaign.store import Store
     from fire_toolkit.cli.campaigns import begun_here, full_pull_due
     from fire_toolkit.folder.carrier import Folder
+    from fire_toolkit.labelstudio.projects import DROPPED, lost_words, read_places
+    from fire_toolkit.workspace.database import STORE
 
     campaign = begun_here()
     if campaign is None:
@@ -86,8 +91,10 @@ def _say_progress() -> None:
             where += "; retired, `annotators reassign` gives the others to somebody else"
         say(f"{who}: {queue.n_done + queue.n_skipped:,} of {n_of(queue.n_tasks, 'task')}{where}")
     _say_doubled(campaign)
-    if gone := read_marks(campaign.root).get(VANISHED):
-        say(f"warning: at the last pull {gone}")
+    with Store(campaign.root / STORE) as store:
+        gone = [place for place in read_places(store) if place.lost not in ("", DROPPED)]
+    if gone:
+        say(f"warning: at the last pull {lost_words(gone)}")
     if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign)):
         say(due)
 
@@ -96,19 +103,20 @@ def _say_doubled(campaign: Begun) -> None:
     """Ask the server of a campaign, if one is known here, and name what is there more than once."""
     from fire_toolkit.campaign.records import BY_SERVER, Rounds
     from fire_toolkit.cli.server_options import Server
-    from fire_toolkit.labelstudio.glance import glance_at_projects
-    from fire_toolkit.labelstudio.twins import find_doubled
+    from fire_toolkit.labelstudio.api import Api
+    from fire_toolkit.labelstudio.projects import find_doubled
 
     sent = Rounds(campaign.root, BY_SERVER)
     if not sent:
         return
     try:
-        listed = glance_at_projects(Server().connection)
+        with Api(Server().connection, timeout_s=_GLANCE_S, attempts=1) as api:
+            listed = api.projects()
     except FireError as error:
         say(f"note: the server was not asked whether anything is there twice ({error})")
         return
-    for each in find_doubled(listed, campaign.campaign, sent):
-        say(f"warning: {each.words}; {each.fix}")
+    for words, fix in find_doubled(listed, campaign.campaign, sent):
+        say(f"warning: {words}; {fix}")
 
 
 def _with_news(state: StageState, workspace: Workspace) -> StageState:

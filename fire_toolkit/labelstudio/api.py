@@ -1,63 +1,60 @@
-"""The calls of a campaign to a server, each with its own rule for what to do when it fails.
+"""The calls of a campaign to a server, through the SDK's session, and what is done when they fail.
 
 Reads are asked again after a failure. A write is sent once: the SDK would send it again although the
 server may have carried it out, so it is for the caller to look before sending it again (`Uncertain`).
+Answers are taken as JSON, beside the SDK's models, which take seconds for a thousand tasks and may drop what
+they do not know.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import ServerError
-from fire_toolkit.labelstudio.connection import Connection, open_client
-from fire_toolkit.labelstudio.failures import server_errors
-from fire_toolkit.labelstudio.glance import COUNTS
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.failures import (
+    TIMEOUT_S,
+    Uncertain,
+    browser,
+    last_request,
+    may_pass,
+    request_named,
+    server_errors,
+    status_of,
+)
 
 if TYPE_CHECKING:
     import httpx
-    from label_studio_sdk.core.request_options import RequestOptions
 
 Json = Any
 Task = dict[str, Any]
-Answer = TypeVar("Answer")
+Project = dict[str, Any]
+Filter = tuple[str, str, str, object]  # of the Data Manager: field, operator, type, value
 
 ATTEMPTS = 6
-_BUSY = (408, 409, 425, 429)
+KEYS_AT_ONCE = 500
 _LONGEST_PAUSE_S = 30.0
-
-
-class Uncertain(ServerError):
-    """A write failed in a way that leaves open whether the server carried it out."""
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A condition on tasks, as the Data Manager writes it."""
-
-    field: str
-    operator: str
-    kind: str
-    value: object
-
-    def as_json(self) -> Json:
-        """Return the filter as the API takes it."""
-        return {
-            "filter": f"filter:tasks:{self.field}",
-            "operator": self.operator,
-            "type": self.kind,
-            "value": self.value,
-        }
+_SWEEPS = _STALE_PAGES = 5
 
 
 class Api:
-    """A server and how to talk to it.
+    """A server and how to talk to it; as a context manager it closes its connections at the end.
 
-    As a context manager it closes its connections at the end. `pause` waits a number of seconds between
-    attempts; tests give one that does not.
+    Without encryption each call has a connection of its own: Label Studio sends an answer in two parts, and
+    on a connection that is kept the second one waits 40 ms for word of the first. No redirect is followed.
+
+    Args:
+        connection: address and token, of either kind.
+        transport: stands in for the network (`httpx.MockTransport`).
+        timeout_s: limit for each connect, write, and wait for an answer.
+        attempts: how often a read is sent; pause: waits between them.
+
+    Raises:
+        ServerError: a personal token that has expired.
     """
 
     page_size = 1000
@@ -67,102 +64,125 @@ class Api:
         connection: Connection,
         *,
         transport: httpx.BaseTransport | None = None,
-        timeout_s: float = 60.0,
-        pause: Callable[[float], None] = time.sleep,
+        timeout_s: float = TIMEOUT_S,
+        attempts: int = ATTEMPTS,
     ) -> None:
-        self.connection = connection
-        self._client = open_client(connection, timeout_s=timeout_s, transport=transport)
-        self._pause = pause
+        import httpx
 
-    def __enter__(self) -> Api:
+        # The SDK's own `LabelStudio` adds converters of labeling pages, which take .8 s to load.
+        from label_studio_sdk.base_client import LabelStudioBase
+
+        self.connection, self._attempts = connection, attempts
+        limits = httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20)
+        self._http = browser(connection, timeout_s=timeout_s, transport=transport, limits=limits)
+        self._http.base_url = httpx.URL("")
+        with server_errors(connection):
+            self._sdk = LabelStudioBase(
+                base_url=connection.url + "/",
+                api_key=connection.token,
+                timeout=timeout_s,
+                httpx_client=self._http,
+            )._client_wrapper
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         """Close the connections."""
-        self._client._client_wrapper.httpx_client.httpx_client.close()
+        self._http.close()
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(min(seconds, _LONGEST_PAUSE_S))
+
+    @property
+    def authorization(self) -> str:
+        """The Authorization header that the connection's token makes."""
+        with server_errors(self.connection):
+            return str(self._sdk.get_headers().get("Authorization", ""))
+
+    def send(self, method: str, path: str, **content: Any) -> httpx.Response:
+        """Return what the server answers to one request, whatever its status."""
+        with server_errors(self.connection):
+            once = {"max_retries": 0}
+            http = self._sdk.httpx_client
+            return http.request(path.removeprefix("/"), method=method, request_options=once, **content)  # type: ignore[arg-type]
+
+    def read(self, path: str, *, past_the_end: Json = None, **params: Any) -> Json:
+        """Return the JSON at `path`; `past_the_end` (if given) where a list has no such page."""
+        return self._again(lambda: self._json("GET", path, past_the_end, params=params))
+
+    def write(self, method: str, path: str, **content: Any) -> Json:
+        """Send a change once, and return what the server says.
+
+        Raises:
+            Uncertain: it may or may not have been carried out, or may be in a moment.
+        """
+        try:
+            return self._json(method, path, **content)
+        except ServerError as error:
+            if may_pass(error):
+                raise Uncertain(str(error)) from error
+            raise
+
+    def change(self, path: str, content: Mapping[str, Any]) -> None:
+        """Change something, which done twice does no harm."""
+        self._again(lambda: self.write("PATCH", path, json=dict(content)))
+
+    def _json(self, method: str, path: str, past_the_end: Json = None, **content: Any) -> Json:
+        from label_studio_sdk.core.api_error import ApiError
+
+        answer = self.send(method, path, **content)
+        if answer.status_code == 404 and past_the_end is not None:
+            return past_the_end
+        with server_errors(self.connection):
+            last_request.set(request_named(answer.request))
+            if answer.is_success:
+                return answer.json() if answer.content or method != "DELETE" else None
+            try:
+                body = answer.json()
+            except ValueError:
+                body = answer.text[:2000]
+            raise ApiError(status_code=answer.status_code, headers=dict(answer.headers), body=body)
+
+    def _again(self, call: Callable[[], Json]) -> Json:
+        """Return what `call` returns, asking again while it fails in a way that may pass."""
+        for attempt in range(1, self._attempts):
+            try:
+                return call()
+            except ServerError as error:
+                if not may_pass(error):
+                    raise
+                self.pause(0.5 * 2**attempt)
+        return call()
 
     def identity(self) -> str:
         """Return what tells this server from others, wherever it is reached: its organisation's birth."""
-        found = self._read("api/organizations/", {})
+        found = self.read("api/organizations/")
         organisation = found[0] if isinstance(found, list) and found else {}
         born = organisation.get("created_at") if isinstance(organisation, dict) else None
         return f"org-{organisation['id']}-{born}" if born else self.connection.url
 
-    def projects(self, *, with_counts: bool = False) -> list[Json]:
-        """Return id, title, description, label_config and created_at of all projects to be seen, by number.
+    def projects(self) -> list[Project]:
+        """Return what stands in a list of all projects to be seen, by number, with the server's counts.
 
-        with_counts: how many tasks (task_number), answers (total_annotations_number, without skips) and skips
-        (skipped_annotations_number) each has too, which the server counts for it.
+        task_number, total_annotations_number (without skips) and skipped_annotations_number are counts.
         """
-        found: dict[int, Json] = {}
-        page = 1
-        while True:
-            fields = "id,title,description,label_config,created_at" + (f",{COUNTS}" if with_counts else "")
-            params = {"page": page, "page_size": 100, "ordering": "id", "include": fields}
-            answer = self._read("api/projects/", params, past_the_end={} if page > 1 else None)
+        fields = "id,title,description,label_config,created_at"
+        fields += ",task_number,total_annotations_number,skipped_annotations_number"
+        found: dict[int, Project] = {}
+        for page in range(1, 10_000):
+            asked = {"page": page, "page_size": 100, "ordering": "id", "include": fields}
+            answer = self.read("api/projects/", past_the_end={} if page > 1 else None, **asked)
             results = answer.get("results") or [] if isinstance(answer, dict) else []
             found |= {int(project["id"]): project for project in results}
             if not results or not answer.get("next"):
-                return [found[number] for number in sorted(found)]
-            page += 1
+                break
+        return [found[number] for number in sorted(found)]
 
-    def project(self, number: int) -> Json:
+    def project(self, number: int) -> Project:
         """Return a project with its settings."""
-        return self._read(f"api/projects/{number}/", {})
-
-    def create_project(self, settings: Mapping[str, Any]) -> int:
-        """Create a project and return its number.
-
-        Raises:
-            Uncertain: it may or may not be there now.
-        """
-        made = self._write(lambda once: self._client.projects.create(**settings, request_options=once))
-        if made.id is None:
-            raise ServerError(f"{self.connection.url}: the server created a project without an id")
-        return int(made.id)
-
-    def update_project(self, number: int, settings: Mapping[str, Any]) -> None:
-        """Change settings of a project (doing it twice does no harm)."""
-        self._again(
-            lambda: self._write(
-                lambda once: self._client.projects.update(number, **settings, request_options=once)
-            )
-        )
-
-    def import_tasks(self, project: int, tasks: Sequence[Json]) -> None:
-        """Add tasks to a project, all of them or none.
-
-        Raises:
-            Uncertain: they may or may not be there now, or may be there in a moment.
-        """
-        # Beside the SDK's model, which looks at every value of every task, but through its session (`_read`).
-        path = f"api/projects/{project}/import"
-        content = json.dumps(tasks, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        kind = {"content-type": "application/json"}
-        self._write(lambda once: _json_of(self._send("POST", path, once, content=content, headers=kind)))
-
-    def update_task(self, number: int, content: Mapping[str, Any]) -> None:
-        """Replace the data of a task (doing it twice does no harm)."""
-        self._change_task(number, {"data": dict(content)})
-
-    def shown_data(self, number: int) -> Json:
-        """Return the data of a task as its page gets them: with addresses in the place of buckets."""
-        found = self._read(f"api/tasks/{number}/", {})
-        return found.get("data") or {} if isinstance(found, dict) else {}
-
-    def first_byte(self, path: str) -> httpx.Response:
-        """Return the server's answer to a request for the first byte of what it serves at `path`."""
-        with server_errors(self.connection):
-            headers = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
-            return self._send("GET", path.removeprefix("/"), {"max_retries": 0}, headers=headers)
-
-    def close_task(self, number: int) -> None:
-        """Call a task done, so that it is not offered any more; it stays, and can still be opened."""
-        self._change_task(number, {"is_labeled": True})
-
-    def _change_task(self, number: int, content: Json) -> None:
-        path = f"api/tasks/{number}/"
-        self._again(lambda: self._write(lambda once: _json_of(self._send("PATCH", path, once, json=content))))
+        return dict(self.read(f"api/projects/{number}/"))
 
     def task_page(
         self,
@@ -175,7 +195,8 @@ class Api:
         page_size: int | None = None,
     ) -> tuple[list[Task], int]:
         """Return the first tasks that pass all filters, in order, and how many pass in all."""
-        items = [condition.as_json() for condition in filters]
+        names = ("filter", "operator", "type", "value")
+        items = [dict(zip(names, (f"filter:tasks:{field}", *rest), strict=True)) for field, *rest in filters]
         query = {"filters": {"conjunction": "and", "items": items}, "ordering": [ordering]}
         params = {
             "project": project,
@@ -185,90 +206,87 @@ class Api:
             "query": json.dumps(query, ensure_ascii=True, separators=(",", ":")),
             **({"fields": "all"} if with_answers else {}),
         }
-        answer = self._again(lambda: self._read_page(project, params))
+        where = f"{self.connection.url}/api/tasks/"
+
+        def ask() -> Json:
+            answer = self._json("GET", "api/tasks/", params=params)
+            tasks = answer.get("tasks") if isinstance(answer, dict) else None
+            if not isinstance(tasks, list) or not all(
+                isinstance(task, dict) and type(task.get("id")) is int for task in tasks
+            ):
+                raise ServerError(f"{where}: the answer has no list of tasks; see `fire-toolkit doctor`")
+            if any(task.get("project", project) != project for task in tasks):
+                raise Uncertain(
+                    f"{where}: asked for project {project}, got tasks of another; a proxy mixes up answers"
+                )
+            return answer
+
+        answer = self._again(ask)
         return answer["tasks"], int(answer.get("total") or len(answer["tasks"]))
 
-    def _read_page(self, project: int, params: Mapping[str, Any]) -> Json:
-        answer = self._read_once("api/tasks/", params, None)
-        tasks = answer.get("tasks") if isinstance(answer, dict) else None
-        where = f"{self.connection.url}/api/tasks/"
-        if not isinstance(tasks, list) or not all(_is_task(task) for task in tasks):
-            raise ServerError(f"{where}: the answer has no list of tasks; see `fire-toolkit doctor`")
-        if any(task.get("project", project) != project for task in tasks):
-            raise Uncertain(
-                f"{where}: asked for project {project}, got tasks of another; a proxy mixes up answers"
-            )
-        return answer
+    def sweep(
+        self,
+        project: int,
+        *,
+        include: Sequence[str] = ("id", "data"),
+        filters: Sequence[Filter] = (),
+        with_answers: bool = False,
+    ) -> Iterator[list[Task]]:
+        """Yield all tasks that pass, in stretches, by number; one that changes meanwhile may come twice.
 
-    def pause(self, seconds: float) -> None:
-        """Wait."""
-        self._pause(min(seconds, _LONGEST_PAUSE_S))
+        Each page is asked for as the tasks above the highest number so far, so that nothing shifts when tasks
+        go. The server says how many there are: if fewer came, the sweep begins again.
 
-    def _read(self, path: str, params: Mapping[str, Any], past_the_end: Json = None) -> Json:
-        """Return the JSON at `path`; `past_the_end` (if given) where a list has no such page.
-
-        Asked beside the SDK's models, which take seconds for a thousand tasks and may drop what they do not
-        know, but through its session, which knows how to sign requests.
+        Raises:
+            ServerError: the pages do not add up after several sweeps, or the server fails for good.
         """
-        return self._again(lambda: self._read_once(path, params, past_the_end))
+        for _ in range(_SWEEPS):
+            found: set[int] = set()
+            expected: int | None = None
+            stale = last = 0
+            while stale <= _STALE_PAGES:
+                above = ("id", "greater", "Number", last)
+                page, total = self.task_page(
+                    project, filters=[*filters, above], include=include, with_answers=with_answers
+                )
+                expected = total if expected is None else expected
+                fresh = {task["id"]: task for task in page if task["id"] > last}
+                if not page:
+                    break
+                if not fresh:
+                    stale += 1
+                    continue
+                found |= fresh.keys()
+                last = max(fresh)
+                yield [fresh[number] for number in sorted(fresh)]
+                if total <= len(fresh):
+                    break
+            if len(found) >= (expected or 0):
+                return
+            self.pause(1)
+        raise ServerError(
+            f"{self.connection.url}: project {project} reports {expected} such tasks, but its pages have "
+            f"{len(found)}; is somebody deleting tasks? Run the command again"
+        )
 
-    def _read_once(self, path: str, params: Mapping[str, Any], past_the_end: Json) -> Json:
-        with server_errors(self.connection):
-            answer = self._send("GET", path, {"max_retries": 0}, params=dict(params))
-            if answer.status_code == 404 and past_the_end is not None:
-                return past_the_end
-            return _json_of(answer)
+    def tasks_with_keys(
+        self, project: int, keys: Sequence[str], *, include: Sequence[str] = ("id", "data")
+    ) -> list[Task]:
+        """Return the tasks whose pair_id is one of `keys`, each once, asking in small portions.
 
-    def _send(self, method: str, path: str, once: RequestOptions, **content: Any) -> httpx.Response:
-        http = self._client._client_wrapper.httpx_client
-        return http.request(path, method=method, request_options=once, **content)
-
-    def _write(self, call: Callable[[RequestOptions], Answer]) -> Answer:
-        try:
-            with server_errors(self.connection):
-                return call({"max_retries": 0})
-        except ServerError as error:
-            if may_pass(error):
-                raise Uncertain(str(error)) from error
-            raise
-
-    def _again(self, call: Callable[[], Answer]) -> Answer:
-        """Return what `call` returns, asking again while it fails in a way that may pass."""
-        for attempt in range(1, ATTEMPTS):
+        A server or a proxy that finds an address too long is asked for fewer at once.
+        """
+        portion, place, found = KEYS_AT_ONCE, 0, dict[int, Task]()
+        while place < len(keys):
+            asked = list(keys[place : place + portion])
+            condition = (f"data.{PAIR_ID}", "in_list", "List", asked)
             try:
-                return call()
+                for page in self.sweep(project, include=include, filters=[condition]):
+                    found |= {task["id"]: task for task in page}
             except ServerError as error:
-                if not isinstance(error, Uncertain) and not may_pass(error):
+                if status_of(error) != 414 or portion == 1:
                     raise
-                self.pause(0.5 * 2**attempt)
-        return call()
-
-
-def _json_of(answer: httpx.Response) -> Json:
-    """Return what the server answered; raise the SDK's error where it refused."""
-    from label_studio_sdk.core.api_error import ApiError
-
-    if answer.is_success:
-        return answer.json()
-    try:
-        body = answer.json()
-    except ValueError:
-        body = answer.text[:2000]
-    raise ApiError(status_code=answer.status_code, headers=dict(answer.headers), body=body)
-
-
-def _is_task(task: object) -> bool:
-    return isinstance(task, dict) and isinstance(task.get("id"), int) and not isinstance(task["id"], bool)
-
-
-def status_of(error: ServerError) -> int:
-    """Return the HTTP status behind an error; 0 where there was none."""
-    return int(getattr(error.__cause__, "status_code", None) or 0)
-
-
-def may_pass(error: ServerError) -> bool:
-    """Whether a failure may be over when one asks again: no answer, a busy or a failing server."""
-    import httpx
-
-    status = status_of(error)
-    return status >= 500 or status in _BUSY or isinstance(error.__cause__, httpx.TransportError)
+                portion //= 2
+                continue
+            place += portion
+        return list(found.values())

@@ -1,4 +1,4 @@
-"""Label Studio as the carrier of a campaign: queues to projects, answers to the ledger."""
+"""Label Studio as the carrier of a campaign: queues to projects, answers to the record."""
 
 from __future__ import annotations
 
@@ -9,52 +9,49 @@ from pathlib import Path
 from fire_toolkit.campaign.carrier import Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.progress import answered_pairs
-from fire_toolkit.campaign.records import (
-    Campaign,
-    QueueName,
-    Round,
-    read_marks,
-    write_marks,
-)
+from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.accounts import Accounts
-from fire_toolkit.labelstudio.annotators import pseudonyms
-from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import MOST_TASKS, SERVER_FOLDER, Connection, labeling_page
-from fire_toolkit.labelstudio.projects import campaign_projects, kept_parts
+from fire_toolkit.labelstudio.api import Api, Project
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.people import Accounts, pseudonyms
+from fire_toolkit.labelstudio.projects import (
+    find_lost,
+    keep_places,
+    known_source,
+    own_projects,
+    place_of,
+    read_places,
+)
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Plan, Pushed, carry_out, plan_push
-from fire_toolkit.labelstudio.sent_tasks import make_queues
-from fire_toolkit.labelstudio.withdraw import close_withdrawn
+from fire_toolkit.labelstudio.push import (
+    Plan,
+    Pushed,
+    carry_out,
+    close_withdrawn,
+    make_queues,
+    plan_push,
+    refuse_second,
+)
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
+from fire_toolkit.workspace.database import STORE
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
 
 
-def _ready(plans: Sequence[Plan]) -> None:
-    """Refuse nothing."""
-
-
 class LabelStudio:
-    """A server that carries the campaign of the workspace `root`: a project for each queue, or several.
+    """A server that carries the campaign of the workspace `root`: a project for each queue.
 
-    accepts_loss: `fetch` records the answers of projects that are gone as deleted; most_tasks: in a project,
-    beyond which a queue goes on in another.
+    accepts_loss: `fetch` records the answers of projects that are gone as deleted; replaces: `deliver` makes
+    other projects for those that are gone.
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        root: Path,
-        *,
-        accepts_loss: bool = False,
-        most_tasks: int = MOST_TASKS,
+        self, connection: Connection, root: Path, *, accepts_loss: bool = False, replaces: bool = False
     ) -> None:
-        self._connection = connection
-        self._root = root
-        self._accepts_loss = accepts_loss
-        self._most_tasks = most_tasks
+        self._connection, self._root = connection, root
+        self._accepts_loss, self._replaces = accepts_loss, replaces
 
     @property
     def _accounts(self) -> Accounts:
@@ -68,13 +65,17 @@ class LabelStudio:
         ledger: Ledger,
         *,
         report: Report = no_report,
-        ready: Callable[[Sequence[Plan]], None] = _ready,
+        ready: Callable[[Sequence[Plan]], None] = lambda plans: None,
     ) -> list[Pushed]:
         """Push every queue; what waits for a training that is done follows now.
 
-        Tasks that have moved to somebody else are closed first.
+        Tasks that have moved to somebody else are closed first. Every project of the campaign is written down
+        as a place as soon as it is seen or made.
 
         ready: is told what each queue lacks before anything is written, and may refuse by raising.
+
+        Raises:
+            FireError: a project that this workspace knows is gone or has lost its mark, and it lacks tasks.
         """
         done = answered_pairs(ledger, rounds)
         queues = [
@@ -82,17 +83,25 @@ class LabelStudio:
             for entry in rounds
             for queue in make_queues(entry, guideline, done=done, campaign_key=campaign.key)
         ]
-        with Api(self._connection) as api:
-            plans = plan_push(api, campaign, queues)
+        with Api(self._connection) as api, Store(self._root / STORE) as store:
+            listed = api.projects()
+            plans = plan_push(api, campaign, queues, listed=listed)
             started = time.monotonic()
+            source = known_source(api, listed, campaign, read_places(store))
+            if not self._replaces:
+                refuse_second(plans, find_lost(listed, campaign, store, source)[0])
             ready(plans)
-            close_withdrawn(api, campaign, rounds)
+
+            def note(*projects: Project) -> None:
+                known = {(place.source, place.key) for place in read_places(store)}
+                found = [place for each in projects if (place := place_of(source, each, campaign))]
+                keep_places(store, [each for each in found if (each.source, each.key) not in known])
+
+            note(*listed)
+            close_withdrawn(api, campaign, queues)
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = plan_push(api, campaign, queues)
-            done_in = carry_out(
-                api, campaign, plans, guideline=guideline, most_tasks=self._most_tasks, report=report
-            )
-            return list(done_in)
+            return list(carry_out(api, campaign, plans, guideline=guideline, report=report, made=note))
 
     def fetch(
         self,
@@ -113,11 +122,9 @@ class LabelStudio:
                 campaign,
                 kept,
                 names=names,
-                marks=read_marks(self._root),
                 is_full=is_full,
                 accepts_loss=self._accepts_loss,
                 report=report,
-                keep=lambda marks: write_marks(self._root, marks),
             )
 
     def retire(self, names: Iterable[str]) -> None:
@@ -125,15 +132,12 @@ class LabelStudio:
         self._accounts.retire(names)
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
-        """Return the addresses at which the tasks of each queue come one after another, joined by commas."""
+        """Return the addresses at which the tasks of each queue come one after another."""
         numbers = {entry.number for entry in rounds}
         with Api(self._connection) as api:
-            found = campaign_projects(api, campaign)
+            found = own_projects(api.projects(), campaign)
         return {
-            queue: ", ".join(
-                labeling_page(self._connection, int(copies[0]["id"]))
-                for copies in kept_parts(projects).values()
-            )
-            for queue, projects in found.items()
+            queue: self._connection.labeling_page(int(copies[0]["id"]))
+            for queue, copies in found.items()
             if queue.round in numbers
         }

@@ -1,4 +1,4 @@
-"""Which Label Studio to talk to and with which token, and the client that does it.
+"""Which Label Studio to talk to, and with which token.
 
 A token comes from the environment or from a file that only its owner can read; it stands in no text
 that is shown, logged or written elsewhere.
@@ -8,33 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-import warnings
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fire_toolkit.errors import FileNote, FormatError, UsageError
-from fire_toolkit.labelstudio.failures import note_request, server_errors
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, read_secret
 from fire_toolkit.media.places import LOOPBACK_HOSTS
-
-if TYPE_CHECKING:
-    import ssl
-
-    import httpx
-    from label_studio_sdk.base_client import LabelStudioBase
 
 URL_VARIABLE = "FIRE_LABEL_STUDIO_URL"
 TOKEN_VARIABLE = "FIRE_LABEL_STUDIO_TOKEN"
-MOST_TASKS = 50_000  # in one project, since a server walks through those that are there at each import
-SERVER_FOLDER = ".labelstudio"
 CONNECTION_FILE = "connection.json"
-TIMEOUT_S = 60.0
-_MAX_BYTES = 100_000
 
 
 @dataclass(frozen=True)
@@ -70,6 +55,10 @@ class Connection:
         """Whether the server is on this machine's loopback."""
         return urlsplit(self.url).hostname in LOOPBACK_HOSTS
 
+    def labeling_page(self, project: int) -> str:
+        """Return the address at which an annotator's tasks of a project come one after another."""
+        return f"{self.page_url}/projects/{project}/data?labeling=1"
+
 
 def read_connection(
     root: Path | None,
@@ -93,29 +82,26 @@ def read_connection(
         FormatError: a file of secrets that others can read, or that holds something else.
     """
     environ = os.environ if environ is None else environ
-    url = url or environ.get(URL_VARIABLE) or None
+    url = url or environ.get(URL_VARIABLE) or ""
+    url = url and checked_url(url)
     token = read_secret(token_file).strip() if token_file else environ.get(TOKEN_VARIABLE, "").strip()
     path = root / SERVER_FOLDER / CONNECTION_FILE if root else None
     if url and token:
-        return Connection(checked_url(url), checked_token(token))
+        return Connection(url, checked_token(token))
     if path is None or not path.exists():
-        raise UsageError(_what_is_missing(url))
-    stored = read_connection_file(path)
-    if url and checked_url(url) != stored.url:
         raise UsageError(
-            f"{path} holds a token for {stored.url}, not for {checked_url(url)}; "
+            f"no token for {url}; set {TOKEN_VARIABLE} or give --token-file"
+            if url
+            else "no Label Studio server is configured here; start one with `fire-toolkit labelstudio "
+            f"start`, or give --url (or {URL_VARIABLE}) and a token ({TOKEN_VARIABLE} or --token-file)"
+        )
+    stored = read_connection_file(path)
+    if url and url != stored.url:
+        raise UsageError(
+            f"{path} holds a token for {stored.url}, not for {url}; "
             f"set {TOKEN_VARIABLE} to that server's token, or give --token-file"
         )
     return replace(stored, token=checked_token(token)) if token else stored
-
-
-def _what_is_missing(url: str | None) -> str:
-    if url:
-        return f"no token for {checked_url(url)}; set {TOKEN_VARIABLE} or give --token-file"
-    return (
-        "no Label Studio server is configured here; start one with `fire-toolkit labelstudio start`, "
-        f"or give --url (or {URL_VARIABLE}) and a token ({TOKEN_VARIABLE} or --token-file)"
-    )
 
 
 def read_connection_file(path: Path) -> Connection:
@@ -129,51 +115,14 @@ def read_connection_file(path: Path) -> Connection:
         url, token = content["url"], content["token"]
         public_url, password = str(content.get("public_url", "")), str(content.get("password", ""))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise FormatError(
-            f'{path}: expected {{"url": …, "token": …}}; start the server again, or delete the file'
-        ) from None
+        url = token = None
     if not isinstance(url, str) or not isinstance(token, str):
-        raise FormatError(f"{path}: url and token must both be text; start the server again")
-    public_url = public_url and checked_url(public_url)
-    return Connection(checked_url(url), checked_token(token), public_url, password)
-
-
-def read_secret(path: Path, *, is_token: bool = True) -> str:
-    """Return the text of a file that only its owner, the current user, can read.
-
-    is_token: the rights of others on a file without a token are noted, not refused: copies from a zip, and
-    disks that keep no rights, have them.
-
-    Raises:
-        FormatError: no such file, no text, another owner, or others have rights on a token.
-    """
-    try:
-        with path.open("rb") as stream:
-            _check_private(path, os.fstat(stream.fileno()), is_token=is_token)
-            return stream.read(_MAX_BYTES).decode("utf-8")
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise FormatError(f"{path}: not text; expected a token") from None
-
-
-def is_ours(found: os.stat_result) -> bool:
-    """Whether a file belongs to the current user; so does any where files have no user's number."""
-    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-
-
-def _check_private(path: Path, found: os.stat_result, *, is_token: bool) -> None:
-    held = "a token" if is_token else "a key"
-    if not is_ours(found):
-        raise FormatError(f"{path}: contains {held} and belongs to another user; use a file of your own")
-    rights = stat.S_IMODE(found.st_mode)
-    if rights & 0o077 and hasattr(os, "geteuid"):  # other systems hold rights elsewhere than in these bits
-        words = f"{path}: contains {held} and others can access it ({rights:04o}); run `chmod 600 {path}`"
-        if is_token:
-            raise FormatError(words)
-        warnings.warn(FileNote(words), stacklevel=2)
+        raise FormatError(
+            f'{path}: expected {{"url": "…", "token": "…"}}; start the server again, or delete the file'
+        )
+    return Connection(
+        checked_url(url), checked_token(token), public_url and checked_url(public_url), password
+    )
 
 
 def checked_url(url: str) -> str:
@@ -217,82 +166,3 @@ def checked_token(token: str) -> str:
             "Account & Settings in Label Studio"
         )
     return token
-
-
-def authorization(connection: Connection) -> str:
-    """Return the Authorization header that the connection's token makes, of either kind."""
-    client = open_client(connection)
-    try:
-        return str(client._client_wrapper.get_headers().get("Authorization", ""))
-    finally:
-        client._client_wrapper.httpx_client.httpx_client.close()
-
-
-@cache
-def _trusted(*, trust_env: bool) -> ssl.SSLContext:
-    """Return which certificates count; to read them takes 20 ms, so that clients share them."""
-    import httpx
-
-    return httpx.create_ssl_context(trust_env=trust_env)
-
-
-def browser(
-    connection: Connection, *, timeout_s: float = TIMEOUT_S, transport: httpx.BaseTransport | None = None
-) -> httpx.Client:
-    """Return a client that asks a server as a browser does: without the SDK and without the token."""
-    import httpx
-
-    return httpx.Client(
-        base_url=connection.url,
-        transport=transport,
-        timeout=timeout_s,
-        verify=_trusted(trust_env=not connection.is_local),
-        trust_env=not connection.is_local,
-        event_hooks={"request": [note_request]},
-    )
-
-
-def labeling_page(connection: Connection, project: int) -> str:
-    """Return the address at which an annotator's tasks of a project come one after another."""
-    return f"{connection.page_url}/projects/{project}/data?labeling=1"
-
-
-def open_client(
-    connection: Connection, *, timeout_s: float = TIMEOUT_S, transport: httpx.BaseTransport | None = None
-) -> LabelStudioBase:
-    """Return the SDK's client for a connection; nothing is sent yet.
-
-    Args:
-        connection: address and token, of either kind.
-        timeout_s: limit for each connect, write, and wait for an answer.
-        transport: stands in for the network (`httpx.MockTransport`).
-
-    The client follows no redirect, and no proxy leads to a server on this machine. Calls belong into
-    `server_errors(connection)`, which knows what was asked last in the same thread. Without encryption
-    each call has a connection of its own: Label Studio sends an answer in two parts, and on a connection that
-    is kept the second one waits 40 ms for word of the first (Nagle's algorithm, delayed acknowledgement).
-
-    The SDK's own `LabelStudio` adds converters of labeling pages, which take .8 s to load and are not used.
-
-    Raises:
-        ServerError: a personal token that has expired.
-    """
-    import httpx
-    from label_studio_sdk.base_client import LabelStudioBase
-
-    http = httpx.Client(
-        transport=transport,
-        verify=_trusted(trust_env=not connection.is_local),
-        limits=httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20),
-        timeout=timeout_s,
-        follow_redirects=False,
-        trust_env=not connection.is_local,
-        event_hooks={"request": [note_request]},
-    )
-    with server_errors(connection):
-        client = LabelStudioBase(
-            base_url=connection.url + "/", api_key=connection.token, timeout=timeout_s, httpx_client=http
-        )
-    # The SDK closes nothing. All parts of its client share this object, and it goes with the last of them.
-    weakref.finalize(client._client_wrapper, http.close)
-    return client

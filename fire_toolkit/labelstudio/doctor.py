@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fire_toolkit.campaign.records import Campaign, queue_named, read_marks, read_rounds
+import httpx
+
+from fire_toolkit.campaign.records import Campaign, read_rounds
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.errors import FireError, ServerError, UsageError
+from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.api import Api, Json
-from fire_toolkit.labelstudio.connection import Connection, browser, open_client, read_connection
-from fire_toolkit.labelstudio.failures import server_errors
-from fire_toolkit.labelstudio.projects import check_config, own_projects, project_mark
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.failures import browser
+from fire_toolkit.labelstudio.projects import (
+    check_config,
+    find_doubled,
+    find_lost,
+    known_source,
+    own_projects,
+    read_places,
+    remedy,
+)
 from fire_toolkit.labelstudio.showing import open_items
-from fire_toolkit.labelstudio.twins import find_doubled
-from fire_toolkit.labelstudio.vanished import find_vanished
 from fire_toolkit.workspace.database import STORE
-
-if TYPE_CHECKING:
-    import httpx
 
 TESTED_SERVER = "1.23"
 GOOD, NOTE, BAD = "good", "note", "bad"
-_START = "fire-toolkit labelstudio start"
+START = "fire-toolkit labelstudio start"
+_LIMIT_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -44,83 +49,74 @@ class Finding:
 
 
 def examine(
-    root: Path | None,
+    connection: Connection,
+    root: Path | None = None,
     campaign: tuple[Campaign, Guideline] | None = None,
     *,
-    url: str | None = None,
-    token_file: Path | None = None,
-    environ: Mapping[str, str] | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Iterator[Finding]:
     """Yield what was found of connection, server, token, projects and media, in the order in which to fix it.
 
     Args:
+        connection: the server.
         root: the workspace, or None; campaign: what was pushed from it, and the guideline of its pages.
-        url, token_file, environ: as in `read_connection`.
         transport: stands in for the network.
 
     What cannot be looked at because something before it is bad is left out.
     """
-    try:
-        connection = read_connection(root, url=url, token_file=token_file, environ=environ)
-    except FireError as error:
-        yield Finding("connection", BAD, str(error), _START if isinstance(error, UsageError) else "")
-        return
-    if connection.is_local or connection.url.startswith("https://"):
-        yield Finding("connection", GOOD, connection.url)
+    url, is_safe = connection.url, connection.is_local or connection.url.startswith("https://")
+    if is_safe:
+        yield Finding("connection", GOOD, url)
     else:
         fix = "serve it over https, and give that address"
-        yield Finding("connection", NOTE, f"{connection.url}: the token travels unencrypted", fix)
+        yield Finding("connection", NOTE, f"{url}: the token travels unencrypted", fix)
+    call = f"GET {url}/api/version"
     try:
-        release = _ask_version(connection, transport)
-    except ServerError as error:
-        fix = _START if connection.is_local else f"check the address: curl -sS {connection.url}/api/version"
-        yield Finding("server", BAD, str(error), fix, is_servers=True)
+        with browser(connection, timeout_s=_LIMIT_S, transport=transport) as client:
+            answer = client.get("/api/version")
+        release = str(answer.json()["release"])
+    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+        words = f"{call}: {type(error).__name__} {error}"
+        if not isinstance(error, httpx.HTTPError):
+            words = f"{call}: {answer.status_code}, and no version: this is not Label Studio"
+        fix = START if connection.is_local else f"check the address: curl -sS {url}/api/version"
+        yield Finding("server", BAD, words, fix, is_servers=True)
         return
     if release.startswith(f"{TESTED_SERVER}."):
         yield Finding("server", GOOD, f"Label Studio {release}")
     else:
         words = f"Label Studio {release}; tested with {TESTED_SERVER}"
         yield Finding("server", NOTE, words, "try it on a copy first")
+    name, fix = (
+        "token",
+        (
+            f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN (a legacy one "
+            "must be allowed under Organization, API Tokens Settings)"
+        ),
+    )
     try:
-        with server_errors(connection):
-            client = open_client(connection, timeout_s=20.0, transport=transport)
-            client.users.whoami(request_options={"max_retries": 0})
+        with Api(connection, transport=transport, timeout_s=_LIMIT_S, attempts=1) as api:
+            api.read("api/current-user/whoami")
+            yield Finding("token", GOOD, "accepted")
+            name, fix = "projects", "run it again, or see the server's log"
+            if root and campaign:
+                yield from _examine_campaign(root, *campaign, api, transport)
     except ServerError as error:
-        fix = f"copy a token from {connection.url}/user/account into FIRE_LABEL_STUDIO_TOKEN (a legacy one "
-        fix += "must be allowed under Organization, API Tokens Settings)"
-        yield Finding("token", BAD, str(error), fix, is_servers=True)
-        return
-    yield Finding("token", GOOD, "accepted")
-    try:
-        if root and campaign:
-            yield from _examine_campaign(root, *campaign, Api(connection, transport=transport), transport)
-    except ServerError as error:
-        yield Finding("projects", BAD, str(error), "run it again, or see the server's log", is_servers=True)
-
-
-def _ask_version(connection: Connection, transport: httpx.BaseTransport | None) -> str:
-    import httpx
-
-    call = f"GET {connection.url}/api/version"
-    try:
-        with browser(connection, timeout_s=20.0, transport=transport) as client:
-            answer = client.get("/api/version")
-        return str(answer.json()["release"])
-    except httpx.HTTPError as error:
-        raise ServerError(f"{call}: {type(error).__name__} {error}") from error
-    except (ValueError, KeyError, TypeError):
-        raise ServerError(f"{call}: {answer.status_code}, and no version: this is not Label Studio") from None
+        yield Finding(name, BAD, str(error), fix, is_servers=True)
 
 
 def _examine_campaign(
     root: Path, campaign: Campaign, rules: Guideline, api: Api, transport: httpx.BaseTransport | None
 ) -> Iterator[Finding]:
     """Yield whether each project is there, once, with the campaign's page, and shows its first item."""
-    listed = api.projects(with_counts=True)
-    projects = [project for queue in own_projects(listed, campaign).values() for project in queue]
-    bad = list(_vanished(root, campaign, api, listed))
-    bad += [(each.words, each.fix) for each in find_doubled(listed, campaign, read_rounds(root))]
+    listed = api.projects()
+    projects = [project for copies in own_projects(listed, campaign).values() for project in copies]
+    with Store(root / STORE) as store:
+        places = read_places(store)
+        source = known_source(api, listed, campaign, places) if places else ""
+        lost = find_lost(listed, campaign, store, source)[0]
+    bad = [(place.words, remedy(campaign, place)) for place in lost]
+    bad += find_doubled(listed, campaign, read_rounds(root))
     for project in projects:
         try:
             check_config(campaign, project)
@@ -137,19 +133,3 @@ def _examine_campaign(
         yield Finding("media", BAD, "; ".join(unseen), fix)
     elif faults:
         yield Finding("media", GOOD, "the first item of each project can be seen")
-
-
-def _vanished(root: Path, campaign: Campaign, api: Api, listed: Sequence[Json]) -> Iterator[tuple[str, str]]:
-    """Yield each project that was pulled before and is gone, or has lost the campaign's mark, and the fix."""
-    marks = read_marks(root)
-    with Store(root / STORE) as store:
-        vanished = find_vanished(listed, campaign, store, marks, api.identity()) if marks else []
-    for each in vanished:
-        queue = queue_named(each.queue)
-        if each.is_unmarked and queue:
-            fix = f"set its description under Settings to: {project_mark(campaign, queue, each.part)}"
-        elif each.n_answers:
-            fix = "its answers still count; to leave them out: fire-toolkit pull --full --accept-loss"
-        else:
-            fix = "fire-toolkit push (makes it again)"
-        yield each.words, fix

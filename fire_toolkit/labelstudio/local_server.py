@@ -20,9 +20,11 @@ from urllib.parse import urlsplit
 import psutil
 
 from fire_toolkit.errors import FireError, ServerError, UsageError
-from fire_toolkit.labelstudio.accounts import SUBMIT_KEYS
-from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection, browser, read_connection_file
-from fire_toolkit.labelstudio.private_files import prepare_folder, write_private
+from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection, read_connection_file
+from fire_toolkit.labelstudio.failures import browser
+from fire_toolkit.labelstudio.people import SUBMIT_KEYS
+from fire_toolkit.labelstudio.secrets import prepare_folder, write_private
+from fire_toolkit.media import serving
 from fire_toolkit.workspace.locks import POLL_S, is_locked, open_lock
 
 VERSION = "1.23.2"
@@ -50,8 +52,9 @@ def start_server(
         ServerError: it ends while starting, or is not up in time (it is left to go on).
     """
     if not hasattr(os, "killpg"):
-        words = "a local server runs on Linux and macOS only; start Label Studio yourself and give --url"
-        raise UsageError(words)
+        raise UsageError(
+            "a local server runs on Linux and macOS only; start Label Studio yourself and give --url"
+        )
     prepare_folder(folder)
     if (lock := open_lock(folder / LOCK)) is not None:
         try:
@@ -67,21 +70,18 @@ def start_server(
 
 def _settled(folder: Path, port: int | None, public_url: str | None) -> Connection:
     """Write and return how the server to start will be reached: as before, but for what is given."""
-    from fire_toolkit.media.serving import is_free_port
-
     path = folder / CONNECTION_FILE
     server = Connection("", secrets.token_hex(20), password=secrets.token_urlsafe(18))
     if path.exists() and not (server := read_connection_file(path)).password:
         raise UsageError(f"{path}: is of a server that was not started here; move it away")
     wanted = [port] if port else [*filter(None, [urlsplit(server.url).port]), *_FIRST_PORTS]
-    free = next((each for each in wanted if is_free_port(each)), None)
+    free = next((each for each in wanted if serving.is_free_port(each)), None)
     if free is None:
         raise UsageError(f"port {wanted[0]} of 127.0.0.1 is in use by another program; give another --port")
     public_url = server.public_url if public_url is None else public_url
     server = replace(server, url=f"http://127.0.0.1:{free}", public_url=public_url)
     content = {"url": server.url, "token": server.token, "public_url": server.public_url}
-    content |= {"email": ADMIN, "password": server.password}
-    write_private(path, json.dumps(content, indent=1) + "\n")
+    write_private(path, json.dumps(content | {"email": ADMIN, "password": server.password}, indent=1) + "\n")
     return server
 
 
@@ -114,7 +114,7 @@ def server_environment(folder: Path, server: Connection) -> dict[str, str]:
 
 
 def _launch(folder: Path, program: Path, server: Connection, lock: int) -> None:
-    """Start the program in a session of its own, which inherits the lock."""
+    """Start the program in a session of its own, which inherits the lock and leaves files for us alone."""
     words = ["start", "--no-browser", "--internal-host", "127.0.0.1", "--log-level", "WARNING"]
     words += ["--port", str(urlsplit(server.url).port), "--data-dir", str(folder / DATA)]
     log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -137,10 +137,9 @@ def _launch(folder: Path, program: Path, server: Connection, lock: int) -> None:
 def _await_up(folder: Path) -> Connection:
     deadline = time.monotonic() + START_LIMIT_S
     while is_running(folder):
-        if process := server_process(folder):
-            server = read_connection_file(folder / CONNECTION_FILE)
-            if _has_its_port(process, server) and _accepts_us(server):
-                return server
+        server, process = read_connection_file(folder / CONNECTION_FILE), server_process(folder)
+        if process and _has_its_port(process, server) and _accepts_us(server):
+            return server
         if time.monotonic() > deadline:
             words = f"the server is not up yet; start again to wait for it, or see {folder / LOG}"
             raise ServerError(f"{words}; `fire-toolkit labelstudio stop` stops it")
@@ -155,10 +154,9 @@ def is_running(folder: Path) -> bool:
 
 def server_process(folder: Path) -> psutil.Process | None:
     """Return the process of the folder's server: the one that was started on its data."""
-    if is_running(folder):
-        for process in psutil.process_iter(["cmdline"]):
-            if (process.info["cmdline"] or [])[-2:] == ["--data-dir", str(folder / DATA)]:
-                return process
+    for process in psutil.process_iter(["cmdline"]) if is_running(folder) else ():
+        if (process.info["cmdline"] or [])[-2:] == ["--data-dir", str(folder / DATA)]:
+            return process
     return None
 
 
@@ -207,8 +205,8 @@ def stop_server(folder: Path) -> bool:
         with suppress(ProcessLookupError):
             os.killpg(os.getpgid(process.pid), sign)
         deadline = time.monotonic() + END_LIMIT_S
-        while (is_there := is_running(folder)) and time.monotonic() < deadline:
+        while is_running(folder) and time.monotonic() < deadline:
             time.sleep(POLL_S)
-        if not is_there:
+        if not is_running(folder):
             return True
     raise FireError(f"the server (pid {process.pid}) does not stop; inspect it with `ps -p {process.pid}`")

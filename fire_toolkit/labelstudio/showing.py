@@ -7,22 +7,16 @@ item of each project is opened as its page does it, by the server's own way to s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from fire_toolkit.campaign.page_json import key_words
-from fire_toolkit.campaign.task_json import PAIR_ID
+import httpx
+
 from fire_toolkit.errors import FireError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import Connection, authorization
-from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import Reached, answered, ask_link, open_links, reach_media
 from fire_toolkit.media.places import is_address, is_showable
 from fire_toolkit.tables import Tasks
-
-if TYPE_CHECKING:
-    import httpx
 
 _SHOWN = 3
 
@@ -41,22 +35,11 @@ def refuse_unshowable(tasks: Tasks) -> None:
         )
 
 
-def media_to_send(plans: Iterable[Plan], guideline: Guideline) -> dict[str, str]:
-    """Return the media_url of each task that would be added or updated, with a pair or page that shows it.
-
-    Nothing where the guideline shows texts alone.
-    """
-    if not guideline.shows_media:
-        return {}
-    tasks = (task["data"] for plan in plans for task in plan.to_send)
-    return {task[guideline.media_key]: key_words(task[PAIR_ID]) for task in tasks}
-
-
 def refuse_unreachable(
     media: Mapping[str, str],
     guideline: Guideline,
     *,
-    connection: Connection,
+    api: Api,
     sample: int | None = None,
     transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
@@ -64,10 +47,10 @@ def refuse_unreachable(
     """Return what the addresses of tasks answer to Label Studio's pages.
 
     Args:
-        media: as `media_to_send` returns them.
+        media: the media_url of each task, with a pair or page that shows it.
         guideline: whose page shows them.
-        connection: the server's; its token goes along to media behind the address of its pages, where a
-            proxy may ask who is logged in.
+        api: the server's; its token goes along to media behind the address of its pages, where a proxy may
+            ask who is logged in.
         sample: ask only so many addresses; None: all.
         transport: stands in for the network.
         report: called with 1 for each address that was asked.
@@ -77,8 +60,8 @@ def refuse_unreachable(
     """
     reached = reach_media(
         [url for url in media if is_address(url)],
-        origin=connection.page_origin,
-        authorization=authorization(connection),
+        origin=api.connection.page_origin,
+        authorization=api.authorization,
         needs_cors="<Video" in guideline.label_config,
         sample=sample,
         transport=transport,
@@ -108,7 +91,7 @@ def open_items(
     """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
     if not guideline.shows_media:
         return {}
-    own = (api.connection.page_origin, authorization(api.connection))
+    own = (api.connection.page_origin, api.authorization)
     with open_links(transport, own=own) as client:
         return {project: _open_item(api, project, guideline, client) for project in projects}
 
@@ -117,16 +100,18 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
     tasks, _ = api.task_page(project, include=("id", "data"), page_size=1)
     if not tasks:
         return ""
-    url = str(api.shown_data(int(tasks[0]["id"])).get(guideline.media_key, ""))
-    server, origin = api.connection.url, api.connection.page_origin
-    path = url.removeprefix(server) if url.startswith(f"{server}/") else url
+    # The page gets addresses in the place of buckets.
+    shown = api.read(f"api/tasks/{tasks[0]['id']}/")
+    url = str((shown.get("data") or {}).get(guideline.media_key, ""))
+    path = url.removeprefix(api.connection.url) if url.startswith(f"{api.connection.url}/") else url
     if path.startswith("/"):
-        answer = api.first_byte(path)
+        answer = api.send("GET", path, headers={"Range": "bytes=0-0", "Accept-Encoding": "identity"})
         if not answer.is_redirect:
             fault = answered(answer, "").fault
             return f"{path} {fault}" if fault else ""
-        url = urljoin(server, answer.headers.get("Location", ""))
-    if not url.startswith(("http://", "https://")):
+        url = urljoin(api.connection.url, answer.headers.get("Location", ""))
+    if not is_address(url):
         return f"{url}: the project has no storage that shows it" if url else "its first task has no media"
-    fault = ask_link(client, url, origin).hidden(needs_cors="<Video" in guideline.label_config)
+    link = ask_link(client, url, api.connection.page_origin)
+    fault = link.hidden(needs_cors="<Video" in guideline.label_config)
     return f"{url.partition('?')[0]} {fault}" if fault else ""

@@ -3,9 +3,8 @@
 import contextlib
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import Result
@@ -94,22 +93,22 @@ def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "labelstudio")
     from fake_api import TOKEN, URL, FakeServer
 
-    from fire_toolkit.labelstudio import accounts, api, doctor, glance, showing
-    from fire_toolkit.labelstudio.connection import open_client
+    from fire_toolkit.labelstudio import api, doctor, people, showing
     from fire_toolkit.media import links
     from fire_toolkit.media.links import open_links
 
     fake = FakeServer()
-    opened = partial(open_client, transport=fake.transport())
-    monkeypatch.setattr(api, "open_client", lambda connection, timeout_s, transport: opened(connection))
-    monkeypatch.setattr(accounts, "open_client", lambda connection, transport: opened(connection))
+    browser = api.browser
+
+    def opened(connection: Any, **settings: Any) -> Any:
+        return browser(connection, **{**settings, "transport": fake.transport()})
+
+    for module in (api, people, doctor):
+        monkeypatch.setattr(module, "browser", opened)
     for module in (links, showing):
         monkeypatch.setattr(
             module, "open_links", lambda _, **options: open_links(fake.media_transport(), **options)
         )
-    look = partial(glance.glance_at_projects, transport=fake.transport())
-    monkeypatch.setattr(glance, "glance_at_projects", look)
-    monkeypatch.setattr(doctor, "examine", partial(doctor.examine, transport=fake.transport()))
     monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
     monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)
     monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)

@@ -204,8 +204,46 @@ def test_those_who_have_seen_a_pair_cannot_decide_it(server: FakeServer, workspa
 def test_active_annotators_of_the_register_are_the_default(server: FakeServer, workspace: Path) -> None:
     refused = run("push", code=2)
     assert "no annotators: create accounts with `fire-toolkit annotators add A01 A02`" in refused.output
-    run("annotators", "add")
-    assert json.loads(run("push", "--format", "json").stdout)["projects"] == 3
+    run("annotators", "add")  # three accounts of somebody else's campaign
+    refused = run("push", code=2)
+    assert (
+        "made by this workspace can be asked; name others with --annotator (A02, A03, A04)" in refused.output
+    )
+    register = workspace / ".labelstudio" / "annotators.csv"
+    register.write_text(register.read_text().replace("active,\n", "active,made-here\n", 2))
+    assert json.loads(run("push", "--format", "json").stdout)["projects"] == 2
+
+
+@pytest.mark.parametrize("what", ["unmarked", "deleted"])
+def test_a_project_that_is_gone_before_its_first_pull_is_missed_by_all(
+    server: FakeServer, workspace: Path, what: str
+) -> None:
+    push_all()
+    run("pull")
+    project = server.projects[1]
+    if what == "unmarked":
+        project["description"] = ""
+        server.answer(server.tasks_of(1)[0]["id"], 2)
+    else:
+        for task in server.tasks_of(1):
+            server.delete_task(task["id"])
+        del server.projects[1]
+    words = {"unmarked": "project 1 (1/A02) has lost its mark", "deleted": "project 1 (1/A02) was deleted"}[
+        what
+    ]
+    assert words in run("pull", "--full").stderr
+    assert words in run("status").stderr
+    doctor = run("doctor", code=3).stdout
+    assert words in doctor
+    n_projects = len(server.projects)
+    assert f"error: {words}" in run("push", code=1).stderr
+    assert len(server.projects) == n_projects
+    assert json.loads(run("push", "--replace", "--format", "json").stdout)["added"] == 6
+    assert (words in run("pull").stderr) == (what == "unmarked")
+    if what == "unmarked":
+        project["description"] = doctor.partition("set its description under Settings to: ")[2].split("\n")[0]
+        assert json.loads(run("pull", "--format", "json").stdout)["new"] == 1
+        assert "queue 1/A02 has 2 projects" in run("status").stderr
 
 
 def test_a_dry_run_says_who_would_judge_how_much_and_sends_nothing(
@@ -251,7 +289,7 @@ def test_a_campaign_keeps_the_page_that_it_began_with(server: FakeServer, worksp
     for project in server.projects.values():
         project["label_config"] = earlier
     del server.projects[max(server.projects)]
-    assert "6 tasks added" in run("push", "--check-media", "0").stderr
+    assert "6 tasks added" in run("push", "--check-media", "0", "--replace").stderr
     assert {project["label_config"] for project in server.projects.values()} == {earlier}
     begun["label_config"] = earlier.replace('value="ambiguous"', 'value="unclear"')
     begun["config_sha256"] = config_sha256(begun["label_config"])
@@ -308,6 +346,7 @@ def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
 def test_a_push_cut_short_between_its_records_keeps_one_key(server: FakeServer, workspace: Path) -> None:
     push_all()
     (workspace / "campaign" / "campaign.json").unlink()  # as if killed before it was written
+    (workspace / "campaign.sqlite").unlink()
     server.projects.clear()
     server.tasks.clear()
     run("push")
@@ -386,8 +425,6 @@ def test_the_next_pull_asks_for_changes_only(server: FakeServer, workspace: Path
     run("pull")
     queries = [r.url.params.get("query", "") for r in server.requests if r.url.path == "/api/tasks/"]
     assert sum("filter:tasks:updated_at" in query for query in queries) == 2
-    Path("campaign/pulled.json").write_text("damaged")
-    assert json.loads(run("pull", "--format", "json").stdout)["new"] == 0
 
 
 def test_a_server_that_refuses_ends_with_code_3(

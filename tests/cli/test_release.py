@@ -16,8 +16,8 @@ from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_wor
 
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.labelstudio.annotators import Annotator, write_register
-from fire_toolkit.labelstudio.private_files import prepare_folder
+from fire_toolkit.labelstudio.people import Annotator, write_register
+from fire_toolkit.labelstudio.secrets import prepare_folder
 
 Fire = Callable[..., Result]
 DATE = ("--date", "2026-11-22")

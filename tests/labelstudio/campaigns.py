@@ -22,8 +22,7 @@ from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Pushed, carry_out, plan_push
-from fire_toolkit.labelstudio.sent_tasks import make_queues
+from fire_toolkit.labelstudio.push import Pushed, carry_out, make_queues, plan_push
 from fire_toolkit.tables import Qrels, Tasks, check_items, check_pool, check_qrels, check_queries
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}  # accounts' numbers on the server
@@ -37,8 +36,15 @@ CAMPAIGN = Campaign(
 )
 
 
+class PatientApi(Api):
+    """One that does not wait."""
+
+    def pause(self, seconds: float) -> None:
+        pass
+
+
 def make_api(server: FakeServer) -> Api:
-    return Api(Connection(URL, TOKEN), transport=server.transport(), pause=lambda seconds: None)
+    return PatientApi(Connection(URL, TOKEN), transport=server.transport())
 
 
 def tasks_of(n_pairs: int, *, overlap: float = 0.0, prefix: str = "") -> Tasks:
@@ -77,39 +83,31 @@ def pairs_of(assignments: Assignments, annotator_id: str) -> list[str]:
     return list(rows.sort_values("position")["pair_id"])
 
 
-def push_round(
-    server: FakeServer, entry: Round, done: set[tuple[str, str]] | None = None, *, most_tasks: int = 50_000
-) -> list[Pushed]:
+def push_round(server: FakeServer, entry: Round, done: set[tuple[str, str]] | None = None) -> list[Pushed]:
     """Push a round as the command does; done: queue and pair of each answer that is there."""
     api = make_api(server)
     queues = make_queues(entry, GUIDELINE, done=done or set(), campaign_key=CAMPAIGN.key)
     plans = plan_push(api, CAMPAIGN, queues)
-    return list(carry_out(api, CAMPAIGN, plans, guideline=GUIDELINE, most_tasks=most_tasks))
+    return list(carry_out(api, CAMPAIGN, plans, guideline=GUIDELINE))
 
 
 class Site:
-    """A workspace's side: the ledger and the marks, kept between pulls."""
+    """A workspace's side: the record, kept between pulls."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "campaign.sqlite"
-        self.marks: dict[str, str] = {}
         clock = count(1)
         self.now: Callable[[], str] = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
 
     def pull(self, server: FakeServer, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
-        def keep(marks: object) -> None:
-            self.marks = dict(marks)  # type: ignore[call-overload]
-
         with Store(self.folder, shows_now=True, clock=self.now) as store:
             return pull_answers(
                 make_api(server),
                 CAMPAIGN,
                 store,
                 names=NAMES,
-                marks=self.marks,
                 is_full=is_full,
                 accepts_loss=accepts_loss,
-                keep=keep,
             )
 
     def ledger(self) -> Ledger:

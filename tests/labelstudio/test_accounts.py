@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from fire_toolkit.errors import ServerError, UsageError
-from fire_toolkit.labelstudio.accounts import Accounts
-from fire_toolkit.labelstudio.annotators import read_register
 from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.people import Accounts, read_register
 
 INVITATION = "invitation-token"
 PAGE = '<form><input type="hidden" name="csrfmiddlewaretoken" value="C"></form>'

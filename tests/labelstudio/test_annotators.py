@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.labelstudio.annotators import (
+from fire_toolkit.labelstudio.people import (
     Account,
     Annotator,
     add_rows,
-    checked_email,
-    checked_pseudonym,
     match_accounts,
     pseudonyms,
     read_register,
@@ -92,13 +90,13 @@ def test_a_name_that_had_its_time_is_not_used_again(state: str) -> None:
 @pytest.mark.parametrize("text", ["", "A 1", "ä", "-a", "a@b", "a,b", "x" * 33, "a\n"])
 def test_what_is_no_pseudonym_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not a valid pseudonym"):
-        checked_pseudonym(text)
+        add_rows([], [(text, "")], [""])
 
 
-@pytest.mark.parametrize("text", ["", "a", "a@b", "a b@c.d", "a@b@c.d", "a@b.", "a\x00@b.c", "a,b@c.d"])
+@pytest.mark.parametrize("text", ["a", "a@b", "a b@c.d", "a@b@c.d", "a@b.", "a\x00@b.c", "a,b@c.d"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not an e-mail"):
-        checked_email(text)
+        add_rows([], [("A01", text)], [""])
 
 
 _ACCOUNTS = st.lists(

@@ -14,18 +14,20 @@ from fire_toolkit.campaign.records import (
     QueueName,
     queue_named,
     read_campaign,
-    read_marks,
     read_rounds,
     write_campaign,
-    write_marks,
     write_round,
 )
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.guidelines.instructions import instructions_html
-from fire_toolkit.labelstudio.differences import config_difference
-from fire_toolkit.labelstudio.projects import marked_queue, project_mark, project_title
+from fire_toolkit.labelstudio.projects import (
+    config_difference,
+    marked_queue,
+    project_mark,
+    project_settings,
+)
 
 
 def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -59,27 +61,19 @@ def test_a_damaged_record_is_named(tmp_path: Path, text: str) -> None:
         read_campaign(tmp_path)
 
 
-def test_marks_that_cannot_be_read_mean_that_all_is_read_again(tmp_path: Path) -> None:
-    assert read_marks(tmp_path) == {}
-    write_marks(tmp_path, {"s#1": "t"})
-    assert read_marks(tmp_path) == {"s#1": "t"}
-    (tmp_path / "campaign" / "pulled.json").write_text('["x"]')
-    assert read_marks(tmp_path) == {}
-
-
 def test_a_project_is_known_by_its_campaigns_mark_only() -> None:
     queue = QueueName(2, "A01")
     mark = project_mark(CAMPAIGN, queue)
-    assert marked_queue(CAMPAIGN, mark) == queue
-    assert marked_queue(CAMPAIGN, f"Our notes. {mark}") == queue
-    assert marked_queue(replace(CAMPAIGN, key="other"), mark) is None
-    assert marked_queue(CAMPAIGN, None) is None
+    for words in (mark, f"Our notes. {mark}", f"{mark} and more"):
+        assert marked_queue(CAMPAIGN, {"description": words}) == queue
+    assert marked_queue(replace(CAMPAIGN, key="other"), {"description": mark}) is None
+    assert marked_queue(CAMPAIGN, {"description": None}) is None
     assert queue_named(str(queue)) == queue
     assert [queue_named(text) for text in ("", "A01", "x/A01", "1/")] == [None] * 4
 
 
 def test_titles_fit_label_studios_fifty_letters() -> None:
-    assert len(project_title(CAMPAIGN, QueueName(1, "A" * 60))) == 50
+    assert len(project_settings(CAMPAIGN, QueueName(1, "A" * 60), GUIDELINE)["title"]) == 50
 
 
 def test_the_whole_guideline_reaches_the_annotators() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import dataclasses
-import gc
 import json
 import logging
 import os
@@ -17,18 +16,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from label_studio_sdk import LabelStudio
 
 from examples import cases
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
-from fire_toolkit.labelstudio.connection import (
-    Connection,
-    checked_url,
-    open_client,
-    read_connection,
-    read_secret,
-)
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.connection import Connection, checked_url, read_connection
 from fire_toolkit.labelstudio.failures import server_errors
+from fire_toolkit.labelstudio.secrets import read_secret
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 URL = "http://127.0.0.1:8080"
@@ -63,8 +57,8 @@ def refresh_jwt(expires_in_s: float = 3600) -> str:
 
 
 def asked(answer: Answer, token: str = TOKEN) -> object:
-    connection = Connection(URL, token)
-    return _whoami(connection, open_client(connection, transport=httpx.MockTransport(answer)))
+    api = Api(Connection(URL, token), transport=httpx.MockTransport(answer), attempts=1)
+    return api.read("api/current-user/whoami")
 
 
 # --- where a connection comes from
@@ -189,29 +183,15 @@ def test_a_server_below_a_path_is_asked_below_it() -> None:
         return httpx.Response(200, json={"access": "a.b.c"})
 
     connection = Connection("http://x/team", refresh_jwt())
-    open_client(connection, transport=httpx.MockTransport(answer)).users.whoami()
+    Api(connection, transport=httpx.MockTransport(answer)).read("api/current-user/whoami")
     assert {"http://x/team/api/token/refresh/", "http://x/team/api/current-user/whoami"} == set(seen)
 
 
 def test_an_expired_personal_token_is_said_without_asking() -> None:
     token = refresh_jwt(-10)
     with pytest.raises(ServerError, match=r"^http://127.0.0.1:8080: 401: .*expired") as caught:
-        open_client(Connection(URL, token))
+        Api(Connection(URL, token))
     assert token not in str(caught.value)
-
-
-def test_a_client_that_is_let_go_closes_its_connections() -> None:
-    closed: list[bool] = []
-
-    class Transport(httpx.MockTransport):
-        def close(self) -> None:
-            closed.append(True)
-
-    client = open_client(Connection(URL, TOKEN), transport=Transport(lambda request: httpx.Response(500)))
-    assert closed == []
-    del client
-    gc.collect()
-    assert closed == [True]
 
 
 # --- what failures say
@@ -273,15 +253,8 @@ def test_a_broken_connection_names_call_and_remedy(error: httpx.TransportError, 
 
 
 def test_a_real_closed_port_is_a_server_error() -> None:
-    connection = Connection("http://127.0.0.1:9", TOKEN)
-    client = open_client(connection, timeout_s=2)
     with pytest.raises(ServerError, match=r"^GET http://127.0.0.1:9/api/.*: no connection"):
-        _whoami(connection, client)
-
-
-def _whoami(connection: Connection, client: LabelStudio) -> object:
-    with server_errors(connection):
-        return client.users.whoami(request_options={"max_retries": 0})
+        Api(Connection("http://127.0.0.1:9", TOKEN), timeout_s=2, attempts=1).read("api/current-user/whoami")
 
 
 def test_a_page_in_place_of_a_refreshed_token_is_not_label_studio() -> None:
@@ -349,9 +322,9 @@ def test_without_encryption_each_call_has_a_connection_of_its_own() -> None:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            client = open_client(Connection(f"http://127.0.0.1:{server.server_port}", "0" * 40))
-            for _ in range(3):
-                assert client.users.whoami().id == 1
+            with Api(Connection(f"http://127.0.0.1:{server.server_port}", "0" * 40)) as api:
+                for _ in range(3):
+                    assert api.read("api/current-user/whoami") == {"id": 1}
         finally:
             server.shutdown()
             thread.join()

@@ -8,13 +8,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fire_toolkit.campaign.records import Campaign, QueueName, write_campaign, write_marks
+from fire_toolkit.campaign.records import Campaign, QueueName, write_campaign
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import Finding, examine
-from fire_toolkit.labelstudio.projects import project_mark
+from fire_toolkit.labelstudio.projects import Place, keep_places, project_mark
+from fire_toolkit.workspace.database import STORE
 
-ENVIRON = {"FIRE_LABEL_STUDIO_URL": "http://127.0.0.1:1", "FIRE_LABEL_STUDIO_TOKEN": "t" * 40}
+SERVER = Connection("http://127.0.0.1:1", "t" * 40)
 Answer = Callable[[httpx.Request], httpx.Response]
 
 
@@ -27,9 +30,8 @@ def server(*, release: str = "1.23.2", token_status: int = 200) -> Answer:
     return answer
 
 
-def found(answer: Answer, *, environ: dict[str, str] | None = None) -> dict[str, Finding]:
-    transport = httpx.MockTransport(answer)
-    findings = list(examine(None, environ=ENVIRON if environ is None else environ, transport=transport))
+def found(answer: Answer, at: Connection = SERVER) -> dict[str, Finding]:
+    findings = list(examine(at, transport=httpx.MockTransport(answer)))
     assert all(finding.fix for finding in findings if finding.state != "good")
     return {finding.name: finding for finding in findings}
 
@@ -78,8 +80,7 @@ def test_a_refused_token_is_said_without_the_token() -> None:
     ],
 )
 def test_a_token_on_an_open_line_is_a_note(url: str, state: str) -> None:
-    environ = {**ENVIRON, "FIRE_LABEL_STUDIO_URL": url}
-    assert found(server(), environ=environ)["connection"].state == state
+    assert found(server(), Connection(url, "t" * 40))["connection"].state == state
 
 
 PAGE = '<View><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
@@ -110,7 +111,7 @@ def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, stat
         return well(request)
 
     begun = (campaign, read_guideline("query-validity-v1"))
-    (last,) = list(examine(tmp_path, begun, environ=ENVIRON, transport=httpx.MockTransport(answer)))[3:]
+    (last,) = list(examine(SERVER, tmp_path, begun, transport=httpx.MockTransport(answer)))[3:]
     assert (last.name, last.state, words in last.words) == ("projects", state, True)
 
 
@@ -118,7 +119,7 @@ def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, stat
     ("born", "words", "fix"),
     [
         ("2026", "project 7 (1/A01) has lost its mark", "campaign key round 1 queue A01"),
-        ("2027", "project 7 (1/A01) was deleted, with 0 answers", "fire-toolkit push"),
+        ("2027", "project 7 (1/A01) was deleted, with 0 answers", "fire-toolkit push --replace"),
     ],
 )
 def test_a_project_that_was_pulled_and_is_gone_is_said(
@@ -127,8 +128,8 @@ def test_a_project_that_was_pulled_and_is_gone_is_said(
     campaign = Campaign("key", "g-v1", "0" * 64, config_sha256(PAGE), PAGE)
     write_campaign(tmp_path, campaign)
     source = "org-1-2020"
-    key = f"{source}#7#2026"
-    write_marks(tmp_path, {key: "2026-11-20T12:00:00Z", f"{key} queue": "1/A01"})
+    with Store(tmp_path / STORE) as store:
+        keep_places(store, [Place(source, 7, "2026", "1/A01")])
     project = {"id": 7, "title": "A01", "description": "", "label_config": PAGE, "created_at": born}
     well = server()
 
@@ -140,16 +141,7 @@ def test_a_project_that_was_pulled_and_is_gone_is_said(
         return well(request)
 
     begun = (campaign, read_guideline("query-validity-v1"))
-    findings = examine(tmp_path, begun, environ=ENVIRON, transport=httpx.MockTransport(answer))
+    findings = examine(SERVER, tmp_path, begun, transport=httpx.MockTransport(answer))
     (gone,) = [each for each in findings if each.name == "projects" and each.state == "bad"]
     assert words in gone.words
     assert fix in gone.fix
-
-
-def test_a_file_that_others_can_read_is_said(tmp_path: Path) -> None:
-    (tmp_path / ".labelstudio").mkdir()
-    path = tmp_path / ".labelstudio" / "connection.json"
-    path.write_text("{}")
-    path.chmod(0o644)
-    (finding,) = examine(tmp_path, environ={})
-    assert (finding.state, f"chmod 600 {path}" in finding.words) == ("bad", True)

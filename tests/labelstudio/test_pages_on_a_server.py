@@ -25,7 +25,7 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.several import several_config
 from fire_toolkit.labelstudio.projects import check_config
-from fire_toolkit.labelstudio.withdraw import close_withdrawn
+from fire_toolkit.labelstudio.push import close_withdrawn, make_queues
 
 LABELS = ("relevant", "irrelevant", "ambiguous")
 
@@ -219,7 +219,8 @@ def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(ser
     moves = check_moves(pd.DataFrame(rows, columns=list(MOVES.names)))
     now = moved_assignments(ROUND.assignments, moves)
     later = replace(ROUND, assignments=now, moves=moves, drawn=ROUND.assignments)
-    assert close_withdrawn(make_api(server), CAMPAIGN, [later]) == 1
+    queues = make_queues(later, GUIDELINE, done=(), campaign_key=CAMPAIGN.key)
+    assert close_withdrawn(make_api(server), CAMPAIGN, queues) == 1
     assert [task["is_labeled"] for task in given] == [True, *[False] * len(others)]
     before = len(pages_of(server, "bob"))
     (_, bobs) = push_round(server, later)

@@ -15,11 +15,11 @@ from examples import examples, some
 from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import push as pushing
-from fire_toolkit.labelstudio.api import Api, Uncertain
+from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.failures import Uncertain
 from fire_toolkit.labelstudio.projects import project_settings
 from fire_toolkit.labelstudio.push import Pushed
-from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
 ROUND = round_of(tasks_of(12, overlap=0.5))
 
@@ -126,12 +126,12 @@ def test_a_project_found_after_a_doubtful_creation_is_looked_at(monkeypatch: pyt
     server = FakeServer()
     entry = round_of(tasks_of(5), ("ann",))
 
-    def create_too_late(self: Api, settings: object) -> int:
+    def create_too_late(self: Api, *call: object, **content: object) -> int:
         monkeypatch.undo()
         push(server, entry)  # somebody else's
         raise Uncertain("no answer in time")
 
-    monkeypatch.setattr(Api, "create_project", create_too_late)
+    monkeypatch.setattr(Api, "write", create_too_late)
     assert [(p.n_added, p.n_there) for p in push(server, entry)] == [(0, 5)]
     assert_all_there_once(server, entry)
 
@@ -146,7 +146,7 @@ def test_tasks_are_sent_to_the_letter_and_a_refusal_is_told_in_the_server_s_word
     tasks = [{"data": {"caption": '"é" 🙂 <b>', "pair_id": "q1|v1"}}]
     api = Api(Connection(URL, TOKEN), transport=httpx.MockTransport(refuse))
     with api, pytest.raises(ServerError, match=r"POST .*/api/projects/7/import: 400: .*no video"):
-        api.import_tasks(7, tasks)
+        api.write("POST", "api/projects/7/import", json=tasks)
     assert json.loads(asked[0].content) == tasks
     assert asked[0].headers["content-type"] == "application/json"
 
@@ -239,9 +239,9 @@ def test_a_long_address_is_asked_for_in_smaller_portions() -> None:
     entry = round_of(tasks_of(120), ("ann",))
     push(server, entry)
     keys = pairs_of(entry.assignments, "ann")
-    found = {task["data"]["pair_id"] for task in tasks_with_keys(make_api(server), 1, keys)}
+    found = {task["data"]["pair_id"] for task in make_api(server).tasks_with_keys(1, keys)}
     assert found == set(keys)
-    assert len(list(tasks_with_keys(make_api(server), 1, ["unknown"]))) == 0
+    assert make_api(server).tasks_with_keys(1, ["unknown"]) == []
 
 
 @example(["ok", "replay"])
@@ -253,7 +253,7 @@ def test_a_sweep_sees_every_task_whatever_the_pages_look_like(faults: list[str])
     server.faults = list(faults)
     api = make_api(server)
     api.page_size = 4
-    pages = sweep_tasks(api, 1, include=("id",))
+    pages = api.sweep(1, include=("id",))
     assert {task["id"] for page in pages for task in page} == set(range(1, 24))
 
 
@@ -269,4 +269,4 @@ def test_pages_that_never_add_up_are_an_error() -> None:
             )
 
     with pytest.raises(ServerError, match="reports 99 such tasks, but its pages have 10"):
-        list(sweep_tasks(make_api(Lying()), 1, include=("id",)))
+        list(make_api(Lying()).sweep(1, include=("id",)))

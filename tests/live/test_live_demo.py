@@ -17,8 +17,8 @@ import pytest
 from live_browser import SPACE, open_browser
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays
 
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.labelstudio.local_server import is_running
+from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.media.server import content_type
 
 ESCAPE = "\ue00c"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
 from live_server import LiveServer
@@ -10,14 +12,13 @@ from fire_toolkit.labelstudio.doctor import Finding, examine
 
 
 def found(live_server: LiveServer, token: str) -> dict[str, Finding]:
-    environ = {"FIRE_LABEL_STUDIO_TOKEN": token}
-    findings = list(examine(live_server.root, environ=environ))
+    findings = list(examine(replace(live_server.connection, token=token), live_server.root))
     assert not any(token in repr(finding) for finding in findings)
     return {finding.name: finding for finding in findings}
 
 
 def test_a_fresh_server_is_well(live_server: LiveServer) -> None:
-    findings = list(examine(live_server.root, environ={}))
+    findings = list(examine(live_server.connection, live_server.root))
     assert [finding for finding in findings if finding.state != "good"] == []
     assert {finding.name for finding in findings} == {"connection", "server", "token"}
 

@@ -19,7 +19,7 @@ from test_live_browser import VIDEO, log_in
 from test_live_campaign import Site, _tasks, answer, site  # noqa: F401
 
 from fire_toolkit.campaign.tasks import pair_id
-from fire_toolkit.labelstudio.annotators import read_register
+from fire_toolkit.labelstudio.people import read_register
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = uuid.uuid4().hex[:4]
@@ -141,7 +141,7 @@ def test_a_changed_address_reaches_tasks_without_answer_and_no_others(
         assert {task["data"]["video"] for task in _tasks(http, project)} == {f"{old}?v=2"}
 
 
-def test_a_copy_of_a_project_is_named_and_retired(site: Site) -> None:  # noqa: F811
+def test_a_copy_of_a_project_is_named_and_can_be_deleted(site: Site) -> None:  # noqa: F811
     site.make_tasks(4, overlap=0.0)
     site.run("push", "--annotator", EVE)
     project = site.projects()[f"1/{EVE}"]
@@ -151,9 +151,7 @@ def test_a_copy_of_a_project_is_named_and_retired(site: Site) -> None:  # noqa: 
         twin = http.post("/api/projects/", json=copy).raise_for_status().json()["id"]
     doubled = f"queue 1/{EVE} has 2 projects: {project} (0 answers), {twin} (0 answers)"
     assert doubled in site.run("status").output
-    assert doubled in site.run("doctor", code=3).output
-    assert f"retired: projects {twin}, copies without answers" in site.run("push", "--repair").output
-    assert "has 2 projects" not in site.run("status").output
+    assert f"delete project {twin} in Label Studio" in site.run("doctor", code=3).output
     with site.server.as_admin() as http:
-        assert "Do not judge here" in http.get(f"/api/projects/{twin}/").json()["title"]
         http.delete(f"/api/projects/{twin}/").raise_for_status()
+    assert "has 2 projects" not in site.run("status").output

@@ -1,0 +1,334 @@
+"""Annotators and their accounts on a server: real identities stay on this machine, behind pseudonyms.
+
+The register holds one row for each account that was ever seen; no row is ever removed and no account ever
+deleted, so that a judgment keeps its author. Each row stands in the register before its account is made.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from html import unescape
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fire_toolkit.errors import FormatError, ServerError, UsageError
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.failures import browser, server_errors, status_of
+from fire_toolkit.labelstudio.secrets import prepare_folder, read_secret, write_private
+from fire_toolkit.workspace.locks import hold_lock
+
+if TYPE_CHECKING:
+    import httpx
+
+REGISTER = "annotators.csv"
+ACTIVE, PENDING, RETIRED, DELETED, OWNER = STATES = ("active", "pending", "retired", "deleted", "owner")
+# No mail can ever reach an address below .invalid (RFC 2606).
+NO_MAIL = "annotators.invalid"
+# What submits an answer. Never the key of the answer itself: going back would show one and keep another.
+SUBMIT_KEYS = "space,ctrl+enter"
+_HOTKEYS = {"annotation:annotation:submit": {"key": SUBMIT_KEYS, "active": True}}
+_HIDDEN = "Deleted"
+_PSEUDONYM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
+_EMAIL = re.compile(r"[^@\s,\"]+@[^@\s,\"]+\.[^@\s,\".]+")
+_CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+_COMPLAINT = re.compile(r'class="field_errors">\s*<li>(.*?)</li>', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user as the server lists it; email is empty where the server hides it (a retired account)."""
+
+    user_id: str
+    email: str
+    joined_at: str
+    is_owner: bool = False
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """A row of the register.
+
+    state: `active`; `pending`: to be made on the server; `retired`: gets no more tasks, may not answer;
+    `deleted`: gone from the server; `owner`: the account whose token is used. password: as it was made
+    here, empty if the person chose it.
+    """
+
+    pseudonym: str
+    user_id: str = ""
+    email: str = field(default="", repr=False)
+    joined_at: str = ""
+    state: str = ACTIVE
+    password: str = field(default="", repr=False)
+
+
+def add_rows(
+    register: Sequence[Annotator], wanted: Iterable[tuple[str, str]], passwords: Iterable[str]
+) -> list[Annotator]:
+    """Return the register with a pending row for each wanted (pseudonym, e-mail) that it does not have.
+
+    An empty e-mail becomes one that no mail can reach. A pseudonym that is there with the same e-mail
+    stays as it is.
+
+    Raises:
+        UsageError: no pseudonym, no e-mail, or one that is another row's or a retired one's.
+
+    Examples:
+        >>> rows = add_rows([], [("A01", "")], ["secret"])
+        >>> rows[0].email, rows[0].state
+        ('a01@annotators.invalid', 'pending')
+        >>> add_rows(rows, [("A01", "")], ["other"]) == rows
+        True
+    """
+    rows = list(register)
+    for (pseudonym, email), password in zip(wanted, passwords, strict=False):
+        if not _PSEUDONYM.fullmatch(pseudonym):
+            raise UsageError(
+                f"{pseudonym!r} is not a valid pseudonym: use letters, digits, '.', '-' and '_' only, such "
+                "as A01"
+            )
+        email = email.lower() or f"{pseudonym.lower()}@{NO_MAIL}"
+        if not _EMAIL.fullmatch(email) or not email.isprintable():
+            raise UsageError(f"{email!r} is not an e-mail address")
+        same = [row for row in rows if row.pseudonym.lower() == pseudonym.lower() or row.email == email]
+        if not same:
+            rows.append(Annotator(pseudonym, email=email, state=PENDING, password=password))
+        elif (same[0].pseudonym, same[0].email) != (pseudonym, email):
+            taken = same[0].pseudonym
+            raise UsageError(f"{pseudonym}: the pseudonym or the e-mail already belongs to {taken}")
+        elif same[0].state not in (ACTIVE, PENDING):
+            raise UsageError(f"{pseudonym} is {same[0].state}; choose another pseudonym")
+    return rows
+
+
+def match_accounts(register: Sequence[Annotator], accounts: Iterable[Account]) -> list[Annotator]:
+    """Return the register brought up to what the server lists.
+
+    An account is known by its id and the moment it was made, for ids may be used again. Accounts that
+    are not known get the next free pseudonym; rows without an account become `deleted`; an account
+    whose e-mail the server hides was retired there. The order is that of the register, new ones last by
+    user id.
+
+    Examples:
+        >>> [row.pseudonym for row in match_accounts([], [Account("2", "x@y.z", "2026-11-20")])]
+        ['A01']
+    """
+    listed = {(account.user_id, account.joined_at): account for account in accounts}
+    by_email = {account.email: key for key, account in listed.items() if account.email}
+    rows: list[Annotator] = []
+    for row in register:
+        key = (row.user_id, row.joined_at) if row.user_id else by_email.get(row.email, ("", ""))
+        rows.append(_updated(row, listed.pop(key, None)))
+    for account in sorted(listed.values(), key=lambda each: (len(each.user_id), each.user_id)):
+        name, _, place = account.email.partition("@")
+        names: Iterable[str] = (f"A{n:02d}" for n in range(1, 100_000))
+        if account.is_owner:
+            names = ("owner", *(f"owner{n}" for n in range(2, 1000)))
+        elif place == NO_MAIL and _PSEUDONYM.fullmatch(name):  # it was made by another workspace
+            names = chain([name.upper()], names)
+        taken = {row.pseudonym.lower() for row in rows}
+        rows.append(_updated(Annotator(next(each for each in names if each.lower() not in taken)), account))
+    return rows
+
+
+def _updated(row: Annotator, account: Account | None) -> Annotator:
+    if account is None:
+        return row if row.state == PENDING else replace(row, state=DELETED)
+    is_retired = not account.email or row.state == RETIRED
+    return replace(
+        row,
+        user_id=account.user_id,
+        joined_at=account.joined_at,
+        email=row.email or account.email,
+        state=OWNER if account.is_owner else RETIRED if is_retired else ACTIVE,
+    )
+
+
+def pseudonyms(register: Iterable[Annotator]) -> dict[str, str]:
+    """Return user id → pseudonym of every account that is on the server, retired ones too.
+
+    Ids of deleted accounts are left out: the server may have given them to somebody else, and names no
+    author any more.
+    """
+    return {row.user_id: row.pseudonym for row in register if row.user_id and row.state != DELETED}
+
+
+def read_register(folder: Path) -> list[Annotator]:
+    """Return the register in a workspace's private folder; empty if there is none.
+
+    Raises:
+        FormatError: it is damaged, or others can read it.
+    """
+    path = folder / REGISTER
+    if not path.exists():
+        return []
+    reader = csv.DictReader(io.StringIO(read_secret(path)), strict=True)
+    names = [each.name for each in fields(Annotator)]
+    try:
+        rows = [Annotator(**{name: record[name] for name in names}) for record in reader]
+        for row in rows:
+            if row.state not in STATES or not _PSEUDONYM.fullmatch(row.pseudonym or ""):
+                raise ValueError(f"row {row.pseudonym!r}")
+        seen = [row.pseudonym.lower() for row in rows]
+        if twice := sorted({name for name in seen if seen.count(name) > 1}):
+            raise ValueError(f"{twice[0]!r} appears twice")
+    except (csv.Error, KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"{path}: damaged ({error}); restore it from a backup: it is the only record of who is who"
+        ) from None
+    return rows
+
+
+def write_register(folder: Path, register: Iterable[Annotator]) -> None:
+    """Write the register as one change, readable by the owner only."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [each.name for each in fields(Annotator)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in register)
+    write_private(folder / REGISTER, text.getvalue())
+
+
+class Accounts:
+    """A server's accounts, and the register of a workspace's private folder that gives them pseudonyms.
+
+    Raises, in all calls:
+        ServerError: the server fails, or refuses an account.
+    """
+
+    def __init__(
+        self, connection: Connection, folder: Path, *, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        prepare_folder(folder)
+        self._connection, self._folder, self._transport = connection, folder, transport
+
+    def refresh(self, wanted: Sequence[tuple[str, str]] = ()) -> list[Annotator]:
+        """Return the register after bringing it up to what the server lists, with rows for all wanted."""
+        with Api(self._connection, transport=self._transport) as api:
+            own, users = self._me(api)[0], api.read("api/users/")
+        accounts = [
+            Account(
+                str(user["id"]),
+                "" if user.get("email") in (None, _HIDDEN) else str(user["email"]),
+                _as_known(user.get("date_joined")),
+                is_owner=str(user["id"]) == own,
+            )
+            for user in users
+        ]
+        what = "another change of annotators"
+        with hold_lock(self._folder / "annotators.lock", wait_s=30, what=what):
+            register = match_accounts(read_register(self._folder), accounts)
+            register = add_rows(register, wanted, (secrets.token_urlsafe(12) for _ in wanted))
+            write_register(self._folder, register)
+        return register
+
+    def add(self, wanted: Iterable[tuple[str, str]]) -> list[Annotator]:
+        """Make the accounts that are not there yet; return the rows of all wanted ones, in that order.
+
+        Args:
+            wanted: pseudonym and e-mail of each; without an e-mail one that no mail can reach.
+
+        What was cut short is taken up again by the same call.
+
+        Raises:
+            UsageError: as `add_rows`.
+        """
+        wanted = list(wanted)
+        names = [pseudonym for pseudonym, _ in wanted]
+        register = self.refresh(wanted)
+        pending = [row for row in register if row.state == PENDING and row.pseudonym in names]
+        if pending:
+            with Api(self._connection, transport=self._transport) as api:
+                invitation = api.read("api/invite").get("token")
+            if not invitation:
+                raise ServerError(
+                    f"{self._connection.url}: the server returned no invitation; see its People page"
+                )
+            for row in pending:
+                self._sign_up(str(invitation), row)
+        by_name = {row.pseudonym: row for row in self.refresh()}
+        return [by_name[name] for name in names]
+
+    def retire(self, names: Iterable[str]) -> list[Annotator]:
+        """Deactivate annotators and return their rows; what they answered stays theirs.
+
+        Raises:
+            UsageError: no annotator is called so, or it is the owner of the token.
+        """
+        names = list(names)
+        register = {row.pseudonym: row for row in self.refresh()}
+        for name in names:
+            if name not in register:
+                known = ", ".join(row.pseudonym for row in register.values() if row.state == ACTIVE)
+                raise UsageError(f"no annotator is called {name!r}; active: {known or 'none'}")
+            if register[name].state == OWNER:
+                raise UsageError(f"{name} owns the token in use and cannot be retired with it")
+            if register[name].state == PENDING:
+                raise UsageError(
+                    f"{name} has no account yet; create it with `fire-toolkit annotators add {name}`"
+                )
+        with Api(self._connection, transport=self._transport) as api:
+            memberships = f"api/organizations/{self._me(api)[1]}/memberships"
+            for name in names:
+                try:
+                    if register[name].state == ACTIVE:
+                        api.write("DELETE", f"{memberships}/{register[name].user_id}/")
+                except ServerError as error:
+                    if status_of(error) != 404:  # 404: ended before
+                        raise
+        by_name = {row.pseudonym: row for row in self.refresh()}
+        return [by_name[name] for name in names]
+
+    @property
+    def login_url(self) -> str:
+        """The address at which annotators log in."""
+        return f"{self._connection.page_url}/user/login/"
+
+    def _me(self, api: Api) -> tuple[str, int]:
+        """Return our own user id and the organisation's number."""
+        me = api.read("api/current-user/whoami")
+        if not isinstance(me, dict) or me.get("id") is None or me.get("active_organization") is None:
+            raise ServerError(
+                f"{self._connection.url}: the token's account has no organisation; use another token"
+            )
+        return str(me["id"]), int(me["active_organization"])
+
+    def _sign_up(self, invitation: str, row: Annotator) -> None:
+        """Make an account as its owner would on the sign-up page: the API makes none with a password."""
+        path, params = "/user/signup/", {"token": invitation}
+        with server_errors(self._connection), browser(self._connection, transport=self._transport) as client:
+            page = client.get(path, params=params)
+            csrf = _CSRF.search(page.text)
+            if page.status_code != 200 or csrf is None:
+                raise ServerError(
+                    f"GET {page.request.url.copy_with(query=None)}: {page.status_code}: no sign-up page; "
+                    "make the account in Label Studio (Organization, Add Members), then run `fire-toolkit "
+                    "annotators add`"
+                )
+            form = {"email": row.email, "password": row.password, "csrfmiddlewaretoken": csrf[1]}
+            from_here = {"Referer": f"{self._connection.url}{path}"}
+            answer = client.post(path, params=params, data=form, headers=from_here)
+            if answer.status_code == 302:  # a server that cannot set the key leaves it at Ctrl+Enter
+                from_here["X-CSRFToken"] = client.cookies.get("csrftoken") or ""
+                keys = {"custom_hotkeys": _HOTKEYS}
+                client.patch("/api/current-user/hotkeys/", json=keys, headers=from_here)
+                return
+        words = "; ".join(unescape(text).strip() for text in _COMPLAINT.findall(answer.text))
+        if answer.status_code == 200 and "already exists" in words:
+            return  # made before; the register finds it by its e-mail
+        raise ServerError(
+            f"POST {self._connection.url}{path}: {row.pseudonym} was not accepted ({answer.status_code}"
+            f"{': ' + words if words else ''}); see `fire-toolkit doctor`"
+        )
+
+
+def _as_known(moment: object) -> str:
+    """Return when an account was made, in the register's way of writing times."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(str(moment)).isoformat() if moment else ""
