@@ -111,7 +111,7 @@ def _third_labels(world: World, seed: int, seen: dict[str, set[str]]) -> None:
 
 
 def _compare_with_truth(world: World) -> None:
-    """Print how near labels and scores came to the truth, and which runs change places."""
+    """Print how near labels and scores came to the truth."""
     report = compare_with_truth(
         world,
         labels=read_labels("labels"),
@@ -128,7 +128,6 @@ def _compare_with_truth(world: World) -> None:
         f"the other {report.n_positives - report.n_original} count as wrong answers",
         f"the pool holds {report.n_pooled} of them ({report.n_pooled / report.n_positives:.1%}); "
         "the rest stays unjudged",
-        *(f"{measure}: {ahead} was behind {behind}, and is ahead" for measure, ahead, behind in report.swaps),
     ):
         click.echo(f"  {line}")
     click.echo("\n" + drawn(*_drawn_report(report), "table"), nl=False)

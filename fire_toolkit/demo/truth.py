@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import pandas as pd
 
 from fire_toolkit.demo.world import World
-from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Labels, Pool, Qrels, Run, Scores
 from fire_toolkit.tables.columns import PAIR
@@ -17,10 +15,9 @@ from fire_toolkit.tables.columns import PAIR
 
 @dataclass(frozen=True)
 class TruthReport:
-    """Counts of labels and positives, scores three ways, and which runs change places.
+    """Counts of labels and positives, and scores three ways.
 
-    scores: columns run_id, measure, original, corrected, true; swaps: measure, the run that is ahead
-    once corrected, and the run that was ahead of it before.
+    scores: columns run_id, measure, original, corrected, true.
     """
 
     n_labels: int
@@ -29,7 +26,6 @@ class TruthReport:
     n_original: int
     n_pooled: int
     scores: pd.DataFrame
-    swaps: tuple[tuple[str, str, str], ...]
 
 
 def compare_with_truth(
@@ -57,25 +53,9 @@ def compare_with_truth(
         n_original=len(world.original),
         n_pooled=len(world.truth.merge(pool[PAIR], on=PAIR)),
         scores=pd.DataFrame(columns).reset_index(),
-        swaps=tuple(_swaps(pd.DataFrame(columns), measures)),
     )
 
 
 def _values(scores: Scores, qrels: str) -> pd.Series[float]:
     kept = scores[scores["qrels"] == qrels]
     return kept.set_index(["run_id", "measure"])["value"]
-
-
-def _swaps(scores: pd.DataFrame, measures: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return each pair of runs that the corrected labels put in the other order."""
-    found = []
-    for measure in measures:
-        sign = 1 if parse_measure(measure).definition.larger_is_better else -1
-        values = scores.xs(measure, level="measure") * sign
-        for one, two in combinations(values.index, 2):
-            before = values.loc[one, "original"] - values.loc[two, "original"]
-            after = values.loc[one, "corrected"] - values.loc[two, "corrected"]
-            if before * after < 0:
-                ahead, behind = (one, two) if after > 0 else (two, one)
-                found.append((measure, str(ahead), str(behind)))
-    return found
