@@ -1,22 +1,20 @@
-"""Typed values of JSON entries, and captions gathered into a part."""
+"""Typed values of JSON entries by the places of a layout, and captions gathered from them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.tables.columns import PAIR
 
-ALL = "all"
 _ABSENT = object()
 _FIELD = re.compile(r"\{(.+?)\}")
 
@@ -28,40 +26,35 @@ def as_list(value: object, where: str) -> list[Any]:
     return list(value)
 
 
-def need(entry: Mapping[str, Any], name: str, where: str) -> Any:
-    """Return a field of an entry that must be there."""
-    if name not in entry:
-        raise FormatError(f"{where}: no field {name!r}; found {', '.join(map(str, entry)) or 'none'}")
-    return entry[name]
+def have(records: object, *names: str) -> bool:
+    """Whether `records` is a list of objects and the first one has all these fields."""
+    first = records[0] if isinstance(records, list) and records else None
+    return isinstance(first, dict) and set(names) <= set(first)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A JSON object and its place in the file; each method returns a field with the type it checks.
+    """An object and its place in the file; each method returns a field with the type it checks.
 
-    A field is called by its name, or as `value` says. One that is missing is an error unless a default is
-    given. Every error is a FormatError that names the place. outer: fields of what it lies in.
+    A field is called as `value` says. One that is missing is an error unless a default is given. Every error
+    is a FormatError that names the place.
     """
 
     fields: Mapping[str, Any]
     where: str
-    outer: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, value: object, where: str) -> Entry:
-        """Return the entry of a JSON value, which must be an object."""
+    def of(cls, value: object, where: str, outer: Mapping[str, Any] | None = None) -> Entry:
+        """Return the entry of a JSON value, which must be an object; outer: fields of what it lies in."""
         if not isinstance(value, dict):
             raise FormatError(f"{where}: {_shown(value)}, expected an object with named fields")
-        return cls(value, where)
+        return cls({**outer, **value} if outer else value, where)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.fields
-
-    def value(self, name: str, default: Any = None) -> Any:
+    def value(self, place: str, default: Any = None) -> Any:
         """Return a field of any type.
 
         Args:
-            name: `a`; `a.b`, which is b in a, or its n-th; `{a}/{b}`, a text of both where both are there;
+            place: `a`; `a.b`, which is b in a, or its n-th; `{a}/{b}`, a text of both where both are there;
                 `a|b`, the first that is there; `a?`, which is an empty text where it is absent.
             default: what an absent field is; None: an error.
 
@@ -70,17 +63,19 @@ class Entry:
             >>> entry.value("{folder}/{name}|name"), entry.value("at.1"), entry.value("more?")
             ('x.jpg', 2, '')
         """
-        choices = name.removesuffix("?").split("|")
+        choices = place.removesuffix("?").split("|")
         for choice in choices:
             found = self._text_of(choice) if "{" in choice else self._at(choice.split("."))
             if found is not _ABSENT:
                 return found
-        if default is not None or name.endswith("?"):
-            return "" if default is None else default
-        return need(self.fields, choices[-1], self.where)
+        if default is None and not place.endswith("?"):
+            named = " or ".join(repr(choice) for choice in choices if "{" not in choice)
+            found = ", ".join(str(name) for name in self.fields if name != "@") or "none"
+            raise FormatError(f"{self.where}: no field {named or place}; found {found}")
+        return "" if default is None else default
 
     def _at(self, steps: Sequence[str]) -> Any:
-        found: Any = self.fields if steps[0] in self.fields else self.outer
+        found: Any = self.fields
         for step in steps:
             if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
                 found = found[int(step)]
@@ -91,129 +86,96 @@ class Entry:
         return found
 
     def _text_of(self, template: str) -> Any:
-        values = {name: self.fields.get(name, self.outer.get(name, "")) for name in _FIELD.findall(template)}
+        values = {name: self.fields.get(name, "") for name in _FIELD.findall(template)}
         if not all(isinstance(each, str | int) and each != "" for each in values.values()):
             return _ABSENT
         return _FIELD.sub(lambda found: str(values[found[1]]), template)
 
-    def id(self, name: str, default: str | None = None) -> str:
+    def id(self, place: str, default: str | None = None) -> str:
         """Return an id, as text."""
-        return id_text(self.value(name, default), self.where)
+        return id_text(self.value(place, default), self.where)
 
-    def ids(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+    def ids(self, place: str, default: Sequence[str] | None = None) -> list[str]:
         """Return a list of ids, as text."""
-        return [id_text(value, self.where) for value in self.values(name, default)]
+        return [id_text(value, self.where) for value in self.values(place, default)]
 
-    def text(self, name: str, default: str | None = None) -> str:
+    def text(self, place: str, default: str | None = None) -> str:
         """Return text."""
-        return _as_text(self.value(name, default), self.where)
+        return self._as_text(self.value(place, default))
 
-    def texts(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+    def texts(self, place: str) -> list[str]:
         """Return one text, or a list of texts, as a list."""
-        value = self.value(name, default)
-        values = [value] if isinstance(value, str) else as_list(value, self.where)
-        return [_as_text(text, self.where) for text in values]
+        value = self.value(place)
+        return [self._as_text(text) for text in (value if isinstance(value, list | tuple) else [value])]
 
-    def values(self, name: str, default: Sequence[Any] | None = None) -> list[Any]:
+    def _as_text(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise FormatError(f"{self.where}: {_shown(value)}, expected text")
+        return value
+
+    def plain(self, place: str) -> str:
+        """Return a value as text, that of a list with semicolons between its values."""
+        value = self.value(place)
+        if isinstance(value, dict):
+            raise FormatError(f"{self.where}: {place.removesuffix('?')} is an object, expected text")
+        return ";".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    def values(self, place: str, default: Sequence[Any] | None = None) -> list[Any]:
         """Return a list."""
-        return as_list(self.value(name, [] if name.endswith("?") else default), self.where)
+        return as_list(self.value(place, [] if place.endswith("?") else default), self.where)
 
     def entries(self, name: str) -> list[Entry]:
         """Return the objects of a list; the third is called `…: name[2]` in errors."""
         place = f"{self.where}: {name}"
-        values = as_list(self.value(name), place)
-        return [Entry.of(value, f"{place}[{n}]") for n, value in enumerate(values)]
-
-
-def entries_of(source: Source) -> list[Entry]:
-    """Return the records of a file as entries; the third is called `…: entry 2` in errors."""
-    return [Entry(record, f"{source.path}: entry {n}") for n, record in enumerate(source.records or [])]
-
-
-def object_of(source: Source) -> dict[str, Any]:
-    """Return the object that a JSON file is; an empty one for other files."""
-    return source.json if isinstance(source.json, dict) else {}
-
-
-def _as_text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise FormatError(f"{where}: {_shown(value)}, expected text")
-    return value
+        return [Entry.of(value, f"{place}[{n}]") for n, value in enumerate(as_list(self.value(name), place))]
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, dict | list | tuple):
-        return f"a {type(value).__name__}"
-    return repr(value)[:40]
-
-
-def have(records: object, *names: str) -> bool:
-    """Whether `records` is a list of objects and the first one has all these fields."""
-    first = records[0] if isinstance(records, list) and records else None
-    return isinstance(first, dict) and set(names) <= set(first)
-
-
-def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:
-    """Return the split to read (the one wanted, the only one, or `test`) and a note about it.
-
-    Raises:
-        UsageError: there is no such split; or none is wanted, and there are several but no `test`.
-    """
-    splits = sorted(set(found))
-    if splits in ([], [""]) and wanted not in (None, ALL):
-        raise UsageError(f"{where}: names no splits; leave out --split")
-    if wanted == ALL or (wanted is None and len(splits) == 1):
-        return ALL, []
-    if wanted is None and "test" not in splits:
-        raise UsageError(f"{where}: has splits {', '.join(splits)}; choose one with --split, or all")
-    split = wanted or "test"
-    if split not in splits:
-        raise UsageError(f"{where}: no split {split!r}; found {', '.join(splits)}")
-    others = [other for other in splits if other != split]
-    return split, [f"split {split} read; the file also has {', '.join(others)}"] if others else []
+    return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)[:40]
 
 
 @dataclass
 class Captions:
-    """Captions gathered one by one, and what belongs to them.
+    """Captions gathered one by one, each with its positives.
 
-    rows: query_id, text and further columns; places: of each query the last row; pairs and targets:
-    query_id, doc_id, relevance; members: of the queries' groups.
+    join: what stands between the texts of one query, where its captions are parts of it; else a query that
+    comes again must have the same text. queries: by id their rows; pairs: query_id, doc_id, relevance.
     """
 
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
-    pairs: list[tuple[str, str, int]] = field(default_factory=list)
-    targets: list[tuple[str, str, int]] = field(default_factory=list)
-    members: list[tuple[str, str]] = field(default_factory=list)
-    n_left_out: int = 0
-    _n_of_doc: Counter[str] = field(default_factory=Counter)
+    path: str
+    join: str = ""
+    queries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pairs: list[tuple[str, str, Any]] = field(default_factory=list)
+    _n_of: Counter[str] = field(default_factory=Counter)
 
-    def add(self, query_id: str, text: str, **more: Any) -> None:
-        """Add a caption."""
-        self.places[query_id] = len(self.rows)
-        self.rows.append({"query_id": query_id, "text": text, **more})
+    def add(
+        self,
+        text: str,
+        query_id: str | None,
+        docs: Iterable[str],
+        *,
+        of: str = "",
+        relevance: Any = 1,
+        **more: Any,
+    ) -> str:
+        """Add a caption, and return its id; one without is `of#n`, n from 0 in file order."""
+        if query_id is None:
+            query_id = f"{of}#{self._n_of[of]}"
+            self._n_of[of] += 1
+        known = self.queries.get(query_id)
+        if known is None:
+            self.queries[query_id] = {"query_id": query_id, "text": text, **more}
+        elif self.join:
+            known["text"] += self.join + text
+            return query_id
+        elif known["text"] != text:
+            shown = f"{known['text'][:40]!r} and {text[:40]!r}"
+            raise FormatError(f"{self.path}: query {query_id!r} has two texts, {shown}")
+        self.pairs += [(query_id, doc, relevance) for doc in docs]
+        return query_id
 
-    def text_of(self, query_id: str) -> str | None:
-        """Return the text of the last caption with that id, or None."""
-        return self.rows[self.places[query_id]]["text"] if query_id in self.places else None
-
-    def next_id(self, doc_id: str) -> str:
-        """Return the id of a doc's next caption that has none of its own: `doc#n`, n from 0 in file order."""
-        self._n_of_doc[doc_id] += 1
-        return f"{doc_id}#{self._n_of_doc[doc_id] - 1}"
-
-    def part(
-        self, name: str, *, items: Collection[Mapping[str, Any]] = (), notes: Iterable[str] = ()
-    ) -> Part:
-        """Return a part with these captions; items: further columns of the docs, doc_id first."""
-        names = [*PAIR, "relevance"]
-        return Part(
-            name,
-            queries=pd.DataFrame(self.rows, dtype=object) if self.rows else None,
-            items=pd.DataFrame(list(items), dtype=object).drop_duplicates("doc_id") if items else None,
-            positives=pd.DataFrame(self.pairs, columns=names) if self.pairs else None,
-            groups=pd.DataFrame(self.members, columns=PAIR, dtype="str") if self.members else None,
-            targets=pd.DataFrame(self.targets, columns=names) if self.targets else None,
-            notes=tuple(notes),
-        )
+    def part(self, **more: Any) -> Part:
+        """Return a part with these queries and positives; more: its other tables, and notes."""
+        pairs = pd.DataFrame(self.pairs, columns=[*PAIR, "relevance"]) if self.pairs else None
+        queries = pd.DataFrame(list(self.queries.values()), dtype=object) if self.queries else None
+        return Part(self.path, queries=queries, positives=pairs, **more)

@@ -4,124 +4,89 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+import pandas as pd
+
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import (
-    ALL,
-    Captions,
-    Entry,
-    as_list,
-    chosen_split,
-    have,
-    object_of,
-)
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.collections.entries import Captions, Entry, as_list, have
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.collections.tables import read_table
+from fire_toolkit.formats.collections.tables import ROLES, read_table
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.syntax import parse_toml
+from fire_toolkit.tables.columns import PAIR
+
+ALL = "all"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a benchmark's file has its queries, items and positives; `benchmarks.toml` has the words."""
+    """A benchmark's file; spec: how it is known and what stands where in it, by `benchmarks.toml`'s words."""
 
     name: str
-    why: str = ""
-    own_item: str | None = None
-    header: tuple[str, ...] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)
-    line: str = ""
-    known: str = ""
-    first: tuple[str, ...] = ()
-    is_quoted: bool = False
-    expected: str = ""
-    keys: tuple[str, ...] = ()
-    is_pickle: bool = False
-    has_lists: bool = False
-    rows: str = ""
-    needs: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    within: str = ""
-    are_parts: bool = False
-    is_general: bool = False
-    split: str = ""
-    items: str = ""
-    item_id: str = ""
-    is_whole: bool = False
-    query_id: str = ""
-    doc_id: str = ""
-    text: str = ""
-    texts: str = ""
-    join: str = ""
-    number: str = ""
-    positives: str = ""
-    target: str = ""
-    members: str = ""
-    queries: Mapping[str, str] = field(default_factory=dict)
-    more: Mapping[str, str] = field(default_factory=dict)
-    describe: Mapping[str, str] = field(default_factory=dict)
-    left_out: str = ""
-    left_out_note: str = ""
+    spec: Mapping[str, Any]
 
     def recognise(self, source: Source) -> str | None:
         """Return why a file is of this layout, or None."""
-        if self.header:
-            has_all = {*self.header} <= {*source.header}
-            return f"the header names {', '.join(self.header)}" if has_all else None
-        if self.line:
-            first = source.lines[0] if source.lines else ""
-            if self.first:
-                return f"the header is {first.strip()!r}" if first.strip() in self.first else None
-            return self.why if re.fullmatch(self.known or self.line, first) else None
-        if self.keys:
-            return self.why if {*self.keys} <= {*object_of(source)} else None
-        rows = self._values(source)
-        values = list(rows.values() if isinstance(rows, dict) else rows or [])
-        if self.has_lists:
-            inner = [] if self.is_pickle else [one for each in values for one in _listed(each) or [""]]
-            are_lists = all(isinstance(each, list | tuple) for each in (*values, *inner))
-            return self.why if values and are_lists else None
-        fits = have(values, *self.needs) and not any(have(values, name) for name in self.without)
-        return self.why if fits else None
+        spec, first = self.spec, source.lines[0] if source.lines else ""
+        if header := spec.get("header"):
+            return f"the header names {', '.join(header)}" if {*header} <= {*source.header} else None
+        if "first" in spec:
+            return f"the header is {first.strip()!r}" if first.strip() in spec["first"] else None
+        if "line" in spec:
+            return spec["why"] if re.fullmatch(spec.get("known", spec["line"]), first) else None
+        found = self._values(source)
+        values = list(found.values() if isinstance(found, dict) else found or ())
+        if depth := spec.get("depth"):
+            lists = values if depth == 1 else [one for each in values for one in _listed(each) or [""]]
+            fits = bool(values) and all(isinstance(each, list | tuple) for each in (*values, *lists))
+            return spec["why"] if fits else None
+        if "needs" not in spec:  # the lists are enough
+            return spec["why"] if {spec["rows"], spec["items"]} <= {*source.mapping} else None
+        needs = [next(filter(lambda name: have(values, name), each.split("|")), "") for each in spec["needs"]]
+        if not all(needs) or any(have(values, name) for name in spec.get("without", ())):
+            return None
+        named = f"{', '.join(needs[:-1])} and {needs[-1]}"
+        where = f"a JSON object whose {spec['rows']} have" if "rows" in spec else "JSON entries with"
+        return spec.get("why") or f"{where} {named}"
 
     def _values(self, source: Source) -> Any:
         """Return the list, or the object, with the rows; None where the file has none."""
-        if not self.rows:
+        if "rows" not in self.spec:
             return source.records
-        found = source.pickled if self.is_pickle else source.json
-        *names, last = self.rows.split(".")
-        for name in names if last == "*" else self.rows.split("."):
+        *names, last = self.spec["rows"].split(".")
+        found = source.pickled if self.spec.get("is_pickle") else source.json
+        for name in names if last == "*" else (*names, last):
             found = found.get(name) if isinstance(found, dict) else None
         return found if isinstance(found, dict if last == "*" else list) else None
 
     def _entries(self, source: Source) -> Iterator[Entry]:
         """Yield the rows of a file, each with its place."""
-        path = str(source.path)
-        if self.line:
+        path, rows = str(source.path), self.spec.get("rows", "")
+        if "line" in self.spec:
             yield from self._lines(source)
-        elif not self.rows:
+        elif not rows:
             yield from (Entry(each, f"{path}: entry {n}") for n, each in enumerate(source.records or []))
-        elif not self.rows.endswith("*"):
-            yield from Entry(object_of(source), path).entries(self.rows)
+        elif not rows.endswith("*"):
+            yield from Entry(source.mapping, path).entries(rows)
         else:
             for key, value in self._values(source).items():
                 where = f"{path}: {key!r}"
-                fields = {"@@": as_list(value, where)} if self.has_lists else Entry.of(value, where).fields
-                yield Entry(fields, where, {"@": id_text(key, where)})
+                fields = {"@@": as_list(value, where)} if "depth" in self.spec else value
+                yield Entry.of(fields, where, {"@": id_text(key, where)})
 
     def _lines(self, source: Source) -> Iterator[Entry]:
         for number, line in source.numbered_lines:
-            if line.strip() in self.first:
+            if line.strip() in self.spec.get("first", ()):
                 continue
-            found, where = re.fullmatch(self.line, line), f"{source.path}:{number}"
+            found, where = re.fullmatch(self.spec["line"], line), f"{source.path}:{number}"
             if found is None:
-                raise FormatError(f"{where}: {line[:40]!r}, expected {self.expected}")
-            text = _unquoted(found["text"]) if self.is_quoted else found["text"]
+                raise FormatError(f"{where}: {line[:40]!r}, expected {self.spec['expected']}")
+            text = _unquoted(found["text"]) if self.spec.get("is_quoted") else found["text"]
             yield Entry({**found.groupdict(), "text": text}, where)
 
     def read(self, source: Source, split: str | None) -> Part:
@@ -131,91 +96,107 @@ class Layout:
             FormatError: an entry lacks a field, or has another type of value there.
             UsageError: no such split, or several and none named.
         """
-        if self.columns:
-            return read_table(source, self.columns)
-        path = str(source.path)
+        spec, path = self.spec, str(source.path)
+        if "header" in spec:
+            return read_table(source, {role: spec[role] for role in ROLES if role in spec})
         rows = list(self._entries(source))
-        listed = Entry(object_of(source), path).entries(self.items) if self.items else rows
-        chosen, notes = ALL, list[str]()
-        if self.split:
-            chosen, notes = chosen_split([_split_of(row, self.split) for row in listed], split, path)
-        listed = [row for row in listed if chosen in (ALL, _split_of(row, self.split))]
-        asked = [each for row in (rows if self.items else listed) for each in self._captions_of(row)]
+        listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
+        notes: list[str] = []
+        is_cut = False
+        if "split" in spec:
+            splits = [str(row.value(spec["split"], "")) for row in listed]
+            chosen, notes = _chosen_split(splits, split, path)
+            is_cut = chosen != ALL
+            listed = [row for row, own in zip(listed, splits, strict=True) if chosen in (ALL, own)]
+        asked = [each for row in (rows if "items" in spec else listed) for each in self._within(row)]
+        describe = spec.get("describe", {})
+        doc_id, item_id = spec["doc_id"], spec.get("item_id", spec["doc_id"])
         items = [
-            {"doc_id": row.id(self.item_id or self.doc_id), **_plain(row, self.describe)}
-            for row in (asked if self.are_parts else listed if self.describe else ())
+            {"doc_id": row.id(item_id), **{name: row.plain(place) for name, place in describe.items()}}
+            for row in (asked if "are_parts" in spec else listed if describe else ())
         ]
-        docs = {item["doc_id"] for item in items}
-        captions = Captions()
-        for row in asked if self.text or self.texts else ():
-            if self.items and (doc_id := row.id(self.doc_id)) not in docs:
-                if self.is_whole:
-                    raise FormatError(f"{row.where}: {self.doc_id} {doc_id} is not among the {self.items}")
-                if chosen != ALL:
-                    continue
-            self._add(captions, row)
-        if captions.n_left_out:
-            notes.append(f"{captions.n_left_out:,} {self.left_out_note}")
-        return captions.part(path, items=items, notes=notes)
+        if "items" in spec:
+            docs = {item["doc_id"] for item in items}
+            strange = [row for row in asked if row.id(doc_id) not in docs]
+            if strange and "is_whole" in spec:
+                shown = f"{doc_id} {strange[0].id(doc_id)} is not among the {spec['items']}"
+                raise FormatError(f"{strange[0].where}: {shown}")
+            asked = [row for row in asked if not is_cut or row.id(doc_id) in docs]
+        return self._part(path, asked if spec["text"] else (), items, notes)
 
-    def _captions_of(self, row: Entry) -> list[Entry]:
+    def _within(self, row: Entry) -> list[Entry]:
         """Return the captions within an entry, which have its fields too; the entry itself if it is one."""
-        if not self.within:
+        if "within" not in self.spec:
             return [row]
-        outer = {**row.outer, **row.fields}
-        return [Entry(each.fields, each.where, outer) for each in row.entries(self.within)]
+        return [Entry({**row.fields, **each.fields}, each.where) for each in row.entries(self.spec["within"])]
 
-    def _add(self, captions: Captions, row: Entry) -> None:
-        """Add the captions of an entry, with its positives and what else it says."""
-        is_positive = self.doc_id.removesuffix("?") in row if self.doc_id.endswith("?") else bool(self.doc_id)
-        doc_id = row.id(self.doc_id) if is_positive else ""
-        texts = self._texts_of(row)
-        for text in [self.join.join(each.strip() for each in texts)] if self.join else texts:
-            if self.query_id:
-                query_id = row.id(self.query_id)
-            else:
-                query_id = captions.next_id(row.id(self.number) if self.number else doc_id)
-            if self.join and query_id in captions.places:
-                captions.rows[captions.places[query_id]]["text"] += self.join + text
-                continue
-            ids = {name: row.id(place) for name, place in self.queries.items()}
-            captions.add(query_id, text, **ids, **_plain(row, self.more))
-            docs = [doc_id] if is_positive else row.ids(self.positives) if self.positives else []
-            captions.pairs += [(query_id, doc, 1) for doc in docs]
-            if self.target and row.value(self.target) != "":
-                captions.targets.append((query_id, row.id(self.target), 1))
-            if self.members:
-                captions.members += [(query_id, doc) for doc in dict.fromkeys(row.ids(self.members))]
-        if self.left_out:
-            captions.n_left_out += sum(each != doc_id for each in _listed(row.value(self.left_out)))
+    def _part(self, path: str, asked: Iterable[Entry], items: list[dict[str, str]], notes: list[str]) -> Part:
+        """Return the captions of entries, with their positives and what else they say, as a part."""
+        spec = self.spec
+        captions = Captions(path, spec.get("join", ""))
+        targets: list[tuple[str, str, int]] = []
+        members: list[tuple[str, str]] = []
+        n_left_out = 0
+        for row in asked:
+            docs = self._docs_of(row)
+            own = {name: row.id(place) for name, place in spec.get("queries", {}).items()}
+            own |= {name: row.plain(place) for name, place in spec.get("more", {}).items()}
+            for text in self._texts_of(row):
+                query_id = row.id(spec["query_id"]) if "query_id" in spec else None
+                numbered = row.id(spec["number"]) if "number" in spec else docs[0] if docs else ""
+                query_id = captions.add(text, query_id, docs, of=numbered, **own)
+                if "target" in spec and row.value(spec["target"]) != "":
+                    targets.append((query_id, row.id(spec["target"]), 1))
+                if "members" in spec:
+                    members += [(query_id, doc) for doc in dict.fromkeys(row.ids(spec["members"]))]
+            if "left_out" in spec:
+                n_left_out += sum(each not in docs for each in _listed(row.value(spec["left_out"])))
+        if n_left_out:
+            notes = [*notes, f"{n_left_out:,} {spec['left_out_note']}"]
+        return captions.part(
+            items=pd.DataFrame(items, dtype=object).drop_duplicates("doc_id") if items else None,
+            groups=pd.DataFrame(members, columns=PAIR, dtype="str") if members else None,
+            targets=pd.DataFrame(targets, columns=[*PAIR, "relevance"]) if targets else None,
+            notes=tuple(notes),
+        )
+
+    def _docs_of(self, row: Entry) -> list[str]:
+        if doc_id := self.spec["doc_id"]:
+            return [] if doc_id.endswith("?") and doc_id[:-1] not in row.fields else [row.id(doc_id)]
+        return row.ids(self.spec["positives"]) if "positives" in self.spec else []
 
     def _texts_of(self, row: Entry) -> list[str]:
-        if self.text:
-            return [row.text(self.text)]
-        if not self.has_lists:
-            return row.texts(self.texts)
-        return [
-            _sentence(words, f"{row.where}: caption {n}") for n, words in enumerate(row.value(self.texts))
-        ]
+        if "depth" in self.spec:
+            found = enumerate(row.value(self.spec["text"]))
+            texts = [_sentence(words, f"{row.where}: caption {n}") for n, words in found]
+        else:
+            texts = row.texts(self.spec["text"])
+        join = self.spec.get("join")
+        return [join.join(each.strip() for each in texts)] if join else texts
 
 
-def _split_of(row: Entry, field: str) -> str:
-    return str(row.value(field, ""))
+def _chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:
+    """Return the split to read (the one wanted, the only one, or `test`) and a note about it.
+
+    Raises:
+        UsageError: there is no such split; or none is wanted, and there are several but no `test`.
+    """
+    splits = sorted(set(found))
+    if splits in ([], [""]) and wanted not in (None, ALL):
+        raise UsageError(f"{where}: names no splits; leave out --split")
+    if wanted == ALL or (wanted is None and len(splits) == 1):
+        return ALL, []
+    if wanted is None and "test" not in splits:
+        raise UsageError(f"{where}: has splits {', '.join(splits)}; choose one with --split, or all")
+    split = wanted or "test"
+    if split not in splits:
+        raise UsageError(f"{where}: no split {split!r}; found {', '.join(splits)}")
+    others = [other for other in splits if other != split]
+    return split, [f"split {split} read; the file also has {', '.join(others)}"] if others else []
 
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple | dict) else [value] if value else []
-
-
-def _plain(row: Entry, places: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields at these places as text, of lists with semicolons between their values."""
-    found = {}
-    for name, place in places.items():
-        value = row.value(place)
-        if isinstance(value, dict):
-            raise FormatError(f"{row.where}: {place.removesuffix('?')} is an object, expected text")
-        found[name] = ";".join(map(str, value)) if isinstance(value, list) else str(value)
-    return found
 
 
 def _sentence(words: object, where: str) -> str:
@@ -229,18 +210,21 @@ def _sentence(words: object, where: str) -> str:
 
 def _unquoted(text: str) -> str:
     """Return a text without the quotes of CSV, if it is one field of CSV in quotes."""
-    if len(text) < 2 or not (text.startswith('"') and text.endswith('"')):
-        return text
     try:
-        fields = next(csv.reader([text], strict=True))
+        fields = next(csv.reader([text], strict=True), [])
     except csv.Error:
         return text
-    return fields[0] if len(fields) == 1 else text
+    is_quoted = len(text) > 1 and text.startswith('"') and text.endswith('"')
+    return fields[0] if is_quoted and len(fields) == 1 else text
 
 
 def _read_layouts() -> list[Layout]:
     data = files("fire_toolkit.formats.collections") / "benchmarks.toml"
-    return [Layout(**table) for table in parse_toml(data.read_text(encoding="utf-8"), str(data))["layout"]]
+    tables = parse_toml(data.read_text(encoding="utf-8"), str(data))
+    of_lines, others = ({"doc_id": "doc_id", "text": "text"}, {"doc_id": "", "text": ""})
+    return [
+        Layout(name, {**(of_lines if "line" in spec else others), **spec}) for name, spec in tables.items()
+    ]
 
 
 LAYOUTS = _read_layouts()

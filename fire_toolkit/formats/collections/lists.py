@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Entry, entries_of, have, object_of
+from fire_toolkit.formats.collections.entries import Entry, have
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
 from fire_toolkit.formats.ids import id_text
@@ -24,35 +24,28 @@ _HEADERS = {"id", "ids", "name", "names", "index", "idx", "#", *chain(*NAMES.val
 
 def _text_key(source: Source) -> str | None:
     """Return which field holds the ids; `_id` alone, without texts, is enough."""
-    if have(source.records, "_id"):
-        return "_id"
-    return next((name for name in ("id", "docid") if have(source.records, name, "text")), None)
+    found = (name for name in ("id", "docid") if have(source.records, name, "text"))
+    return "_id" if have(source.records, "_id") else next(found, None)
 
 
 def recognise_texts(source: Source) -> str | None:
     """Return why a file is a corpus or queries, or None."""
     key = _text_key(source)
-    if not key:
-        return None
     with_text = " and text" if have(source.records, "text") else " alone"
-    return f"entries with {key}{with_text}: corpus or queries, as the qrels use their ids"
+    return f"entries with {key}{with_text}: corpus or queries, as the qrels use their ids" if key else None
 
 
 def read_texts(source: Source, split: str | None) -> Part:
     """Return texts with their ids; the qrels tell whether they are queries or the corpus."""
-    key = _text_key(source) or "_id"
-    more = [name for name in _MORE if have(source.records, name)]
-    no_text = None if have(source.records, "text") else ""
-    rows = [
-        (entry.id(key), _title(entry), entry.text("text", no_text), *(entry.text(name) for name in more))
-        for entry in entries_of(source)
-    ]
-    names = ["id", "title", "text", *more]
-    return Part(str(source.path), texts=pd.DataFrame(rows, columns=names, dtype=object))
-
-
-def _title(entry: Entry) -> str:
-    return entry.text("title", "") if entry.value("title", "") else ""
+    key, more = _text_key(source) or "_id", [name for name in _MORE if have(source.records, name)]
+    default = None if have(source.records, "text") else ""
+    rows = []
+    for n, record in enumerate(source.records or []):
+        entry = Entry(record, f"{source.path}: entry {n}")
+        title = entry.text("title") if record.get("title") else ""
+        rows.append((entry.id(key), title, entry.text("text", default), *map(entry.text, more)))
+    table = pd.DataFrame(rows, columns=["id", "title", "text", *more], dtype=object)
+    return Part(str(source.path), texts=table)
 
 
 def recognise_items(source: Source) -> str | None:
@@ -60,12 +53,12 @@ def recognise_items(source: Source) -> str | None:
     found = source.json
     if isinstance(found, list) and found and all(isinstance(entry, str | int) for entry in found):
         return "a JSON list of ids"
-    if isinstance(found, dict) and found and all(isinstance(value, str) for value in found.values()):
+    if source.mapping and all(isinstance(value, str) for value in source.mapping.values()):
         return "a JSON object of paths under names"
-    if have(object_of(source).get("images"), "id", "file_name"):
+    if have(source.mapping.get("images"), "id", "file_name"):
         return "a JSON object whose images have id and file_name"
     is_text = found is None and source.records is None and source.lines
-    return "one id a line" if is_text and all(_is_id(line) for line in source.lines) else None
+    return "one id a line" if is_text and all(map(_is_id, source.lines)) else None
 
 
 def _is_id(line: str) -> bool:
@@ -74,7 +67,19 @@ def _is_id(line: str) -> bool:
 
 def read_items(source: Source, split: str | None) -> Part:
     """Return the items of the split; media_url is the path, where the file has one."""
-    return Part(str(source.path), items=pd.DataFrame(_items(source), dtype=object), is_gallery=True)
+    path, found = str(source.path), source.json
+    rows: list[Any]
+    if found is None:
+        rows = [(line,) for line in ids_of_lines([line.strip() for line in source.lines], path, "doc_id")]
+    elif isinstance(found, list):
+        rows = [(id_text(entry, path),) for entry in found]
+    elif isinstance(found.get("images"), list):
+        images = Entry(found, path).entries("images")
+        rows = [(image.id("id"), image.text("file_name")) for image in images]
+    else:
+        rows = [(id_text(name, path), media) for name, media in found.items()]
+    names = ["doc_id", "media_url"][: len(rows[0])] if rows else ["doc_id"]
+    return Part(path, items=pd.DataFrame(rows, columns=names, dtype=object), is_gallery=True)
 
 
 def column_of(header: Sequence[str], column: str) -> str | None:
@@ -97,18 +102,3 @@ def ids_of_lines(lines: Sequence[str], path: str, column: str) -> list[str]:
             f"line, or, if it is an id, write {column} above it"
         )
     return list(lines)
-
-
-def _items(source: Source) -> list[dict[str, str]]:
-    found: Any = source.json
-    path = str(source.path)
-    if found is None:
-        return [
-            {"doc_id": line} for line in ids_of_lines([line.strip() for line in source.lines], path, "doc_id")
-        ]
-    if isinstance(found, list):
-        return [{"doc_id": id_text(entry, path)} for entry in found]
-    if "images" not in found or isinstance(found["images"], str):
-        return [{"doc_id": id_text(name, path), "media_url": media} for name, media in found.items()]
-    images = Entry(found, path).entries("images")
-    return [{"doc_id": image.id("id"), "media_url": image.text("file_name")} for image in images]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import have, need
+from fire_toolkit.formats.collections.entries import Entry, have
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
@@ -26,56 +26,43 @@ _COLUMNS = ["query_id", "doc_id", "relevance"]
 
 def recognise(source: Source) -> str | None:
     """Return why a file holds qrels, or None."""
-    if _is_beir(source):
-        return f"the header names {', '.join(_BEIR)}"
-    if have(source.records, *_BEIR):
-        return f"entries with {', '.join(_BEIR)}"
-    if _by_query(source) is not None:
+    if {*_BEIR} <= {*source.columns} and (source.header or have(source.records, *_BEIR)):
+        return f"{'the header names' if source.header else 'entries with'} {', '.join(_BEIR)}"
+    if _by_query(source.mapping):
         return "a JSON object of docs under queries"
     fields = source.lines[0].split() if source.lines else []
-    if len(fields) in (4, 5) and all(
-        _is_whole(field) for field in (fields[1].removeprefix("Q"), *fields[3:])
-    ):
-        return f"lines of {len(fields)} fields that end in a grade"
-    return None
+    numbers = [fields[1].removeprefix("Q"), *fields[3:]] if len(fields) in (4, 5) else [""]
+    is_trec = all(field.removeprefix("-").isdigit() for field in numbers)
+    return f"lines of {len(fields)} fields that end in a grade" if is_trec else None
 
 
-def _is_beir(source: Source) -> bool:
-    return {*_BEIR} <= {*source.header}
-
-
-def _by_query(source: Source) -> dict[str, Any] | None:
-    """Return JSON of positives (`{query: [doc, ...]}`) or of grades (`{query: {doc: grade}}`), or None."""
-    found = source.json
-    if not isinstance(found, dict) or not any(found.values()):
-        return None
-    return found if all(_are_docs(docs) or _are_grades(docs) for docs in found.values()) else None
+def _by_query(found: Mapping[str, Any]) -> bool:
+    """Whether JSON is positives (`{query: [doc, ...]}`) or grades (`{query: {doc: grade}}`)."""
+    return any(found.values()) and all(_are_docs(docs) or _are_grades(docs) for docs in found.values())
 
 
 def _are_docs(value: object) -> bool:
     """Whether a value is a list of ids; captions, which contain white space, are not."""
-    if not isinstance(value, list):
-        return False
-    return all(type(doc) is int or (isinstance(doc, str) and len(doc.split()) == 1) for doc in value)
+    return isinstance(value, list) and all(
+        type(doc) is int or (isinstance(doc, str) and len(doc.split()) == 1) for doc in value
+    )
 
 
 def _are_grades(value: object) -> bool:
     return isinstance(value, dict) and all(type(grade) is int for grade in value.values())
 
 
-def _is_whole(text: str) -> bool:
-    return text.removeprefix("-").isdigit()
-
-
 def read(source: Source, split: str | None) -> Part:
     """Return the pairs with their relevance, and their strata if the file has them."""
     table = _read(source)
-    kept = [name for name in (*_COLUMNS, "stratum") if name in table]
-    return Part(str(source.path), positives=table[kept])
+    return Part(str(source.path), positives=table[[name for name in (*_COLUMNS, "stratum") if name in table]])
 
 
 def read_qrels(path: str | Path) -> Qrels:
     """Return qrels in any format this toolkit knows; ids with blanks are encoded, as those of collections.
+
+    A table with the columns query_id, doc_id and relevance is one of them, but for labels, which lack the
+    original positives.
 
     Raises:
         FormatError: the file has no qrels, or a line that does not fit.
@@ -93,26 +80,28 @@ def read_qrels(path: str | Path) -> Qrels:
     if is_trec_qrels(path):
         return read_trec_qrels(path)
     source = Source(path)
-    if {*_COLUMNS, "source"} <= {*source.header}:  # not labels, which lack the original positives
-        return check_qrels(read_delimited(path, required=_COLUMNS), where=str(path))
-    if recognise(source) is None:
+    if {*_COLUMNS} <= {*source.header} and "label" not in source.header:
+        table = read_delimited(path, required=_COLUMNS)
+    elif recognise(source) is None:
         return read_trec_qrels(path)
-    table = _read(source)
+    else:
+        table = _read(source)
     if have_blanks([*table["query_id"], *table["doc_id"]]):
         table = table.assign(**{name: table[name].map(encoded_id) for name in PAIR})
     return check_qrels(table, where=str(path))
 
 
 def _read(source: Source) -> pd.DataFrame:
-    if _is_beir(source):
+    if not {*_BEIR} <= {*source.columns}:
+        is_json = _by_query(source.mapping)
+        return qrels_of_json(source.mapping, str(source.path)) if is_json else read_trec_qrels(source.path)
+    if source.header:
         found = read_delimited(source.path, required=_BEIR)
         return found.rename(columns=dict(zip(_BEIR, _COLUMNS, strict=True)))
-    if source.records is not None:
-        pairs = [_pair(entry, f"{source.path}: entry {n}") for n, entry in enumerate(source.records)]
-        return pd.DataFrame(pairs, columns=_COLUMNS)
-    if (by_query := _by_query(source)) is not None:
-        return qrels_of_json(by_query, str(source.path))
-    return read_trec_qrels(source.path)
+    entries = [Entry(record, f"{source.path}: entry {n}") for n, record in enumerate(source.records or [])]
+    query, doc, score = _BEIR
+    pairs = [(each.id(query), each.id(doc), _grade(each.value(score), each.where)) for each in entries]
+    return pd.DataFrame(pairs, columns=_COLUMNS)
 
 
 def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
@@ -123,11 +112,6 @@ def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
         for doc, grade in (docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs))
     ]
     return pd.DataFrame(pairs, columns=_COLUMNS)
-
-
-def _pair(entry: dict[str, object], where: str) -> tuple[str, str, int]:
-    query, doc, score = (need(entry, name, where) for name in _BEIR)
-    return id_text(query, where), id_text(doc, where), _grade(score, where)
 
 
 def _grade(score: Any, where: str) -> int:

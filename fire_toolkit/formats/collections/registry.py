@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,8 +12,7 @@ from typing import NamedTuple
 from fire_toolkit.collections.parts import Collection, Part, assemble
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import lists, qrels, tables
-from fire_toolkit.formats.collections.entries import ALL
-from fire_toolkit.formats.collections.layouts import LAYOUTS, Layout
+from fire_toolkit.formats.collections.layouts import ALL, LAYOUTS
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.hints import not_the_file
@@ -37,45 +35,27 @@ class Reader:
     own_item: str | None = None
 
 
-# The first that recognises a file reads it: benchmarks before what is general, plug-ins last.
 NONE_NAMED: Mapping[str, str] = MappingProxyType({})
-NAMED = "table by named columns"
 READERS: Registry[Reader] = Registry("collections", "collection format", Reader)
 
 
-def _benchmarks(*, are_general: bool) -> Iterator[Reader]:
-    """Yield a reader for each benchmark of `benchmarks.toml`; several layouts can have one name."""
-    layouts: dict[str, list[Layout]] = {}
-    for layout in LAYOUTS:
-        if layout.is_general == are_general:
-            layouts.setdefault(layout.name, []).append(layout)
-    for name, own in layouts.items():
-        yield Reader(
-            name,
-            partial(_why, own),
-            partial(_read, own),
-            has_splits=any(layout.split for layout in own),
-            own_item=own[0].own_item,
-        )
+def _add(*, are_general: bool) -> None:
+    for each in LAYOUTS:
+        if each.spec.get("is_general", False) == are_general:
+            name, own_item = each.name.split(" ")[0], each.spec.get("own_item")
+            READERS.add(each.name, Reader(name, each.recognise, each.read, "split" in each.spec, own_item))
 
 
-def _why(layouts: Sequence[Layout], source: Source) -> str | None:
-    return next((why for layout in layouts if (why := layout.recognise(source))), None)
-
-
-def _read(layouts: Sequence[Layout], source: Source, split: str | None) -> Part:
-    return next(layout for layout in layouts if layout.recognise(source)).read(source, split)
-
-
-for _reader in (
-    *_benchmarks(are_general=False),
-    Reader("qrels", qrels.recognise, qrels.read),
-    Reader("table", tables.recognise, tables.read),
-    *_benchmarks(are_general=True),
-    Reader("texts", lists.recognise_texts, lists.read_texts),
-    Reader("items", lists.recognise_items, lists.read_items),
-):
-    READERS.add(_reader.name, _reader)
+# The first that recognises a file reads it: benchmarks before what is general, plug-ins last.
+_add(are_general=False)
+READERS.add("qrels", Reader("qrels", qrels.recognise, qrels.read))
+READERS.add(
+    "table",
+    Reader("table", lambda it: tables.describe_table(it.columns), lambda it, _: tables.read_table(it)),
+)
+_add(are_general=True)
+READERS.add("texts", Reader("texts", lists.recognise_texts, lists.read_texts))
+READERS.add("items", Reader("items", lists.recognise_items, lists.read_items))
 
 
 @dataclass(frozen=True)
@@ -89,8 +69,7 @@ class Recognised:
 
 def own_item_rule_of(readers: Iterable[str]) -> str | None:
     """Return what the benchmarks of these readers do with own items: `drop` or `keep`; None if unknown."""
-    found = [READERS.get(name) for name in readers]
-    rules = {reader.own_item for reader in found if reader is not None and reader.own_item}
+    rules = {reader.own_item for name in readers if (reader := READERS.get(name)) and reader.own_item}
     return min(rules) if len(rules) == 1 else None
 
 
@@ -99,10 +78,8 @@ def find_reader(source: Source) -> Reader | None:
     return next((known for known in READERS.one_by_one() if known.recognise(source) is not None), None)
 
 
-def recognise(source: Source, columns: Mapping[str, str] = NONE_NAMED) -> tuple[Reader, str]:
-    """Return the first reader that recognises a file, and why.
-
-    columns: role → column; a table that has all of these is read by them.
+def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:
+    """Return the reader of a table by named columns (role → column) if it has them, else of its format.
 
     Raises:
         FormatError: the file cannot be read, is damaged, or has no known format.
@@ -110,35 +87,29 @@ def recognise(source: Source, columns: Mapping[str, str] = NONE_NAMED) -> tuple[
     has_all = all(tables.columns_of(source.columns, name) for name in columns.values())
     given = columns if has_all else NONE_NAMED
     if given and (why := tables.describe_table(source.columns, given)):
-        return Reader(NAMED, lambda _: why, lambda source, _: tables.read_table(source, given)), why
-    reader = find_reader(source)
-    if reader is not None:
-        return reader, reader.recognise(source) or ""
+        return Reader("table", lambda _: why, lambda source, _: tables.read_table(source, given))
+    if reader := find_reader(source):
+        return reader
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
     expected = "a table whose first line names its columns, such as video_id,caption"
     if len(source.columns) > 1:
-        expected = f"a table of which you say which column is what: {_to_type(source.columns, given)}"
+        known = tables.roles_of(source.columns, given)[1]
+        free = [name for name in source.columns if name not in known.values()] or source.columns
+        roles = {"doc_id": free[0], "text": free[-1], **known}
+        line = ",".join(f"{role}={name}" for role, name in roles.items())
+        expected = f"a table of which you say which column is what: --columns '{line}'"
     raise FormatError(
         f"{source.path}: {_seen(source)}, which is not a known collection format; expected a benchmark's own "
         f"file, or {expected}"
     )
 
 
-def _to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
-    """Return the option that names a table's columns: as far as their names tell, the rest by their place."""
-    known = tables.roles_of(columns, given)[1]
-    free = [name for name in columns if name not in known.values()] or list(columns)
-    roles = {"doc_id": free[0], "text": free[-1], **known}
-    return f"--columns '{','.join(f'{role}={name}' for role, name in roles.items())}'"
-
-
 def _seen(source: Source) -> str:
-    found = source.json
-    if isinstance(found, dict) and {"annotations", "disagreements"} <= set(found):
+    if {"annotations", "disagreements"} <= set(source.mapping):
         return "judgments of FIRE's release (read them with `fire-toolkit import`)"
-    if isinstance(found, dict):
-        return f"a JSON object with keys {', '.join(list(found)[:4]) or 'none'}"
+    if isinstance(source.json, dict):
+        return f"a JSON object with keys {', '.join(list(source.json)[:4]) or 'none'}"
     if source.records:
         return f"entries with fields {', '.join(list(source.records[0])[:6])}"
     if len(source.header) > 1:
@@ -191,25 +162,25 @@ def read_collection(
         1
     """
     parts: list[Part] = []
-    is_named = False
     takes_split = any(Path(path).is_dir() for path in paths)
     recognised: list[Recognised] = []
+    is_named = False
     for path in paths:
         for file in _files(Path(path), split):
             source = Source(file)
             try:
-                reader, why = recognise(source, columns or NONE_NAMED)
+                reader = _reader_of(source, columns or NONE_NAMED)
             except FormatError:
                 if Path(path).is_dir() and file.suffix.lower() not in _DATA:
                     continue
                 raise
             parts.append(reader.read(source, split))
             takes_split = takes_split or reader.has_splits
-            is_named = is_named or reader.name == NAMED
-            recognised.append(Recognised(file, "table" if reader.name == NAMED else reader.name, why))
+            is_named = is_named or (reader.name == "table" and reader is not READERS["table"])
+            recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
     if columns and not is_named:
-        shown = ", ".join(columns.values())
         found = "; ".join(f"{each.path}: {', '.join(Source(each.path).columns)}" for each in recognised)
+        shown = ", ".join(columns.values())
         raise UsageError(f"--columns: no table has the columns {shown}; found {found or 'no table'}")
     if split not in (None, ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
@@ -225,7 +196,11 @@ def _files(path: Path, split: str | None) -> list[Path]:
         return [path]
     if is_release(path):
         return collection_files(path)
-    found = [file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
+    found = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    ]
     left_out: set[Path] = set()
     for folder in ("qrels", "topics"):
         of_splits = [file for file in found if file.parent.name == folder]
@@ -234,11 +209,6 @@ def _files(path: Path, split: str | None) -> list[Path]:
             names = ", ".join(file.stem for file in of_splits)
             raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
         left_out |= set(of_splits) - set(wanted or of_splits)
-    kept = [file for file in found if file not in left_out]
-    if not kept:
+    if not found:
         raise FormatError(f"{path}: no file in this folder")
-    return kept
-
-
-def _is_hidden(file: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(root).parts)
+    return [file for file in found if file not in left_out]

@@ -23,7 +23,7 @@ _PICKLES = (b"\x80", b"(dp", b"}q")
 
 
 class Source:
-    """One file; a property is None if the file is not of that kind. raw: its bytes, if known."""
+    """One file; a property is None, or empty, if the file is not of that kind. raw: its bytes, if known."""
 
     def __init__(self, path: str | Path, raw: bytes | None = None) -> None:
         self.path = Path(path)
@@ -36,23 +36,23 @@ class Source:
         return read_bytes(self.path)
 
     @cached_property
-    def text(self) -> str | None:
+    def text(self) -> str:
         """Return the text if the bytes are UTF-8 without a NUL byte and not blank."""
         try:
             text = without_mark(self.raw).decode("utf-8")
         except UnicodeDecodeError:
-            return None
-        return text if "\0" not in text and text.strip() else None
+            return ""
+        return text if "\0" not in text and text.strip() else ""
 
     @cached_property
     def numbered_lines(self) -> list[tuple[int, str]]:
-        """Return number and text of each line that is not blank; none where the file is not text."""
-        lines = (self.text or "").replace("\r\n", "\n").split("\n")
+        """Return number and text of each line that is not blank."""
+        lines = self.text.replace("\r\n", "\n").split("\n")
         return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
     @cached_property
     def lines(self) -> list[str]:
-        """Return the lines that are not blank, without their ends; none where the file is not text."""
+        """Return the lines that are not blank, without their ends."""
         return [line for _, line in self.numbered_lines]
 
     @cached_property
@@ -62,10 +62,13 @@ class Source:
         Raises:
             FormatError: the file begins like JSON and is truncated or damaged, or has a key twice.
         """
-        text = self.text
-        if text is None or text.lstrip()[:1] not in ("{", "[") or self._has_json_lines:
-            return None
-        return parse_json(text, str(self.path))
+        is_json = self.text.lstrip()[:1] in ("{", "[") and not self._has_json_lines
+        return parse_json(self.text, str(self.path)) if is_json else None
+
+    @property
+    def mapping(self) -> dict[str, Any]:
+        """Return the object that a JSON file is; an empty one for other files."""
+        return self.json if isinstance(self.json, dict) else {}
 
     @cached_property
     def _has_json_lines(self) -> bool:
@@ -84,12 +87,11 @@ class Source:
         """Return the objects of a JSON list or of JSON lines, or the rows of a Parquet file."""
         if self.raw[:4] == b"PAR1":
             return guarded(self.path, self._parquet_records)
-        if self.text is not None and self.text.lstrip()[:1] == "{" and self._has_json_lines:
-            return self._json_lines()
+        if self.text.lstrip()[:1] == "{" and self._has_json_lines:
+            return [self._json_line(number, line) for number, line in self.numbered_lines]
         found = self.json
-        if isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found):
-            return found
-        return None
+        are_objects = isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found)
+        return found if are_objects else None
 
     def _parquet_records(self) -> Records:
         from pyarrow import parquet
@@ -97,21 +99,18 @@ class Source:
         found: Records = parquet.read_table(io.BytesIO(self.raw), page_checksum_verification=True).to_pylist()
         return found
 
-    def _json_lines(self) -> Records:
-        found = []
-        for number, line in self.numbered_lines:
-            entry = parse_json(line, str(self.path), line=number)
-            if not isinstance(entry, dict):
-                raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
-            found.append(entry)
-        return found
+    def _json_line(self, number: int, line: str) -> dict[str, Any]:
+        entry = parse_json(line, str(self.path), line=number)
+        if not isinstance(entry, dict):
+            raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
+        return entry
 
     @cached_property
     def header(self) -> list[str]:
         """Return the names on the first line of a CSV or TSV file; empty where there is none."""
-        if not self.lines or self.lines[0].lstrip()[:1] in ("{", "["):
+        first = self.lines[0] if self.lines else "{"
+        if first.lstrip()[:1] in ("{", "["):
             return []
-        first = self.lines[0]
         try:
             fields = next(csv.reader([first], delimiter=delimiter_of(first), strict=True))
         except csv.Error:

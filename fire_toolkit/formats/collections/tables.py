@@ -9,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Captions, need
+from fire_toolkit.formats.collections.entries import Captions, Entry
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import find_name
@@ -29,7 +29,8 @@ MEDIA = (
     *("video_path", "image_path", "filepath", "file_path", "file", "src", "file_name", "filename"),
 )
 OF_ITEMS = ("media_url", "start_s", "end_s", "source_url", "source_start_s", "source_end_s")
-ROLES = (*NAMES, *OF_ITEMS, "relevance", "stratum", COLUMN)
+OF_PAIRS = ("relevance", "stratum")
+ROLES = (*NAMES, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -57,7 +58,7 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
     usual = {role: find_name(free, names) for role, names in NAMES.items() if role not in given}
     found = {role: name for role in NAMES if (name := given.get(role) or usual.get(role))}
     media = find_name([name for name in free if name not in found.values()], MEDIA)
-    own = {name: name for name in ("relevance", "stratum", COLUMN) if name in free}
+    own = {name: name for name in (*OF_PAIRS, COLUMN) if name in free}
     more = {**({"media_url": media} if media else {}), **own, **given}
     places = {role: name for role, name in more.items() if role not in NAMES}
     if "doc_id" in found and "media_url" in places and not {"text", "query_id"} & {*found}:
@@ -68,11 +69,6 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
         return "queries", found | {role: name for role, name in places.items() if role in given}
     is_pairs = {"query_id", "doc_id"} <= {*found} and "relevance" in places
     return ("pairs" if is_pairs else ""), found | places
-
-
-def recognise(source: Source) -> str | None:
-    """Return why a file is a table of captions, queries, items or pairs, or None."""
-    return describe_table(source.columns)
 
 
 def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> str | None:
@@ -86,91 +82,75 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
     return f"columns {named}" + (f": {kind}" if kind in ("items", "pairs") else "")
 
 
-def read(source: Source, split: str | None) -> Part:
-    """Return captions with their docs, queries, items, or pairs, depending on the columns."""
-    return read_table(source)
-
-
 def read_table(source: Source, given: Mapping[str, str] = _NOTHING) -> Part:
-    """Return the same of a table of which some columns were named: role → column."""
+    """Return captions with their docs, queries, items, or pairs, depending on the columns.
+
+    given: role → column, of those that were named.
+    """
     path = str(source.path)
-    needed = roles_of(source.columns, given)[1]
-    rows = _rows(source, [name for role, name in needed.items() if role in NAMES])
+    rows = _rows(source, given)
     kind, roles = roles_of(list(rows.columns), given)
-    texts = [rows[name] for name in columns_of(rows.columns, roles.get("text", ""))]
+    texts = columns_of(rows.columns, roles.get("text", ""))
     if len(texts) > 1 and kind != "captions":
         raise FormatError(
             f"{path}: {roles['text']} is {len(texts)} columns, expected one text for each query"
         )
-    roles |= {"text": str(texts[0].name)} if texts else {}
-    others = [
-        name for name in rows.columns if name not in {*roles, *roles.values(), *(t.name for t in texts)}
-    ]
-    named = {role: rows[name] for role, name in roles.items()}
-    table = pd.DataFrame({**named, **{name: rows[name] for name in others}})
-    if kind == "items":
-        return Part(path, items=table)
-    if kind == "queries":
-        return Part(path, queries=table)
-    if kind == "pairs":
-        kept = ["query_id", "doc_id", "relevance", *(["stratum"] if "stratum" in table else [])]
-        return Part(path, positives=table[kept])
-    items = _items(table, {role: roles[role] for role in OF_ITEMS if role in roles}, path)
-    captions = _captions(table, texts, path)
-    return captions.part(path, items=items if len(texts) > 1 or {*OF_ITEMS} & {*roles} else ())
+    named = {role: rows[texts[0] if role == "text" and texts else name] for role, name in roles.items()}
+    if kind == "captions":
+        return _captions(named, [rows[name] for name in texts], roles, path)
+    known = {*roles, *roles.values(), *texts}
+    table = pd.DataFrame({**named, **{name: rows[name] for name in rows.columns if name not in known}})
+    if kind != "pairs":
+        return Part(path, items=table) if kind == "items" else Part(path, queries=table)
+    kept = ["query_id", "doc_id", *(name for name in OF_PAIRS if name in table)]
+    return Part(path, positives=table[kept])
 
 
-def _captions(table: pd.DataFrame, texts: Sequence[pd.Series], path: str) -> Captions:
+def _captions(
+    table: Mapping[str, pd.Series], texts: Sequence[pd.Series], roles: Mapping[str, str], path: str
+) -> Part:
     """Return captions with their docs; a query may have one row for each of its docs.
 
     texts: one column or several, of which empty ones are no captions. Of the other columns, queries keep
-    only `reference`, their own item.
+    only `reference`, their own item; items their address, and their place in it.
     """
-    captions = Captions()
-    keys = table["query_id"] if "query_id" in table else [None] * len(table)
-    relevances = table["relevance"] if "relevance" in table else [1] * len(table)
-    own_items = [{COLUMN: own} for own in table[COLUMN]] if COLUMN in table else [{}] * len(table)
-    for key, doc, relevance, own, *row in zip(
-        keys, table["doc_id"], relevances, own_items, *texts, strict=True
-    ):
-        for text in row if len(row) == 1 else [text for text in row if text.strip()]:
-            query_id = captions.next_id(doc) if key is None else key
-            known = captions.text_of(query_id) if key is not None else None
-            if known is None:
-                captions.add(query_id, text, **own)
-            elif known != text:
-                raise FormatError(
-                    f"{path}: query {query_id!r} has two texts, {known[:40]!r} and {text[:40]!r}"
-                )
-            captions.pairs.append((query_id, doc, relevance))
-    return captions
+    captions, docs = Captions(path), table["doc_id"]
+    nothing = [None] * len(docs)
+    more = (table.get(name, nothing) for name in ("query_id", "relevance", COLUMN))
+    for doc, query_id, relevance, own, *row in zip(docs, *more, *texts, strict=True):
+        for text in row if len(row) == 1 else filter(str.strip, row):
+            captions.add(
+                text,
+                query_id,
+                [doc],
+                of=doc,
+                relevance=1 if relevance is None else relevance,
+                **({} if own is None else {COLUMN: own}),
+            )
+    described = {role: table[role] for role in OF_ITEMS if role in table}
+    items = {"doc_id": docs.drop_duplicates()} if described or len(texts) > 1 else {}
+    for role, values in described.items():
+        known = pd.DataFrame({"doc_id": docs, role: values})[values != ""].drop_duplicates()
+        twice = known[known["doc_id"].duplicated(keep=False)]
+        if len(twice):
+            doc = twice["doc_id"].iloc[0]
+            one, other, *_ = twice.loc[twice["doc_id"] == doc, role]
+            raise FormatError(f"{path}: {roles[role]} of {doc!r} is {one!r} and {other!r}, expected one")
+        items[role] = items["doc_id"].map(known.set_index("doc_id")[role]).fillna("")
+    return captions.part(items=pd.DataFrame(items, dtype=object) if items else None)
 
 
-def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> list[dict[str, str]]:
-    """Return every doc in row order with its one address, and its one place in it; empty if it has none."""
-    docs = table["doc_id"]
-    found = {"doc_id": docs.drop_duplicates()}
-    for role, name in roles.items():
-        known = table.loc[table[role] != "", ["doc_id", role]].drop_duplicates()
-        twice = known["doc_id"].duplicated(keep=False)
-        if twice.any():
-            doc = known.loc[twice, "doc_id"].iloc[0]
-            one, other, *_ = known.loc[known["doc_id"] == doc, role]
-            raise FormatError(f"{path}: {name} of {doc!r} is {one!r} and {other!r}, expected one")
-        found[role] = found["doc_id"].map(known.set_index("doc_id")[role]).fillna("")
-    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
-
-
-def _rows(source: Source, needed: Sequence[str]) -> pd.DataFrame:
-    """Return the rows as text; of JSON the fields that are text or numbers, and those needed must be ids."""
+def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows as text; of JSON the fields that are text or numbers; ids and texts must be there."""
     if source.header:
         return read_delimited(source.path)
+    roles = roles_of(source.columns, given)[1]
+    needed = [roles[role] for role in NAMES if role in roles]
     rows = []
     for n, record in enumerate(source.records or []):
-        for name in needed:
-            for column in columns_of(record, name) or [name]:
-                where = f"{source.path}: entry {n}"
-                id_text(need(record, column, where), f"{where}: {column}")
+        entry = Entry(record, f"{source.path}: entry {n}")
+        for name in (each for column in needed for each in columns_of(record, column) or [column]):
+            id_text(entry.value(name), f"{entry.where}: {name}")
         rows.append(
             {name: str(value) for name, value in record.items() if isinstance(value, str | int | float)}
         )

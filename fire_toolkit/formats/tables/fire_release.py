@@ -155,7 +155,7 @@ def _entry(entry: Entry, *, is_labelled: bool) -> _Entry:
         label=_label(entry.value("label"), where) if is_labelled else None,
         votes=list(zip(annotators, answers, *more, strict=True)),
         models=sorted(set(entry.ids("models", []))),
-        own_id=entry.id("query_id") if "query_id" in entry else None,
+        own_id=entry.id("query_id") if "query_id" in entry.fields else None,
     )
 
 

@@ -90,7 +90,7 @@ def test_json_with_values_of_other_types_is_an_error_or_a_table(
         ("q1 0 d1 1\n", FormatError, "no queries: found .*f; add the file with the captions"),
         ("image,caption\nx.jpg\n", FormatError, "f:2: 'x.jpg', expected name,caption"),
         ("image,caption\nx.jpg,A\nthen B, C\n", FormatError, "f:3: 'then B, C', expected name,caption"),
-        ("a.jpg#0\tone\na.jpg#0\ttwo\n", TableError, "query_id"),
+        ("a.jpg#0\tone\na.jpg#0\ttwo\n", FormatError, "query 'a.jpg#0' has two texts, 'one' and 'two'"),
         ("query_id,text,doc_id\nq,a,d\nq,b,e\n", FormatError, "query 'q' has two texts, 'a' and 'b'"),
     ],
 )

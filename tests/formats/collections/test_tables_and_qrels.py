@@ -139,3 +139,11 @@ def test_json_of_docs_under_queries_is_qrels(
 def test_other_json_objects_are_no_qrels(content: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError):
         read_qrels(put(tmp_path, "q.json", content))
+
+
+def test_qrels_may_be_a_table_with_our_own_columns_but_labels_are_none(tmp_path: Path) -> None:
+    table = put(tmp_path, "qrels.csv", "query_id,doc_id,relevance\nq,a b,1\nq,c,0\n")
+    assert read_qrels(table)[["doc_id", "relevance"]].values.tolist() == [["a%20b", 1], ["c", 0]]
+    labels = put(tmp_path, "labels.csv", "query_id,doc_id,label,relevance\nq,a,relevant,1\n")
+    with pytest.raises(FormatError):
+        read_qrels(labels)
