@@ -1,19 +1,14 @@
-"""Typed values of JSON entries by the places of a layout, and captions gathered from them."""
+"""Typed values of JSON entries by the places of a layout."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.tables.columns import PAIR
 
 _ABSENT = object()
 _FIELD = re.compile(r"\{(.+?)\}")
@@ -132,50 +127,3 @@ class Entry:
 
 def _shown(value: object) -> str:
     return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)[:40]
-
-
-@dataclass
-class Captions:
-    """Captions gathered one by one, each with its positives.
-
-    join: what stands between the texts of one query, where its captions are parts of it; else a query that
-    comes again must have the same text. queries: by id their rows; pairs: query_id, doc_id, relevance.
-    """
-
-    path: str
-    join: str = ""
-    queries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    pairs: list[tuple[str, str, Any]] = field(default_factory=list)
-    _n_of: Counter[str] = field(default_factory=Counter)
-
-    def add(
-        self,
-        text: str,
-        query_id: str | None,
-        docs: Iterable[str],
-        *,
-        of: str = "",
-        relevance: Any = 1,
-        **more: Any,
-    ) -> str:
-        """Add a caption, and return its id; one without is `of#n`, n from 0 in file order."""
-        if query_id is None:
-            query_id = f"{of}#{self._n_of[of]}"
-            self._n_of[of] += 1
-        known = self.queries.get(query_id)
-        if known is None:
-            self.queries[query_id] = {"query_id": query_id, "text": text, **more}
-        elif self.join:
-            known["text"] += self.join + text
-            return query_id
-        elif known["text"] != text:
-            shown = f"{known['text'][:40]!r} and {text[:40]!r}"
-            raise FormatError(f"{self.path}: query {query_id!r} has two texts, {shown}")
-        self.pairs += [(query_id, doc, relevance) for doc in docs]
-        return query_id
-
-    def part(self, **more: Any) -> Part:
-        """Return a part with these queries and positives; more: its other tables, and notes."""
-        pairs = pd.DataFrame(self.pairs, columns=[*PAIR, "relevance"]) if self.pairs else None
-        queries = pd.DataFrame(list(self.queries.values()), dtype=object) if self.queries else None
-        return Part(self.path, queries=queries, positives=pairs, **more)

@@ -13,12 +13,11 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections.entries import Captions, Entry, as_list, have
+from fire_toolkit.formats.collections.entries import Entry, as_list, have
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.collections.tables import ROLES, read_table
+from fire_toolkit.formats.collections.tables import ROLES, captions_part, read_table
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.syntax import parse_toml
-from fire_toolkit.tables.columns import PAIR
 
 ALL = "all"
 
@@ -122,7 +121,19 @@ class Layout:
                 shown = f"{doc_id} {strange[0].id(doc_id)} is not among the {spec['items']}"
                 raise FormatError(f"{strange[0].where}: {shown}")
             asked = [row for row in asked if not is_cut or row.id(doc_id) in docs]
-        return self._part(path, asked if spec["text"] else (), items, notes)
+        if "left_out" in spec:
+            n_left_out = sum(
+                each not in self._docs_of(row)
+                for row in asked
+                for each in _listed(row.value(spec["left_out"]))
+            )
+            notes += [f"{n_left_out:,} {spec['left_out_note']}"] if n_left_out else []
+        found = [each for row in asked for each in self._rows_of(row)] if spec["text"] else []
+        once = pd.DataFrame(items, dtype=object).drop_duplicates("doc_id") if items else None
+        if not found:
+            return Part(path, items=once, notes=tuple(notes))
+        captions = pd.DataFrame(found, dtype=object)
+        return captions_part(path, captions, join=spec.get("join", ""), items=once, notes=tuple(notes))
 
     def _within(self, row: Entry) -> list[Entry]:
         """Return the captions within an entry, which have its fields too; the entry itself if it is one."""
@@ -130,35 +141,20 @@ class Layout:
             return [row]
         return [Entry({**row.fields, **each.fields}, each.where) for each in row.entries(self.spec["within"])]
 
-    def _part(self, path: str, asked: Iterable[Entry], items: list[dict[str, str]], notes: list[str]) -> Part:
-        """Return the captions of entries, with their positives and what else they say, as a part."""
-        spec = self.spec
-        captions = Captions(path, spec.get("join", ""))
-        targets: list[tuple[str, str, int]] = []
-        members: list[tuple[str, str]] = []
-        n_left_out = 0
-        for row in asked:
-            docs = self._docs_of(row)
-            own = {name: row.id(place) for name, place in spec.get("queries", {}).items()}
-            own |= {name: row.plain(place) for name, place in spec.get("more", {}).items()}
-            for text in self._texts_of(row):
-                query_id = row.id(spec["query_id"]) if "query_id" in spec else None
-                numbered = row.id(spec["number"]) if "number" in spec else docs[0] if docs else ""
-                query_id = captions.add(text, query_id, docs, of=numbered, **own)
-                if "target" in spec and row.value(spec["target"]) != "":
-                    targets.append((query_id, row.id(spec["target"]), 1))
-                if "members" in spec:
-                    members += [(query_id, doc) for doc in dict.fromkeys(row.ids(spec["members"]))]
-            if "left_out" in spec:
-                n_left_out += sum(each not in docs for each in _listed(row.value(spec["left_out"])))
-        if n_left_out:
-            notes = [*notes, f"{n_left_out:,} {spec['left_out_note']}"]
-        return captions.part(
-            items=pd.DataFrame(items, dtype=object).drop_duplicates("doc_id") if items else None,
-            groups=pd.DataFrame(members, columns=PAIR, dtype="str") if members else None,
-            targets=pd.DataFrame(targets, columns=[*PAIR, "relevance"]) if targets else None,
-            notes=tuple(notes),
-        )
+    def _rows_of(self, row: Entry) -> Iterator[dict[str, Any]]:
+        """Yield a row for each caption of an entry, as `captions_part` takes them."""
+        spec, docs = self.spec, self._docs_of(row)
+        found: dict[str, Any] = {name: row.id(place) for name, place in spec.get("queries", {}).items()}
+        found |= {name: row.plain(place) for name, place in spec.get("more", {}).items()}
+        found["of"] = row.id(spec["number"]) if "number" in spec else docs[0] if docs else ""
+        if "query_id" in spec:
+            found["query_id"] = row.id(spec["query_id"])
+        if "target" in spec:
+            found["target"] = [row.id(spec["target"])] if row.value(spec["target"]) != "" else []
+        if "members" in spec:
+            found["members"] = list(dict.fromkeys(row.ids(spec["members"])))
+        for text in self._texts_of(row):
+            yield {**found, "text": text, "doc_id": docs}
 
     def _docs_of(self, row: Entry) -> list[str]:
         if doc_id := self.spec["doc_id"]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Captions, Entry
+from fire_toolkit.formats.collections.entries import Entry
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import find_name
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
+from fire_toolkit.tables.columns import PAIR
 
 NAMES: dict[str, tuple[str, ...]] = {
     "query_id": ("query_id", "caption_id", "sentence_id", "sen_id", "sentid", "qid", "key"),
@@ -31,6 +33,7 @@ MEDIA = (
 OF_ITEMS = ("media_url", "start_s", "end_s", "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
 ROLES = (*NAMES, *OF_ITEMS, *OF_PAIRS, COLUMN)
+_NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -96,48 +99,78 @@ def read_table(source: Source, given: Mapping[str, str] = _NOTHING) -> Part:
             f"{path}: {roles['text']} is {len(texts)} columns, expected one text for each query"
         )
     named = {role: rows[texts[0] if role == "text" and texts else name] for role, name in roles.items()}
+    table = pd.DataFrame(named)
     if kind == "captions":
-        return _captions(named, [rows[name] for name in texts], roles, path)
+        items = _items(table, roles, path) if len(texts) > 1 or {*OF_ITEMS} & {*table} else None
+        if len(texts) > 1:
+            lists = pd.Series(rows[texts].to_numpy().tolist(), index=table.index)
+            table = table.assign(text=lists).explode("text")
+            table = table[table["text"].str.strip() != ""]
+        return captions_part(path, table, items=items)
+    if kind == "pairs":
+        return Part(path, positives=table[[name for name in (*PAIR, *OF_PAIRS) if name in table]])
     known = {*roles, *roles.values(), *texts}
-    table = pd.DataFrame({**named, **{name: rows[name] for name in rows.columns if name not in known}})
-    if kind != "pairs":
-        return Part(path, items=table) if kind == "items" else Part(path, queries=table)
-    kept = ["query_id", "doc_id", *(name for name in OF_PAIRS if name in table)]
-    return Part(path, positives=table[kept])
+    table = table.assign(**{name: rows[name] for name in rows.columns if name not in known})
+    return Part(path, items=table) if kind == "items" else Part(path, queries=table)
 
 
-def _captions(
-    table: Mapping[str, pd.Series], texts: Sequence[pd.Series], roles: Mapping[str, str], path: str
-) -> Part:
-    """Return captions with their docs; a query may have one row for each of its docs.
+def captions_part(path: str, rows: pd.DataFrame, *, join: str = "", **more: Any) -> Part:
+    """Return captions with their docs as a part; a query may have one row for each of its docs.
 
-    texts: one column or several, of which empty ones are no captions. Of the other columns, queries keep
-    only `reference`, their own item; items their address, and their place in it.
+    Args:
+        path: the file.
+        rows: text and doc_id (of several a list); query_id, else captions are `of#n`, n from 0 in file order
+            (of: by default the doc); relevance, target, members; of other columns queries keep all but
+            those of items.
+        join: what stands between the texts of one query, where its captions are parts of it; else a query
+            that comes again must have the same text.
+        more: further tables and notes.
     """
-    captions, docs = Captions(path), table["doc_id"]
-    nothing = [None] * len(docs)
-    more = (table.get(name, nothing) for name in ("query_id", "relevance", COLUMN))
-    for doc, query_id, relevance, own, *row in zip(docs, *more, *texts, strict=True):
-        for text in row if len(row) == 1 else filter(str.strip, row):
-            captions.add(
-                text,
-                query_id,
-                [doc],
-                of=doc,
-                relevance=1 if relevance is None else relevance,
-                **({} if own is None else {COLUMN: own}),
-            )
-    described = {role: table[role] for role in OF_ITEMS if role in table}
-    items = {"doc_id": docs.drop_duplicates()} if described or len(texts) > 1 else {}
-    for role, values in described.items():
-        known = pd.DataFrame({"doc_id": docs, role: values})[values != ""].drop_duplicates()
+    if "query_id" not in rows:
+        of = rows["of" if "of" in rows else "doc_id"]
+        rows = rows.assign(query_id=of + "#" + of.groupby(of, sort=False).cumcount().astype("str"))
+    texts: dict[str, str] = {}
+    for query_id, text in zip(rows["query_id"], rows["text"], strict=True):
+        known = texts.setdefault(query_id, "" if join else text)
+        if join:
+            texts[query_id] = known + join + text if known else text
+        elif known != text:
+            shown = f"{known[:40]!r} and {text[:40]!r}"
+            raise FormatError(f"{path}: query {query_id!r} has two texts, {shown}")
+    once = rows.drop_duplicates("query_id")
+    once = once.assign(text=pd.Series(list(texts.values()), once.index, dtype=object))
+    pairs = once if join else rows
+    pairs = pairs if "relevance" in pairs else pairs.assign(relevance=1)
+
+    def listed(name: str) -> pd.DataFrame | None:
+        if name not in pairs:
+            return None
+        found = pairs[["query_id", name, "relevance"]].explode(name).dropna(subset=[name])
+        return found.rename(columns={name: "doc_id"}) if len(found) else None
+
+    groups = listed("members")
+    return Part(
+        path,
+        queries=once.drop(columns=[name for name in _NOT_OF_QUERIES if name in once]),
+        positives=listed("doc_id"),
+        groups=None if groups is None else groups[PAIR],
+        targets=listed("target"),
+        **more,
+    )
+
+
+def _items(table: pd.DataFrame, roles: Mapping[str, str], path: str) -> pd.DataFrame:
+    """Return every doc in row order with its one address, and its one place in it."""
+    items = table[["doc_id"]].drop_duplicates()
+    for role in [name for name in OF_ITEMS if name in table]:
+        known = table.loc[table[role] != "", ["doc_id", role]].drop_duplicates()
         twice = known[known["doc_id"].duplicated(keep=False)]
         if len(twice):
             doc = twice["doc_id"].iloc[0]
             one, other, *_ = twice.loc[twice["doc_id"] == doc, role]
             raise FormatError(f"{path}: {roles[role]} of {doc!r} is {one!r} and {other!r}, expected one")
         items[role] = items["doc_id"].map(known.set_index("doc_id")[role]).fillna("")
-    return captions.part(items=pd.DataFrame(items, dtype=object) if items else None)
+    return items
 
 
 def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
