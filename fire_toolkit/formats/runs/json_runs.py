@@ -6,13 +6,16 @@
 | `{query: [doc, doc, ...]}`, best first | CIRR, CIRCO, ECCV Caption |
 | records `{"query_id", "doc_id", "score" or "rank"}` | tables written as JSON or JSON Lines |
 | records `{"query_id", "docs": [...] or {...}}` | JSON Lines of lists |
+| records `{"candidate", "ranking": [...]}` | FashionIQ's predictions |
 | `[[place, place, ...], ...]`, whole numbers from 0 | `argsort(...).tolist()`, saved |
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,11 @@ from fire_toolkit.syntax import parse_json
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
 _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits")
 _MOST_LEVELS = 8
+_CANDIDATE = "candidate"  # of FashionIQ, whose entries have no id
+NUMBERED = (
+    "entries have no ids: each is its candidate and its number among those of that candidate, as in the "
+    "benchmark's own file, in whose order they must stand"
+)
 
 
 def is_json(start: bytes, path: Path) -> bool:
@@ -153,6 +161,8 @@ def as_score(value: Any, where: str) -> float:
 def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
     """Return records of a pair, or of a query and its list."""
     names = list(dict.fromkeys(name for record in records for name in record))
+    if find_name(names, QUERY) is None and _CANDIDATE in names:
+        return replace(_of_records(_numbered(records, where), where), notes=(FROM_RANKS, NUMBERED))
     query, doc = needed_name(names, QUERY, where), find_name(names, DOC)
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
     are_lists = doc is None or isinstance(records[0].get(doc), list | dict)
@@ -178,6 +188,17 @@ def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
         raise FormatError(f"{where}: {len(runs)} run ids in one file ({', '.join(runs[:3])}), expected one")
     columns = zip(*rows, strict=True)
     return from_columns(*columns, where=where, run_id=runs[0] or None, notes=() if score else (FROM_RANKS,))
+
+
+def _numbered(records: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
+    """Return FashionIQ's records with the query ids that its collection gets: candidate#0, candidate#1, …"""
+    seen, found = Counter[str](), []
+    for number, record in enumerate(records, start=1):
+        at = f"{where}: record {number}"
+        candidate = id_text(_field(record, _CANDIDATE, at), at)
+        found.append({"query_id": f"{candidate}#{seen[candidate]}", **record})
+        seen[candidate] += 1
+    return found
 
 
 def _field(record: dict[str, Any], name: str | None, where: str) -> Any:

@@ -145,7 +145,7 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
     """Return the name of the similarity matrix among `arrays`.
 
     The first of these that exists: `key`; the only matrix; the only one with a usual name for
-    similarities; the only one with a shape in `shapes`.
+    similarities, if no other has its shape, either way round; the only one with a shape in `shapes`.
 
     Raises:
         FormatError: no matrix or several fit; the message lists names and shapes.
@@ -159,12 +159,18 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
         return names[0]
     by_name = [name for name in names if _last(name) in SIMILARITIES]
     by_shape = [name for name in by_name or names if tuple(arrays.matrices[name].shape) in shapes]
+    vectors = (*QUERY_VECTORS, *DOC_VECTORS)
     for candidates in (by_name, by_shape):
         if len(candidates) == 1:
-            return candidates[0]
+            shape = tuple(arrays.matrices[candidates[0]].shape)
+            rivals = [name for name, each in arrays.matrices.items() if _last(name) not in vectors]
+            if sum(tuple(arrays.matrices[name].shape) in (shape, shape[::-1]) for name in rivals) == 1:
+                return candidates[0]
     if not names:
         raise FormatError(f"{where}: a mask but no matrix, expected sims (queries × docs)")
-    raise FormatError(f"{where}: several arrays; choose one with --key: {described(arrays)}")
+    raise FormatError(
+        f"{where}: several arrays that could be meant; choose one with --key: {described(arrays)}"
+    )
 
 
 def vector_names(arrays: Arrays) -> tuple[str, str] | None:
