@@ -32,14 +32,14 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
     guideline = guideline or read_guideline(workspace.setting("tasks", "guideline"))
     facts: dict[str, Any] = {
         "study": {name: workspace.setting("study", name) for name in STUDY},
-        "pool": _stage(root / "pool", is_folder=True),
+        "pool": _stage(given, root / "pool", is_folder=True),
         "guideline": guideline.name,
         "question": guideline.question,
         "answers": [label.name for label in guideline.labels],
         "asked": _asked(root),
         "policy": policy_of(root) or "",
-        "labels_by": _stage(root / "labels", is_folder=True),
-        "augmented": _stage(root / "augmented/qrels.txt", is_folder=False),
+        "labels_by": _stage(given, root / "labels", is_folder=True),
+        "augmented": _stage(given, root / "augmented/qrels.txt", is_folder=False),
         "shows_item": not guideline.is_of_queries,
     }
     unusable = given.unusable
@@ -60,12 +60,13 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
     return MethodFacts(**facts)
 
 
-def _stage(out: Path, *, is_folder: bool) -> Mapping[str, Any] | None:
+def _stage(given: Given, out: Path, *, is_folder: bool) -> Mapping[str, Any] | None:
     """Return parameters and counts of a stage's manifest; None where it was not run."""
     at = manifest_path(out, is_folder=is_folder)
     if not at.is_file():
         return None
     manifest = read_manifest(at)
+    given.used.append(at)
     return {**manifest.parameters, **manifest.counts}
 
 

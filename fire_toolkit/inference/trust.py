@@ -13,6 +13,7 @@ from fire_toolkit.inference.limits import LEAST_QUERIES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import Labels, Qrels, Scores
 from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.words import n_of
 
 LEAST_MISSING = 0.05  # a share of positives never judged that is worth a sentence
 DEEP = 50  # ranks of each run
@@ -141,7 +142,7 @@ which weighs more is not known; 134 random queries judged to depth 50 would show
         return []
     n = min(max(LEAST_QUERIES, ceil(n_queries / 10)), n_queries)
     if n < LEAST_QUERIES:
-        cost = f"with {n_queries} queries only judging them all deep would show the first"
+        cost = f"with {n_of(n_queries, 'query')} only judging them all deep would show the first"
     else:
         cost = (
             f"{n:,} random queries judged to depth {DEEP} would show the first, for at most "

@@ -63,7 +63,7 @@ def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_
     assert warnings(fire("agree")) == [changed]
     fire("import")
     assert warnings(fire("agree")) == []
-    for command in (*reads_labels, ["score"], ["orders"], ["own"]):
+    for command in (*reads_labels, ["score"], ["orders"], ["own"], ["report", "methods"]):
         told = f"{OUT_OF_DATE}resolve (judgments/judgments.csv has changed); {HOW}"
         assert warnings(fire(*command)) == [told], command
     fire("resolve", "--count-unassigned")
