@@ -98,7 +98,7 @@ def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(fire: Fire, judge
     assert "redone: import, agree, resolve, augment, score" in redone.stderr
     assert "1 0 b 1" in (judged / "augmented/qrels.txt").read_text()
     assert read_manifest(judged / "labels/manifest.json").parameters["count_unassigned"] is True
-    kept = {path: path.read_bytes() for path in judged.rglob("*") if path.is_file()}
+    kept = {path: path.read_bytes() for path in judged.rglob("[!.]*") if path.is_file()}
     assert "nothing to redo" in fire("refresh").stderr
     assert {path: path.read_bytes() for path in kept} == kept
     assert warnings(fire("score", "--honest", "-m", "C@1")) == []
