@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,37 +23,38 @@ pairs = partial(on_pairs, n_queries=5)
 ANSWERS = ["11", "11", "10", "00", "00", "00", "110", "1", "0", "0"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_pair_drawn_with_probability_one_third_counts_three_times(name: str) -> None:
+def values(judgments: Judgments, **how: Any) -> dict[str, float]:
+    """Every statistic by its name."""
+    table = agreement(judgments, statistics=NAMES, **how)
+    return dict(zip(table["statistic"], table["value"], strict=True))
+
+
+def test_a_pair_drawn_with_probability_one_third_counts_three_times() -> None:
     chance = [1, 1 / 3, 1 / 3, 1, 1 / 3, 1, 1, 1, 1, 1] * 100
     answers = ANSWERS * 100
     copies = [answer for answer, p in zip(answers, chance, strict=True) for _ in range(round(1 / p))]
-    doubled = [answer for answer in copies if len(answer) > 1]
-    expected = agreement(pairs(doubled), statistics=[name])["value"][0]
-    found = agreement(pairs(answers, p=chance), statistics=[name], inclusion="p")["value"][0]
-    # alpha has a factor (n - 1) / n, in which copies count and weights do not
-    assert expected == pytest.approx(found, abs=5e-4 if name == "alpha" else 1e-12)
+    expected = values(pairs([answer for answer in copies if len(answer) > 1]))
+    found = values(pairs(answers, p=chance), inclusion="p")
+    for name in NAMES:
+        # alpha has a factor (n - 1) / n, in which copies count and weights do not
+        assert expected[name] == pytest.approx(found[name], abs=5e-4 if name == "alpha" else 1e-12), name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_inclusion_probability_for_all_pairs_changes_nothing(name: str) -> None:
-    plain = agreement(pairs(ANSWERS), statistics=[name])["value"][0]
-    found = agreement(pairs(ANSWERS, p=[0.2] * 10), statistics=[name], inclusion="p")["value"][0]
-    assert plain == found
+def test_one_inclusion_probability_for_all_pairs_changes_nothing() -> None:
+    assert values(pairs(ANSWERS)) == values(pairs(ANSWERS, p=[0.2] * 10), inclusion="p")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weights(name: str) -> None:
+def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weights() -> None:
     # Among 16,000 pairs 10% of first answers are positive; second answers differ on 20% of these, on 5% of
     # the rest. All first positives are asked twice, and one in eight of the rest.
     first = ["11"] * 1280 + ["10"] * 320, ["00"] * 13680 + ["01"] * 720
     one_in_eight = [given if row % 8 == 0 else given[0] for row, given in enumerate(first[1])]
     chance = [1.0] * len(first[0]) + [1 / 8] * len(first[1])
-    expected = agreement(pairs([*first[0], *first[1]]), statistics=[name])["value"][0]
     drawn = pairs([*first[0], *one_in_eight], p=chance)
-    assert expected == pytest.approx(agreement(drawn, statistics=[name], inclusion="p")["value"][0], abs=1e-4)
-    unweighted = agreement(drawn, statistics=[name])["value"][0]
-    assert abs(unweighted - expected) > 0.005
+    weighted, unweighted = values(drawn, inclusion="p"), values(drawn)
+    for name, expected in values(pairs([*first[0], *first[1]])).items():
+        assert expected == pytest.approx(weighted[name], abs=1e-4), name
+        assert abs(unweighted[name] - expected) > 0.005, name
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,7 +83,7 @@ def test_a_95_percent_interval_covers_the_statistic_of_the_whole(name: str) -> N
 @pytest.mark.parametrize("cluster", [None, "query_id"])
 @pytest.mark.parametrize("name", OF_TWO)
 def test_the_interval_of_two_annotators_is_the_linearised_one(name: str, cluster: str | None) -> None:
-    """The derivative by a pair's weight is had here from copies: one pair a hundred and one times."""
+    """The derivative by a pair's weight is had here from copies: one of 301, where other pairs have 300."""
     answers = ["11", "10", "110", "00", "01", "011", "1", "00", "101", "11", "0"]
     judgments = pairs(answers)
     doubled = [n for n, given in enumerate(answers) if len(given) > 1]
@@ -89,10 +91,10 @@ def test_the_interval_of_two_annotators_is_the_linearised_one(name: str, cluster
     whole = agreement(judgments, statistics=[name])["value"][0]
 
     def with_more_of(chosen: int) -> float:
-        copies = [given for n, given in enumerate(answers) for _ in range(1000 + (unit.get(n) == chosen))]
+        copies = [given for n, given in enumerate(answers) for _ in range(300 + (unit.get(n) == chosen))]
         return float(agreement(pairs(copies), statistics=[name])["value"][0])
 
-    influence = np.array([1000 * (with_more_of(each) - whole) for each in sorted(set(unit.values()))])
+    influence = np.array([300 * (with_more_of(each) - whole) for each in sorted(set(unit.values()))])
     n = len(influence)
     error = math.sqrt(n / (n - 1) * (influence**2).sum())
     student = {9: 2.306004, 5: 2.776445}[n]
