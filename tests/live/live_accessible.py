@@ -67,9 +67,16 @@ def skips_a_level(levels: list[int]) -> bool:
     return any(late > early + 1 for early, late in zip([0, *levels], levels, strict=False))
 
 
+# Tab goes on from what had the focus last, or was scrolled to, even where that is gone.
+_TO_START = """
+const first = document.createElement("span"); first.tabIndex = -1; document.body.prepend(first);
+first.focus(); first.remove(); window.getSelection().removeAllRanges(); scrollTo(0, 0);
+"""
+
+
 def tab_stops(browser: Browser, *, most: int = 400) -> Iterator[tuple[str, str, bool]]:
     """Press Tab from the page's start to its end: mark and HTML of each stop, and whether it is seen."""
-    browser.run("document.activeElement.blur(); window.getSelection().removeAllRanges(); scrollTo(0, 0)")
+    browser.run(_TO_START)
     seen: set[str] = set()
     for _ in range(most):
         browser.press(TAB)
