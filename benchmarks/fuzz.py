@@ -144,12 +144,6 @@ POOL = (
     "q1,d1,1,2,False,1,,1.0,certain,0\nq2,d2,,,True,1,s,0.5,srs,0\n"
 )
 
-ROUND = {
-    "tasks": "pair_id,query_id,doc_id,text,media_url,guideline,batch,position,round\nk,q,d,a,x.mp4,g,1,1,1\n",
-    "assignments": "annotator_id,pair_id,position,kind\nann,k,1,first\n",
-    "controls": "query_id,doc_id,relevance\nq,d,1\n",
-}
-
 
 def tables() -> list[Target]:
     """The tables of a workspace that are CSV, TSV or TREC text."""
@@ -211,7 +205,6 @@ def tables() -> list[Target]:
 def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
 
-    from fire_toolkit.campaign.records import Campaign, read_campaign, read_retired, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
     from fire_toolkit.elsewhere.files import read_submissions
     from fire_toolkit.elsewhere.tables import read_elsewhere
@@ -225,8 +218,6 @@ def records() -> list[Target]:
     sha = hashlib.sha256(b"x").hexdigest()
     manifest = Manifest("pool", "0", {"depth": 3}, {"runs/a": sha}, {"pool.csv": sha}, {"pairs": 1})
     made = json.dumps(vars(manifest), indent=1)
-    values = [True if kind == "bool" else "x" for kind in Campaign.__annotations__.values()]
-    campaign = json.dumps(dict(zip(Campaign.__annotations__, values, strict=True)))
     tasks = [{"data": {"caption": "a dog", "video": "x.mp4", "pair_id": "q|d"}, "meta": {"round": 1}}]
     record = json.dumps({"source_sha256": "a", "settings": "b", "output": "c.mp4", "seconds": 1.0})
     guideline = ROOT / "guidelines" / "caption-relevance-v1"
@@ -244,9 +235,7 @@ def records() -> list[Target]:
     def checked(folder: Path) -> None:
         verify(folder / "pool" / "pool.csv")
 
-    rounds = tuple((f"campaign/round-1/{name}.csv", text.encode()) for name, text in ROUND.items())
     return [
-        *(Target(path, path, raw, read_rounds, rounds) for path, raw in rounds),
         Target("fire.toml", *toml, states),
         of("manifest.json", made, read_manifest),
         Target("manifest of a stage", "pool/manifest.json", made.encode(), states, (toml,)),
@@ -262,13 +251,6 @@ def records() -> list[Target]:
         of("table.jsonl", ELSEWHERE, read_elsewhere, {"query": "meta.q", "doc": "d"}),
         of("submissions.csv", "Participant id,Status\na,APPROVED\nb,RETURNED\n", read_submissions),
         of("export.json", PROJECT, read_project),
-        Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
-        Target(
-            "retired.txt",
-            "campaign/retired.txt",
-            b"A01\nA02\n",
-            lambda path: read_retired(path.parent.parent),
-        ),
         Target("transcoded", RECORD, record.encode(), read_record),
         *(Target(path, path, raw, lambda folder: read_guideline(folder / "g"), parts) for path, raw in parts),
     ]
@@ -404,18 +386,38 @@ def exports() -> list[Target]:
 
 def ledgers() -> list[Target]:
     """The record of a campaign."""
-    from fire_toolkit.campaign.ledger import COLUMNS
-    from fire_toolkit.campaign.store import Store, read_ledger
+    import pandas as pd
 
+    from fire_toolkit.campaign.ledger import COLUMNS
+    from fire_toolkit.campaign.records import (
+        read_campaign,
+        read_marks,
+        read_retired,
+        read_rounds,
+        write_round,
+    )
+    from fire_toolkit.campaign.rounds import first_round
+    from fire_toolkit.campaign.store import Store, read_ledger
+    from fire_toolkit.campaign.tasks import make_tasks
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
+    from fire_toolkit.tables import check_pool, check_queries
+
+    def read_record(folder: Path) -> None:
+        read_ledger(folder / "campaign.sqlite")
+        for read in (read_campaign, read_marks, read_retired, read_rounds):
+            read(folder)
+
+    pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": list("abcd")}))
+    queries = check_queries(pd.DataFrame({"query_id": ["q"], "text": ["a dog"]}))
+    tasks = make_tasks(pool, queries, guideline=read_guideline("caption-relevance-v1"), overlap=0.5)
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "campaign.sqlite"
         with Store(path) as store:
             row = dict.fromkeys(COLUMNS, "x") | {"answer": '{"id": 1, "result": []}'}
             store.add_answers({**row, "annotation": f"a{number}"} for number in range(20))
+        write_round(Path(place), first_round(1, tasks, {"A01": 1.0, "A02": 1.0}))
         content = path.read_bytes()
-    return [
-        Target("record", "campaign.sqlite", content, lambda folder: read_ledger(folder / "campaign.sqlite"))
-    ]
+    return [Target("record", "campaign.sqlite", content, read_record)]
 
 
 def mutated(raw: bytes, dice: random.Random, others: list[bytes]) -> bytes:

@@ -36,7 +36,7 @@ import httpx
 import pandas as pd
 
 from fire_toolkit.campaign.carrier import Fetched
-from fire_toolkit.campaign.ledger_rows import KEPT
+from fire_toolkit.campaign.ledger import KEPT
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.store import Store

@@ -10,7 +10,6 @@ CPU seconds of a command, but in its wall seconds.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import random
@@ -30,6 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "labelstudio"))
 
 from fake_api import TOKEN, FakeServer, _narrow, _passes
 from fake_http import served
+
+from fire_toolkit.campaign.records import read_rounds
 
 PEOPLE = 8
 
@@ -189,8 +190,8 @@ def kill_pushes(
         number: project["description"].split(" queue ")[1][:3] for number, project in server.projects.items()
     }
     sent = [(queues[task["project"]], task["data"]["pair_id"]) for task in server.tasks.values()]
-    with (root / "campaign" / "round-1" / "assignments.csv").open(newline="") as stream:
-        asked = [(row["annotator_id"], row["pair_id"]) for row in csv.DictReader(stream)]
+    (entry,) = read_rounds(root)
+    asked = list(zip(entry.assignments["annotator_id"], entry.assignments["pair_id"], strict=True))
     print(f"on the server when it was killed, and at the end: {', '.join(map(str, [*there[1:], len(sent)]))}")
     if sorted(sent) != sorted(asked):
         raise SystemExit(

@@ -1,12 +1,16 @@
 """Commands run in this process, the tables that they print and write, and a workspace to campaign in."""
 
+import contextlib
 import csv
 import io
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 from click.testing import CliRunner, Result
 
+from fire_toolkit.campaign.records import Rounds
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli import main
 
 Make = Callable[[], object]
@@ -29,6 +33,28 @@ def rows(table: Path | str | Result, delimiter: str = ",") -> list[dict[str, str
     if isinstance(text, Path):
         text = text.read_bytes().decode()  # as it is, with the line ends inside of cells
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+
+
+def given(root: Path, number: int = 1) -> list[dict[str, str]]:
+    """Return who has what in a round of a campaign now, as rows; none of a round that has not begun."""
+    there = Rounds(root)
+    table = there[list(there.carriers).index(number)].assignments if number in there.carriers else None
+    return [] if table is None else table.astype("str").to_dict("records")  # type: ignore[return-value]
+
+
+def has_answers(root: Path) -> bool:
+    """Whether the record of a workspace has any answer."""
+    with Store(root / "campaign.sqlite") as store:
+        return store.has_answers()
+
+
+def alter(root: Path, statement: str, *values: object) -> None:
+    """Change the record of a workspace as no command does; `answers` alone: forget all answers."""
+    with contextlib.closing(sqlite3.connect(root / "campaign.sqlite")) as db, db:
+        if statement == "answers":
+            db.executescript("delete from answers; delete from sqlite_sequence where name = 'answers'")
+        else:
+            db.execute(statement, values)
 
 
 def begin_workspace(root: Path, n_pairs: int, *, n_known: int | None = None) -> Path:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.plugins import Registry
@@ -93,11 +93,11 @@ class Carrier(Protocol):
         campaign: Campaign,
         rounds: Sequence[Round],
         guideline: Guideline,
-        ledger: Ledger,
+        store: Path,
         *,
         report: Report = no_report,
     ) -> Sequence[Delivered]:
-        """Bring every queue of `rounds` to its annotator, as far as it is not there."""
+        """Bring every queue of `rounds` to its annotator, as far as it is not there; `store`: the record."""
 
     def fetch(
         self,

@@ -1,20 +1,20 @@
-"""The ledger: every version of every raw answer, as rows from which nothing is ever taken away.
-
-An edit or a deletion on the server is a row of its own; which version of an answer counts is computed when
-reading. `campaign.store` keeps the rows.
-"""
+"""Rows of the record: what is kept of an answer, as any carrier gives it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, NewType
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-import pandas as pd
-
+from fire_toolkit.campaign.page_json import PART, Part, part_key
+from fire_toolkit.campaign.task_json import PAIR_ID
+from fire_toolkit.campaign.tasks import pair_id, split_pair_id
+from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.tables.checks import is_id
 
-Ledger = NewType("Ledger", pd.DataFrame)
+Json = Mapping[str, Any]
 
 ANSWERED = "answered"
 EDITED = "edited"
@@ -42,22 +42,22 @@ COLUMNS = (
     "annotator_id",
     "answer",
 )
-ORDER = ("annotation", "updated_at", "seen_at", "number")
-
-# Beside the answers in the record, kept by those who fill them. A place is a project that this workspace ever
-# made or read on a server, and up to where it was read; a row of `machine` is a request to a machine judge,
-# or what became of it.
-OTHER_TABLES = """
-create table places (
-  source text, project integer, born text, queue text, read_up_to text, whole_at text,
-  n_tasks integer, n_more integer, lost text, n_lost integer, primary key (source, project, born)
-);
-create table machine (
-  number integer primary key autoincrement, judge text, key text, query_id text, doc_id text,
-  sample_number integer, answer text, sha256 blob
-);
-create index machine_by_judge on machine (judge)
-"""
+# What is kept of an annotation: all that says what was answered, by whom, when and how.
+KEPT = (
+    "id",
+    "unique_id",
+    "completed_by",
+    "updated_by",
+    "was_cancelled",
+    "ground_truth",
+    "created_at",
+    "updated_at",
+    "lead_time",
+    "result",
+    "parent_prediction",
+    "parent_annotation",
+    "last_action",
+)
 
 
 def annotation_key(source: str, project: str, number: int, unique_id: str) -> str:
@@ -67,92 +67,96 @@ def annotation_key(source: str, project: str, number: int, unique_id: str) -> st
     is the same everywhere.
 
     Examples:
-        >>> annotation_key("http://a", "7", 3, "b09f5cac")
-        'b09f5cac'
-        >>> annotation_key("http://a", "7", 3, "")
-        'http://a#7#3'
+        >>> annotation_key("http://a", "7", 3, "b09f5cac"), annotation_key("http://a", "7", 3, "")
+        ('b09f5cac', 'http://a#7#3')
     """
     return unique_id or f"{source}#{project}#{number}"
 
 
-class Version(NamedTuple):
-    """A row of an answer, as far as it tells versions apart."""
+@dataclass(frozen=True)
+class Origin:
+    """Where tasks were read from, for whom they were, when, and who the accounts are."""
 
-    updated_at: str
-    state: str
-    seen_at: str
     source: str
     project: str
-    answer: str
-
-    def is_of(self, moment: str) -> bool:
-        """Whether a time is the one that it counts by, or the one that its source gave it."""
-        return moment == self.updated_at or moment == utc_time(str(json.loads(self.answer).get("updated_at")))
-
-    def says(self, answer: str) -> bool:
-        """Whether it says what an answer says, whatever else a source tells of both."""
-        return self.answer == answer or _said(self.answer) == _said(answer)
+    queue: str
+    seen_at: str
+    names: Mapping[str, str]
 
 
-def _said(answer: str) -> Any:
-    content = json.loads(answer)
-    result = content.get("result")
-    items = result if isinstance(result, list) else []
-    given = [(item.get("from_name"), item.get("value")) for item in items if isinstance(item, dict)]
-    return given, bool(content.get("was_cancelled"))
+def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str]]:
+    """Return a row for each annotation of a task, as first answers (`Store.add_answers` tells edits apart).
 
+    task: of one pair; pages of several captions are split before (`split_pages`).
 
-def make_ledger(rows: Iterable[Mapping[str, str]] = ()) -> Ledger:
-    """Return rows in the order in which they arrived as a ledger."""
-    found = pd.DataFrame(list(rows), columns=list(COLUMNS), dtype="str")
-    return in_order(found.assign(number=range(1, len(found) + 1)))
+    A task that names no pair gives rows without pair_id; their answer keeps the task's data.
 
-
-def in_order(rows: Any) -> Ledger:
-    """Return rows, in a DataFrame or an Arrow table, by answer, version, and the time they were seen."""
-    import pyarrow as pa
-
-    table = pa.Table.from_pandas(rows, preserve_index=False) if isinstance(rows, pd.DataFrame) else rows
-    return Ledger(table.sort_by([(name, "ascending") for name in ORDER]).to_pandas())
-
-
-def latest_answers(ledger: Ledger) -> Ledger:
-    """Return the version of each answer that counts: the last one, with what became of it.
-
-    Args:
-        ledger: any rows.
-
-    Returns:
-        One row for each annotation: of the versions the one with the highest updated_at (of several sources
-        of the same version one that names the author and the queue, then the first by name). Its state is
-        `deleted` if the last word on that version is a deletion; else `edited` if there are earlier
-        versions, or `answered`. The author is the last one known, also if the account was deleted since.
-
-    A version that is seen again after its deletion (in an old export, say) does not come back; a server that
-    shows it again is recorded as `restored`.
+    Raises:
+        FormatError: an annotation that is not an object, or has no number.
     """
-    is_alone = ~ledger["annotation"].duplicated(keep=False)
-    alone = ledger[is_alone]
-    state = alone["state"].where(alone["state"] == DELETED, ANSWERED)
-    return in_order(pd.concat([alone.assign(state=state), _last_of_several(Ledger(ledger[~is_alone]))]))
+    content = task.get("data")
+    annotations = task.get("annotations") or []
+    pair, part = pair_of(content) if annotations else "", task.get(PART)
+    rows = []
+    for annotation in annotations:
+        if not isinstance(annotation, dict) or not isinstance(annotation.get("id"), int):
+            raise FormatError(f"{where}: task {task.get('id')}: an annotation without an id")
+        kept = {key: annotation[key] for key in KEPT if key in annotation}
+        author = annotation.get("completed_by")
+        author = author.get("id") if isinstance(author, dict) else author
+        author = author if isinstance(author, int) and not isinstance(author, bool) else None
+        kept["completed_by"] = author
+        if isinstance(part, Part):
+            kept |= {"page": part.page, "position": part.position}
+            kept |= {"page_s": annotation["page_s"]} if "page_s" in annotation else {}
+        if not pair:
+            kept["task_data"] = content
+        updated_at = str(annotation.get("updated_at") or annotation.get("created_at") or "")
+        unique_id = str(annotation.get("unique_id") or "")
+        key = annotation_key(origin.source, origin.project, annotation["id"], unique_id)
+        key = part_key(key, pair) if isinstance(part, Part) and not unique_id else key
+        rows.append(
+            {
+                "source": origin.source,
+                "project": origin.project,
+                "annotation": key,
+                "updated_at": utc_time(updated_at) or updated_at,
+                "state": ANSWERED,
+                "seen_at": origin.seen_at,
+                "pair_id": pair,
+                "task": str(task.get("id", "")),
+                "queue": origin.queue,
+                "annotator_id": "" if author is None else origin.names.get(str(author), str(author)),
+                "answer": answer_text(kept),
+            }
+        )
+    return rows
 
 
-def _last_of_several(ledger: Ledger) -> pd.DataFrame:
-    """Return what counts of answers that have several rows."""
-    known = ledger.assign(is_nameless=ledger["annotator_id"] == "", is_loose=ledger["queue"] == "")
-    best = ["is_nameless", "is_loose", "source", "project", "number"]
-    versions = known.sort_values(["annotation", "updated_at", *best], kind="stable")
-    versions = versions.drop_duplicates(["annotation", "updated_at"])
-    last = versions.drop_duplicates("annotation", keep="last").set_index("annotation", drop=False)
-    named = versions[~versions["is_nameless"]].drop_duplicates("annotation", keep="last")
-    authors = named.set_index("annotation")["annotator_id"].reindex(last.index)
-    n_versions = versions["annotation"].value_counts().reindex(last.index)
-    events = ledger[ledger["state"].isin(EVENTS)]
-    events = events.sort_values(["annotation", "updated_at", "seen_at", "state"], kind="stable")
-    final = events.drop_duplicates("annotation", keep="last").set_index("annotation").reindex(last.index)
-    is_gone = (final["state"] == DELETED) & (final["updated_at"] == last["updated_at"])
-    state = pd.Series(ANSWERED, index=last.index).where(n_versions == 1, EDITED)
-    return last.assign(
-        annotator_id=last["annotator_id"].where(last["annotator_id"] != "", authors.fillna("")),
-        state=state.where(~is_gone, DELETED),
-    )[ledger.columns]
+def answer_text(content: Json) -> str:
+    """Return an answer as the record writes it."""
+    return _encode(content)
+
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def says_the_same(answer: str, earlier: str) -> bool:
+    """Whether two answers differ in nothing but when they were read and in which row of a file."""
+    one, other = (json.loads(text) for text in (answer, earlier))
+    return all(one.get(key) == other.get(key) for key in ("result", "lead_time", "created_at"))
+
+
+def pair_of(content: object) -> str:
+    """Return the pair_id that a task's data holds (or that its query_id and doc_id make); empty if none."""
+    if not isinstance(content, dict):
+        return ""
+    try:
+        if "query_id" in content and "doc_id" in content:
+            ids = (str(content["query_id"]), str(content["doc_id"]))
+            return pair_id(*ids) if all(map(is_id, ids)) else ""
+        token = content.get(PAIR_ID)
+        ids = split_pair_id(token) if isinstance(token, str) else ("", "")
+        return str(token) if all(map(is_id, ids)) else ""
+    except FireError:
+        return ""

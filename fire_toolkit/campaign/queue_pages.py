@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.campaign.moves import withdrawn_pairs
+from fire_toolkit.campaign.page_json import PAGE
 from fire_toolkit.campaign.queues import TRAINING, even_pages
-from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.records import QueueName, Round
+from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, shown_columns
 from fire_toolkit.campaign.tasks import REFERENCE_URL
+from fire_toolkit.files import text_sha256
+from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.model import CAPTION, Guideline
+from fire_toolkit.guidelines.several import CAPTIONS, TEXT, caption_entry
 
 
 @dataclass(frozen=True)
@@ -83,3 +90,38 @@ def pages_of(
         for page in even_pages(own, n_captions)
     ]
     return sorted(pages, key=lambda page: (not page[1], order[page[0][0]]))
+
+
+def page_key(campaign_key: str, queue: QueueName, pairs: Sequence[str]) -> str:
+    """Return the key of a page's task, which stands where that of a pair does and tells nothing of it."""
+    parts = "\x1f".join([campaign_key, str(queue), *pairs])
+    return PAGE + text_sha256(parts)[:24]
+
+
+def page_tasks(
+    entry: Round, queue: QueueName, guideline: Guideline, campaign_key: str
+) -> list[tuple[QueuePage, dict[str, Any]]]:
+    """Return the pages of a queue, each with its task as Label Studio imports it, in their order.
+
+    Args:
+        entry: the round of the queue.
+        guideline: whose labeling page has the answers and flags.
+        campaign_key: makes the keys.
+    """
+    names = shown_columns(guideline)
+    columns = (entry.tasks[name] for name in names.values())
+    contents = [dict(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)]
+    by_pair = {content[PAIR_ID]: content for content in contents}
+    labeling = parse_label_config(guideline.label_config)
+    found = []
+    for page in queue_pages(entry, queue.annotator_id):
+        shown = [by_pair[pair] for pair in page.pairs]
+        captions = [
+            {TEXT: content[CAPTION], PAIR_ID: content[PAIR_ID], **caption_entry(labeling, row)}
+            for row, content in enumerate(shown)
+        ]
+        data = {key: text for key, text in shown[0].items() if key != CAPTION}
+        data |= {CAPTIONS: captions, PAIR_ID: page_key(campaign_key, queue, page.pairs)}
+        later = {META: {ROUND: entry.number}} if entry.number > 1 else {}
+        found.append((page, {"data": data} | later))
+    return found

@@ -1,16 +1,14 @@
-"""A campaign's own record in a workspace: what was asked, of whom, under which page.
+"""What a campaign asked, of whom, under which page: its key, rounds, queues and places, in its record.
 
-`campaign/campaign.json` holds the campaign's key and the labeling page; `campaign/round-N/` what is asked in
-that round (`tasks.csv`), of whom (`assignments.csv`), and the known answers (`controls.csv`). It is written
-before anything is sent, so that whatever is cut short can be taken up again with the same queues.
+All of it is written before anything is sent, so that whatever is cut short can be taken up again with the
+same queues. Nothing is changed: what moves to other hands, and what a task shows now, are further rows.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,22 +16,18 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.moves import MOVES, Moves, check_moves, given_pairs, moved_assignments, no_moves
-from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments, check_given
-from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import paths_in, read_text
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
-from fire_toolkit.syntax import parse_json
+from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
-from fire_toolkit.workspace.manifests import finish_interrupted, write_files
+from fire_toolkit.workspace.database import STORE
 
 FOLDER = "campaign"
 BY_SERVER = "labelstudio"
 BY_HAND = "folder"
 BY_PAGE = "page"
-_CARRIER = "carrier.json"
-_MOVES = "moves.csv"
-_RETIRED = "retired.txt"
-_ROUND = re.compile(r"round-([1-9][0-9]*)")
+_SHOWN = ("text", "media_url", "reference_url")  # what a task shows, which may change until it is answered
+_KNOWN = ("query_id", "doc_id", "relevance")
 
 
 @dataclass(frozen=True)
@@ -90,40 +84,25 @@ def queue_named(text: str) -> QueueName | None:
 
 
 def read_campaign(root: Path) -> Campaign | None:
-    """Return the campaign of the workspace `root`; None if none has begun.
-
-    Raises:
-        FormatError: its record is damaged.
-    """
-    path = root / FOLDER / "campaign.json"
-    if not path.is_file():
-        return None
-    try:
-        content = parse_json(read_text(path), str(path))
-        campaign = Campaign(**{name: content[name] for name in Campaign.__annotations__})
-        if {name: type(value).__name__ for name, value in vars(campaign).items()} != Campaign.__annotations__:
-            raise TypeError("a value of another type")
-        return campaign
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{path}: damaged ({error}); restore it from a copy") from None
+    """Return the campaign of the workspace `root`; None if none has begun."""
+    with Store(root / STORE) as store:
+        found = store.database.select("select * from campaign")
+    return Campaign(*found[0]) if found else None
 
 
 def write_campaign(root: Path, campaign: Campaign) -> None:
     """Write the campaign's record; a campaign that is there stays."""
-    if read_campaign(root) not in (None, campaign):
-        raise UsageError(f"{root / FOLDER}: another campaign has already begun here; use another workspace")
-    content = json.dumps(asdict(campaign), indent=1, ensure_ascii=False) + "\n"
-    write_files({root / FOLDER / "campaign.json": content.encode()})
+    there = read_campaign(root)
+    if there not in (None, campaign):
+        raise UsageError(f"{root / STORE}: another campaign has already begun here; use another workspace")
+    if there is None:
+        with Store(root / STORE) as store, store.database.transaction() as db:
+            db.execute("insert into campaign values (?, ?, ?, ?, ?)", astuple(campaign))
 
 
 def read_rounds(root: Path) -> list[Round]:
     """Return the rounds of the workspace `root`, by number; none if none has begun."""
-    return [_read_round(root, number) for number in _begun(root)]
-
-
-def _begun(root: Path) -> list[int]:
-    named = [(path, _ROUND.fullmatch(path.name)) for path in paths_in(root / FOLDER)]
-    return sorted(int(found[1]) for path, found in named if found and _has_begun(path))
+    return list(Rounds(root))
 
 
 class Rounds(Sequence[Round]):
@@ -133,13 +112,11 @@ class Rounds(Sequence[Round]):
     """
 
     def __init__(self, root: Path, carrier: str | None = None) -> None:
-        self.carriers = {
-            number: name
-            for number in _begun(root)
-            if (name := _carrier_of(root / FOLDER / f"round-{number}").get("carrier", BY_SERVER))
-            and carrier in (None, name)
-        }
-        self._root = root
+        self._path = root / STORE
+        with Store(self._path) as store:
+            query = "select number, carrier, max(rowid) from rounds group by number order by number"
+            found = store.database.select(query)
+        self.carriers = {number: name for number, name, _ in found if carrier in (None, name)}
         self._read: dict[int, Round] = {}
 
     def __len__(self) -> int:
@@ -151,75 +128,54 @@ class Rounds(Sequence[Round]):
 
     def _round(self, number: int) -> Round:
         if number not in self._read:
-            self._read[number] = _read_round(self._root, number)
+            with Store(self._path) as store:
+                self._read[number] = _read_round(store, number)
         return self._read[number]
 
 
-def _has_begun(folder: Path) -> bool:
-    """Whether a round was written, not only its folder made before the disk was full or the writer killed."""
-    if paths_in(folder):
-        finish_interrupted(folder)
-    return any(path.suffix == ".csv" for path in paths_in(folder))
-
-
-def _read_round(root: Path, number: int) -> Round:
-    folder = root / FOLDER / f"round-{number}"
-    where = {name: str(folder / f"{name}.csv") for name in ("tasks", "assignments", "controls")}
-    tables = {name: read_delimited(path) for name, path in where.items()}
-    drawn = Round(
-        number,
-        check_tasks(tables["tasks"], where=where["tasks"]),
-        check_assignments(tables["assignments"], where=where["assignments"]),
-        check_qrels(tables["controls"], where=where["controls"]),
-        **_carrier_of(folder),
+def _read_round(store: Store, number: int) -> Round:
+    ((carrier, n_captions),) = store.database.select(
+        "select carrier, captions from rounds where number = ? order by rowid desc limit 1", [number]
     )
-    check_given(drawn.assignments, drawn.tasks, where=where)
-    return with_moves(root, drawn)
+    asked = store.table("select * from asked where round = ? order by rowid", [number])
+    asked = asked.drop_duplicates("pair_id", keep="last").sort_values("position", ignore_index=True)
+    asked = asked.drop(columns=["reference_url"] if asked["reference_url"].isna().all() else [])
+    controls = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
+    given = store.table("select * from given where round = ? order by batch, position, rowid", [number])
+    drawn = given[given["batch"] == 0].drop(columns="annotator_id")
+    drawn = drawn.rename(columns={"to_annotator_id": "annotator_id"})[list(ASSIGNMENTS.names)]
+    moves = given.loc[given["batch"] > 0, list(MOVES.names)]
+    where = f"{store.database.path}: round {number}"
+    entry = Round(
+        number,
+        check_tasks(asked, where=where),
+        check_assignments(drawn.reset_index(drop=True), where=where),
+        check_qrels(controls, where=where),
+        carrier,
+        n_captions=n_captions,
+    )
+    return _moved(entry, check_moves(moves.reset_index(drop=True))) if len(moves) else entry
 
 
-def with_moves(root: Path, drawn: Round) -> Round:
-    """Return a round as it was drawn with what has changed hands in the workspace `root` since."""
-    path = root / FOLDER / f"round-{drawn.number}" / _MOVES
-    if not path.is_file():
-        return drawn
-    moves = check_moves(read_delimited(path), where=str(path))
+def _moved(drawn: Round, moves: Moves) -> Round:
+    """Return a round as it was drawn with what has changed hands since."""
     now = moved_assignments(drawn.assignments, moves)
     return replace(drawn, assignments=now, moves=moves, drawn=drawn.assignments)
 
 
+def with_moves(root: Path, drawn: Round) -> Round:
+    """Return a round as it was drawn with what has changed hands in the workspace `root` since."""
+    there = Rounds(root)
+    moves = there._round(drawn.number).moves if drawn.number in there.carriers else drawn.moves
+    return _moved(drawn, moves) if len(moves) else drawn
+
+
 def add_moves(root: Path, entry: Round, moves: Moves) -> None:
     """Write further moves of a round; those that are there stay."""
-    both = check_moves(pd.concat([entry.moves, moves], ignore_index=True))
-    path = root / FOLDER / f"round-{entry.number}" / _MOVES
-    write_files({path: delimited_text(both[list(MOVES.names)]).encode()})
-
-
-def read_retired(root: Path) -> set[str]:
-    """Return the annotators who were retired from the campaign."""
-    path = root / FOLDER / _RETIRED
-    return set(read_text(path).split()) if path.is_file() and path.stat().st_size else set()
-
-
-def write_retired(root: Path, names: Iterable[str]) -> None:
-    """Write down who was retired, in place of those who were."""
-    text = "".join(f"{name}\n" for name in sorted(names))
-    write_files({root / FOLDER / _RETIRED: text.encode()})
-
-
-def _carrier_of(folder: Path) -> dict[str, Any]:
-    """Return carrier and n_captions of a round."""
-    path = folder / _CARRIER
-    if not path.is_file():
-        return {}
-    content = parse_json(read_text(path), str(path))
-    found = content if isinstance(content, dict) else {}
-    name, n_captions = found.get("carrier"), found.get("captions", 1)
-    if not isinstance(name, str) or not name or type(n_captions) is not int or n_captions < 1:
-        raise FormatError(
-            f"{path}: carrier is {name!r} and captions {n_captions!r}, expected a name such as "
-            f"{BY_SERVER} or {BY_HAND}, and a number from 1"
-        )
-    return {"carrier": name, "n_captions": n_captions}
+    check_moves(pd.concat([entry.moves, moves], ignore_index=True))
+    with Store(root / STORE) as store, store.database.transaction() as db:
+        rows = [(entry.number, *row) for row in _rows(moves, MOVES.names)]
+        _insert(db, "given", ("round", *MOVES.names), rows)
 
 
 def write_round(root: Path, entry: Round) -> None:
@@ -231,70 +187,94 @@ def write_round(root: Path, entry: Round) -> None:
     Raises:
         UsageError: another round of that number has begun.
     """
-    folder = root / FOLDER / f"round-{entry.number}"
-    contents = _contents(folder, entry)
-    if _has_begun(folder):
-        refuse_other_round(root, entry)
-        if entry.carrier == BY_SERVER:
-            if carried := _carried(entry):
-                write_files({folder / _CARRIER: carried})
-            else:
-                (folder / _CARRIER).unlink(missing_ok=True)
-            tasks = folder / "tasks.csv"
-            if tasks.read_bytes() != contents[tasks]:
-                write_files({tasks: contents[tasks]})
-        return
-    if carried := _carried(entry):
-        contents[folder / _CARRIER] = carried
-    write_files(contents)
-
-
-def _carried(entry: Round) -> bytes:
-    """Return what is written of a round's carrier; nothing for a server's round of one caption a page."""
-    captions = {"captions": entry.n_captions} if entry.n_captions > 1 else {}
-    is_plain = entry.carrier == BY_SERVER and not captions
-    return b"" if is_plain else (json.dumps({"carrier": entry.carrier, **captions}) + "\n").encode()
+    with Store(root / STORE) as store:
+        there = _round_there(store, entry.number)
+        if there is not None:
+            _refuse_other(store, entry, there)
+            if entry.carrier != BY_SERVER:
+                return
+        with store.database.transaction() as db:
+            if there is None or (there.carrier, there.n_captions) != (entry.carrier, entry.n_captions):
+                db.execute(
+                    "insert into rounds values (?, ?, ?)", [entry.number, entry.carrier, entry.n_captions]
+                )
+            names = [name for name in TASKS.names if name in entry.tasks.columns]
+            known = set() if there is None else set(_rows(there.tasks, names))
+            _insert(db, "asked", names, [row for row in _rows(entry.tasks, names) if row not in known])
+            if there is None:
+                drawn = _rows(entry.assignments if entry.drawn is None else entry.drawn, ASSIGNMENTS.names)
+                columns = ("round", "batch", "annotator_id", "to_annotator_id", "pair_id", "position", "kind")
+                _insert(db, "given", columns, [(entry.number, 0, "", *row) for row in drawn])
+                known_answers = [(entry.number, *row) for row in _rows(entry.controls, _KNOWN)]
+                _insert(db, "controls", ("round", *_KNOWN), known_answers)
 
 
 def refuse_other_round(root: Path, entry: Round) -> None:
     """Raise `UsageError` if another round of that number has begun."""
-    folder = root / FOLDER / f"round-{entry.number}"
-    contents = _contents(folder, entry) if _has_begun(folder) else {}
-    there = _carrier_of(folder) if contents else {}
-    n_there = there.get("n_captions", 1)
-    if (
-        contents
-        and there.get("carrier", BY_SERVER) == entry.carrier == BY_SERVER
-        and n_there != entry.n_captions
-    ):
+    with Store(root / STORE) as store:
+        there = _round_there(store, entry.number)
+        if there is not None:
+            _refuse_other(store, entry, there)
+
+
+def _round_there(store: Store, number: int) -> Round | None:
+    is_there = store.database.select("select 1 from rounds where number = ? limit 1", [number])
+    return _read_round(store, number) if is_there else None
+
+
+def _refuse_other(store: Store, entry: Round, there: Round) -> None:
+    where = f"{store.database.path}: round {entry.number}"
+    if there.carrier == entry.carrier == BY_SERVER and there.n_captions != entry.n_captions:
         raise UsageError(
-            f"{folder}: round {entry.number} is on the server with at most {n_there} captions a page, now "
+            f"{where} is on the server with at most {there.n_captions} captions a page, now "
             f"{entry.n_captions}; push without --captions to continue it"
         )
-    changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
-    if changed == ["tasks.csv"] and entry.carrier == BY_SERVER and _asks_the_same(folder, entry):
-        return
+    asks = [name for name in TASKS.names if name in entry.tasks.columns]
+    fixed = asks if entry.carrier != BY_SERVER else [name for name in asks if name not in _SHOWN]
+    queues = [(each.assignments if each.drawn is None else each.drawn) for each in (entry, there)]
+    tables: dict[str, tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]] = {
+        "tasks": (entry.tasks, there.tasks, fixed),
+        "assignments": (queues[0], queues[1], ASSIGNMENTS.names),
+        "controls": (entry.controls, there.controls, _KNOWN),
+    }
+    changed = [name for name, (own, other, names) in tables.items() if not _are_same(own, other, names)]
     if changed:
         raise UsageError(
-            f"{folder}: round {entry.number} was assigned differently ({', '.join(changed)} would change); "
+            f"{where} was assigned differently ({', '.join(changed)} would change); "
             "push without new inputs to continue it, or begin another campaign in another workspace"
         )
 
 
-def _asks_the_same(folder: Path, entry: Round) -> bool:
-    """Whether a round on disk has the same pairs, and at most other captions and addresses."""
-    there = check_tasks(read_delimited(folder / "tasks.csv"))
-    rest = [name for name in there.columns if name not in ("text", "media_url", "reference_url")]
-    return delimited_text(there[rest]) == delimited_text(entry.tasks[rest])
+def _are_same(one: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> bool:
+    there = all(name in other.columns for name in names)
+    return there and sorted(_rows(one, names)) == sorted(_rows(other, names))
 
 
-def _contents(folder: Path, entry: Round) -> dict[Path, bytes]:
-    tables: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]] = {
-        "tasks": (entry.tasks, tuple(name for name in TASKS.names if name in entry.tasks.columns)),
-        "assignments": (entry.assignments if entry.drawn is None else entry.drawn, ASSIGNMENTS.names),
-        "controls": (entry.controls, ("query_id", "doc_id", "relevance")),
-    }
-    return {
-        folder / f"{name}.csv": delimited_text(table[list(columns)]).encode()
-        for name, (table, columns) in tables.items()
-    }
+def _rows(table: pd.DataFrame, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    return list(zip(*(table[name].tolist() for name in names), strict=True))
+
+
+def _insert(
+    db: sqlite3.Connection, table: str, names: Sequence[str], rows: Iterable[tuple[Any, ...]]
+) -> None:
+    marks = ", ".join("?" * len(names))
+    db.executemany(f"insert into {table} ({', '.join(names)}) values ({marks})", rows)
+
+
+def read_retired(root: Path) -> set[str]:
+    """Return the annotators who were retired from the campaign."""
+    with Store(root / STORE) as store:
+        return {name for (name,) in store.database.select("select annotator_id from retired")}
+
+
+def write_retired(root: Path, names: Iterable[str]) -> None:
+    """Write down who was retired, beside those who were."""
+    with Store(root / STORE) as store, store.database.transaction() as db:
+        db.executemany("insert or ignore into retired values (?)", [(name,) for name in names])
+
+
+def record_stamp(store: Store) -> tuple[int, ...]:
+    """Return numbers that change whenever something more is asked or given, or somebody retires."""
+    counts = (f"(select max(rowid) from {name})" for name in ("campaign", "rounds", "asked", "given"))
+    (found,) = store.database.select(f"select {', '.join(counts)}, (select count(*) from retired)")
+    return tuple(found)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.ledger import Ledger
+from fire_toolkit.campaign.moves import Moves, move_tasks
+from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.queues import (
     ADJUDICATION,
     CONTROL,
@@ -16,19 +17,12 @@ from fire_toolkit.campaign.queues import (
     assign_tasks,
     check_assignments,
 )
-from fire_toolkit.campaign.records import Round, queue_named
+from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.views import left_pairs, seen_pairs, waiting_pairs
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import FOURTH, Qrels, Tasks, check_qrels
-from fire_toolkit.tables.columns import PAIR, are_in
-
-
-def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
-    """Return annotator_id and pair_id of everybody who was given a pair or left anything at it."""
-    given = [entry.given[["annotator_id", "pair_id"]] for entry in rounds]
-    answered = ledger[["annotator_id", "pair_id"]]
-    names = [queue_named(queue) for queue in ledger["queue"]]
-    owners = answered.assign(annotator_id=[name.annotator_id if name else "" for name in names])
-    return pd.concat([*given, answered, owners]).drop_duplicates(ignore_index=True)
+from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 
 
 def first_round(
@@ -61,9 +55,12 @@ def first_round(
     contents = pd.concat([table for table in (asked, training, controls) if table is not None])
     once = contents.drop_duplicates("pair_id").sort_values("pair_id")
     once = once.assign(batch=1, position=range(1, len(once) + 1), round=number).reset_index(drop=True)
-    nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-    known = nothing if answers is None else answers
+    known = _no_answers() if answers is None else answers
     return Round(number, Tasks(once), drawn, known, n_captions=n_captions)
+
+
+def _no_answers() -> Qrels:
+    return check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
 
 
 def asked_before(tasks: Tasks, rounds: Sequence[Round]) -> list[str]:
@@ -77,13 +74,13 @@ def asked_before(tasks: Tasks, rounds: Sequence[Round]) -> list[str]:
 
 def assign_next_round(
     pairs: pd.DataFrame,
-    rounds: Sequence[Round],
-    ledger: Ledger,
+    known: Tasks,
+    store: Store,
     annotators: Iterable[str],
     *,
+    number: int,
     retired: Collection[str] = (),
     fourth: pd.DataFrame | None = None,
-    number: int | None = None,
     kind: str = ADJUDICATION,
     n_captions: int = 1,
     seed: int = 0,
@@ -92,12 +89,12 @@ def assign_next_round(
 
     Args:
         pairs: query_id and doc_id of what is to be asked again; those that wait are left out.
-        rounds: all so far, at least one; they hold what each task shows.
-        ledger: what was answered by whom.
+        known: what the tasks show, of all these pairs.
+        store: the record: what was given to whom, and answered.
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
+        number: of the round.
         retired: who will answer no more: pairs do not wait for them.
         fourth: those of `pairs` whose answers are fourth votes, which no label counts.
-        number: of the round; None: the one after the last of `rounds`.
         kind: of its assignments.
         n_captions: how many captions of one item a page may have.
         seed: of the queues.
@@ -106,45 +103,23 @@ def assign_next_round(
         The round, or None when no pair is left.
 
     Raises:
-        JoinError: a pair that no round had as a task.
+        JoinError: a pair that is not among the tasks.
         UsageError: a pair that every annotator has seen.
     """
-    tasks = _tasks_of(pairs, rounds)
-    tasks = tasks[~tasks["pair_id"].isin(_waiting(rounds, ledger, retired))]
+    tasks = _tasks_of(pairs, known)
+    tasks = tasks[pair_rows(tasks, waiting_pairs(store, retired)) < 0]
     if not len(tasks):
         return None
-    number = number or rounds[-1].number + 1
     numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
     options: dict[str, Any] = {"kind": kind, "n_captions": n_captions, "seed": seed + number}
-    assigned = assign_round(numbered, annotators, seen=seen_pairs(rounds, ledger), **options)
+    assigned = assign_round(numbered, annotators, seen=seen_pairs(store), **options)
     if fourth is not None:
-        is_fourth = are_in(assigned["pair_id"], _tasks_of(fourth, rounds)["pair_id"])
+        is_fourth = are_in(assigned["pair_id"], _tasks_of(fourth, known)["pair_id"])
         assigned = check_assignments(assigned.assign(kind=assigned["kind"].mask(is_fourth, FOURTH)))
-    nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-    return Round(number, numbered, assigned, nothing, n_captions=n_captions)
+    return Round(number, numbered, assigned, _no_answers(), n_captions=n_captions)
 
 
-def waiting_pairs(rounds: Sequence[Round], ledger: Ledger, retired: Collection[str] = ()) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) that a later round asks for and nobody has answered there.
-
-    retired: who will answer no more, so that what they have does not wait.
-    """
-    known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
-    waiting = known.loc[known["pair_id"].isin(_waiting(rounds, ledger, retired)), PAIR]
-    return pd.DataFrame(waiting.reset_index(drop=True))
-
-
-def seen_by_all(rounds: Sequence[Round], ledger: Ledger, annotators: Collection[str]) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) that each of `annotators` has seen, whom nobody can ask again."""
-    seen = seen_pairs(rounds, ledger)
-    counts = seen.loc[seen["annotator_id"].isin(annotators), "pair_id"].value_counts()
-    by_all = counts.index[counts >= len(set(annotators))]
-    known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
-    return pd.DataFrame(known.loc[known["pair_id"].isin(by_all), PAIR].reset_index(drop=True))
-
-
-def _tasks_of(pairs: pd.DataFrame, rounds: Sequence[Round]) -> Tasks:
-    known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
+def _tasks_of(pairs: pd.DataFrame, known: Tasks) -> Tasks:
     found = pairs[PAIR].drop_duplicates().merge(known, on=PAIR, how="left")
     lost = found[found["pair_id"].isna()]
     if len(lost):
@@ -153,12 +128,56 @@ def _tasks_of(pairs: pd.DataFrame, rounds: Sequence[Round]) -> Tasks:
     return Tasks(found.sort_values("pair_id", ignore_index=True))
 
 
-def _waiting(rounds: Sequence[Round], ledger: Ledger, retired: Collection[str]) -> set[str]:
-    """Return the pairs that a later round asks for and nobody has answered there."""
-    asked = set()
-    for entry in rounds[1:]:
-        columns = (entry.assignments[name].tolist() for name in ("annotator_id", "pair_id"))
-        own = zip(*columns, strict=True)
-        asked |= {(f"{entry.number}/{name}", pair) for name, pair in own if name not in retired}
-    answered = zip(ledger["queue"].tolist(), ledger["pair_id"].tolist(), strict=True) if asked else ()
-    return {pair for queue, pair in asked.difference(answered)}
+def moved_rounds(
+    rounds: Sequence[Round],
+    store: Store,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    *,
+    retired: Collection[str],
+    seed: int,
+) -> list[tuple[Round, Moves]]:
+    """Return the rounds in which tasks move, each with its new moves.
+
+    sources: whose tasks move; none: everybody's, as many as leave all with equally much to do; retired: who
+    then gives nothing.
+    """
+    left = left_pairs(store)
+    seen = set(seen_pairs(store).itertuples(index=False, name=None))
+    found = []
+    for entry in rounds:
+        own = set(entry.assignments["annotator_id"])
+        giving = sorted(own & {*sources} if sources else own - {*targets} - {*retired})
+        batch = int(entry.moves["batch"].max()) + 1 if len(entry.moves) else 1
+        page_of = {
+            (name, pair): (name, number)
+            for name in giving
+            for number, page in enumerate(queue_pages(entry, name))
+            for pair in page.pairs
+            if pair not in page.withdrawn
+        }
+        moves = move_tasks(
+            entry.assignments,
+            left.get(entry.number, set()),
+            giving,
+            targets,
+            seen=seen,
+            batch=batch,
+            page_of=page_of,
+            is_share=not sources,
+            seed=seed,
+        )
+        if len(moves):
+            found.append((entry, moves))
+            seen |= set(zip(moves["to_annotator_id"], moves["pair_id"], strict=True))
+    return found
+
+
+def count_moved(moved: Sequence[tuple[Round, Moves]], targets: Sequence[str]) -> dict[str, Any]:
+    """Return how many tasks that are judged move, and to whom."""
+    to = dict.fromkeys(targets, 0)
+    for _, moves in moved:
+        for name, target in zip(moves["annotator_id"], moves["to_annotator_id"], strict=True):
+            if name and target:
+                to[target] += 1
+    return {"moved": sum(to.values()), "to": to}

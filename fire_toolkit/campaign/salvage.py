@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from fire_toolkit.campaign.ledger import COLUMNS, Ledger, make_ledger
+import pandas as pd
+
+from fire_toolkit.campaign.ledger import COLUMNS
 from fire_toolkit.workspace.database import row_sha256
 
 
-def salvage(path: Path) -> tuple[Ledger, int]:
+def salvage(path: Path) -> tuple[pd.DataFrame, int]:
     """Return what can be read of a damaged record, and how many rows cannot.
 
     Examples:
@@ -34,4 +36,4 @@ def salvage(path: Path) -> tuple[Ledger, int]:
         kept += [dict(zip(COLUMNS, values, strict=True))] if is_sound else []
         n_lost += not is_sound
     db.close()
-    return make_ledger(kept), n_lost
+    return pd.DataFrame(kept, columns=list(COLUMNS), dtype="str"), n_lost

@@ -10,15 +10,15 @@ import pandas as pd
 
 from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
-from fire_toolkit.campaign.records import FOLDER
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import REFERENCE_URL, split_pair_id
 from fire_toolkit.errors import FireError, FormatError, UsageError
-from fire_toolkit.files import paths_in, read_text
-from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number
 
@@ -53,12 +53,9 @@ def task_keys(path: Path) -> set[str]:
 
 def handed_out_here(root: Path) -> HandedOut:
     """Return what the workspace `root` has handed out."""
-    given: set[str] = set()
-    for folder in paths_in(root / FOLDER):
-        path = folder / "assignments.csv"
-        if path.is_file():
-            rows = read_delimited(path, required=["pair_id", "kind"])
-            given.update(rows.loc[~rows["kind"].isin([TRAINING, CONTROL]), "pair_id"])
+    query = "select distinct pair_id from given where kind not in (?, ?)"
+    with Store(root / STORE) as store:
+        given = {pair for (pair,) in store.database.select(query, [TRAINING, CONTROL])}
     files = {number: task_keys(path) for number, path in handed_out(root).items()}
     return HandedOut(files, given, begun_rounds(root), next_round_number(root))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pandas as pd
 
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
-from fire_toolkit.campaign.rounds import assign_next_round, seen_by_all, waiting_pairs
+from fire_toolkit.campaign.rounds import assign_next_round
+from fire_toolkit.campaign.tasks import make_tasks
+from fire_toolkit.campaign.views import seen_by_all, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, deliver_files, handed_to
 from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, workspace_path
 from fire_toolkit.cli.frame_output import keep_files
@@ -25,7 +28,7 @@ from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.machines.doubts import LEAST_DOUBT, doubted_labels
 from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan
-from fire_toolkit.tables import Pool, check_pool
+from fire_toolkit.tables import Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.workspace.config import SETTINGS
@@ -51,18 +54,21 @@ class Again:
         """Of the order and the queues."""
         return int(setting_or_default(self.given.values["seed"], "tasks", "seed"))
 
-    @property
+    @cached_property
     def waiting(self) -> pd.DataFrame | None:
         """The pairs that wait for an answer in a round that has begun."""
-        begun = self.campaign
-        return waiting_pairs(begun.rounds, begun.ledger, begun.retired) if begun else None
+        if self.campaign is None:
+            return None
+        with self.campaign.store() as store:
+            return waiting_pairs(store, self.campaign.retired)
 
     def planned(self, plan: Callable[..., RoundPlan]) -> RoundPlan:
         """Plan a round of pairs that somebody can be asked, and say which others would be in it."""
         planned, begun = plan(waiting=self.waiting), self.campaign
         if begun is None:
             return planned
-        spent = seen_by_all(begun.rounds, begun.ledger, self._asked())
+        with begun.store() as store:
+            spent = seen_by_all(store, self._asked())
         is_spent = pair_rows(planned.pool, spent) >= 0
         if not is_spent.any() or is_spent.all():  # of all of them the queues say it
             return planned
@@ -88,19 +94,31 @@ class Again:
         if latest.carrier == BY_HAND:
             refuse_file_names(names)
         is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
-        entry = assign_next_round(
-            pairs,
-            self.campaign.rounds,
-            self.campaign.ledger,
-            names,
-            retired=self.campaign.retired,
-            number=self.number,
-            kind=kind,
-            seed=self.seed,
-            fourth=pairs[is_fourth] if is_fourth.any() else None,
-            n_captions=latest.n_captions,
-        )
+        with self.campaign.store() as store:
+            entry = assign_next_round(
+                pairs,
+                self._shown(pairs),
+                store,
+                names,
+                retired=self.campaign.retired,
+                number=self.number,
+                kind=kind,
+                seed=self.seed,
+                fourth=pairs[is_fourth] if is_fourth.any() else None,
+                n_captions=latest.n_captions,
+            )
         return replace(entry, carrier=latest.carrier) if entry else None
+
+    def _shown(self, pairs: pd.DataFrame) -> Tasks:
+        """Return what the tasks of pairs show: as the campaign asked, else as the collection has them."""
+        assert self.campaign is not None
+        known = pd.concat([entry.tasks for entry in self.campaign.rounds]).drop_duplicates("pair_id")
+        others = check_pool(pairs.loc[pair_rows(pairs, known) < 0, PAIR].drop_duplicates())
+        if not len(others):
+            return Tasks(known)
+        queries, items = self.given.queries, self.given.items_if_any
+        made = make_tasks(others, queries, items=items, guideline=self.campaign.guideline, overlap=0)
+        return Tasks(pd.concat([known, made], ignore_index=True))
 
     def write(
         self, entry: Round | None, files: dict[str, Any], parameters: dict[str, Any], counts: dict[str, int]

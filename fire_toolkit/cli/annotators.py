@@ -12,8 +12,9 @@ from typing import Annotated
 
 import click
 
-from fire_toolkit.campaign.hands import count_moved, free_tasks, moved_rounds
-from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, read_retired, write_retired
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, write_retired
+from fire_toolkit.campaign.rounds import count_moved, moved_rounds
+from fire_toolkit.campaign.views import free_tasks
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, deliver_files
 from fire_toolkit.cli.common import drawn, n_of, say, say_next, setting_or_default, summarise
 from fire_toolkit.cli.fetching import carrier_of, pull_once
@@ -71,11 +72,14 @@ def retire(
         _refuse_strangers(campaign, names)
     if campaign:
         gone = set(names) & campaign.people
-        write_retired(campaign.root, read_retired(campaign.root) | gone)
+        write_retired(campaign.root, gone)
         for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
             carrier_of(carrier, campaign.root, server).retire(gone)
     campaign = begun_here()
-    left = free_tasks(campaign.rounds, campaign.ledger, campaign.retired) if campaign else {}
+    left: dict[str, int] = {}
+    if campaign:
+        with campaign.store() as store:
+            left = free_tasks(store, campaign.retired)
     if n_left := sum(left.get(name, 0) for name in names):
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
         say_next(f"annotators reassign {' '.join(name for name in names if left.get(name))} --to NAME")
@@ -109,18 +113,12 @@ def reassign(
         pull_once(campaign.root, server)
         campaign = begun_campaign()
     _check_hands(campaign, names, wanted)
-    moved = moved_rounds(
-        campaign.rounds,
-        campaign.ledger,
-        names,
-        wanted,
-        retired=campaign.retired,
-        seed=int(setting_or_default(None, "tasks", "seed")),
-    )
+    seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired
+    with campaign.store() as store:
+        moved = moved_rounds(campaign.rounds, store, names, wanted, retired=gone, seed=seed)
+        n_free = sum(free_tasks(store, names).values())
     counts = count_moved(moved, wanted)
-    n_left = (
-        sum(free_tasks(campaign.rounds, campaign.ledger, names).values()) - counts["moved"] if names else 0
-    )
+    n_left = n_free - counts["moved"] if names else 0
     words = ", ".join(f"{name} {n:,}" for name, n in counts["to"].items())
     words = f"{n_of(counts['moved'], 'task')} moved: {words}"
     if n_left:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
@@ -22,7 +21,7 @@ from fire_toolkit.campaign.records import (
     write_campaign,
     write_round,
 )
-from fire_toolkit.campaign.store import Store, read_ledger
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.errors import UsageError
@@ -40,16 +39,15 @@ from fire_toolkit.workspace.rounds import tasks_file
 
 @dataclass(frozen=True)
 class Begun:
-    """A campaign that has begun: its record, its rounds and its ledger."""
+    """A campaign that has begun: its record and its rounds."""
 
     root: Path
     campaign: Campaign
     rounds: Rounds
 
-    @cached_property
-    def ledger(self) -> Ledger:
-        """All rows of the ledger."""
-        return read_ledger(self.root / STORE)
+    def store(self) -> Store:
+        """Return the record, open."""
+        return Store(self.root / STORE)
 
     @cached_property
     def guideline(self) -> Guideline:
@@ -197,7 +195,7 @@ def deliver_files() -> bool:
         return False
     folder = Folder(campaign.root, campaign.guideline)
     record, rounds = campaign.campaign, campaign.by_hand
-    given = folder.deliver(record, rounds, campaign.guideline, campaign.ledger)
+    given = folder.deliver(record, rounds, campaign.guideline, campaign.root / STORE)
     places = folder.where(record, rounds)
     for entry in given:
         if entry.n_added:

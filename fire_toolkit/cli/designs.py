@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.campaign.first_asked import first_asked
-from fire_toolkit.campaign.records import FOLDER, Round
-from fire_toolkit.cli.campaigns import begun_here
+from fire_toolkit.campaign.records import FOLDER
+from fire_toolkit.campaign.views import first_asked
+from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import n_of, named_file, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
@@ -43,7 +42,7 @@ def design_of(given: Given, file: str | None) -> pd.DataFrame | None:
         return None
     recorded = campaign.root / FOLDER / FILE
     known = read_design(recorded) if recorded.is_file() else None
-    return _extended(known, campaign.rounds, None, None)
+    return _extended(known, campaign, None, None)
 
 
 def policy_of(root: Path) -> str | None:
@@ -87,7 +86,7 @@ def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd
         return None
     path = root / FOLDER / FILE
     known = read_design(path) if path.is_file() else None
-    found = _extended(known, campaign.rounds, chosen, root)
+    found = _extended(known, campaign, chosen, root)
     if is_kept:
         write_files({path: delimited_text(found[COLUMNS]).encode()})
     if known is None:
@@ -105,10 +104,11 @@ def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Gr
 
 
 def _extended(
-    known: pd.DataFrame | None, rounds: Sequence[Round], policy: str | None, root: Path | None
+    known: pd.DataFrame | None, campaign: Begun, policy: str | None, root: Path | None
 ) -> pd.DataFrame:
     """Return a design with the pairs that rounds ask first and it does not hold yet."""
-    asked = first_asked(rounds)
+    with campaign.store() as store:
+        asked = first_asked(store)
     fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
     if known is not None and not len(fresh):
         return known

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched, fetched
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
@@ -17,7 +16,8 @@ from fire_toolkit.campaign.records import (
     read_campaign,
     read_rounds,
 )
-from fire_toolkit.campaign.store import Store, is_record, read_ledger
+from fire_toolkit.campaign.store import Store, is_record
+from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summarise
 from fire_toolkit.cli.inputs import Inputs
@@ -121,7 +121,8 @@ def derive_judgments(
     if (root / STORE).is_file():
         inputs.hashes[STORE] = content_sha256(root / STORE)
     rules = guideline_of(root)
-    found = ledger_to_judgments(read_ledger(root / STORE), read_rounds(root), guideline=rules)
+    with Store(root / STORE) as store:
+        found = record_to_judgments(store, guideline=rules)
     dropped = reasons_of(found.dropped)
     counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
     counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import click
 
-from fire_toolkit.campaign.store import is_record, read_ledger
+from fire_toolkit.campaign.store import Store, is_record, read_ledger
 from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.auditing import import_experts, is_expert_sheet
@@ -111,8 +111,10 @@ def _ledger_here(paths: Sequence[Path]) -> Path | None:
     """Return the workspace whose ledger takes answers: of a campaign, with answers, or with some to merge."""
     campaign = begun_here()
     workspace = current_workspace()
-    has_answers = workspace and ((workspace.root / STORE).is_file() or any(map(is_record, paths)))
-    return campaign.root if campaign else workspace.root if workspace and has_answers else None
+    if campaign or workspace is None:
+        return campaign.root if campaign else None
+    with Store(workspace.root / STORE) as store:
+        return workspace.root if store.has_answers() or any(map(is_record, paths)) else None
 
 
 def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequence[Path]) -> None:

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import click
 
 from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
+from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
 from fire_toolkit.cli.common import (
     Range,
@@ -76,10 +76,12 @@ def progress(
 
 def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     rules, level = campaign.guideline, str(setting_or_default(None, "agree", "level"))
-    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=rules)
+    with campaign.store() as store:
+        queues = measure_progress(store, guideline=rules)
+        judgments = record_to_judgments(store, guideline=rules).judgments
     items = named_file("items")
     quality = live_quality(
-        ledger_to_judgments(campaign.ledger, campaign.rounds, guideline=rules).judgments,
+        judgments,
         grades=rules.grades,
         level=rules.level if level == BY_GUIDELINE else level,
         lengths_s=item_seconds(read_items(items)) if items else None,

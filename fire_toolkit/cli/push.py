@@ -18,12 +18,11 @@ from fire_toolkit.campaign.records import (
     FOLDER,
     Campaign,
     Round,
-    queue_named,
     read_rounds,
     with_moves,
 )
 from fire_toolkit.campaign.rounds import asked_before, first_round
-from fire_toolkit.campaign.store import read_ledger
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import overlap_file, read_task_files
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import (
@@ -66,7 +65,7 @@ from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.rounds import handed_out, tasks_file
+from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file
 
 
 def _split(values: Sequence[str]) -> tuple[str, ...]:
@@ -270,7 +269,7 @@ def _deliver_by_others(
     for name in sorted({entry.carrier for entry in rounds}):
         carrier = carrier_of(name, root, Server())
         own = [entry for entry in rounds if entry.carrier == name]
-        given = carrier.deliver(campaign, own, rules, read_ledger(root / STORE))
+        given = carrier.deliver(campaign, own, rules, root / STORE)
         places = carrier.where(campaign, own)
         for entry in given:
             added = f"{n_of(entry.n_added, 'task')} added, {entry.n_there:,} there before"
@@ -287,13 +286,9 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
         UsageError: every round is by hand, or one of `entries` has answers from files already.
     """
     by_hand = {entry.number for entry in read_rounds(root) if entry.carrier == BY_HAND}
-    rows = read_ledger(root / STORE) if by_hand else None
-    columns = (rows[name] for name in ("queue", "source")) if rows is not None else ((), ())
-    answered = {
-        name.round
-        for queue, source in zip(*columns, strict=True)
-        if source.startswith("file:") and (name := queue_named(queue))
-    }
+    query = "select distinct cast(queue as integer) from answers where source glob 'file:*' and queue <> ''"
+    with Store(root / STORE) as store:
+        answered = {number for (number,) in store.database.select(query)}
     for number in sorted(by_hand & answered & {entry.number for entry in entries}):
         raise UsageError(
             f"round {number} was handed out as files, and answers came back; go on with `fire-toolkit import`"
@@ -330,7 +325,7 @@ def _push(
         begin(root, campaign, changed)
 
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
-        return server.deliver(campaign, rounds, rules, read_ledger(root / STORE), report=meter, ready=ready)
+        return server.deliver(campaign, rounds, rules, root / STORE, report=meter, ready=ready)
 
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Delivered]) -> None:
@@ -338,11 +333,10 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Delivered]) -> Non
     folder = root / FOLDER
     if (at := manifest_path(folder, is_folder=True)).is_file():
         inputs.hashes = {**read_manifest(at).inputs, **inputs.hashes}
-    for path in sorted([*folder.glob("round-*/assignments.csv"), *folder.glob("round-*/moves.csv")]):
-        inputs.use(relative_path(path))
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
         "projects": sum(bool(entry.project) if isinstance(entry, Pushed) else 1 for entry in pushed),
         "held": sum(entry.n_held for entry in pushed),
     }
-    inputs.write(relative_path(folder), {}, "push", {}, counts)
+    given = {str(number): n for number, n in given_by_round(root).items()}
+    inputs.write(relative_path(folder), {}, "push", {"given": given}, counts)

@@ -12,7 +12,7 @@ import click
 
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.campaign.store import read_ledger
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.common import drawn, n_of, say, summarise
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Pushed
@@ -23,7 +23,8 @@ _MANY = 50_000  # tasks in a project: the server walks through them at each impo
 
 def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
     """Say how many tasks each annotator would get in each round, and how long they take."""
-    seconds = judgment_seconds(read_ledger(root / STORE), rounds)
+    with Store(root / STORE) as store:
+        seconds = judgment_seconds(store)
     rows: list[dict[str, Any]] = [
         {"annotator": name, "round": str(entry.number), **kinds, "all": sum(kinds.values())}
         for entry in rounds

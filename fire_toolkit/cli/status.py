@@ -82,7 +82,8 @@ def _say_progress() -> None:
         return
     folder = Folder(campaign.root, campaign.guideline)
     places = folder.where(campaign.campaign, campaign.by_hand)
-    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline)
+    with campaign.store() as store:
+        queues = measure_progress(store, guideline=campaign.guideline)
     for queue in queues:
         place = places.get(QueueName(queue.round, queue.annotator_id), "")
         where = f" ({place})" if place and queue.n_left else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.ledger_rows import pair_of
+from fire_toolkit.campaign.ledger import pair_of
 from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, own_roles, tool_of
 from fire_toolkit.elsewhere.values import text_of_value, texts_of
 from fire_toolkit.errors import FormatError

@@ -11,8 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.ledger import ANSWERED
-from fire_toolkit.campaign.ledger_rows import says_the_same
+from fire_toolkit.campaign.ledger import ANSWERED, says_the_same
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_id
@@ -120,12 +119,13 @@ def new_rows(rows: Sequence[dict[str, str]], store: Store) -> list[dict[str, str
     later version, in the round that was said last; one without a time
     does so together with all answers of its annotator to the pair, so that their order stays.
     """
-    latest = store.latest({row["annotation"] for row in rows})
+    latest = store.latest(row["annotation"] for row in rows)
+    times = store.times_of(row["annotation"] for row in rows)
     found = []
     by_person = sorted(rows, key=lambda row: (row["annotator_id"], row["pair_id"]))
     for _, group in groupby(by_person, key=lambda row: (row["annotator_id"], row["pair_id"])):
         own = [(row, *latest.get(row["annotation"], ("", ""))) for row in group]
-        new = [row for row, last, answer in own if _is_new(row, last, answer, store)]
+        new = [row for row, last, answer in own if _is_new(row, last, answer, times)]
         is_redone = any(row["updated_at"] == row["seen_at"] for row in new)
         for row, last, answer in own:
             if row in new or (is_redone and row["updated_at"] == row["seen_at"]):
@@ -133,14 +133,14 @@ def new_rows(rows: Sequence[dict[str, str]], store: Store) -> list[dict[str, str
     return found
 
 
-def _is_new(row: Mapping[str, str], last: str, answer: str, store: Store) -> bool:
+def _is_new(row: Mapping[str, str], last: str, answer: str, times: Mapping[str, set[str]]) -> bool:
     if not last:
         return True
     rounds = [json.loads(text).get(ROUND) for text in (row["answer"], answer)]
     if says_the_same(row["answer"], answer) and rounds[0] in (None, rounds[1] or 1):
         return False
     is_older = row["updated_at"][:_MILLISECONDS] < last[:_MILLISECONDS]
-    return not (is_older and store.has_version(row))
+    return not (is_older and row["updated_at"] in times[row["annotation"]])
 
 
 def _in_its_round(row: dict[str, str], earlier: str) -> dict[str, str]:

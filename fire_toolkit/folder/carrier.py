@@ -9,12 +9,11 @@ from typing import Any
 
 from fire_toolkit.campaign.answers import parse_export, round_of
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
-from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, says_the_same
+from fire_toolkit.campaign.ledger import Origin, answer_rows, answer_text, says_the_same
 from fire_toolkit.campaign.moves import batches_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.queues import Assignments
-from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_retired, write_retired
+from fire_toolkit.campaign.records import Campaign, QueueName, Round, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export
@@ -91,7 +90,7 @@ class Folder:
         campaign: Campaign,
         rounds: Sequence[Round],
         guideline: Guideline,
-        ledger: Ledger,
+        store: Path,
         *,
         report: Report = no_report,
     ) -> list[Delivered]:
@@ -137,7 +136,7 @@ class Folder:
 
     def retire(self, names: Iterable[str]) -> None:
         """Note that annotators get no further files."""
-        write_retired(self._root, read_retired(self._root) | set(names))
+        write_retired(self._root, names)
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
         """Return the files of each queue's tasks, the latest last."""

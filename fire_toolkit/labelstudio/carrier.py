@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Fetched, Report, no_report
-from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.progress import answered_pairs
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.views import answered_pairs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Project
@@ -35,7 +34,6 @@ from fire_toolkit.labelstudio.push import (
     refuse_second,
 )
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
-from fire_toolkit.workspace.database import STORE
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
 
@@ -62,7 +60,7 @@ class LabelStudio:
         campaign: Campaign,
         rounds: Sequence[Round],
         guideline: Guideline,
-        ledger: Ledger,
+        store: Path,
         *,
         report: Report = no_report,
         ready: Callable[[Sequence[Plan]], None] = lambda plans: None,
@@ -77,25 +75,25 @@ class LabelStudio:
         Raises:
             FireError: a project that this workspace knows is gone or has lost its mark, and it lacks tasks.
         """
-        done = answered_pairs(ledger, rounds)
-        queues = [
-            queue
-            for entry in rounds
-            for queue in make_queues(entry, guideline, done=done, campaign_key=campaign.key)
-        ]
-        with Api(self._connection) as api, Store(self._root / STORE) as store:
+        with Api(self._connection) as api, Store(store) as kept:
+            done = answered_pairs(kept)
+            queues = [
+                queue
+                for entry in rounds
+                for queue in make_queues(entry, guideline, done=done, campaign_key=campaign.key)
+            ]
             listed = api.projects()
             plans = plan_push(api, campaign, queues, listed=listed)
             started = time.monotonic()
-            source = known_source(api, listed, campaign, read_places(store))
+            source = known_source(api, listed, campaign, read_places(kept))
             if not self._replaces:
-                refuse_second(plans, find_lost(listed, campaign, store, source)[0])
+                refuse_second(plans, find_lost(listed, campaign, kept, source)[0])
             ready(plans)
 
             def note(*projects: Project) -> None:
-                known = {(place.source, place.key) for place in read_places(store)}
+                known = {(place.source, place.key) for place in read_places(kept)}
                 found = [place for each in projects if (place := place_of(source, each, campaign))]
-                keep_places(store, [each for each in found if (each.source, each.key) not in known])
+                keep_places(kept, [each for each in found if (each.source, each.key) not in known])
 
             note(*listed)
             close_withdrawn(api, campaign, queues)

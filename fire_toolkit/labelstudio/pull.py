@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
-from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, pair_of
+from fire_toolkit.campaign.ledger import KEPT, Origin, answer_rows, pair_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import Campaign, queue_named
 from fire_toolkit.campaign.store import Store

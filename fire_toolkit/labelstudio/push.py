@@ -9,8 +9,8 @@ from typing import Any
 
 from fire_toolkit.campaign.carrier import Delivered
 from fire_toolkit.campaign.moves import withdrawn_pairs
-from fire_toolkit.campaign.page_json import key_words, page_tasks
-from fire_toolkit.campaign.queue_pages import QueuePage
+from fire_toolkit.campaign.page_json import key_words
+from fire_toolkit.campaign.queue_pages import QueuePage, page_tasks
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fire_toolkit.campaign.ledger import ANSWERED, DELETED
-from fire_toolkit.campaign.ledger_rows import answer_text
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED, answer_text
 from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.errors import FormatError

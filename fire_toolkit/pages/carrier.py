@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
-from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_retired, write_retired
+from fire_toolkit.campaign.records import Campaign, QueueName, Round, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
@@ -26,7 +25,7 @@ class OwnPage:
         campaign: Campaign,
         rounds: Sequence[Round],
         guideline: Guideline,
-        ledger: Ledger,
+        store: Path,
         *,
         report: Report = no_report,
     ) -> list[Delivered]:
@@ -57,7 +56,7 @@ class OwnPage:
     def retire(self, names: Iterable[str]) -> None:
         """End annotators' links; what they answered stays theirs."""
         gone = set(names)
-        write_retired(self._root, read_retired(self._root) | gone)
+        write_retired(self._root, gone)
         end_links(self._root, gone)
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:

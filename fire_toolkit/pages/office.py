@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.records import (
     BY_PAGE,
-    FOLDER,
     Campaign,
     Round,
     read_retired,
     read_rounds,
+    record_stamp,
 )
 from fire_toolkit.campaign.store import Record, Store, time_now
 from fire_toolkit.campaign.tasks import REFERENCE_URL
@@ -39,7 +39,7 @@ from fire_toolkit.pages.desk import (
     media_name,
     shown_page,
 )
-from fire_toolkit.pages.links import read_links, session_hash, session_of
+from fire_toolkit.pages.links import PLACE, read_links, session_hash, session_of
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.resolution.judgments import just_after
 
@@ -271,17 +271,12 @@ class Office:
 
     def _refresh(self) -> None:
         """Read the campaign again if a file of its record has changed."""
-        seen = list(_signature(self._root / FOLDER))
+        links = self._root / PLACE
+        seen = (record_stamp(self._store), [path.stat().st_mtime_ns for path in sorted(links.glob("*"))])
         if seen != self._seen:
             self._rounds = [entry for entry in read_rounds(self._root) if entry.carrier == BY_PAGE]
             self._names = {digest: name for name, digest in read_links(self._root).items()}
             self._desks, self._seen = {}, seen
-
-
-def _signature(folder: Path) -> Iterator[tuple[str, int, int]]:
-    for path in sorted([*folder.glob("*/*.csv"), *folder.glob("*.*"), *folder.glob("page/*.json")]):
-        status = path.stat()
-        yield str(path), status.st_mtime_ns, status.st_size
 
 
 def _place_of(desk: Desk, task_id: str) -> tuple[Page, int]:

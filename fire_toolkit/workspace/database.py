@@ -51,7 +51,7 @@ class Database:
 
     def __init__(self, path: Path, *, schema: str, version: int, remedy: str) -> None:
         self.path, self.remedy = path, remedy
-        self._version = version
+        self._version, self._has_written = version, False
         if path.exists() or path.is_symlink():
             self._open()
             return
@@ -64,10 +64,7 @@ class Database:
         return bool(self._db.execute("pragma database_list").fetchone()[2])
 
     def _open(self) -> None:
-        if self.path.is_symlink() and not self.path.exists():
-            raise FormatError(
-                f"{self.path}: cannot be read: it leads to {self.path.readlink()}, which is not there"
-            )
+        _refuse_lost(self.path)
         with opened(self.path) as stream:
             start = stream.read(len(MAGIC))
         if start != MAGIC:
@@ -105,8 +102,9 @@ class Database:
 
     def close(self) -> None:
         """Close the file; what was committed is in it, and not in a log beside it, unless others use it."""
-        with suppress(sqlite3.Error):
-            self._db.execute("pragma wal_checkpoint(truncate)")
+        if self._has_written:
+            with suppress(sqlite3.Error):
+                self._db.execute("pragma wal_checkpoint(truncate)")
         self._db.close()
 
     @contextmanager
@@ -122,6 +120,7 @@ class Database:
             if not self.path.exists():
                 write_files({self.path: content})
             self._open()
+        self._has_written = True
         with self.named():
             self._db.execute("begin immediate")
             try:
@@ -137,12 +136,28 @@ class Database:
         with self.named():
             return self._db.execute(query, tuple(values)).fetchall()
 
-    def chunks(self, query: str) -> Iterator[list[Any]]:
-        """Yield the rows that a query finds, some thousands at once."""
+    def chunks(self, query: str, values: Iterable[Any] = ()) -> tuple[list[str], Iterator[list[Any]]]:
+        """Return the names of the columns that a query finds, and its rows, some thousands at once."""
         with self.named():
-            found = self._db.execute(query)
-            while rows := found.fetchmany(_AT_ONCE):
-                yield rows
+            found = self._db.execute(query, tuple(values))
+
+        def fetched() -> Iterator[list[Any]]:
+            with self.named():
+                while rows := found.fetchmany(_AT_ONCE):
+                    yield rows
+
+        return [column[0] for column in found.description], fetched()
+
+    @contextmanager
+    def wanted(self, names: Iterable[str]) -> Iterator[None]:
+        """Have inside a table `wanted` with a column `name`, to look up many rows by one query."""
+        with self.named():
+            self._db.execute("create temp table if not exists wanted (name text primary key) without rowid")
+            self._db.execute("savepoint wanted")
+            self._db.execute("delete from wanted")
+            self._db.executemany("insert or ignore into wanted values (?)", ((name,) for name in names))
+            self._db.execute("release wanted")
+        yield
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -166,13 +181,29 @@ class Database:
         return FormatError(f"{self.path}: damaged: {what}; {self.remedy}")
 
 
-def rows_sha256(path: Path, table: str) -> str:
-    """Return the hash of the rows of a table with hashes, in their order, of whatever else the file holds."""
-    place = f"{path.resolve().as_uri()}?mode=ro"
+def _refuse_lost(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise FormatError(f"{path}: cannot be read: it leads to {path.readlink()}, which is not there")
+
+
+def rows_in(path: Path, query: str) -> list[Any]:
+    """Return what a query finds in an SQLite file; nothing where there is no such file."""
+    if not path.exists() and not path.is_symlink():
+        return []
+    _refuse_lost(path)
     try:
-        with opened(path), sqlite3.connect(place, uri=True, timeout=_WAIT_S) as db:
-            found = db.execute(f"select sha256 from {table} order by rowid").fetchall()
+        with (
+            opened(path),
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S) as db,
+        ):
+            found = db.execute(query).fetchall()
         db.close()
     except sqlite3.Error as error:
         raise FormatError(f"{path}: damaged: {error}") from None
+    return found
+
+
+def rows_sha256(path: Path, table: str) -> str:
+    """Return the hash of the rows of a table with hashes, in their order, of whatever else the file holds."""
+    found = rows_in(path, f"select sha256 from {table} order by rowid")
     return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()

@@ -1,8 +1,8 @@
 """The rounds in which a workspace asks people: one series of numbers, whoever begins a round.
 
 Round 1 is the first pool. A later round is the new pairs of a later model, or pairs that are asked again.
-A round is begun by its tasks (`tasks/tasks.json`, `tasks/round-N/tasks.json`) or by a campaign
-(`campaign/round-N`); `plan/round-N` is one that has not begun.
+A round is begun by its tasks (`tasks/tasks.json`, `tasks/round-N/tasks.json`) or by a campaign (in its
+record); `plan/round-N` is one that has not begun.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import paths_in
+from fire_toolkit.workspace.database import STORE, rows_in
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 _FOLDER = re.compile(r"round-([1-9][0-9]*)")
@@ -43,17 +44,30 @@ def begun_rounds(root: Path) -> set[int]:
 
 def campaign_rounds(root: Path) -> set[int]:
     """Return the numbers of the rounds that a campaign has begun."""
-    return set(_numbers(root / "campaign", "*.csv"))
+    return set(_carriers(root))
 
 
 def has_campaign(root: Path) -> bool:
     """Return whether a campaign has begun in the workspace `root`."""
-    return (root / "campaign" / "campaign.json").is_file()
+    return bool(rows_in(root / STORE, "select 1 from campaign limit 1"))
 
 
 def rounds_by_hand(root: Path) -> set[int]:
     """Return the numbers of the rounds of a campaign that files carry, not a server."""
-    return set(_numbers(root / "campaign", "carrier.json"))
+    return {number for number, carrier in _carriers(root).items() if carrier == "folder"}
+
+
+def _carriers(root: Path) -> dict[int, str]:
+    """Return what carries each round of a campaign."""
+    query = "select number, carrier, max(rowid) from rounds group by number order by number"
+    return {number: carrier for number, carrier, _ in rows_in(root / STORE, query)}
+
+
+def given_by_round(root: Path) -> dict[int, int]:
+    """Return for each round that no files carry how often a task of it was given to somebody, or moved."""
+    by_hand = rounds_by_hand(root)
+    query = "select round, count(*) from given group by round order by round"
+    return {number: n for number, n in rows_in(root / STORE, query) if number not in by_hand}
 
 
 def planned_rounds(root: Path) -> set[int]:

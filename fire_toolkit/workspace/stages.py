@@ -13,6 +13,7 @@ from fire_toolkit.workspace.hashes import kept_hashes
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
+    given_by_round,
     handed_out,
     has_campaign,
     pool_counts,
@@ -63,19 +64,14 @@ CAMPAIGN = (
         "campaign",
         True,
         (),
-        (
-            "tasks/tasks.json",
-            "tasks/round-*/tasks.json",
-            "campaign/round-*/assignments.csv",
-            "campaign/round-*/moves.csv",
-        ),
+        ("tasks/tasks.json", "tasks/round-*/tasks.json"),
     ),
     Stage("pull", "judgments/judgments.csv", False, (), (STORE,)),
 )
 # The same before it has begun, where a server is known.
 BEFORE_PUSH = (
     replace(CAMPAIGN[0], needs=("tasks/tasks.json",)),
-    replace(CAMPAIGN[1], needs=("campaign/campaign.json",)),
+    replace(CAMPAIGN[1], needs=(STORE,), optional=()),
 )
 # What stands beside them, or in their place, where files carry rounds of a campaign.
 BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), (STORE,))
@@ -206,6 +202,7 @@ def _state(
     reasons = [f"{name} {what}" for name, what in changed.items()]
     reasons += _changed_parameters(manifest, stage, workspace)
     reasons += _awaited_labels(manifest, workspace, hash_of) if stage.name == "pool" else []
+    reasons += _unsent(manifest, workspace) if stage.name == "push" else []
     if reasons and stage.name == "tasks" and _has_begun(workspace):
         return "done", f"{_counts(manifest)}; handed out, and since then {_in_words(reasons)}"
     if not reasons and stage.name in ("import", "pull") and (late := _unanswered(manifest, workspace)):
@@ -328,6 +325,16 @@ def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) 
         f"{key} is {settings[key]!r} in fire.toml, was {value!r}: to keep that, write it there"
         for key, value in manifest.parameters.items()
         if key in settings and settings[key] not in (value, BY_GUIDELINE)
+    ]
+
+
+def _unsent(manifest: Manifest, workspace: Workspace) -> list[str]:
+    """Return which rounds have begun, or have changed hands, since tasks were sent the last time."""
+    sent = manifest.parameters.get("given", {})
+    now = {str(number): n for number, n in given_by_round(workspace.root).items()}
+    changed = {number: sent.get(number) for number, n in now.items() if sent.get(number) != n}
+    return [
+        f"round {n} {'is new' if before is None else 'has changed hands'}" for n, before in changed.items()
     ]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
-from fire_toolkit.campaign.ledger import ANSWERED, make_ledger
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from records import record_of, rows_of
+
+from fire_toolkit.campaign.ledger import ANSWERED
+from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 
@@ -20,7 +22,7 @@ def row(number: int, queue: str, day: int, labels: list[str]) -> dict[str, str]:
 
 def test_a_later_answer_that_is_not_a_vote_lends_its_round_to_no_judgment() -> None:
     rows = [row(1, "1/A01", 1, ["relevant"]), row(2, "2/A01", 2, ["relevant", "irrelevant"])]
-    ledger = make_ledger(rows)
-    found = ledger_to_judgments(ledger, [], guideline=read_guideline("caption-relevance-v1"))
+    with record_of(rows=rows_of(rows)) as store:
+        found = record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
     assert found.judgments[["label", "round"]].values.tolist() == [["relevant", 1]]
     assert found.dropped["reason"].tolist() == ["several_labels"]

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from records import latest_answers, rows_of
 
 from examples import examples
 from fire_toolkit.campaign.ledger import (
@@ -25,10 +26,7 @@ from fire_toolkit.campaign.ledger import (
     DELETED,
     EDITED,
     RESTORED,
-    Ledger,
     annotation_key,
-    latest_answers,
-    make_ledger,
 )
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
@@ -66,19 +64,19 @@ def row(
     }
 
 
-def ledger_of(*rows: dict[str, str]) -> Ledger:
-    return make_ledger(rows)
+def ledger_of(*rows: dict[str, str]) -> pd.DataFrame:
+    return rows_of(rows)
 
 
 def day(number: int) -> str:
     return f"2026-01-{number:02d}T00:00:00.000000Z"
 
 
-def states(ledger: Ledger) -> dict[str, str]:
+def states(ledger: pd.DataFrame) -> dict[str, str]:
     return dict(zip(ledger["annotation"], ledger["state"], strict=True))
 
 
-def labels(ledger: Ledger) -> list[str]:
+def labels(ledger: pd.DataFrame) -> list[str]:
     return [json.loads(text)["result"][0]["value"]["choices"][0] for text in ledger["answer"]]
 
 
@@ -108,7 +106,7 @@ def test_what_is_added_is_read_again_to_the_letter(path: Path) -> None:
 
 def test_where_there_is_no_file_nothing_is_read_and_none_is_made(path: Path) -> None:
     assert len(read_ledger(path)) == 0
-    assert len(latest_answers(read_ledger(path))) == 0
+    assert len(latest_answers(path)) == 0
     assert add(path) == ({}, [])
     assert not path.exists()
 
@@ -138,7 +136,7 @@ def test_two_sites_merge_and_what_both_have_is_there_once(tmp_path: Path) -> Non
             store.merge(two)
     merged = read_ledger(one)
     assert states(latest_answers(merged)) == {"a1": ANSWERED, "a2": ANSWERED, "a3": DELETED, "a4": EDITED}
-    assert sorted(labels(Ledger(merged[merged["annotation"] == "a4"]))) == ["irrelevant", "relevant"]
+    assert sorted(labels(merged[merged["annotation"] == "a4"])) == ["irrelevant", "relevant"]
     assert len(merged) == 6
 
 
@@ -158,7 +156,7 @@ def test_another_content_at_the_same_time_is_kept_as_a_version_that_counts(
     for again in (wrong, right):  # each is known now, and changes nothing
         assert add(path, again, shows_now=shows_now) == ({}, [])
     assert labels(read_ledger(path)) == ["relevant", "irrelevant"]
-    assert labels(latest_answers(read_ledger(path))) == ["irrelevant"]
+    assert labels(latest_answers(path)) == ["irrelevant"]
 
 
 @pytest.mark.parametrize(("shows_now", "counts"), [(True, "earlier"), (False, "later")])
@@ -169,7 +167,7 @@ def test_versions_are_ordered_by_arrival_where_their_source_shows_them_now(
     added, (note,) = add(path, row(updated_at=day(3), label="earlier"), shows_now=shows_now)
     assert added == {EDITED: 1}
     assert note.startswith("1 answer changed at a time before the version in the ledger: ")
-    assert labels(latest_answers(read_ledger(path))) == [counts]
+    assert labels(latest_answers(path)) == [counts]
     assert add(path, row(updated_at=day(3), label="earlier"), shows_now=shows_now) == ({}, [])
 
 
@@ -179,9 +177,9 @@ def test_a_deleted_answer_comes_back_where_its_server_shows_it_and_by_no_old_fil
         store.add_deleted([row()], day(20))
         store.add_deleted([row()], day(20))
     assert add(path, row(source="export.json")) == ({}, [])
-    assert states(latest_answers(read_ledger(path))) == {"a1": DELETED}
+    assert states(latest_answers(path)) == {"a1": DELETED}
     assert add(path, row(seen_at=day(21)), shows_now=True) == ({RESTORED: 1}, [])
-    assert states(latest_answers(read_ledger(path))) == {"a1": ANSWERED}
+    assert states(latest_answers(path)) == {"a1": ANSWERED}
     assert len(read_ledger(path)) == 3
 
 
@@ -257,7 +255,7 @@ def identity(row: dict[str, str]) -> tuple[str, ...]:
     return (row["source"], row["annotation"], row["updated_at"], *event)
 
 
-def what_counts(ledger: Ledger) -> pd.DataFrame:
+def what_counts(ledger: pd.DataFrame) -> pd.DataFrame:
     return latest_answers(ledger)[["annotation", "updated_at", "state", "source", "annotator_id", "answer"]]
 
 
@@ -330,7 +328,7 @@ def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) 
     with sqlite3.connect(path) as db:
         db.execute("create table films (title)")
     db.close()
-    with pytest.raises(FormatError, match="written in schema 0, expected 2"):
+    with pytest.raises(FormatError, match="written in schema 0, expected 3"):
         read_ledger(path)
 
 
@@ -343,7 +341,7 @@ def test_an_unknown_state_is_refused(path: Path) -> None:
 def test_a_full_disk_leaves_the_record_as_it_was(path: Path) -> None:
     add(path, row("a1"))
     with Store(path) as store:
-        store._db._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
+        store.database._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
         with pytest.raises(FireError, match="No space left on device; free some space"):
             store.add_answers(row(f"b{n}") for n in range(200))
     assert list(read_ledger(path)["annotation"]) == ["a1"]

@@ -18,7 +18,7 @@ from unittest.mock import Mock
 
 import pytest
 from click.testing import Result
-from command import Copied, rows, run
+from command import Copied, alter, given, has_answers, rows, run
 
 from fire_toolkit.campaign import store
 from fire_toolkit.campaign.store import read_ledger
@@ -72,8 +72,7 @@ def key_of(row: dict[str, str]) -> str:
 
 
 def queue_of(root: Path, person: str, number: int = 1) -> list[str]:
-    given = rows(root / f"campaign/round-{number}/assignments.csv")
-    mine = [row for row in given if row["annotator_id"] == person]
+    mine = [row for row in given(root, number) if row["annotator_id"] == person]
     return [row["pair_id"] for row in sorted(mine, key=lambda row: int(row["position"]))]
 
 
@@ -166,9 +165,8 @@ def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
             assert {path: path.read_bytes() for path in before} == before
             assert "tasks/round-2/tasks.A02.json or tasks.A02.csv" in told
             monkeypatch.chdir(online)
-        given = f"campaign/round-{number}/assignments.csv"
-        assert (hand / given).read_bytes() == (online / given).read_bytes()
-        asked = {row["annotator_id"] for row in rows(hand / given)}
+        assert given(hand, number) == given(online, number)
+        asked = {row["annotator_id"] for row in given(hand, number)}
         for person in sorted(asked):
             answer_on_server(server, person, number)
         fire("pull")
@@ -188,11 +186,11 @@ def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
         assert [row for row in by_hand if row["annotator_id"] != "A04"] == [
             row for row in pulled if row["annotator_id"] != "A04"
         ]
-        assert len(by_hand) == (45 if number == 1 else 45 + len(rows(hand / given)))
+        assert len(by_hand) == (45 if number == 1 else 45 + len(given(hand, number)))
         for name in ("labels.csv", "disputes.csv"):
             assert (hand / "labels" / name).read_bytes() == (online / "labels" / name).read_bytes()
     assert {row["kind"] for row in by_hand} == {"task", "overlap", "adjudication"}
-    assert len(rows(hand / "campaign/round-2/assignments.csv")) > 2
+    assert len(given(hand, 2)) > 2
 
 
 def test_a_file_read_again_doubles_nothing(fire: Fire, hand: Path) -> None:
@@ -261,7 +259,7 @@ def test_another_site_s_record_is_merged(fire: Fire, hand: Path, tmp_path: Path)
     for path in (hand / "exports").iterdir():
         path.unlink()
     fill_in(hand, "A03", n=3)
-    (hand / "campaign.sqlite").unlink()
+    alter(hand, "answers")
     bring_in(fire)
     for n_new in (4, 0):
         told = json.loads(fire("import", str(other), "--format", "json").stdout)
@@ -419,7 +417,7 @@ def test_what_is_wrong_in_a_sheet_is_said_with_its_row(
         writer.writeheader()
         writer.writerows(sheet)
     assert told in fire("import", code=1).stderr
-    assert not (hand / "campaign.sqlite").exists()
+    assert not has_answers(hand)
 
 
 def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(
@@ -483,17 +481,17 @@ def test_what_was_handed_out_is_no_answer_and_the_page_stays(fire: Fire, hand: P
     path = fill_in(hand, "A02")
     told = fire("import", path, "--guideline", "caption-image-relevance-v1", code=1).stderr
     assert "the campaign began with another labeling page" in told
-    assert not (hand / "campaign.sqlite").exists()
+    assert not has_answers(hand)
 
 
 def test_killed_before_the_record_the_same_command_begins_the_same_campaign(fire: Fire, hand: Path) -> None:
-    given = (hand / "campaign/round-1/assignments.csv").read_bytes()
-    shutil.rmtree(hand / "campaign")
+    before = given(hand)
+    (hand / "campaign.sqlite").unlink()
     fire(*ASKED, "--annotator", ",".join(PEOPLE))
-    assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
+    assert given(hand) == before
     told = fire(*ASKED, "--annotator", "A02,A03", code=1).stderr
     assert "round 1 was assigned differently" in told or "would change" in told
-    assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
+    assert given(hand) == before
 
 
 def test_status_says_how_far_everybody_is_and_where_tasks_lie(
@@ -539,7 +537,7 @@ def test_a_round_cut_short_is_given_out_again_and_nothing_over_it(fire: Fire, ha
     assert "wait for an answer in a round that has begun" in fire("next-round").stderr
     assert {path: path.read_bytes() for path in files} == files
     assert sheet.read_text() == "somebody wrote over it\n"
-    assert not (hand / "campaign/round-3").exists()
+    assert not given(hand, 3)
 
 
 def test_who_is_retired_gets_no_further_files(fire: Fire, hand: Path) -> None:
@@ -572,7 +570,7 @@ def test_a_round_by_hand_goes_to_a_server_only_while_nobody_has_answered(
     bring_in(fire)
     assert "round 1 was handed out as files, and answers came back" in fire("push", *people, code=1).stderr
     assert server.projects == {}
-    (hand / "campaign.sqlite").unlink()
+    alter(hand, "answers")
     fire("push", *people)
     assert len(server.projects) == 3
     assert "push" in fire("status").stdout
@@ -610,7 +608,7 @@ def test_server_and_files_are_one_campaign(fire: Fire, hand: Path, server: FakeS
 
 def test_rounds_before_the_campaign_keep_their_answers(fire: Fire, hand: Path) -> None:
     """What was handed out without names is nobody's queue: its answers stay as `import` had them."""
-    shutil.rmtree(hand / "campaign")
+    (hand / "campaign.sqlite").unlink()
     shutil.rmtree(hand / "tasks")
     fire(*ASKED)
     path = hand / "tasks/tasks.json"
@@ -754,9 +752,6 @@ def test_disputes_go_to_people_who_have_not_seen_them(fire: Fire, hand: Path) ->
     assert "`next-round` asks them of others" in refused
     assert not (hand / "tasks/round-2").exists()
     fire("next-round")
-    first = {(row["annotator_id"], row["pair_id"]) for row in rows(hand / "campaign/round-1/assignments.csv")}
-    second = {
-        (row["annotator_id"], row["pair_id"]) for row in rows(hand / "campaign/round-2/assignments.csv")
-    }
+    first, second = ({(row["annotator_id"], row["pair_id"]) for row in given(hand, n)} for n in (1, 2))
     assert second
     assert not first & second

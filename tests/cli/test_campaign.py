@@ -18,12 +18,13 @@ from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
-from command import Copied, begin_workspace, rows
+from command import Copied, alter, begin_workspace, given, rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from fake_api import TOKEN, FakeServer
 
+from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -134,10 +135,10 @@ def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, work
     assert "4 tasks in tasks/round-3/tasks.json; 2 of them again" in made
     assert "next: fire-toolkit push" in made
     assert states()["push"] == ("stale", "tasks/round-3/tasks.json is new")
-    before = {path: path.read_bytes() for path in workspace.glob("campaign/round-[12]/*")}
+    before = [given(workspace, number) for number in (1, 2)]
     pushed = json.loads(push_all("--format", "json").stdout)
     assert (pushed["added"], pushed["there"]) == (6, 20)
-    assert {path: path.read_bytes() for path in before} == before
+    assert [given(workspace, number) for number in (1, 2)] == before
     assert json.loads(run("push", "--format", "json").stdout)["added"] == 0
     assert states()["push"][0] == "done"
 
@@ -161,7 +162,7 @@ def test_pairs_given_out_before_are_no_new_round(server: FakeServer, workspace: 
     Path("again.json").write_text(json.dumps(tasks))
     refused = run("push", "again.json", "--annotator", "A04", code=1).output
     assert "again.json: 8 pairs given out in an earlier round" in refused
-    assert not (workspace / "campaign/round-2").exists()
+    assert not given(workspace, 2)
     Path("again.json").write_text(json.dumps([tasks[0], tasks[1] | {"meta": {"round": 3}}]))
     assert "tasks of rounds 2, 3; expected" in run("push", "again.json", "--annotator", "A04", code=1).output
 
@@ -175,7 +176,7 @@ def test_a_file_for_each_person_holds_the_queue_that_push_would_give(
         by_hand = [
             task["data"]["pair_id"] for task in json.loads(Path(f"tasks/tasks.{name}.json").read_text())
         ]
-        queue = [row for row in rows(Path("campaign/round-1/assignments.csv")) if row["annotator_id"] == name]
+        queue = [row for row in given(Path()) if row["annotator_id"] == name]
         assert by_hand == [row["pair_id"] for row in sorted(queue, key=lambda row: int(row["position"]))]
 
 
@@ -189,7 +190,7 @@ def test_unverified_positives_are_asked_again_when_wanted(server: FakeServer, wo
         "next-round", "--annotator", "A04", "--ask", "unverified_positive", "--dry-run", "--format", "json"
     )
     assert json.loads(asked.stdout)["pairs"] == 4
-    assert not (workspace / "campaign" / "round-2").exists()
+    assert not given(workspace, 2)
 
 
 def test_those_who_have_seen_a_pair_cannot_decide_it(server: FakeServer, workspace: Path) -> None:
@@ -253,7 +254,7 @@ def test_a_dry_run_says_who_would_judge_how_much_and_sends_nothing(
     assert "12 tasks; no judgment was timed yet, so hours are not known" in dry.stderr
     assert "nothing was sent" in dry.stderr
     assert server.requests == []
-    assert not (workspace / "campaign").exists()
+    assert not given(workspace)
     rows = json.loads(push_all("--dry-run", "--format", "json").stdout)
     assert [(row["annotator"], row["all"], row["hours"]) for row in rows] == [
         ("A02", 6, None),
@@ -273,27 +274,26 @@ def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(
 ) -> None:
     push_all()
     refused = run("push", "--annotator", "A02", "--annotator", "A04", code=1)
-    assert "round 1 was assigned differently (assignments.csv would change)" in refused.output
+    assert "round 1 was assigned differently (assignments would change)" in refused.output
 
 
 def test_a_campaign_keeps_the_page_that_it_began_with(server: FakeServer, workspace: Path) -> None:
     push_all()
-    record = workspace / "campaign" / "campaign.json"
-    begun = json.loads(record.read_text())
-    earlier = re.sub(r"<Style>.*</Style>", "", begun["label_config"], flags=re.DOTALL)
+    begun = read_campaign(workspace)
+    assert begun is not None
+    earlier = re.sub(r"<Style>.*</Style>", "", begun.label_config, flags=re.DOTALL)
     earlier = re.sub(
         r"<HyperText.*</HyperText>", '<Video name="video" value="$video"/>', earlier, flags=re.DOTALL
     )
-    begun |= {"label_config": earlier, "config_sha256": config_sha256(earlier)}
-    record.write_text(json.dumps(begun))
+    change = "update campaign set label_config = ?, config_sha256 = ?"
+    alter(workspace, change, earlier, config_sha256(earlier))
     for project in server.projects.values():
         project["label_config"] = earlier
     del server.projects[max(server.projects)]
     assert "6 tasks added" in run("push", "--check-media", "0", "--replace").stderr
     assert {project["label_config"] for project in server.projects.values()} == {earlier}
-    begun["label_config"] = earlier.replace('value="ambiguous"', 'value="unclear"')
-    begun["config_sha256"] = config_sha256(begun["label_config"])
-    record.write_text(json.dumps(begun))
+    other = earlier.replace('value="ambiguous"', 'value="unclear"')
+    alter(workspace, change, other, config_sha256(other))
     assert "began with another labeling page" in run("push", code=1).output
 
 
@@ -308,7 +308,7 @@ def test_a_plan_says_what_the_next_round_asks(server: FakeServer, workspace: Pat
     assert (asked["kept"], asked["unused"]) == (1, 0)  # one dispute to come
     planned = read_delimited(workspace / "plan" / "round-2" / "pool.csv")
     assert (len(planned), set(planned["round"])) == (5, {"2"})
-    assert len(read_delimited(workspace / "campaign" / "round-2" / "tasks.csv")) == 5
+    assert len(given(workspace, 2)) == 5
 
 
 def test_a_policy_is_kept_from_the_start(server: FakeServer, workspace: Path) -> None:
@@ -345,8 +345,8 @@ def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
 
 def test_a_push_cut_short_between_its_records_keeps_one_key(server: FakeServer, workspace: Path) -> None:
     push_all()
-    (workspace / "campaign" / "campaign.json").unlink()  # as if killed before it was written
-    (workspace / "campaign.sqlite").unlink()
+    alter(workspace, "delete from campaign")  # as if killed before it was written
+    alter(workspace, "delete from places")
     server.projects.clear()
     server.tasks.clear()
     run("push")
@@ -490,7 +490,7 @@ def test_status_knows_what_was_pushed_and_pulled(
     (workspace / "pool" / "pool.csv").rename(workspace / "pairs.csv")
     run("tasks", "pairs.csv", "--overlap", "0.5")
     assert states()["push"] == ("ready", "not done yet")
-    assert states()["pull"] == ("waiting", "needs campaign/campaign.json")
+    assert states()["pull"] == ("waiting", "needs campaign.sqlite")
     push_all()
     assert states()["push"] == ("done", "tasks 12, projects 2, held 0")
     assert "import" not in states()
@@ -510,7 +510,7 @@ def test_status_knows_what_was_pushed_and_pulled(
 
     run("resolve")
     run("next-round", "--annotator", "A04")
-    assert states()["push"] == ("stale", "campaign/round-2/assignments.csv is new")
+    assert states()["push"] == ("stale", "round 2 is new")
     run("push")
     assert states()["push"][0] == "done"
 
@@ -581,9 +581,9 @@ def test_a_full_disk_at_any_write_of_a_push_doubles_and_misses_nothing(
         *push, server=server, workspace=workspace, monkeypatch=monkeypatch
     ):
         n_tried += 1
-        asked = read_delimited(folder / "campaign" / "round-1" / "assignments.csv")
-        for name, given in asked.groupby("annotator_id"):
-            assert server.keys_of(server.project_of(str(name))) == dict.fromkeys(given["pair_id"], 1)
+        for name in ("A02", "A03"):
+            own = [row["pair_id"] for row in given(folder) if row["annotator_id"] == name]
+            assert server.keys_of(server.project_of(name)) == dict.fromkeys(own, 1)
     assert n_tried > 5
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -13,14 +12,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import Copied
+from command import Copied, given
 from page_site import make_workspace
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
 from fire_toolkit.campaign.store import Store
 
 Fire = Callable[..., Result]
-ASSIGNMENTS = Path("campaign/round-1/assignments.csv")
 _NOBODY = 65534
 
 
@@ -64,31 +62,19 @@ def shared(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("command", ["progress", "status", "pull"])
-@pytest.mark.parametrize("lost", ["campaign.sqlite", "campaign/round-1"])
-def test_a_record_that_nobody_may_read_is_named(fire: Fire, shared: Path, lost: str, command: str) -> None:
-    (shared / "campaign.sqlite").touch()
-    if os.geteuid() == 0:
-        os.chown(shared / "campaign.sqlite", _NOBODY, _NOBODY)
-    with without_rights(shared / lost):
+def test_a_record_that_nobody_may_read_is_named(fire: Fire, shared: Path, command: str) -> None:
+    with without_rights(shared / "campaign.sqlite"):
         told = fire(command, code=1).stderr
-    assert f"{lost}" in told
+    assert "campaign.sqlite" in told
     assert "Permission denied" in told
 
 
 @pytest.mark.parametrize("command", ["progress", "status", "pull"])
 def test_a_link_to_a_disk_that_is_not_there_is_named(fire: Fire, begun: Path, command: str) -> None:
+    (begun / "campaign.sqlite").unlink()
     (begun / "campaign.sqlite").symlink_to("/mnt/nowhere/record")
     told = fire(command, code=1).stderr
     assert "campaign.sqlite: cannot be read: it leads to /mnt/nowhere/record, which is not there" in told
-
-
-@pytest.mark.parametrize("command", ["push --carrier page", "pull", "page write"])
-def test_an_assigned_pair_that_is_no_task_is_named(fire: Fire, begun: Path, command: str) -> None:
-    with (begun / ASSIGNMENTS).open("a") as file:
-        file.write("A01,unheard-of,99,task\n")
-    told = fire(*command.split(), code=1).stderr
-    assert f"{ASSIGNMENTS}: A01 was given 'unheard-of', which is no task of " in told
-    assert "(1 such row)" in told
 
 
 @pytest.mark.parametrize(("state", "n_judgments"), [(ANSWERED, 1), (DELETED, 0)])
@@ -96,8 +82,8 @@ def test_a_deletion_without_its_answer_is_no_judgment(
     fire: Fire, begun: Path, state: str, n_judgments: int
 ) -> None:
     """As where another site's record was merged of which only a part could be salvaged."""
-    rows = csv.DictReader((begun / ASSIGNMENTS).read_text().splitlines())
-    pair = next(each["pair_id"] for each in rows if (each["annotator_id"], each["kind"]) == ("A01", "task"))
+    is_hers = [each for each in given(begun) if (each["annotator_id"], each["kind"]) == ("A01", "task")]
+    pair = is_hers[0]["pair_id"]
     said = {"type": "choices", "from_name": "relevance", "value": {"choices": ["relevant"]}}
     day = "2026-01-01T00:00:00.000000Z"
     found = {
@@ -131,13 +117,13 @@ def test_our_own_page_is_not_begun_without_the_items(
     make_workspace(tmp_path)
     for name in ("v0.webm", "v1.webm"):
         (tmp_path / "media" / name).rename(tmp_path / name)
-    shutil.rmtree(tmp_path / "campaign")
+    (tmp_path / "campaign.sqlite").unlink()
     push = ("push", "--carrier", "page", "--annotator", "A01", "--annotator", "A02")
     told = fire(*push, code=1).stderr
     assert "error: 2 items of 8 tasks not there (" in told
     assert "push with --check-media 0" in told
-    assert not (tmp_path / "campaign").exists()
+    assert not given(tmp_path)
     (tmp_path / "v1.webm").rename(tmp_path / "media" / "v1.webm")
     assert "error: 1 item of 4 tasks not there (" in fire(*push, code=1).stderr
     fire(*push, "--check-media", 0)
-    assert (tmp_path / ASSIGNMENTS).is_file()
+    assert given(tmp_path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
-from command import Copied, rows, run
+from command import Copied, alter, rows, run
 
 if TYPE_CHECKING:
     pass
@@ -65,7 +65,7 @@ def test_json_has_the_same(fire: Fire, root: Path) -> None:
 
 
 def test_before_anybody_has_answered(fire: Fire, tmp_path: Path, root: Path) -> None:
-    (root / "campaign.sqlite").unlink()
+    alter(root, "answers")
     told = fire("progress")
     assert "no alpha yet: no pair has two judgments" in told.stderr
     assert json.loads(fire("progress", "--format", "json").stdout)[-1]["alpha"] is None

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import begin_workspace
+from command import begin_workspace, given
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from fake_api import FakeServer, Killed
 
+from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.campaign.tasks import pair_id
-from fire_toolkit.formats.tables.delimited import read_delimited
 
 Fire = Callable[..., Result]
 PUSH = ("push", "--annotator", "A02", "--annotator", "A03")
@@ -34,7 +34,7 @@ def site(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def make_tasks(fire: Fire, root: Path, url_of: Callable[[int], str]) -> None:
     items = "".join(f"v{n}\t{url_of(n)}\n" for n in range(8))
     (root / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
-    if not (root / "campaign").exists():
+    if not given(root):
         (root / "tasks" / "tasks.json").unlink(missing_ok=True)
     fire("tasks", "--overlap", "0.5")
 
@@ -46,7 +46,7 @@ def error_of(result: Result) -> str:
 
 def nothing_was_written(server: FakeServer, root: Path) -> bool:
     sent = {request.method for request in server.requests} - {"GET"}
-    return not server.projects and not sent and not (root / "campaign").exists()
+    return not server.projects and not sent and not given(root)
 
 
 @pytest.mark.parametrize("url", ["media/clip.webm", "/data/videos/clip.webm", "clip", "file:///clip.webm"])
@@ -115,7 +115,7 @@ def test_changed_tasks_are_updated_where_nobody_has_answered(
 ) -> None:
     fire(*PUSH)
     before = {number: task["data"]["pair_id"] for number, task in server.tasks.items()}
-    assignments = (site / "campaign/round-1/assignments.csv").read_bytes()
+    queues = given(site)
     make_tasks(fire, site, lambda n: f"{HOST}/{'new' if n < 2 else 'v'}{n}.mp4")
     server.media_asked.clear()
     counts = json.loads(fire("push", "--format", "json").stdout)
@@ -127,9 +127,8 @@ def test_changed_tasks_are_updated_where_nobody_has_answered(
     assert shown[pair_id("q0", "v0")] == f"{HOST}/new0.mp4"
     assert shown[pair_id("q2", "v2")] == f"{HOST}/v2.mp4"
     assert {f"{HOST}/new0.mp4", f"{HOST}/new1.mp4"} <= set(server.media_asked)
-    record = read_delimited(site / "campaign/round-1/tasks.csv")
-    assert set(record["media_url"]) == set(shown.values())
-    assert (site / "campaign/round-1/assignments.csv").read_bytes() == assignments
+    assert set(read_rounds(site)[0].tasks["media_url"]) == set(shown.values())
+    assert given(site) == queues
     assert json.loads(fire("push", "--format", "json").stdout)["updated"] == 0
 
 
@@ -141,12 +140,12 @@ def test_a_changed_task_that_was_answered_is_refused_by_name(
     task = next(n for n, found in server.tasks.items() if found["data"]["pair_id"] == pair_id("q1", "v1"))
     server.answer(task, 2, label)
     make_tasks(fire, site, lambda n: f"{HOST}/new{n}.mp4")
-    tasks, record = json.dumps(server.tasks), (site / "campaign/round-1/tasks.csv").read_bytes()
+    tasks, shown = json.dumps(server.tasks), read_rounds(site)[0].tasks.to_csv()
     line = error_of(fire("push", code=1))
     assert "12 tasks on the server have another caption or media_url, and 1 of them were answered" in line
     assert ": q1 v1)" in line
     assert json.dumps(server.tasks) == tasks
-    assert (site / "campaign/round-1/tasks.csv").read_bytes() == record
+    assert read_rounds(site)[0].tasks.to_csv() == shown
 
 
 def test_tasks_of_other_pairs_are_not_sent_in_the_name_of_a_round(

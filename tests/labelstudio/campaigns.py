@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 from fake_api import TOKEN, URL, FakeServer
+from records import record_of
 
 from fire_toolkit.campaign.carrier import Fetched
-from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.queues import Assignments, assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.tasks import make_tasks
+from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256
@@ -110,11 +110,12 @@ class Site:
                 accepts_loss=accepts_loss,
             )
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> pd.DataFrame:
         return read_ledger(self.folder)
 
     def derived(self, entry: Round) -> ImportResult:
-        return ledger_to_judgments(self.ledger(), [entry], guideline=GUIDELINE)
+        with record_of([entry], self.ledger()) as store:
+            return record_to_judgments(store, guideline=GUIDELINE)
 
 
 def counts(pulled: Fetched) -> tuple[int, int, int, int]:

@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, push_round, tasks_of
 from fake_api import FakeServer, choice
+from records import record_of
 
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.moves import MOVES, check_moves, moved_assignments
 from fire_toolkit.campaign.page_json import split_pages
-from fire_toolkit.campaign.progress import answered_pairs, measure_progress
+from fire_toolkit.campaign.progress import measure_progress
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Round, read_rounds, write_round
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
+from fire_toolkit.campaign.views import answered_pairs, record_to_judgments
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.folder.carrier import Folder
@@ -150,9 +151,9 @@ def test_unanswered_captions_are_named_and_stay_to_be_judged(server: FakeServer,
     assert len(found.judgments) == 2
     (row,) = found.dropped.to_dict("records")
     assert (row["query_id"], row["doc_id"], row["reason"]) == (*missing, "no_label")
-    ledger = read_ledger(site.folder)
-    assert ("1/ann", pair_id(*missing)) not in answered_pairs(ledger, [ROUND])
-    (own, _) = measure_progress([ROUND], ledger, guideline=GUIDELINE)
+    with record_of([ROUND], site.ledger()) as store:
+        assert ("1/ann", pair_id(*missing)) not in answered_pairs(store)
+        (own, _) = measure_progress(store, guideline=GUIDELINE)
     assert (own.n_done, own.n_skipped) == (2, 0)
 
 
@@ -206,7 +207,8 @@ def test_an_export_of_such_a_project_gives_the_same_judgments(
     path.write_text(json.dumps([task | {"drafts": []} for task in export]))
     folder = Folder(tmp_path, GUIDELINE, exports=[path])
     folder.fetch(None, [ROUND], tmp_path / "other")
-    again = ledger_to_judgments(read_ledger(tmp_path / "other"), [ROUND], guideline=GUIDELINE).judgments
+    with record_of([ROUND], read_ledger(tmp_path / "other")) as store:
+        again = record_to_judgments(store, guideline=GUIDELINE).judgments
     shared = [*names, "page", "page_position", "page_s", "annotator_id"]
     pd.testing.assert_frame_equal(again[shared], site.derived(ROUND).judgments[shared])
 

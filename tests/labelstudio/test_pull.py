@@ -12,9 +12,10 @@ from campaigns import GUIDELINE, NAMES, Site, counts, push_round, round_of, task
 from fake_api import FAULTS, FakeServer, Killed, choice, comment
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from records import latest_answers
 
 from examples import examples, some
-from fire_toolkit.campaign.ledger import DELETED, EDITED, latest_answers
+from fire_toolkit.campaign.ledger import DELETED, EDITED
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.campaign.votes import judgments_from_export

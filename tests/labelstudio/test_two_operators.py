@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pandas as pd
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 from fake_api import TOKEN, URL, FakeServer, Killed
+from records import latest_answers
 
-from fire_toolkit.campaign.ledger import DELETED, Ledger, latest_answers
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.moves import move_tasks
-from fire_toolkit.campaign.progress import left_pairs
 from fire_toolkit.campaign.records import (
     add_moves,
     read_rounds,
     write_campaign,
     write_round,
 )
-from fire_toolkit.campaign.rounds import seen_pairs
 from fire_toolkit.campaign.store import Store, read_ledger
+from fire_toolkit.campaign.views import left_pairs, record_to_judgments, seen_pairs
 from fire_toolkit.errors import FireError
 from fire_toolkit.labelstudio import api, people
 from fire_toolkit.labelstudio.carrier import LabelStudio
@@ -130,9 +130,9 @@ class World:
     def push(self, *, replaces: bool = False) -> None:
         with hold_workspace(self.root, "push", wait_s=0):
             rounds = read_rounds(self.root)
-            ledger = read_ledger(self.root / STORE)
             replaces = replaces or self.chance.random() < 0.5
-            self._carrier(self.root, replaces=replaces).deliver(CAMPAIGN, rounds, GUIDELINE, ledger)
+            carrier = self._carrier(self.root, replaces=replaces)
+            carrier.deliver(CAMPAIGN, rounds, GUIDELINE, self.root / STORE)
 
     def pull(self, root: Path | None = None, *, is_full: bool = False) -> None:
         root = root or self.root
@@ -142,14 +142,16 @@ class World:
     def reassign(self) -> None:
         with hold_workspace(self.root, "reassign", wait_s=0):
             (entry,) = read_rounds(self.root)
-            ledger = read_ledger(self.root / STORE)
+            with Store(self.root / STORE) as store:
+                left = left_pairs(store).get(1, set())
+                seen = set(seen_pairs(store).itertuples(index=False, name=None))
             source, target = self.chance.sample(sorted(PEOPLE), 2)
             moves = move_tasks(
                 entry.assignments,
-                left_pairs(ledger, [entry])[1],
+                left,
                 [source],
                 [target],
-                seen=set(seen_pairs([entry], ledger).itertuples(index=False, name=None)),
+                seen=seen,
                 batch=int(entry.moves["batch"].max()) + 1 if len(entry.moves) else 1,
                 seed=self.chance.randrange(100),
             )
@@ -241,11 +243,11 @@ def version_of(annotation: dict[str, str]) -> tuple[str, str]:
     return annotation["unique_id"], annotation["updated_at"]
 
 
-def known_versions(ledger: Ledger) -> Versions:
+def known_versions(ledger: pd.DataFrame) -> Versions:
     """The versions of answers that count in a ledger."""
     rows = latest_answers(ledger)
     assert not rows["annotation"].duplicated().any()
-    rows = Ledger(rows[rows["state"] != DELETED])
+    rows = rows[rows["state"] != DELETED]
     return set(zip(rows["annotation"], rows["updated_at"], strict=True))
 
 
@@ -292,8 +294,8 @@ def test_two_operators_lose_and_double_nothing(world: World) -> None:
                 store.merge(root / STORE)
     assert stored <= known_versions(read_ledger(both))
     check_server(world)
-    (entry,) = read_rounds(world.root)
-    judged = ledger_to_judgments(read_ledger(world.root / STORE), [entry], guideline=GUIDELINE)
+    with Store(world.root / STORE) as store:
+        judged = record_to_judgments(store, guideline=GUIDELINE)
     assert not judged.judgments[["query_id", "doc_id", "annotator_id"]].duplicated().any()
 
 

@@ -16,9 +16,10 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner, Result
+from command import given
 from live_server import LiveServer
 
-from fire_toolkit.campaign.ledger import latest_answers
+from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -61,7 +62,7 @@ class Site:
 
     def projects(self) -> dict[str, int]:
         """Return the project of each queue of this campaign."""
-        key = json.loads((self.root / "campaign" / "campaign.json").read_text())["key"]
+        key = read_campaign(self.root).key  # type: ignore[union-attr]
         with self.server.as_admin() as http:
             found = http.get("/api/projects/", params={"page_size": 200}).json()["results"]
         ours = [project for project in found if f"campaign {key} " in (project["description"] or "")]
@@ -73,8 +74,10 @@ class Site:
         return Counter(task["data"]["pair_id"] for task in tasks)
 
     def assigned(self, number: int = 1) -> dict[str, list[str]]:
-        rows = self.table(f"campaign/round-{number}/assignments.csv")
-        return {name: list(queue["pair_id"]) for name, queue in rows.groupby("annotator_id")}
+        found: dict[str, list[str]] = {}
+        for row in given(self.root, number):
+            found.setdefault(row["annotator_id"], []).append(row["pair_id"])
+        return found
 
 
 @pytest.fixture
@@ -89,7 +92,7 @@ def site(live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with media:
         yield found
     with live_server.as_admin() as http:
-        for number in found.projects().values() if (tmp_path / "campaign").is_dir() else ():
+        for number in found.projects().values() if (tmp_path / "campaign.sqlite").is_file() else ():
             http.delete(f"/api/projects/{number}/")
 
 
@@ -251,12 +254,12 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
     site.run("pull", code=3)
     server.start()
     assert site.counts("pull")["new"] == 30
-    assert len(latest_answers(read_ledger(site.root / "campaign.sqlite"))) == 30
+    assert len(read_ledger(site.root / "campaign.sqlite")["annotation"].unique()) == 30
 
 
 def _wait_for_project(site: Site, queue: str) -> int:
     for _ in range(600):
-        if (site.root / "campaign" / "campaign.json").is_file() and queue in (found := site.projects()):
+        if read_campaign(site.root) and queue in (found := site.projects()):
             return found[queue]
         time.sleep(0.1)
     raise AssertionError("no project")
@@ -317,7 +320,7 @@ def test_what_the_server_does_not_date_and_a_project_that_is_gone(site: Site) ->
     assert f"project {project} (1/{KAY}) was deleted, with 3 answers" in gone.stderr
     assert json.loads(gone.stdout)["judgments"] == 2
     assert site.counts("pull", "--full", "--accept-loss")["judgments"] == 0
-    assert len(latest_answers(read_ledger(site.root / "campaign.sqlite"))) == 4
+    assert len(read_ledger(site.root / "campaign.sqlite")["annotation"].unique()) == 4
 
 
 def test_tasks_that_change_hands_are_offered_to_one_person_only(site: Site) -> None:

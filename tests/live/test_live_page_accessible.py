@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import alter
 from live_accessible import TAB, Node, check_accessible, headings, nodes_of
 from live_browser import ENTER, SPACE, Browser, open_browser
-from page_site import HOSTILE, N_PAIRS, page_records, run, serving
+from page_site import N_PAIRS, page_records, run, serving
 from test_live_page import COUNTED, DONE, answers, is_ready, shown
 
 SHIFT, DOWN = "\ue008", "\ue015"
@@ -235,11 +236,7 @@ def test_the_instructions_are_left_by_a_key_from_inside(opened: Opened) -> None:
 
 
 def test_a_long_caption_is_scrolled_by_keys(opened: Opened, page_root: Path) -> None:
-    tasks = page_root / "campaign" / "round-1" / "tasks.csv"
-    text = tasks.read_text()
-    for number in range(10):
-        text = text.replace(f"caption {number}", "long " * 2000)
-    tasks.write_text(text.replace(HOSTILE.replace("\r\n", " "), "long " * 2000))
+    alter(page_root, "update asked set text = ?", "long " * 2000)
     with opened() as browser:
         agree(browser)
         check_accessible(browser)

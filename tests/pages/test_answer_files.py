@@ -10,8 +10,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command import alter, has_answers
 from page_site import HOSTILE, N_PAIRS, run
 
+from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.campaign.store import read_ledger
 
 LABELS = ("relevant", "irrelevant")
@@ -65,7 +67,7 @@ def given(root: Path) -> dict[str, str]:
 
 
 def test_a_written_page_tells_nothing_but_caption_and_item(root: Path, page: dict[str, Any]) -> None:
-    pairs = pd.read_csv(root / "campaign/round-1/assignments.csv")["pair_id"]
+    pairs = read_rounds(root)[0].assignments["pair_id"]
     html = (root / "pages" / "A01" / "judge.html").read_text()
     for secret in (*pairs, "v0.webm", "v1.webm", "q8", "overlap"):
         assert secret not in html
@@ -139,7 +141,7 @@ def test_files_that_do_not_belong_here_are_named(
 ) -> None:
     file = save(root / "answers.jsonl", page["head"] | {part: value}, [answer(1, tasks_of(page)[0])])
     assert words in run("import", file, code=1).stderr
-    assert not (root / "campaign.sqlite").exists()
+    assert not has_answers(root)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_a_file_with_what_is_no_answer_is_refused_whole(
     first, second = tasks_of(page)[:2]
     file = save(root / "answers.jsonl", page["head"], [answer(1, first), answer(2, second) | wrong])
     assert "answers.jsonl:3: " in run("import", file, code=1).stderr
-    assert not (root / "campaign.sqlite").exists()
+    assert not has_answers(root)
 
 
 def test_a_file_cut_or_changed_anywhere_is_refused_and_line_ends_are_free(
@@ -175,10 +177,8 @@ def test_answers_to_a_caption_that_was_changed_are_left_out_and_told(
 ) -> None:
     records = [answer(n, task) for n, task in enumerate(tasks_of(page), start=1)]
     file = save(root / "answers.jsonl", page["head"], records)
-    tasks = root / "campaign" / "round-1" / "tasks.csv"
     text = page["pages"][0]["captions"][0]["text"]
-    assert text in tasks.read_text()
-    tasks.write_text(tasks.read_text().replace(text, "something else"))
+    alter(root, "update asked set text = 'something else' where text = ?", text)
     told = run("import", file).stderr
     assert "7 new" in told
     assert "1 answers left out: their captions have changed" in told

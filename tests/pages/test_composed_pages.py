@@ -10,6 +10,7 @@ import pytest
 from page_site import run
 from test_answer_files import answer, content_of, save
 
+from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.cli.page import media_files
 from fire_toolkit.pages.desk import media_name
 
@@ -47,14 +48,14 @@ def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> N
     assert shown.startswith("http://127.0.0.1:8790/m/")  # a name that does not tell the item
     assert shown in media_files(root)
     run("push", "--carrier", "page", "--annotator", "A01")
-    kept = pd.read_csv(root / "campaign" / "round-1" / "tasks.csv")
+    kept = read_rounds(root)[0].tasks
     assert set(kept["reference_url"]) == {shown}
     run("page", "write")
     content = content_of(root)
     folder = root / "pages" / "A01"
     assert {(folder / page["reference"]).read_bytes() for page in content["pages"]} == {b"start"}
     assert {(folder / page["media"]).read_bytes() for page in content["pages"]} == {b"one", b"two"}
-    key = json.loads((root / "campaign" / "campaign.json").read_text())["key"]
+    key = read_campaign(root).key  # type: ignore[union-attr]
     assert content["pages"][0]["reference"] == f"media/{media_name(key, 'A01', shown)}"
     tasks_given = [each["captions"][0]["task"] for each in content["pages"]]
     rows = [answer(n, task) for n, task in enumerate(tasks_given, start=1)]

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from page_site import Person, page_records, run, serving, token_of
 
-from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.cli.page import CONSENT, media_files
@@ -141,7 +141,7 @@ def test_the_browser_learns_caption_and_item_and_nothing_else(page: Open, person
     state = person.state()
     assert set(state["page"]) == {"id", "media", "part", "reference", "captions"}
     assert set(state["page"]["captions"][0]) == {"task", "text", "label"}
-    pairs = pd.read_csv(page.root / "campaign/round-1/assignments.csv")["pair_id"]
+    pairs = read_rounds(page.root)[0].assignments["pair_id"]
     seen = ""
     while state["page"]:
         seen += json.dumps(state)
@@ -159,7 +159,7 @@ def test_nobody_gets_the_tasks_and_media_of_others(page: Open, person: Person) -
     assert other.http.get(media).status_code == 404
     assert other.answer(person.current(), "relevant").status_code == 404
     assert ask(f"{page.server.address}/{media}").status_code == 401
-    for path in ("media/..%2f..%2ffire.toml", "campaign/round-1/controls.csv", "media/v0.webm"):
+    for path in ("media/..%2f..%2ffire.toml", "campaign.sqlite", "media/v0.webm"):
         assert person.http.get(path).status_code == 404
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, no_report
-from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.errors import UsageError
@@ -29,7 +28,7 @@ class SharedDisk:
         campaign: Campaign,
         rounds: Sequence[Round],
         guideline: Guideline,
-        ledger: Ledger,
+        store: Path,
         *,
         report: Report = no_report,
     ) -> list[Delivered]:
