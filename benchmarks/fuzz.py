@@ -391,7 +391,6 @@ def ledgers() -> list[Target]:
     from fire_toolkit.campaign.ledger import COLUMNS
     from fire_toolkit.campaign.records import (
         read_campaign,
-        read_marks,
         read_retired,
         read_rounds,
         write_round,
@@ -404,7 +403,7 @@ def ledgers() -> list[Target]:
 
     def read_record(folder: Path) -> None:
         read_ledger(folder / "campaign.sqlite")
-        for read in (read_campaign, read_marks, read_retired, read_rounds):
+        for read in (read_campaign, read_retired, read_rounds):
             read(folder)
 
     pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": list("abcd")}))
