@@ -26,7 +26,7 @@ from fire_toolkit.commands.pool import pool
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.machines.doubts import LEAST_DOUBT, doubted_labels
+from fire_toolkit.machines.scores import LEAST_DOUBT, doubted_labels
 from fire_toolkit.resolution.plan import FOURTH_VOTE, RoundPlan
 from fire_toolkit.tables import Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, workspace_path
+from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, setting_or_default, workspace_path
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import media_root
@@ -27,13 +27,14 @@ from fire_toolkit.formats.tables.machine_scores import read_machine_scores
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
-from fire_toolkit.machines.judge_files import file_name, read_judge
+from fire_toolkit.machines.judge import file_name, read_judge
 from fire_toolkit.machines.prompts import read_prompt
 from fire_toolkit.machines.run import Spending, ask_all, asking
-from fire_toolkit.machines.table import machine_table, requests_of
-from fire_toolkit.machines.words import counts_in_words, remarks
+from fire_toolkit.machines.table import counts_in_words, machine_table, remarks, requests_of
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.machine import OK
+from fire_toolkit.workspace.database import STORE
+from fire_toolkit.workspace.manifests import writer_of
 
 _File = Annotated[str | None, Option(metavar="FILE")]
 
@@ -74,7 +75,7 @@ def run(
     key = os.environ.get(KEY_VARIABLE, "").strip()
     endpoint = checked_endpoint(asked.endpoint, key=key, send_media_to=send_media_to)
     prompt, rules = read_prompt(setting_or_default(guideline, "tasks", "guideline"))
-    own = asked.judge(endpoint.url, prompt.sha256)
+    own = replace(asked, endpoint=endpoint.url, prompt_sha256=prompt.sha256)
     values = {"pool": pool, "queries": queries, "items": items, "guideline": guideline}
     given = Given({**values, "out": out, "as_json": as_json})
     pairs = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
@@ -82,9 +83,11 @@ def run(
     media, folder = media_root(), given.out(f"machine/{asked.name}")
     requests, faults = requests_of(tasks, media, rules, n_samples=asked.samples)
     spending = Spending(asked.price, budget)
-    parameters = asdict(own) | {"guideline": rules.name, "judge": asked.name, "samples": asked.samples}
+    parameters = own.settings | {"guideline": rules.name, "judge": asked.name, "samples": asked.samples}
     parameters |= {"send_media_to": send_media_to, "budget": budget, "price": asked.price}
-    with Cache(folder, own) as cache:
+    workspace = current_workspace()
+    record = (workspace.root if workspace else Path(folder)) / STORE
+    with Cache(record, Path(folder), own) as cache:
         n_lost = cache.n_lost
         if n_lost:
             say(
@@ -101,8 +104,7 @@ def run(
                     requests, own, cache, ask, spending=spending, at_once=asked.at_once, report=meter
                 )
         finally:
-            rows, name = cache.rows(), asked.name
-            table = machine_table(rows, requests, own, judge_id=name, backbone=asked.backbone, faults=faults)
+            table = machine_table(cache.rows(), requests, own, faults=faults)
             n_ok = int((table["status"] == OK).sum())
             counts = {"answers": n_ok, "failed": len(table) - n_ok, "in_flight_when_killed": n_lost}
             given.write(folder / "machine.csv", {"machine.csv": table}, "machine run", parameters, counts)
@@ -138,7 +140,8 @@ def import_(
     table = read_machine_scores(given.use(scores), name, backbone=backbone)
     place = given.out(f"machine/{name}/machine.csv")
     place = place if place.suffix in (".csv", ".tsv") and not place.is_dir() else place / "machine.csv"
-    if (place.parent / "judge.json").exists():
+    writer = writer_of(place.parent / "machine.csv")
+    if writer and writer.stage == "machine run":
         raise UsageError(
             f"{place.parent}: holds what `machine run` asked; give this judge another name (--judge)"
         )

@@ -110,7 +110,7 @@ def machine_check(
         1  cohen_kappa    0.8
         4          AUC    0.9
     """
-    found = check_judge(
+    tables, notes = check_judge(
         machine,
         labels,
         grades=_usual(machine, judgments) if grades is None else grades,
@@ -121,11 +121,10 @@ def machine_check(
         threshold=threshold,
         seed=seed,
     )
-    tables = {name: getattr(found, name) for name in _COLUMNS}
-    has_groups = show == "statistics" and len(found.groups) > 1
+    has_groups = show == "statistics" and len(tables["groups"]) > 1
     return Found(
         tables,
-        [*found.notes, *_failures(machine)],
+        [*notes, *_failures(machine)],
         shown=show,
         draw=partial(_drawn, columns=_COLUMNS[show]),
         next=Next("machine check --show groups") if has_groups else "",

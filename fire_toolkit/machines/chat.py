@@ -36,25 +36,16 @@ _SHOWN = 300
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server's API without `/chat/completions` and trailing slash, and the key for it.
+    """A server's API without `/chat/completions` and trailing slash, and the key for it; whether it is here.
 
     Examples:
-        >>> Endpoint("http://127.0.0.1:8000/v1", "secret")
+        >>> Endpoint("http://127.0.0.1:8000/v1", "secret", is_local=True)
         Endpoint(url='http://127.0.0.1:8000/v1')
     """
 
     url: str
     key: str = field(default="", repr=False)
-
-    @property
-    def host(self) -> str:
-        """The host that requests go to."""
-        return urlsplit(self.url).hostname or ""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is on this machine's loopback."""
-        return self.host in LOOPBACK_HOSTS
+    is_local: bool = field(default=False, repr=False)
 
 
 def checked_endpoint(url: str, *, key: str, send_media_to: str | None) -> Endpoint:
@@ -87,26 +78,30 @@ if you may send them there, say so: --send-media-to api.example.org
             f"endpoint has a user, a password, a query or a fragment; give the address alone, and a key in "
             f"the environment ({KEY_VARIABLE})"
         )
-    path = parts.path.rstrip("/").removesuffix(_PATH)
-    endpoint = Endpoint(f"{parts.scheme}://{parts.netloc}{path}", key)
-    if not endpoint.is_local and send_media_to != endpoint.host:
+    host, is_local = parts.hostname or "", parts.hostname in LOOPBACK_HOSTS
+    if not is_local and send_media_to != host:
         raise UsageError(
-            f"captions and media would leave this machine for {endpoint.host}; if you may send them there, "
-            f"say so: --send-media-to {endpoint.host}"
+            f"captions and media would leave this machine for {host}; if you may send them there, "
+            f"say so: --send-media-to {host}"
         )
-    if key and parts.scheme == "http" and not endpoint.is_local:
-        raise UsageError(f"the key would go to {endpoint.host} over plain http; use https, or unset the key")
+    if key and parts.scheme == "http" and not is_local:
+        raise UsageError(f"the key would go to {host} over plain http; use https, or unset the key")
     if not key.isascii() or any(mark.isspace() or not mark.isprintable() for mark in key):
         raise UsageError("the key holds characters that no key has; copy it again")
-    return endpoint
+    path = parts.path.rstrip("/").removesuffix(_PATH)
+    return Endpoint(f"{parts.scheme}://{parts.netloc}{path}", key, is_local)
 
 
 class _Again(Exception):
     """The request may succeed later; its text says what happened."""
 
-    def __init__(self, reason: str, *, after_s: float | None = None, no_answer: bool = False) -> None:
+    def __init__(self, reason: str, *, after_s: float | None = None) -> None:
         super().__init__(reason)
-        self.after_s, self.no_answer = after_s, no_answer
+        self.after_s = after_s
+
+
+class _NoAnswer(_Again):
+    """Nobody is there."""
 
 
 class Chat:
@@ -162,7 +157,7 @@ class Chat:
             else:  # none of us asks until then
                 with self._gate:
                     self._closed_until = max(self._closed_until, time.monotonic() + trouble.after_s)
-        if trouble.no_answer:
+        if isinstance(trouble, _NoAnswer):
             raise ServerError(f"{self._endpoint.url}: {trouble}; is the server running?")
         return Answer(reason=f"{trouble} ({ATTEMPTS} attempts)")
 
@@ -182,7 +177,7 @@ class Chat:
                         raise _Again(f"an answer still incomplete after {self._timeout_s:g} s")
         except httpx.ConnectError as error:
             words = " ".join(str(error).split())[:100] or type(error).__name__
-            raise _Again(f"no connection ({words})", no_answer=True) from None
+            raise _NoAnswer(f"no connection ({words})") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _Again(f"no answer ({type(error).__name__})") from None
         if response.status_code in _BUSY:

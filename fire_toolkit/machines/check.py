@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.draws import draw_units
 from fire_toolkit.machines.groups import JudgedPairs, auc_row, calibration, group_table
 from fire_toolkit.machines.scores import one_answer_per_pair
-from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     Judgments,
     Labels,
@@ -38,31 +36,6 @@ _STATISTICS = ("alpha", "cohen_kappa", "percent_agreement", "positive_agreement"
 Grades = Mapping[str, float | None]
 
 
-class _MachineCheck(NamedTuple):
-    statistics: pd.DataFrame
-    calibration: pd.DataFrame
-    groups: pd.DataFrame
-    remarks: tuple[str, ...]
-
-
-class MachineCheck(_MachineCheck, Result):
-    """What `check_judge` returns.
-
-    statistics: statistic, value, low, high, n_pairs, n_queries, note; calibration: by score, n_pairs,
-    score_low, score_high, mean_score, share_positive, low, high; groups: kind (`all`, `run`, `rank`, or the
-    column of queries), group, n_pairs, people and judge (shares called positive), overrating (judge
-    less people), low, high, excess (what the judge calls relevant beyond what it would if it did as in all
-    other pairs that people called the same), excess_low, excess_high.
-    """
-
-    __slots__ = ()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return what the numbers rest on."""
-        return self.remarks
-
-
 def check_judge(
     machine: MachineJudgments,
     labels: Labels,
@@ -75,8 +48,8 @@ def check_judge(
     threshold: float | None = None,
     n_resamples: int = 2000,
     seed: int = 0,
-) -> MachineCheck:
-    """Return how well one judge does on pairs that people labelled.
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return how well one judge does on pairs that people labelled, as tables, and what they rest on.
 
     Args:
         machine: of one judge; its samples of a pair are one answer (`one_answer_per_pair`).
@@ -84,9 +57,7 @@ def check_judge(
         grades: the grade of each label that the judge may give; None: no vote.
         judgments: of people, for alpha between each vote and the judge, beside alpha among people; without
             it the judge is compared with the labels.
-        sources: which run pooled which pair at which rank, for what is overrated by run and by rank.
-        pool: with inclusion_probability where the labelled pairs were drawn; each then weighs its inverse,
-            and pairs without one are left out.
+        sources, pool: which run pooled which pair at which rank, and by which chance pairs were drawn.
         groups: of queries, index query_id; its name is the groups' kind.
         threshold: from which score on an answer without label is positive; None: .5 where all scores lie in
             [0, 1], else such answers have no label.
@@ -94,25 +65,16 @@ def check_judge(
             agreement by query are those of `agreement`.
 
     Returns:
-        A `MachineCheck`. What is undefined is nan with a note: scores that all tie, a group of fewer than
-        20 pairs.
+        statistics: statistic, value, low, high, n_pairs, n_queries, note; calibration: by score, n_pairs,
+        score_low, score_high, mean_score, share_positive, low, high; groups: kind (`all`, `run`, `rank`, or
+        the column of queries), group, n_pairs, people and judge (shares called positive), overrating (judge
+        less people), low, high, excess (what the judge calls relevant beyond what it would if it did as in
+        all other pairs that people called the same), excess_low, excess_high. What is undefined is nan with a
+        note: scores that all tie, a group of fewer than 20 pairs.
 
     Raises:
         UsageError: fewer than 100 labelled and answered pairs, or fewer than 10 of either kind.
         TableError: several judges, a label without grade.
-
-    Examples:
-        >>> from fire_toolkit.tables import check_labels, check_machine_judgments
-        >>> pairs = pd.DataFrame({"query_id": [f"q{n % 20}" for n in range(200)],
-        ...                       "doc_id": [f"d{n}" for n in range(200)]})
-        >>> labels = check_labels(pairs.assign(label="x", relevance=[1, 0] * 100))
-        >>> score = [0.9 if n % 2 == 0 or n % 10 == 1 else 0.2 for n in range(200)]
-        >>> machine = check_machine_judgments(pairs.assign(judge_id="j", score=score))
-        >>> found = check_judge(machine, labels, grades={}, n_resamples=200).statistics
-        >>> found.loc[found["statistic"].isin(["cohen_kappa", "AUC"]), ["statistic", "value"]]
-             statistic  value
-        1  cohen_kappa    0.8
-        4          AUC    0.9
     """
     both, remarks = _weighed_pairs(machine, labels, pool)
     pairs = _as_arrays(both, grades, threshold)
@@ -126,12 +88,12 @@ def check_judge(
     silent = NO_VOTES if n_silent == len(both) else silent
     n_positive = int(pairs.people.sum())
     count = f"{len(both):,} labelled pairs of {pairs.n_queries:,} queries, {n_positive:,} of them relevant"
-    return MachineCheck(
-        pd.DataFrame(statistics, columns=columns),
-        calibration(pairs, draws),
-        group_table(pairs, sources, groups, draws),
-        tuple(filter(None, [count, remarks[0], silent if n_silent else "", *remarks[1:]])),
-    )
+    tables = {
+        "statistics": pd.DataFrame(statistics, columns=columns),
+        "calibration": calibration(pairs, draws),
+        "groups": group_table(pairs, sources, groups, draws),
+    }
+    return tables, list(filter(None, [count, remarks[0], silent if n_silent else "", *remarks[1:]]))
 
 
 def _weighed_pairs(

@@ -1,43 +1,127 @@
-"""A judge, what it is asked, and what became of it."""
+"""A judge, as people write it down in a TOML file; what it is asked, and what becomes of it."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import Any
 
-from fire_toolkit.files import text_sha256
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_text, text_sha256
+from fire_toolkit.syntax import parse_toml
+
+_LIMITS: dict[str, tuple[float, float]] = {
+    "frames": (1, 64),
+    "frame_px": (64, 4096),
+    "samples": (1, 99),
+    "temperature": (0, 2),
+    "longest_answer": (1, 100_000),
+    "at_once": (1, 64),
+    "timeout_s": (0.1, 86_400),
+}
+_OURS = "prompt_sha256"  # what stands in no file
+# Whatever of these differs makes another judge.
+_SHOWN = ("logprobs", "frames", "frame_px")
+_SETTINGS = ("endpoint", "model", "revision", "temperature", "longest_answer", *_SHOWN, _OURS)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """The model, where it answers, and all settings that could change an answer: whatever differs is another.
+    """The model, where it answers, and how it is asked; each field but the last is a key of its file.
 
-    endpoint: the address of the server's API without `/chat/completions`; revision: as the user names it;
-    prompt_sha256: of the `Prompt`; temperature: 0 for the likeliest answer; longest_answer: tokens;
-    wants_logprobs: whether probabilities are asked for; n_frames, frame_px: how many frames of a clip are
-    shown, each the middle of an equal part, and their longer side.
+    endpoint: the address of the server's API; model: as the server calls it; name: the judge's, by default
+    the file's; revision: the model's version, as the user names it; backbone: the model's; frames: shown of a
+    clip, each the middle of an equal part; frame_px: their longer side; samples: answers asked for each pair;
+    temperature: 0 for the likeliest answer; longest_answer: in tokens, more for models that reason first;
+    logprobs: whether probabilities are asked for, which P(yes) needs; at_once: requests in flight; timeout_s:
+    seconds to wait for an answer; price: of a million tokens of the question, and of the answer;
+    prompt_sha256: of the `Prompt`.
     """
 
     endpoint: str
     model: str
-    revision: str
-    prompt_sha256: str
-    temperature: float
-    longest_answer: int
-    wants_logprobs: bool
-    n_frames: int
-    frame_px: int
+    name: str = ""
+    revision: str = ""
+    backbone: str = ""
+    frames: int = 8
+    frame_px: int = 512
+    samples: int = 1
+    temperature: float = 0.0
+    longest_answer: int = 8
+    logprobs: bool = True
+    at_once: int = 4
+    timeout_s: float = 120.0
+    price: tuple[float, float] | None = None
+    prompt_sha256: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that could change an answer: whatever differs is another judge."""
+        return {name: getattr(self, name) for name in _SETTINGS}
 
     def body(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Return a request of the chat-completions protocol."""
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": messages,
-            "temperature": self.temperature,
-            "max_tokens": self.longest_answer,
-        }
-        return body | ({"logprobs": True, "top_logprobs": 20} if self.wants_logprobs else {})
+        body = {"model": self.model, "messages": messages, "temperature": self.temperature}
+        body |= {"max_tokens": self.longest_answer}
+        return body | ({"logprobs": True, "top_logprobs": 20} if self.logprobs else {})
+
+
+def read_judge(path: Path) -> Judge:
+    """Return the judge that a file describes.
+
+    Raises:
+        FormatError: no such file, no TOML, an unknown key, one that is missing, or a value that cannot be.
+
+    Examples:
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "qwen.toml"
+        >>> _ = file.write_text('endpoint = "http://127.0.0.1:8000/v1"\\nmodel = "Qwen2.5-VL"\\nframes = 4')
+        >>> read_judge(file).name, read_judge(file).frames
+        ('qwen', 4)
+    """
+    found = parse_toml(read_text(path), str(path))
+    known = {each.name: each.default for each in fields(Judge) if each.name != _OURS}
+    for key in found:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(known)}"
+            raise FormatError(f"{path}: no setting of a judge is called {key!r}; {hint}")
+    missing = [key for key, default in known.items() if default is MISSING and not found.get(key)]
+    if missing:
+        raise FormatError(f'{path}: {missing[0]} is missing; expected {missing[0]} = "…"')
+    values = {key: _checked(path, key, known[key], value) for key, value in found.items()}
+    judge = Judge(**{"name": file_name(path.stem), **values})
+    if judge.samples > 1 and not judge.temperature:
+        raise FormatError(
+            f"{path}: samples above 1 needs a temperature above 0: at 0 all samples are one answer"
+        )
+    return judge
+
+
+def file_name(name: str) -> str:
+    """Return what a judge called so is named in files: letters, digits, dots and dashes."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
+
+
+def _checked(path: Path, key: str, default: Any, value: Any) -> Any:
+    """Return the value of a key, of the type of its default."""
+    if key == "price":
+        if not isinstance(value, list) or [type(each) in (int, float) for each in value] != [True, True]:
+            raise FormatError(f"{path}: price = {value!r}, expected two numbers such as [0.15, 0.60]")
+        return tuple(map(float, value))
+    kind = str if default is MISSING else type(default)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        like = "a text" if default is MISSING else f"a value like {default!r}"
+        raise FormatError(f"{path}: {key} = {value!r}, expected {like}")
+    least, most = _LIMITS.get(key, (0, 0))
+    if key in _LIMITS and not least <= float(value) <= most:
+        raise FormatError(f"{path}: {key} = {value!r}, expected a number from {least:,g} to {most:,g}")
+    return file_name(value) if key == "name" else value
 
 
 @dataclass(frozen=True)
@@ -65,11 +149,10 @@ class Request:
 
     def key(self, judge: Judge) -> str:
         """Return what tells this request from every other: an answer under this key is never asked again."""
-        caption = text_sha256(self.caption)
         shown = [self.media_sha256, self.media_url.partition("#")[2]]
         shown += [self.reference_sha256, self.reference_url.partition("#")[2]]
-        text = json.dumps([asdict(judge), self.place, caption, shown], sort_keys=True)
-        return text_sha256(text)
+        parts = [judge.settings, self.place, text_sha256(self.caption), shown]
+        return text_sha256(json.dumps(parts, sort_keys=True))
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,16 @@
-"""What a judge is shown of an item: an image as it is, or frames of a clip."""
+"""What a judge is shown of an item: an image as it is, or frames of a clip as JPEG pictures."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes
-from fire_toolkit.media.frames import sample_frames
 from fire_toolkit.media.places import file_at
-from fire_toolkit.media.probe import image_format
+from fire_toolkit.media.probe import first_video, image_format, load_pyav, open_media
 
 _TYPES = {"jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif", "webp": "image/webp"}
 _HEAD_BYTES = 64
@@ -62,3 +63,79 @@ def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
         return path, float(start or 0), float(end) if end else None
     except ValueError:
         raise FormatError(f"{media_url}: {fragment!r} is not a part in seconds") from None
+
+
+class Frame(NamedTuple):
+    """A frame: when it is shown, in seconds from the clip's beginning, and a JPEG picture of it."""
+
+    seconds: float
+    jpeg: bytes
+
+
+def sample_frames(
+    path: Path, *, n_frames: int, longest_px: int, start_s: float = 0.0, end_s: float | None = None
+) -> list[Frame]:
+    """Return frames of a clip, each the one shown in the middle of one of `n_frames` equal parts.
+
+    Args:
+        path: the clip.
+        n_frames: 1 or more; a clip of fewer frames gives each of them once.
+        longest_px: longer side of the pictures; smaller frames keep their size.
+        start_s, end_s: the part of the clip that counts; None: to its end.
+
+    Raises:
+        FormatError: no video can be read there, or the part that counts is empty.
+        FireError: PyAV is not installed.
+    """
+    av = load_pyav()
+    found: dict[int, Frame] = {}
+    try:
+        with open_media(path) as container:
+            stream, length_s = _measured(container, path)
+            first_s = float((stream.start_time or 0) * stream.time_base)
+            end = min(length_s if end_s is None else end_s, length_s)
+            if not 0 <= start_s < end:
+                raise FormatError(f"{path}: {length_s:g} s long, no part from {start_s:g} to {end:g} s")
+            for number in range(n_frames):
+                wanted_s = start_s + (end - start_s) * (number + 0.5) / n_frames
+                frame = _frame_at(container, stream, first_s + wanted_s)
+                if frame is not None and frame.pts not in found:
+                    found[frame.pts] = Frame(round(frame.time - first_s, 3), _jpeg(frame, longest_px))
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        raise FormatError(f"{path}: no frames can be read ({' '.join(str(error).split())[:100]})") from None
+    if not found:
+        raise FormatError(f"{path}: no frame can be decoded")
+    return [found[pts] for pts in sorted(found)]
+
+
+def _measured(container: Any, path: Path) -> tuple[Any, float]:
+    """Return the video in a container and its length in seconds."""
+    stream = first_video(container)
+    if stream is None:
+        raise FormatError(f"{path}: no video in it")
+    if stream.duration:
+        return stream, float(stream.duration * stream.time_base)
+    if container.duration:
+        return stream, float(container.duration) / 1_000_000
+    raise ValueError("its length is not known")
+
+
+def _frame_at(container: Any, stream: Any, wanted_s: float) -> Any:
+    """Return the frame that is shown at a time: the last that begins by then; the first where none does."""
+    container.seek(int(wanted_s / stream.time_base), stream=stream, backward=True)
+    shown = None
+    for frame in container.decode(stream):
+        if shown is not None and frame.time > wanted_s:
+            break
+        shown = frame
+    return shown
+
+
+def _jpeg(frame: Any, longest_px: int) -> bytes:
+    picture = frame.to_image()
+    if turn := getattr(frame, "rotation", 0):  # degrees counter-clockwise, as the file asks its player
+        picture = picture.rotate(turn, expand=True)
+    picture.thumbnail((longest_px, longest_px))
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=90)
+    return buffer.getvalue()

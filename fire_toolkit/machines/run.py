@@ -75,9 +75,7 @@ def asking(
 
     An item that cannot be shown is the request's failure. root: where relative paths of items start.
     """
-    shown = lru_cache(_KEPT)(
-        partial(pictures_of, root=root, n_frames=judge.n_frames, frame_px=judge.frame_px)
-    )
+    shown = lru_cache(_KEPT)(partial(pictures_of, root=root, n_frames=judge.frames, frame_px=judge.frame_px))
 
     def ask(request: Request) -> Answer:
         try:
@@ -125,7 +123,7 @@ def ask_all(
         spending.add(answer)
     waiting = [(key, each) for each in requests if (key := each.key(judge)) not in cache.stored][::-1]
     n_asked, n_left = len(waiting), 0
-    flying: dict[Future[Answer], tuple[int, str]] = {}
+    flying: dict[Future[Answer], tuple[str, Request]] = {}
     n_alike, is_over, error = 0, False, None
     with ThreadPoolExecutor(at_once) as pool:
         while flying or (waiting and not is_over):
@@ -135,12 +133,12 @@ def ask_all(
                         is_over, n_left = True, len(waiting)
                         break
                     key, request = waiting.pop()
-                    row = cache.note(key, request)
-                    flying[pool.submit(ask, request)] = row, key
+                    cache.note(key, request)
+                    flying[pool.submit(ask, request)] = key, request
                 for done in wait(flying, return_when=FIRST_COMPLETED).done:
-                    row, key = flying.pop(done)
+                    key, request = flying.pop(done)
                     answer = done.result()
-                    cache.keep(row, key, answer)
+                    cache.keep(key, request, answer)
                     report(1)
                     n_alike = 0 if answer.label else n_alike + 1
                     spending.add(answer)

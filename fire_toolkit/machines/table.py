@@ -1,9 +1,9 @@
-"""Tasks to requests, and what became of them to `machine.csv`."""
+"""Tasks to requests, and what became of them to `machine.csv`, and in words."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.machines.cache import Asked
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.pictures import local_part
+from fire_toolkit.machines.run import Spending
 from fire_toolkit.tables import MACHINE_JUDGMENTS, MachineJudgments, Tasks, check_machine_judgments
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.machine import FAILED, OK
@@ -77,8 +78,6 @@ def machine_table(
     requests: Sequence[Request],
     judge: Judge,
     *,
-    judge_id: str,
-    backbone: str,
     faults: Mapping[tuple[str, str], str],
 ) -> MachineJudgments:
     """Return what a judge has said so far of every pair that it was asked.
@@ -87,13 +86,12 @@ def machine_table(
         rows: of the judge's cache, the earliest first.
         requests: of these pairs the answer to the caption and media as they are now counts; of others the
             last one.
-        judge_id, backbone: as the user names them.
         faults: pairs that could not be asked, with the reason; they failed.
     """
     current = {request.place: request.key(judge) for request in requests}
     found: dict[tuple[str, str, int], Answer] = {}
     for key, place, answer in rows:
-        if answer is None or current.get(place, key) != key:
+        if current.get(place, key) != key:
             continue
         if answer.is_final or place not in found or not found[place].is_final:
             found[place] = answer
@@ -119,4 +117,28 @@ def machine_table(
     ]
     table = pd.DataFrame(made, columns=list(MACHINE_JUDGMENTS.names))
     numbers = dict.fromkeys(("score", "cost", "latency_seconds"), np.float64)
-    return check_machine_judgments(table.astype(numbers).assign(judge_id=judge_id, backbone=backbone))
+    return check_machine_judgments(table.astype(numbers).assign(judge_id=judge.name, backbone=judge.backbone))
+
+
+def counts_in_words(counts: Mapping[str, int], spending: Spending) -> str:
+    """Return what a run of a judge counted beyond its answers, and what it cost."""
+    words = f" ({counts['stored_before']:,} were there before); {counts['failed']:,} failed"
+    if spending.tokens:
+        money = f", cost {spending.money:,.4f}" if spending.price else ""
+        words += f"; {spending.tokens:,} tokens{money} so far"
+    if counts["not_asked"]:
+        words += f"; the budget is spent: {counts['not_asked']:,} not asked"
+    return words
+
+
+def remarks(table: pd.DataFrame, judge: Judge) -> Iterator[str]:
+    """Yield why answers failed, and what the server did not give."""
+    reasons = table.loc[table["status"] != OK, "reason"].value_counts()
+    for reason, number in reasons.head(5).items():
+        yield f"failed {number:,} times: {reason}"
+    if len(reasons) > 5:
+        yield f"and {len(reasons) - 5:,} further reasons: see machine.csv"
+    if (table["status"] == OK).any() and table["score"].isna().all() and judge.logprobs:
+        yield "note: the server gives no probabilities of tokens: there are labels, and no P(yes)"
+    if (versions := table["revision"].nunique()) > 1:
+        yield f"note: the server named {versions} versions of itself (column revision): answers may differ"

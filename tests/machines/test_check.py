@@ -52,7 +52,7 @@ def test_agreement_and_auc_are_those_of_the_textbook() -> None:
     disagreement = (y != said).mean() / (2 * n_yes * (n - n_yes) / (n * (n - 1)))
     positive, negative = (pairs["score"].to_numpy()[y == kind] for kind in (1, 0))
     above = positive[:, None] - negative[None, :]
-    found = values(check_judge(*tables(pairs), grades=GRADES, n_resamples=50).statistics)
+    found = values(check_judge(*tables(pairs), grades=GRADES, n_resamples=50)[0]["statistics"])
     assert found["percent_agreement"] == pytest.approx(observed)
     assert found["cohen_kappa"] == pytest.approx((observed - chance) / (1 - chance))
     assert found["alpha"] == pytest.approx(1 - disagreement)
@@ -72,7 +72,7 @@ def test_peoples_own_alpha_stands_beside_that_with_the_judge() -> None:
     votes = [each.assign(label=each["label"].map({1: "relevant", 0: "irrelevant"})) for each in votes]
     columns = ["query_id", "doc_id", "annotator_id", "label", "inclusion_probability"]
     judgments = check_judgments(pd.concat(votes).assign(inclusion_probability=1.0)[columns])
-    found = check_judge(*tables(pairs), grades=GRADES, judgments=judgments, n_resamples=50).statistics
+    found = check_judge(*tables(pairs), grades=GRADES, judgments=judgments, n_resamples=50)[0]["statistics"]
 
     def alpha(first: pd.Series, second: pd.Series) -> float:
         a, b = first.to_numpy() == "relevant", second.to_numpy() == "relevant"
@@ -93,7 +93,7 @@ def test_what_is_overrated_by_run_and_rank() -> None:
         *((*pair, "other", 7) for pair in pairs.loc[~is_own, ["query_id", "doc_id"]].itertuples(index=False)),
     ]
     sources = check_pool_sources(pd.DataFrame(rows, columns=["query_id", "doc_id", "run_id", "rank"]))
-    groups = check_judge(*tables(pairs), grades=GRADES, sources=sources, n_resamples=500).groups
+    groups = check_judge(*tables(pairs), grades=GRADES, sources=sources, n_resamples=500)[0]["groups"]
     by = {(row["kind"], row["group"]): row for row in groups.to_dict("records")}
     kin = by["run", "kin"]
     y, said = pairs["relevance"], (pairs["said"] == "relevant").astype(float)
@@ -121,9 +121,9 @@ def test_a_judge_that_errs_alike_everywhere_is_not_called_kin_to_a_run_that_find
     label = np.where(said, "relevant", "irrelevant")
     pairs = pd.DataFrame({**ids, "relevance": relevance, "score": said * 1.0, "said": label})
     rows = pairs[["query_id", "doc_id"]].assign(run_id=np.where(is_poor, "poor", "rich"), rank=1)
-    found = check_judge(
-        *tables(pairs), grades=GRADES, sources=check_pool_sources(rows), n_resamples=500
-    ).groups
+    found = check_judge(*tables(pairs), grades=GRADES, sources=check_pool_sources(rows), n_resamples=500)[0][
+        "groups"
+    ]
     poor = found[found["group"] == "poor"].iloc[0]
     assert poor["low"] > 0.15  # .9 × .3 − .1 × .2 = .25
     assert poor["excess_low"] < 0 < poor["excess_high"]
@@ -139,27 +139,27 @@ def test_pairs_drawn_with_known_chances_weigh_their_inverse() -> None:
         )
     )
     found = check_judge(*tables(pairs), grades=GRADES, pool=pool, n_resamples=50)
-    everything = found.groups.iloc[0]
+    everything = found[0]["groups"].iloc[0]
     assert everything["people"] == pytest.approx(np.average(pairs["relevance"], weights=1 / chance))
-    assert "pairs weigh the inverse of the chance" in found.notes[-1]
+    assert "pairs weigh the inverse of the chance" in found[1][-1]
     kept = pool["doc_id"] < "d300"
     chances = {"inclusion_probability": pool["inclusion_probability"].where(kept)}
     some = check_pool(pool.assign(stratum=pool["stratum"].where(kept, ""), **chances))
     part = check_judge(*tables(pairs), grades=GRADES, pool=some, n_resamples=50)
     without = check_judge(*tables(pairs[pairs["doc_id"] < "d300"]), grades=GRADES, pool=pool, n_resamples=50)
-    assert part.statistics.equals(without.statistics)
-    assert "100 labelled pairs left out, which were not drawn with a known chance" in part.notes[-1]
+    assert part[0]["statistics"].equals(without[0]["statistics"])
+    assert "100 labelled pairs left out, which were not drawn with a known chance" in part[1][-1]
     weight, y, score = 1 / chance, pairs["relevance"].to_numpy(), pairs["score"].to_numpy()
     above = (score[y == 1][:, None] > score[y == 0][None, :]).astype(float)
     by_hand = (above * weight[y == 1][:, None] * weight[y == 0][None, :]).sum() / (
         weight[y == 1].sum() * weight[y == 0].sum()
     )
-    assert values(found.statistics)["AUC"] == pytest.approx(by_hand)
+    assert values(found[0]["statistics"])["AUC"] == pytest.approx(by_hand)
 
 
 def test_the_calibration_table_holds_every_pair_once() -> None:
     pairs = world()
-    table = check_judge(*tables(pairs), grades=GRADES, n_resamples=200).calibration
+    table = check_judge(*tables(pairs), grades=GRADES, n_resamples=200)[0]["calibration"]
     assert table["n_pairs"].sum() == N
     assert len(table) == 10
     first = pairs[pairs["score"] <= table["score_high"].iloc[0]]
@@ -172,21 +172,22 @@ def test_the_calibration_table_holds_every_pair_once() -> None:
 def test_scores_that_all_tie_say_nothing() -> None:
     pairs = world().assign(score=0.7)
     found = check_judge(*tables(pairs), grades=GRADES, n_resamples=50)
-    assert values(found.statistics)["AUC"] == 0.5
-    assert len(found.calibration) == 1
+    assert values(found[0]["statistics"])["AUC"] == 0.5
+    assert len(found[0]["calibration"]) == 1
 
 
 def test_scores_of_any_range_need_a_threshold_for_labels() -> None:
     pairs = world().assign(said="")
     pairs["score"] = pairs["score"] * 30 - 4
     found = check_judge(*tables(pairs), grades=GRADES, n_resamples=50)
-    assert np.isnan(values(found.statistics)["alpha"])
-    assert found.statistics["note"].iloc[0] == "no labels"
-    assert any("--threshold" in note for note in found.notes)
-    assert not np.isnan(values(found.statistics)["AUC"])
+    assert np.isnan(values(found[0]["statistics"])["alpha"])
+    assert found[0]["statistics"]["note"].iloc[0] == "no labels"
+    assert any("--threshold" in note for note in found[1])
+    assert not np.isnan(values(found[0]["statistics"])["AUC"])
     again = check_judge(*tables(pairs), grades=GRADES, threshold=11.0, n_resamples=50)
     plain = check_judge(*tables(world()), grades=GRADES, n_resamples=50)
-    assert values(again.statistics)["cohen_kappa"] == pytest.approx(values(plain.statistics)["cohen_kappa"])
+    kappas = [values(found[0]["statistics"])["cohen_kappa"] for found in (again, plain)]
+    assert kappas[0] == pytest.approx(kappas[1])
 
 
 @pytest.mark.parametrize("n", [99, 0])
@@ -221,8 +222,8 @@ def test_failures_are_counted_and_are_no_zeros() -> None:
     )
     failed.loc[failed["status"] == "failed", ["score", "label"]] = [np.nan, ""]
     found = check_judge(check_machine_judgments(failed), labels, grades=GRADES, n_resamples=50)
-    assert found.statistics["n_pairs"].iloc[0] == 300
-    assert "100 further labelled pairs have no answer of the judge" in found.notes[1]
+    assert found[0]["statistics"]["n_pairs"].iloc[0] == 300
+    assert "100 further labelled pairs have no answer of the judge" in found[1][1]
 
 
 def test_auc_of_a_resample_without_one_kind_is_undefined() -> None:
@@ -260,7 +261,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
             }
         )
         found = check_judge(*tables(pairs), grades=GRADES, n_resamples=300, seed=draw)
-        row, area = found.groups.iloc[0], found.statistics.set_index("statistic").loc["AUC"]
+        row, area = found[0]["groups"].iloc[0], found[0]["statistics"].set_index("statistic").loc["AUC"]
         held.append([row["low"] <= truth <= row["high"], area["low"] <= true_auc <= area["high"]])
     shares = np.mean(held, axis=0)
     assert (shares >= 0.89).all(), shares  # .95 less three standard errors of 120 draws
@@ -279,7 +280,7 @@ def test_the_command_prints_what_the_function_says(tmp_path: Path, monkeypatch: 
     done = fire("machine", "import", "said.csv", "--judge", "j", "--out", "j/machine.csv")
     assert "400 answers of j in j/machine.csv" in done.stderr
     shown = fire("machine", "check", "j", "--labels", "labels.csv", "--format", "csv")
-    found = check_judge(*tables(pairs), grades=GRADES).statistics
+    found = check_judge(*tables(pairs), grades=GRADES)[0]["statistics"]
     lines = shown.stdout.splitlines()
     assert lines[0].startswith("statistic,value,low,high,n_pairs")
     assert [float(line.split(",")[1]) for line in lines[1:]] == pytest.approx(found["value"].tolist())

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.machines.pictures import local_part, pictures_of
-from fire_toolkit.media.frames import sample_frames
+from fire_toolkit.machines.pictures import local_part, pictures_of, sample_frames
 
 av = pytest.importorskip("av")
 N_FRAMES, RATE = 50, 25

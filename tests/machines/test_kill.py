@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -16,13 +17,14 @@ from conftest import arguments, fire
 
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
-from fire_toolkit.machines.cache import STORE, Cache, read_judge
+from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.run import Spending, ask_all
+from fire_toolkit.workspace.database import STORE
 
 HERE = Path(__file__).parent
 N_PAIRS = 60
-JUDGE = Judge("http://127.0.0.1:1/v1", "toy", "", "hash", 0.0, 8, True, 8, 512)
+JUDGE = Judge("http://127.0.0.1:1/v1", "toy", prompt_sha256="hash")
 
 
 @pytest.fixture
@@ -64,9 +66,7 @@ def test_killed_again_and_again_nothing_that_was_stored_is_asked_again(
     n_lost = 0
     for n_answers in (1, 9, 14, 3):
         killed(endpoint, log, n_answers)
-        with Cache(place, read_judge(place)) as cache:
-            stored = {row.place[0] for row in cache.rows() if row.key in cache.stored}
-            n_lost = cache.n_lost
+        stored, n_lost = stored_and_lost(place / STORE)
         before = lines(log)
         assert stored <= {f"q{caption.rpartition(' ')[2]}" for caption in before}
         # each answer of the server is stored, or was in flight when the run was killed
@@ -83,6 +83,19 @@ def test_killed_again_and_again_nothing_that_was_stored_is_asked_again(
     assert (found["label"] == "relevant").sum() == sum(n % 3 != 0 for n in range(N_PAIRS))
 
 
+def stored_and_lost(record: Path) -> tuple[set[str], int]:
+    """The queries of which answers were kept, and how many requests were left without one."""
+    with sqlite3.connect(record) as db:
+        rows = db.execute("select query_id, answer is null from machine where key != ''").fetchall()
+    db.close()
+    asked, kept = ([query for query, is_asked in rows if is_asked == what] for what in (1, 0))
+    return set(kept), len(asked) - len(kept)
+
+
+def opened(folder: Path) -> Cache:
+    return Cache(folder / STORE, folder, JUDGE)
+
+
 def request(n: int) -> Request:
     return Request(f"q{n}", "d", 1, f"caption {n}", "v.mp4", "sha")
 
@@ -90,15 +103,15 @@ def request(n: int) -> Request:
 def test_each_request_and_answer_is_on_disk_when_it_was_noted(tmp_path: Path) -> None:
     """The folder as it stands after each step, as a kill would leave it: nothing that was kept is lost."""
     seen = []
-    with Cache(tmp_path / "toy", JUDGE) as cache:
+    with opened(tmp_path / "toy") as cache:
         for n in (1, 2, 3):
-            row = cache.note(request(n).key(JUDGE), request(n))
+            cache.note(request(n).key(JUDGE), request(n))
             shutil.copytree(tmp_path / "toy", tmp_path / f"{n} asked")
             if n < 3:
-                cache.keep(row, request(n).key(JUDGE), Answer(label="relevant", is_final=True))
+                cache.keep(request(n).key(JUDGE), request(n), Answer(label="relevant", is_final=True))
                 shutil.copytree(tmp_path / "toy", tmp_path / f"{n} answered")
     for folder in sorted(tmp_path.glob("? *")):
-        with Cache(folder, JUDGE) as found:
+        with opened(folder) as found:
             seen.append((folder.name, len(found.stored), found.n_lost))
             assert set(found.stored) == {request(n + 1).key(JUDGE) for n in range(len(found.stored))}
     assert seen == [
@@ -121,31 +134,28 @@ def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) ->
         return Answer(label="relevant", is_final=True)
 
     requests = [request(n) for n in range(1, 9)]
-    with Cache(tmp_path / "toy", JUDGE) as cache:
+    with opened(tmp_path / "toy") as cache:
         with pytest.raises(ServerError, match="no such model"):
             ask_all(requests, JUDGE, cache, ask, spending=Spending(), at_once=3)
-        assert [(row.place[0], row.answer is None) for row in cache.rows()] == [
-            ("q1", False),
-            ("q2", True),
-            ("q3", False),
-        ]
+        assert {row.place[0] for row in cache.rows()} == {"q1", "q3"}
+    assert stored_and_lost(tmp_path / "toy" / STORE) == ({"q1", "q3"}, 1)
 
 
 def test_one_run_of_a_judge_at_a_time(tmp_path: Path) -> None:
     from fire_toolkit.errors import FireError
 
     with (
-        Cache(tmp_path / "toy", JUDGE),
+        opened(tmp_path / "toy"),
         pytest.raises(FireError, match="a run of this judge is still running"),
     ):
-        Cache(tmp_path / "toy", JUDGE).__enter__()
+        opened(tmp_path / "toy").__enter__()
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda content: content[:-1], "damaged: "),
-        (lambda content: b"x" + content[1:], "damaged: file is not a database"),
+        (lambda content: content[: len(content) // 2], "damaged: "),
+        (lambda content: b"x" + content[1:], "damaged: not an SQLite file"),
         (lambda content: content.replace(b'"relevant"', b'"relevent"'), "the answer on q1 d is not the one"),
     ],
 )
@@ -153,23 +163,23 @@ def test_a_damaged_file_is_named_and_nothing_is_asked(
     tmp_path: Path, damage: Callable[[bytes], bytes], message: str
 ) -> None:
     place = tmp_path / "toy"
-    with Cache(place, JUDGE) as cache:
-        cache.keep(cache.note("k", request(1)), "k", Answer(label="relevant", is_final=True))
+    with opened(place) as cache:
+        cache.note("k", request(1))
+        cache.keep("k", request(1), Answer(label="relevant", is_final=True))
     (place / STORE).write_bytes(damage((place / STORE).read_bytes()))
     with pytest.raises(FormatError, match=message):
-        Cache(place, JUDGE).__enter__()
+        opened(place).__enter__()
 
 
 def test_whatever_decides_an_answer_is_in_the_key() -> None:
     """Each setting of the judge and each part of the request by itself makes another key."""
-    from dataclasses import fields, replace
+    from dataclasses import replace
 
     plain = request(1)
     keys = {plain.key(JUDGE)}
-    for field in fields(Judge):
-        value = getattr(JUDGE, field.name)
+    for name, value in JUDGE.settings.items():
         other = not value if isinstance(value, bool) else value + ("x" if isinstance(value, str) else 1)
-        keys.add(plain.key(replace(JUDGE, **{field.name: other})))
+        keys.add(plain.key(replace(JUDGE, **{name: other})))
     changes = [
         {"query_id": "x"},
         {"doc_id": "x"},
@@ -179,5 +189,5 @@ def test_whatever_decides_an_answer_is_in_the_key() -> None:
     ]
     changes.append({"media_url": "v.mp4#t=1,2"})
     keys |= {replace(plain, **change).key(JUDGE) for change in changes}  # type: ignore[arg-type]
-    assert len(keys) == 1 + len(fields(Judge)) + len(changes)
+    assert len(keys) == 1 + len(JUDGE.settings) + len(changes)
     assert replace(plain, media_url="moved/v.mp4").key(JUDGE) == plain.key(JUDGE)  # the same bytes
