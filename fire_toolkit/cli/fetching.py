@@ -30,8 +30,8 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.people import pseudonyms, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
-from fire_toolkit.pages.answer_files import is_answer_file, take_files
 from fire_toolkit.pages.carrier import OwnPage
+from fire_toolkit.pages.written import is_answer_file, take_files
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.hashes import content_sha256

@@ -224,7 +224,7 @@ def serve(
         origin: Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's
             server]
         port: It stands in the tasks: keep to it. 0: any free one. [default: that of [media] url in fire.toml,
-            else 8790]
+            else the workspace's own, from 8790 on]
         host: Another IPv4 address of this machine lets others in.
         write_items: Write the items with addresses, for `fire-toolkit tasks`.
     """

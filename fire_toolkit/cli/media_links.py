@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Table = TypeVar("Table", bound="pd.DataFrame")
+_N_PORTS = 1000
 
 
 def media_base() -> str:
     """Return where browsers find the workspace's media.
 
-    [media] url in fire.toml says so; else `/media` of the server's public address, else this machine's port.
+    [media] url in fire.toml says so; else `/media` of the server's public address, else a port of this
+    machine that is the workspace's own, by its key, so that two workspaces can be served at once.
     """
-    server = stored_connection()
+    server, workspace = stored_connection(), current_workspace()
     public = f"{server.public_url}/media" if server and server.public_url else ""
-    return checked_url(str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{PORT}")
+    key = read_key(workspace.root / SERVER_FOLDER / MEDIA_KEY) if workspace else b""
+    port = PORT + int.from_bytes(key[:2], "big") % _N_PORTS
+    return checked_url(str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{port}")
 
 
 def local_base() -> str:
@@ -63,7 +67,8 @@ def with_addresses(table: Table, ids: Collection[str]) -> Table:
     base, paths = media_base(), files_of(asked, workspace.root)
     links = {url: f"{base}/{opaque_name(key, url)}" for url, path in paths.items() if path.is_file()}
     if links:
-        say(f"note: {n_of(len(links), 'file')} shown at {base}: `fire-toolkit media serve` must run there")
+        where = f"on a server at {base}, where `fire-toolkit media serve` must run"
+        say(f"note: {n_of(len(links), 'file')} shown {where}; our own page serves them itself")
     return table.assign(media_url=[links.get(url, url) for url in table["media_url"]])
 
 
@@ -78,10 +83,13 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     folder = workspace.root / SERVER_FOLDER
     key = make_key(folder / MEDIA_KEY)
     addresses = {url: opaque_name(key, url) for url in names}
-    start = f"{base_url.rstrip('/')}/"
-    urls = _urls_of_tasks(workspace.root)
-    used = {unquote(url.partition("#")[0].removeprefix(start)) for url in urls if url.startswith(start)}
-    if lost := {name for name in used if name.startswith("m/")} - set(addresses.values()):
+    start = f"{base_url.rstrip('/')}/m/"
+    used = {
+        unquote("m/" + url.partition("#")[0].rpartition("/m/")[2])
+        for url in _urls_of_tasks(workspace.root)
+        if url.startswith(start) or (urlsplit(url).hostname in LOOPBACK_HOSTS and "/m/" in url)
+    }
+    if lost := used - set(addresses.values()):
         say(
             f"warning: tasks ask for {n_of(len(lost), 'file')} that are none of these: items are gone, or "
             f"another {folder / MEDIA_KEY} was in use"

@@ -128,7 +128,7 @@ def write(
     """
     from fire_toolkit.folder.carrier import refuse_file_names
     from fire_toolkit.pages.desk import make_desk
-    from fire_toolkit.pages.packing import write_page
+    from fire_toolkit.pages.written import write_page
 
     campaign = _begun()
     rounds = _rounds(campaign)
@@ -150,7 +150,7 @@ def write(
             consent=_agreed(consent),
             files=files,
         )
-        click.echo(f"{name}\t{page_file}\t{len(desks[name].tasks)}")
+        click.echo(f"{name}\t{page_file}\t{sum(len(page.tasks) for page in desks[name])}")
         if missing:
             say(f"warning: {name}: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
     say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")

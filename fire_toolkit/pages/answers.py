@@ -1,9 +1,9 @@
-"""The records of our own page as answers: who has answered what by now, and as rows of the ledger."""
+"""The records of our own page as answers: who has answered what by now, and as rows of all carriers' form."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED, answer_text
@@ -20,18 +20,14 @@ _LONGEST = 10_000
 Asked = tuple[int, str]  # a round and a pair
 
 
-def open_answers(records: Iterable[Record], annotator_id: str) -> dict[Asked, Record]:
-    """Return an annotator's answers that stand, in the order in which they were given."""
+def open_answers(records: Iterable[Record]) -> dict[Asked, Record]:
+    """Return one annotator's answers that stand, in the order in which they were given."""
     found: dict[Asked, Record] = {}
     for record in records:
-        if record["annotator"] != annotator_id:
-            continue
-        if record["kind"] == UNDO:
+        if record["kind"] in (ANSWER, UNDO):
             found.pop((record["round"], record["pair"]), None)
-        elif record["kind"] == ANSWER:
-            asked = (record["round"], record["pair"])
-            found.pop(asked, None)
-            found[asked] = record
+        if record["kind"] == ANSWER:
+            found[record["round"], record["pair"]] = record
     return found
 
 
@@ -42,7 +38,7 @@ def checked_answer(content: Mapping[str, Any], guideline: Guideline) -> dict[str
         FormatError: it is not an answer to the guideline's question.
     """
     label, flags, seconds = content.get("label"), content.get("flags"), content.get("seconds")
-    if label != "" and label not in {each.name for each in guideline.labels}:
+    if label not in ["", *(each.name for each in guideline.labels)]:
         raise FormatError("label: not one of the guideline")
     if not isinstance(flags, list) or not set(map(str, flags)) <= {each.name for each in guideline.flags}:
         raise FormatError("flags: not of the guideline")
@@ -65,50 +61,55 @@ def checked_text(content: Mapping[str, Any], name: str, longest: int) -> str:
     return value
 
 
-def answer_rows(records: Iterable[Record], campaign_key: str) -> list[dict[str, str]]:
-    """Return a row of the ledger for each answer, also those that were taken back, in their order."""
-    return [_row(record, campaign_key) for record in records if record["kind"] == ANSWER]
+def fold_records(records: Iterable[Record], campaign_key: str, store: Store) -> int:
+    """Add the answers of records, and what was taken back, to a record; return how many it did not have.
 
-
-def undone_rows(records: Iterable[Record], campaign_key: str) -> Iterator[dict[str, str]]:
-    """Yield for each answer that was taken back the row that says so."""
-    last: dict[tuple[str, Asked], Record] = {}
+    Times go on with the order of what was done, question by question, whatever a clock said.
+    """
+    last: dict[tuple[str, int, str], tuple[str, Record | None]] = {}
+    answered, undone = [], []
     for record in records:
         if record["kind"] not in (ANSWER, UNDO):
             continue
-        asked = (record["annotator"], (record["round"], record["pair"]))
-        if record["kind"] == ANSWER:
-            last[asked] = record
-        elif asked in last:
-            yield _row(last.pop(asked), campaign_key) | {"state": DELETED, "seen_at": record["at"]}
-
-
-def fold_records(records: Sequence[Record], campaign_key: str, store: Store) -> int:
-    """Add the answers of records to a ledger, and what was taken back; return how many it did not have."""
-    records = in_sequence(records)
-    before = sum(store.counts.values())
-    store.add_answers(answer_rows(records, campaign_key))
-    n_new = sum(store.counts.values()) - before
-    store.add_rows(undone_rows(records, campaign_key))
+        asked = (record["annotator"], record["round"], record["pair"])
+        before, standing = last.get(asked, ("", None))
+        at = record["at"] if record["at"] > before else just_after(before)
+        now = {**record, "at": at} if record["kind"] == ANSWER else None
+        if now:
+            answered.append(_row(now, campaign_key))
+        elif standing:
+            undone.append(_row(standing, campaign_key) | {"state": DELETED, "seen_at": at})
+        last[asked] = (at, now)
+    n_before = sum(store.counts.values())
+    store.add_answers(answered)
+    n_new = sum(store.counts.values()) - n_before
+    store.add_rows(undone)
     return n_new
 
 
-def in_sequence(records: Iterable[Record]) -> list[Record]:
-    """Return records whose times go on with their order, question by question, whatever the clock said."""
-    last: dict[tuple[str, Asked], str] = {}
-    found = []
-    for record in records:
-        if record["kind"] in (ANSWER, UNDO):
-            asked = (record["annotator"], (record["round"], record["pair"]))
-            before = last.get(asked, "")
-            last[asked] = record["at"] if record["at"] > before else just_after(before)
-            record = {**record, "at": last[asked]}
-        found.append(record)
-    return found
-
-
 def _row(record: Record, campaign_key: str) -> dict[str, str]:
+    """Return an answer in the form that the record has for all carriers."""
     queue = QueueName(record["round"], record["annotator"])
+    controls = (
+        (RELEVANCE, "choices", [record["label"]] if record["label"] else []),
+        (FLAGS, "choices", record["flags"]),
+        (COMMENT, "text", [record["comment"]] if record["comment"] else []),
+    )
+    annotation = {
+        "id": record["n"],
+        "completed_by": None,
+        "was_cancelled": not record["label"],
+        "created_at": record["at"],
+        "updated_at": record["at"],
+        "lead_time": record["seconds"],
+        "result": [
+            {"from_name": control, "value": {key: values}, "origin": "manual"}
+            for control, key, values in controls
+            if values
+        ],
+        "page": record["page"],
+        "position": record["position"],
+    }
     return {
         "source": f"{SOURCE}{campaign_key}",
         "project": "",
@@ -120,30 +121,5 @@ def _row(record: Record, campaign_key: str) -> dict[str, str]:
         "task": "",
         "queue": str(queue),
         "annotator_id": record["annotator"],
-        "answer": answer_text(_annotation(record)),
-    }
-
-
-def _annotation(record: Record) -> dict[str, Any]:
-    """Return an answer in the form that the ledger has for all carriers."""
-    controls = (
-        (RELEVANCE, "choices", [record["label"]] if record["label"] else []),
-        (FLAGS, "choices", record["flags"]),
-        (COMMENT, "text", [record["comment"]] if record["comment"] else []),
-    )
-    result = [
-        {"from_name": control, "value": {key: values}, "origin": "manual"}
-        for control, key, values in controls
-        if values
-    ]
-    return {
-        "id": record["n"],
-        "completed_by": None,
-        "was_cancelled": not record["label"],
-        "created_at": record["at"],
-        "updated_at": record["at"],
-        "lead_time": record["seconds"],
-        "result": result,
-        "page": record["page"],
-        "position": record["position"],
+        "answer": answer_text(annotation),
     }

@@ -46,7 +46,7 @@ class OwnPage:
         is_full: bool = False,
         report: Report = no_report,
     ) -> Fetched:
-        """Add what was done on the page to the ledger, as far as the ledger does not have it."""
+        """Add what was done on the page to the record's answers, as far as they are not there."""
         if campaign is None:
             raise UsageError("nothing was pushed from this workspace; push first")
         with Store(store) as kept:

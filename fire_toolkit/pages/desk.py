@@ -23,7 +23,6 @@ class Task:
     id: str
     asked: Asked
     caption: str
-    is_training: bool
 
 
 @dataclass(frozen=True)
@@ -44,22 +43,10 @@ class Page:
         return (self.media_url, self.reference_url) if self.reference_url else (self.media_url,)
 
 
-@dataclass(frozen=True)
-class Desk:
-    """All that one annotator is asked, in order."""
-
-    pages: tuple[Page, ...]
-
-    @property
-    def tasks(self) -> tuple[Task, ...]:
-        """Every task, in the order in which they come."""
-        return tuple(task for page in self.pages for task in page.tasks)
-
-
 def make_desk(
     rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, n_captions: int | None = None
-) -> Desk:
-    """Return what an annotator is asked in the rounds, the training of each round first.
+) -> list[Page]:
+    """Return the pages that an annotator is asked in the rounds, the training of each round first.
 
     Args:
         rounds: those that the page carries.
@@ -71,14 +58,22 @@ def make_desk(
     pages: list[Page] = []
     for entry in rounds:
         rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id].sort_values("position")
-        items = items_of(entry)
-        texts = dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True))
-        for pairs, is_training in pages_of(rows, items, n_captions or entry.n_captions):
-            asked = [(entry.number, pair) for pair in pairs]
-            named = [(_name(campaign_key, annotator_id, *each, texts[each[1]]), each) for each in asked]
-            tasks = tuple(Task(name, each, texts[each[1]], is_training) for name, each in named)
+        items, texts = items_of(entry), _texts(entry)
+        for pairs, _ in pages_of(rows, items, n_captions or entry.n_captions):
+            tasks = tuple(
+                Task(
+                    _name(campaign_key, annotator_id, entry.number, pair, texts[pair]),
+                    (entry.number, pair),
+                    texts[pair],
+                )
+                for pair in pairs
+            )
             pages.append(Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1]))
-    return Desk(tuple(pages))
+    return pages
+
+
+def _texts(entry: Round) -> dict[str, str]:
+    return dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True))
 
 
 def task_names(rounds: Sequence[Round], annotator_id: str, campaign_key: str) -> dict[str, Asked]:
@@ -88,11 +83,10 @@ def task_names(rounds: Sequence[Round], annotator_id: str, campaign_key: str) ->
     """
     names = {}
     for entry in rounds:
-        texts = dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True))
-        given = entry.given
+        texts, given = _texts(entry), entry.given
         for pair in given.loc[given["annotator_id"] == annotator_id, "pair_id"]:
-            asked = (entry.number, str(pair))
-            names[_name(campaign_key, annotator_id, *asked, texts[pair])] = asked
+            name = _name(campaign_key, annotator_id, entry.number, str(pair), texts[pair])
+            names[name] = (entry.number, str(pair))
     return names
 
 
@@ -128,11 +122,13 @@ def part_of(media_url: str) -> tuple[float, float | None] | None:
     return (float(found[1] or 0), float(found[2]) if found[2] else None) if found else None
 
 
-def shown_page(page: Page, labels: Mapping[Asked, str], address: Callable[[str], str]) -> dict[str, object]:
+def shown_page(
+    page: Page, labels: Mapping[Asked, str], was: Mapping[Asked, str], address: Callable[[str], str]
+) -> dict[str, object]:
     """Return a page as the browser gets it: no pair, no kind, no file name.
 
-    labels: what was answered so far; empty for what was reported as missing. address: where the browser finds
-    an item; of a text the text itself.
+    labels: what was answered so far; empty for what was reported as missing. was: what was answered, also
+    where it was taken back. address: where the browser finds an item; of a text the text itself.
     """
     return {
         "id": page.id,
@@ -140,6 +136,12 @@ def shown_page(page: Page, labels: Mapping[Asked, str], address: Callable[[str],
         "part": part_of(page.media_url),
         "reference": address(page.reference_url) if page.reference_url else None,
         "captions": [
-            {"task": task.id, "text": task.caption, "label": labels.get(task.asked)} for task in page.tasks
+            {
+                "task": task.id,
+                "text": task.caption,
+                "label": labels.get(task.asked),
+                "was": was.get(task.asked),
+            }
+            for task in page.tasks
         ],
     }

@@ -22,11 +22,7 @@ from fire_toolkit.workspace.manifests import write_files
 
 _TOKEN_BYTES = 16
 PLACE = Path(FOLDER) / "page"
-
-
-def links_file(root: Path) -> Path:
-    """Return where the hashes of links are kept in a workspace."""
-    return root / PLACE / "links.json"
+_FILE = PLACE / "links.json"
 
 
 def session_of(token: str) -> str:
@@ -45,12 +41,11 @@ def read_links(root: Path) -> dict[str, str]:
     Raises:
         FormatError: the file is damaged.
     """
-    path = links_file(root)
+    path = root / _FILE
     content: Any = parse_json(read_text(path), str(path)) if path.is_file() else {}
-    is_right = isinstance(content, dict) and all(isinstance(value, str) for value in content.values())
-    if not is_right:
+    if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
         raise FormatError(f"{path}: damaged; delete it and `fire-toolkit page serve` makes new links")
-    return dict(content)
+    return content
 
 
 def make_links(root: Path, names: Iterable[str]) -> dict[str, str]:
@@ -68,4 +63,4 @@ def end_links(root: Path, names: Iterable[str]) -> None:
 
 
 def _write(root: Path, hashes: dict[str, str]) -> None:
-    write_files({links_file(root): (json.dumps(dict(sorted(hashes.items())), indent=1) + "\n").encode()})
+    write_files({root / _FILE: (json.dumps(dict(sorted(hashes.items())), indent=1) + "\n").encode()})

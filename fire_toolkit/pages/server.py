@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,16 +18,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.media.places import LOOPBACK_HOSTS
-from fire_toolkit.media.server import content_type
+from fire_toolkit.media.server import allowed_origins, content_type
 from fire_toolkit.media.serving import LOOPBACK, LocalServer
+from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO
 from fire_toolkit.pages.office import Office, Refused
 from fire_toolkit.pages.written import instructions
 
 _IDLE_S = 300
 _MOST_BYTES = 65_536
-_FILES = {"": "page.html", "page.js": "page.js", "page.css": "page.css"}
-_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
-Act = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+_TYPES = {"page.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
+_COOKIE_S = 180 * 86400
+Handle = Callable[[Request, str], Awaitable[Response]]
 
 
 def page_address(port: int, public_url: str) -> str:
@@ -64,59 +65,44 @@ class PageServer(LocalServer):
         report: Callable[[str], None] = lambda words: None,
     ) -> None:
         page_address(port, public_url)
-        self._office = office
-        self._report = report
-        super().__init__(_with_headers(self._app(public_url), office), port=port, idle_s=_IDLE_S)
-        self.address = page_address(self.server_port, public_url)
-        self._origins = _origins(self.address)
-
-    def _app(self, public_url: str) -> ASGIApp:
-        acts = {"consent": self._office.agree, "answer": self._office.answer, "undo": self._office.undo}
+        self._office, self._report = office, report
+        self._cookie = f"fire_page_{office.campaign_key}"
         routes = [
-            *(Route(f"/{path}", _static(name), methods=["GET"]) for path, name in _FILES.items()),
+            *(_static(name) for name in _TYPES),
             Route("/session", self._open_session, methods=["POST"]),
+            *(
+                Route(f"/{what}", self._guarded(self._act), methods=["POST"])
+                for what in (CONSENT, ANSWER, UNDO)
+            ),
             Route("/state", self._guarded(self._state), methods=["GET"]),
             Route("/instructions", self._guarded(self._instructions), methods=["GET"]),
             Route("/media/{name}", self._guarded(self._media), methods=["GET"]),
-            *(Route(f"/{path}", self._guarded(_taking(act)), methods=["POST"]) for path, act in acts.items()),
         ]
         hosts = {*(h for h in LOOPBACK_HOSTS if ":" not in h), urlsplit(public_url).hostname or LOOPBACK}
-        return Starlette(
-            routes=routes,
-            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=sorted(hosts), www_redirect=False)],
-        )
-
-    @property
-    def _cookie(self) -> str:
-        return f"fire_page_{self._office.campaign_key}"
+        known = Middleware(TrustedHostMiddleware, allowed_hosts=sorted(hosts), www_redirect=False)
+        app = _with_headers(Starlette(routes=routes, middleware=[known]), office)
+        super().__init__(app, port=port, idle_s=_IDLE_S)
+        self.address = page_address(self.server_port, public_url)
+        self._origins = allowed_origins([self.address])
 
     async def _open_session(self, request: Request) -> Response:
         try:
             self._check_origin(request)
-            content = await _content(request)
-            session = self._office.session(str(content.get("token", "")))
+            session = self._office.session(str((await _content(request)).get("token", "")))
         except FireError as error:
             return self._refusal(request, error)
-        answer = Response(status_code=204)
+        answer, is_safe = Response(status_code=204), self.address.startswith("https:")
         answer.set_cookie(
-            self._cookie,
-            session,
-            max_age=180 * 86400,
-            httponly=True,
-            samesite="strict",
-            secure=self.address.startswith("https:"),
+            self._cookie, session, max_age=_COOKIE_S, httponly=True, samesite="strict", secure=is_safe
         )
         return answer
 
-    def _guarded(
-        self, handle: Callable[[Request, str], Awaitable[Response]]
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _guarded(self, handle: Handle) -> Callable[[Request], Awaitable[Response]]:
         async def guarded(request: Request) -> Response:
             try:
                 if request.method == "POST":
                     self._check_origin(request)
-                name = self._office.annotator(request.cookies.get(self._cookie, ""))
-                return await handle(request, name)
+                return await handle(request, self._office.annotator(request.cookies.get(self._cookie, "")))
             except FireError as error:
                 return self._refusal(request, error)
 
@@ -134,6 +120,9 @@ class PageServer(LocalServer):
         words = str(error) if isinstance(error, Refused) else "The answer could not be kept."
         return JSONResponse({"error": words}, status_code=status)
 
+    async def _act(self, request: Request, name: str) -> Response:
+        return JSONResponse(self._office.act(request.url.path[1:], name, await _content(request)))
+
     async def _state(self, request: Request, name: str) -> Response:
         return JSONResponse(self._office.state(name))
 
@@ -147,24 +136,16 @@ class PageServer(LocalServer):
         return FileResponse(path, media_type=content_type(path.name), headers={"Cache-Control": "private"})
 
 
-def _static(name: str) -> Callable[[Request], Awaitable[Response]]:
+def _static(name: str) -> Route:
     body = (files("fire_toolkit.pages") / "site" / name).read_bytes()
-    kind = _TYPES[name.rpartition(".")[2]]
 
     async def serve(request: Request) -> Response:
-        return Response(body, media_type=kind, headers={"Cache-Control": "no-cache"})
+        return Response(body, media_type=_TYPES[name], headers={"Cache-Control": "no-cache"})
 
-    return serve
-
-
-def _taking(act: Act) -> Callable[[Request, str], Awaitable[Response]]:
-    async def take(request: Request, name: str) -> Response:
-        return JSONResponse(act(name, await _content(request)))
-
-    return take
+    return Route("/" if name == "page.html" else f"/{name}", serve, methods=["GET"])
 
 
-async def _content(request: Request) -> Mapping[str, Any]:
+async def _content(request: Request) -> dict[str, Any]:
     """Return the object that a request carries as JSON."""
     body = b""
     async for piece in request.stream():
@@ -180,36 +161,26 @@ async def _content(request: Request) -> Mapping[str, Any]:
     return found
 
 
-def _origins(address: str) -> set[str]:
-    """Return the origins of our own page; on this machine it goes by two names."""
-    parts = urlsplit(address)
-    if parts.hostname not in LOOPBACK_HOSTS:
-        return {address}
-    return {f"http://{host}:{parts.port}" for host in ("127.0.0.1", "localhost")}
-
-
 def _with_headers(app: ASGIApp, office: Office) -> ASGIApp:
     """Return the application with the headers that keep what it shows to itself."""
     elsewhere = " ".join(sorted(office.origins()))
-    policy = (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; "
-        f"img-src 'self' {elsewhere}; media-src 'self' {elsewhere}; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'self'"
-    )
-    own = [
-        (b"content-security-policy", policy.encode()),
-        (b"referrer-policy", b"no-referrer"),
-        (b"x-content-type-options", b"nosniff"),
-        (b"cross-origin-opener-policy", b"same-origin"),
-        (b"cross-origin-resource-policy", b"same-origin"),
-    ]
+    own = {
+        "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
+        f"'self'; frame-src 'self'; img-src 'self' {elsewhere}; media-src 'self' {elsewhere}; base-uri "
+        "'none'; form-action 'none'; frame-ancestors 'self'",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+    }
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
                 names = {name for name, _ in message["headers"]}
-                store = [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
-                message["headers"] = [*message["headers"], *own, *store]
+                added = own if b"cache-control" in names else own | {"cache-control": "no-store"}
+                more = [(name.encode(), value.encode()) for name, value in added.items()]
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
         await app(scope, receive, add)

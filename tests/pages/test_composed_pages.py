@@ -45,7 +45,7 @@ def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> N
     (first, *_) = tasks = json.loads((root / "tasks" / "tasks.json").read_text())
     assert list(first["data"]) == ["caption", "reference", "image", "pair_id"]
     (shown,) = {task["data"]["reference"] for task in tasks}
-    assert shown.startswith("http://127.0.0.1:8790/m/")  # a name that does not tell the item
+    assert "/m/" in shown  # a name that does not tell the item
     assert shown in media_files(root)
     run("push", "--carrier", "page", "--annotator", "A01")
     kept = read_rounds(root)[0].tasks

@@ -140,7 +140,7 @@ def test_consent_comes_first(page: Open) -> None:
 def test_the_browser_learns_caption_and_item_and_nothing_else(page: Open, person: Person) -> None:
     state = person.state()
     assert set(state["page"]) == {"id", "media", "part", "reference", "captions"}
-    assert set(state["page"]["captions"][0]) == {"task", "text", "label"}
+    assert set(state["page"]["captions"][0]) == {"task", "text", "label", "was"}
     pairs = read_rounds(page.root)[0].assignments["pair_id"]
     seen = ""
     while state["page"]:
@@ -176,6 +176,8 @@ def test_an_answer_counts_once_however_often_it_is_sent(page: Open, person: Pers
 NO_ANSWERS: list[dict[str, object]] = [
     {"label": "maybe"},
     {"label": None},
+    {"label": ["relevant"]},
+    {"label": {"relevant": 1}},
     {"flags": ["spam"]},
     {"flags": "sensitive"},
     {"seconds": -1},
@@ -188,7 +190,7 @@ NO_ANSWERS: list[dict[str, object]] = [
 def test_what_is_no_answer_is_refused(person: Person) -> None:
     content = {"task": person.current(), "label": "relevant", "flags": [], "comment": "", "seconds": 1}
     for wrong in NO_ANSWERS:
-        answer = person.http.post("/answer", json={"key": "k", **content, **wrong})
+        answer = person.http.post("/answer", json={"key": "k", "who": "A01", **content, **wrong})
         assert answer.status_code == 422, wrong
         assert person.state()["done"] == 0, wrong
 
@@ -327,3 +329,50 @@ def test_killed_anywhere_no_acknowledged_answer_is_lost_or_doubled(root: Path, s
     assert len(kept) == len(set(kept)) == 16
     assert set(kept) == acknowledged["A01"] | acknowledged["A02"]
     assert "16 new" in run("pull").stderr
+
+
+def test_a_tab_of_one_annotator_never_answers_for_another(page: Open, person: Person) -> None:
+    """A second link in one browser changes the cookie of the first tab, which goes on asking as itself."""
+    other = page.person("A02")
+    other.agree()
+    person.http.cookies = other.http.cookies
+    assert person.state()["who"] == "A02"
+    refused = person.answer(person.current(), "relevant")
+    assert (refused.status_code, "Open your own link again" in refused.json()["error"]) == (403, True)
+    assert person.post("undo", {}).status_code == 403
+    assert [record["kind"] for record in page_records(page.root)] == ["consent", "consent"]
+
+
+def test_one_report_is_of_all_that_is_left_of_an_item_and_is_taken_back_whole(
+    page: Open, person: Person
+) -> None:
+    first = person.current()
+    person.answer(first, "relevant").raise_for_status()
+    state = person.state()
+    media, total = state["page"]["media"], state["total"]
+    after = person.answer(person.current(), "").raise_for_status().json()
+    assert after["done"] > 2
+    assert person.post("undo", {}).json()["done"] == 1
+    assert person.answer(person.current(), "").json()["done"] == after["done"]
+    for _ in range(total - after["done"]):
+        state = person.state()
+        assert state["page"]["media"] != media
+        person.answer(person.current(), "irrelevant").raise_for_status()
+    assert person.state()["page"] is None
+
+
+def test_the_last_answers_are_shown_and_any_of_them_can_be_corrected(person: Person) -> None:
+    tasks = []
+    for label in ("relevant", "irrelevant", "relevant"):
+        tasks.append(person.current())
+        person.answer(tasks[-1], label).raise_for_status()
+    shown = person.state()["last"]
+    assert [(each["task"], each["label"]) for each in shown] == [
+        (tasks[2], "relevant"),
+        (tasks[1], "irrelevant"),
+        (tasks[0], "relevant"),
+    ]
+    state = person.post("undo", {"task": tasks[1]}).json()
+    (caption,) = state["page"]["captions"]
+    assert (caption["task"], caption["label"], caption["was"]) == (tasks[1], None, "irrelevant")
+    assert person.answer(tasks[1], "relevant").json()["done"] == 3

@@ -5,7 +5,7 @@ const alone = (() => {
   const content = JSON.parse(document.getElementById("content").textContent), head = content.head;
   const name = `fire-toolkit:${head.campaign}:${head.annotator}`;
   const total = content.pages.reduce((sum, page) => sum + page.captions.length, 0);
-  const known = new Set(content.pages.flatMap(page => page.captions.map(caption => caption.task)));
+  const texts = new Map(content.pages.flatMap(page => page.captions.map(caption => [caption.task, caption.text])));
   let store = null, log = [];
 
   const opened = () => new Promise((done, fail) => {
@@ -56,14 +56,16 @@ const alone = (() => {
   }
 
   function state() {
-    const given = answers(), own = [...given.keys()].filter(task => known.has(task));
+    const given = answers(), own = [...given.keys()].filter(task => texts.has(task));
     const hasAgreed = log.some(record => record.kind === "consent" && record.text_sha256 === content.consent_sha256);
-    const shown = {...content.shown, consent: hasAgreed ? null : content.consent};
+    const shown = {...content.shown, who: head.annotator, consent: hasAgreed ? null : content.consent};
     if (!hasAgreed) return shown;
+    const before = new Map(log.filter(record => record.kind === "answer").map(record => [record.task, record.label]));
     const left = content.pages.filter(page => page.captions.some(caption => !given.has(caption.task)));
     const pages = left.slice(0, 2).map(page => ({...page, captions: page.captions.map(caption => ({
-      ...caption, label: given.has(caption.task) ? given.get(caption.task).label : null}))}));
-    return {...shown, done: own.length, total, can_undo: own.length > 0, last: own[own.length - 1],
+      ...caption, label: given.has(caption.task) ? given.get(caption.task).label : null, was: before.get(caption.task)}))}));
+    const last = own.slice(-5).reverse().map(task => ({task, text: texts.get(task), label: given.get(task).label}));
+    return {...shown, done: own.length, total, can_undo: own.length > 0, last,
       page: pages[0] || null, next: pages[1] || null,
       farewell: "Save your answers as a file and send it to whoever gave you this page."};
   }
@@ -85,13 +87,27 @@ const alone = (() => {
     if (!store) await begin();
     const now = state();
     if (path === "consent") await add("consent", {key: sent.key, text_sha256: content.consent_sha256});
-    if (path === "undo" && now.can_undo) await add("undo", {key: sent.key, task: now.last});
-    if (path === "answer") {
-      const place = now.page.captions.findIndex(caption => caption.task === sent.task);
-      const isSeveral = now.page.captions.length > 1;
-      await add("answer", {...sent, page: isSeveral ? now.page.id : "", position: isSeveral ? place + 1 : 1});
-    }
+    if (path === "undo" && now.can_undo) for (const task of undone(sent.task || "", now.last[0].task)) await add("undo", {key: sent.key, task});
+    if (path === "answer") for (const [page, place] of asked(now.page, sent))
+      await add("answer", {...sent, task: page.captions[place].task,
+        page: page.captions.length > 1 ? page.id : "", position: place + 1});
     return state();
+  }
+
+  // What an answer is to: its task; a report is to all that is left of the item.
+  function asked(now, sent) {
+    const given = answers(), isReport = sent.label === "" && content.shown.kind !== "none" && content.shown.kind !== "text";
+    return content.pages.filter(page => page.media === now.media && page.reference === now.reference)
+      .flatMap(page => page.captions.map((caption, place) => [page, place]))
+      .filter(([page, place]) => page.captions[place].task === sent.task ||
+        (isReport && !given.has(page.captions[place].task)));
+  }
+
+  // The task named, else the last one, or the last report whole.
+  function undone(named, last) {
+    const given = answers(), record = given.get(last);
+    if (named || record.label) return [named || last];
+    return [...given.keys()].filter(task => given.get(task).key === record.key && texts.has(task));
   }
 
   function crc32(bytes) {

@@ -6,6 +6,7 @@ const GUARD_MS = 250;     // on a new page: a second press must not answer it
 const SLOW_MS = 8000;     // then the page says that the item may be missing
 let state = null, row = 0, ready = false, busy = false, shownAt = 0, since = 0, slow = 0;
 let ahead = [], awaited = new Set();
+const SPEEDS = [1, 1.5, 2, .5], STEP_S = 2;
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
 const note = text => { $("note").textContent = text; };
@@ -31,8 +32,8 @@ async function serve(path, content) {
   }
 }
 
-// What is sent carries a key of its own, so that a request that is sent twice counts once.
-const once = content => ({...content, key: crypto.randomUUID()});
+// What is sent carries a key of its own, so that a request that is sent twice counts once, and whose page it is.
+const once = content => ({...content, key: crypto.randomUUID(), who: state.who});
 
 // words: what was done, for a screen reader; it is said with what comes next.
 async function act(path, content, words) {
@@ -66,7 +67,8 @@ function turnTo(id, said) {
 function tell(text, mayAgree) {
   $("text").textContent = text;
   turnTo("words", text);
-  $("agree").hidden = !mayAgree;
+  $("agree").hidden = $("rules").hidden = !mayAgree;
+  if (mayAgree) fill($("rules"));
   $("send").hidden = mayAgree || !state || typeof alone === "undefined";
   $("video").removeAttribute("src");
   document.body.dataset.page = "";
@@ -74,6 +76,10 @@ function tell(text, mayAgree) {
 
 function show(next, words) {
   const before = state && state.page;
+  if (state && state.who !== next.who) {
+    state = {...state, page: null, can_undo: false};
+    return tell("Another link was opened in this browser. Open your own link again to go on under your name.");
+  }
   state = next;
   document.title = state.title;
   if (state.consent !== null) return tell(state.consent, true);
@@ -94,13 +100,35 @@ function show(next, words) {
   buttons("flags", state.flags, flag => toggle(flag.name));
   for (const button of document.querySelectorAll("#flags button")) button.setAttribute("aria-pressed", "false");
   $("comment").value = "";
+  const was = page.captions[row].was;
+  $("was").textContent = was === null || was === undefined ? "" : `your answer was: ${was || "does not show"}`;
   disable($("undo"), !state.can_undo);
+  disable($("look"), !state.last.length);
+  $("last").replaceChildren(...state.last.map(shownAnswer));
+  $("who").textContent = state.who;
   $("count").textContent = `${state.done} of ${state.total}`;
   for (const [name, value] of [["min", 0], ["max", state.total], ["now", state.done], ["text", $("count").textContent]])
     $("count").setAttribute(`aria-value${name}`, value);
   since = performance.now();
   if (before && before.id === page.id && before.media === page.media && ready) return mark();
   load(page);
+}
+
+// One of the last answers; pressed, it is taken back and asked again.
+function shownAnswer(entry) {
+  const line = document.createElement("li"), button = document.createElement("button"), label = document.createElement("b");
+  button.type = "button";
+  button.title = "take back and answer again";
+  label.textContent = ` ${entry.label || "does not show"}`;
+  button.append(entry.text, label);
+  button.onclick = () => { look(false); act("undo", {task: entry.task}, "taken back"); };
+  line.append(button);
+  return line;
+}
+
+function look(isOn) {
+  $("last").hidden = !isOn || !state.last.length;
+  $("look").setAttribute("aria-expanded", String(!$("last").hidden));
 }
 
 function keepNowSeen() {
@@ -153,7 +181,7 @@ function load(page) {
   document.body.dataset.kind = state.kind;
   const isText = state.kind === "text", isRead = isText || state.kind === "none";
   $("report").hidden = isRead;
-  $("pause").hidden = !isVideo;
+  $("pause").hidden = $("sound").hidden = $("speed").hidden = !isVideo;
   $("passage").hidden = !isText;
   $("passage").textContent = isText ? page.media : "";
   $("passage").scrollTop = 0;
@@ -254,13 +282,23 @@ function answer(label) {
 function report() { if (state && state.page && !ready) act("answer", {...content(""), flags: []}, "reported"); }
 function undo() { if (state && state.can_undo) act("undo", {}, "taken back"); }
 
-function help() {
-  const frame = $("instructions");
+function fill(frame) {
   if (typeof alone === "undefined") frame.src = frame.src || "instructions";
   else frame.srcdoc = frame.srcdoc || alone.instructions;
+}
+
+function help() {
+  const frame = $("instructions");
+  fill(frame);
   frame.hidden = !frame.hidden;
   $("help").setAttribute("aria-expanded", String(!frame.hidden));
 }
+
+// A frame that has the focus does not say so by itself.
+$("rules").onload = () => {
+  for (const name of ["focus", "blur"])
+    $("rules").contentWindow.addEventListener(name, () => $("rules").classList.toggle("focus", name === "focus"));
+};
 
 // The focus may be in the instructions; their keys come here.
 $("instructions").onload = () => $("instructions").contentWindow.onkeydown = event => {
@@ -271,10 +309,28 @@ $("instructions").onload = () => $("instructions").contentWindow.onkeydown = eve
 
 function pause() { if ($("video").paused) $("video").play().catch(() => {}); else $("video").pause(); }
 
+function sound() {
+  $("video").muted = !$("video").muted;
+  $("sound").setAttribute("aria-pressed", String(!$("video").muted));
+}
+
+function speed() {
+  const video = $("video");
+  video.defaultPlaybackRate = video.playbackRate = SPEEDS[(SPEEDS.indexOf(video.playbackRate) + 1) % SPEEDS.length];
+  $("rate").textContent = `${video.playbackRate}×`;
+}
+
+function seek(seconds) {
+  const video = $("video"), part = state.page && state.page.part || [0, null], end = part[1] || video.duration || 0;
+  if (state.kind === "video" && ready)
+    video.currentTime = Math.min(Math.max(part[0], video.currentTime + seconds), Math.max(part[0], end - .1));
+}
+
 function save() { if (typeof alone !== "undefined") alone.save(); }
 
 const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus(), s: save,
-  Escape: () => { if (!$("instructions").hidden) help(); }};
+  m: sound, x: speed, l: () => look($("last").hidden), ArrowLeft: () => seek(-STEP_S), ArrowRight: () => seek(STEP_S),
+  Escape: () => { if (!$("instructions").hidden) help(); else look(false); }};
 
 addEventListener("keydown", event => {
   if (event.repeat && event.key === "Enter" && event.target instanceof HTMLButtonElement) event.preventDefault();
@@ -297,6 +353,9 @@ $("agree").onclick = () => act("consent", {});
 $("report").onclick = report;
 $("undo").onclick = undo;
 $("pause").onclick = pause;
+$("sound").onclick = sound;
+$("speed").onclick = speed;
+$("look").onclick = () => look($("last").hidden);
 $("help").onclick = help;
 $("save").onclick = $("send").onclick = save;
 $("save").hidden = typeof alone === "undefined";
