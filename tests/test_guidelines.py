@@ -49,7 +49,7 @@ def test_the_hash_changes_with_any_part_and_with_nothing_else() -> None:
         ({"title": "Another title"}, "does not start with the title '# Another title'"),
         ({"version": 2}, "'caption-relevance-v1' does not end in -v2"),
         ({"item_kind": "image"}, "image is no such object, expected a Image or HyperText of $image"),
-        ({"item_kind": "sound"}, "item_kind 'sound' is not one of video, image, text, none"),
+        ({"item_kind": "sound"}, "item_kind 'sound' is not one of video, image, audio, text, none"),
         ({"item_kind": "none"}, "relevance is about 'video', expected 'caption'"),
         ({"labels": DEFAULT.labels[::-1]}, "relevance of the labels is [1, 0]"),
         ({"labels": DEFAULT.labels[1:]}, "relevance of the labels is [1]"),

@@ -25,8 +25,8 @@ SHARD = 2_000
 class Beside:
     """What a gallery shows beside the pairs.
 
-    media: doc id → address, kind (`video` or `image`), start and end in seconds (None where whole); texts:
-    doc id → text; links: (query id, doc id) → where its task can be opened.
+    media: doc id → address, kind (`video`, `image`, `audio`), start and end in seconds (None where whole);
+    texts: doc id → text; links: (query id, doc id) → where its task can be opened.
     """
 
     media: Mapping[str, tuple[str, str, float | None, float | None]] = field(default_factory=dict)

@@ -24,7 +24,7 @@ CAPTION = "caption"
 REFERENCE = "reference"
 NO_ITEM = "none"  # the kind of item of a guideline that shows captions alone
 TEXT = "text"
-ITEM_KINDS = ("video", "image", TEXT, NO_ITEM)
+ITEM_KINDS = ("video", "image", "audio", TEXT, NO_ITEM)
 
 Grade = int | float
 Grades = dict[str, Grade | None]

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 COLUMNS = ("doc_id", "media_url", "kind", "container", "codec", "pixel_format", "state", "reason", "fix")
 TRANSCODE = "fire-toolkit media transcode"
+_KINDS = {"video": ("a video", "videos"), "image": ("an image", "images"), "audio": ("a sound", "sounds")}
+_KINDS |= {"text": ("a text", "texts"), "none": ("captions alone", "captions alone")}
+_REMEDIES = {"image": "save it as PNG or JPEG", "audio": "save it as MP3 or WAV"}
 _FETCH = "copy the files here, then "
 
 
@@ -38,7 +41,7 @@ def check_media(
         root: a folder.
         origin: scheme, host and port of Label Studio, which addresses must answer with CORS; needed if
             there are addresses.
-        kind: `video` or `image` if the annotation page shows that kind only; empty: either.
+        kind: `video`, `image` or `audio` if the annotation page shows that kind only; empty: either.
         transport: stands in for the network.
         report: called with the number of media looked at so far, each time one is done.
 
@@ -56,9 +59,8 @@ def check_media(
         def look(media_url: str) -> tuple[str, ...]:
             facts, state, reason, fix = _look(media_url, root, origin, kind, client)
             if kind and facts.kind not in ("", kind) and state != NO:
-                shown, wanted = ("an image" if each == "image" else "a video" for each in (facts.kind, kind))
-                reason = f"is {shown}, and the guideline's page shows {wanted}"
-                state, fix = NO, f"choose a guideline for {facts.kind}s"
+                reason = f"is {_KINDS[facts.kind][0]}, and the guideline's page shows {_KINDS[kind][0]}"
+                state, fix = NO, f"choose a guideline for {_KINDS[facts.kind][1]}"
             return (facts.kind, facts.container, facts.codec, facts.pixel_format, state, reason, fix)
 
         addresses = list(dict.fromkeys(items["media_url"]))
@@ -89,7 +91,7 @@ def _look(
         return facts, state, reason, f"put it at {path}, or say where paths start (--root)"
     if facts.fault:
         return facts, state, reason, "copy it again from its source"
-    return facts, state, reason, "save it as PNG or JPEG" if facts.kind == "image" else TRANSCODE
+    return facts, state, reason, _REMEDIES.get(facts.kind, TRANSCODE)
 
 
 def _meaning(link: Link, shown_as: str) -> tuple[str, str, str]:

@@ -39,6 +39,8 @@ _NAMES = {
     "theora": "Theora",
 }
 _NAMES |= {name: name.upper() for name in ("hevc", "vp8", "vp9", "av1")}
+# Where every browser plays a sound; Ogg, WebM and the rest are for some.
+_SOUNDS = {"mp3": ("mp3",), "aac": ("mp4", "aac"), "flac": ("flac",), "pcm": ("wav",)}
 _MICROSECONDS = 1_000_000
 
 
@@ -46,7 +48,7 @@ _MICROSECONDS = 1_000_000
 class MediaFacts:
     """What a media file is.
 
-    kind: `video`, `image`, or empty where it is neither; container: `mp4`, `mov`, `webm`, `mkv`, `avi`,
+    kind: `video`, `image`, `audio`, or empty where it is none; container: `mp4`, `mov`, `webm`, `mkv`, `avi`,
     ...; codec: as FFmpeg names it, or the image's format; duration_s: 0 where it is not known or has
     none; fault: why it cannot be shown by anything, or empty.
     """
@@ -69,7 +71,8 @@ class Verdict(NamedTuple):
 def judge_media(facts: MediaFacts) -> Verdict:
     """Return whether browsers play a file.
 
-    `plays`: H.264 (8 bit, 4:2:0), AV1 and VP9 in MP4; VP8, VP9 and AV1 in WebM; JPEG, PNG, WebP and GIF.
+    `plays`: H.264 (8 bit, 4:2:0), AV1 and VP9 in MP4; VP8, VP9 and AV1 in WebM; JPEG, PNG, WebP and GIF; of
+    sounds MP3, WAV, FLAC and AAC.
     `some browsers`: seen to play in Chromium 156, and not in every other: those codecs in MOV or MKV, and
     other pixel formats. `no`: everything else; seen not to play in Chromium: HEVC, MPEG-4 part 2, MPEG-2
     and Motion JPEG in MP4; AVI, FLV and MPEG-TS whatever is in them.
@@ -87,6 +90,9 @@ def judge_media(facts: MediaFacts) -> Verdict:
         is_shown = codec in _IMAGES
         return Verdict(PLAYS) if is_shown else Verdict(NO, f"{codec.upper()} picture: not every browser")
     what = f"{_NAMES.get(codec, codec)} in {facts.container.upper()}"
+    if facts.kind == "audio":
+        is_played = facts.container in _SOUNDS.get(codec.partition("_")[0], ())
+        return Verdict(PLAYS) if is_played else Verdict(SOME, f"{what}: not every browser plays it")
     if codec not in _CONTAINERS or facts.container not in _CHROMIUM:
         return Verdict(NO, f"{what}: Chromium does not play it")
     if facts.container not in _CONTAINERS[codec]:
@@ -198,33 +204,36 @@ def _probe_video(container: Any, head: bytes, is_whole: bool) -> MediaFacts:
         name = "webm" if b"webm" in head else "mkv"
     elif "mp4" in names:
         name = "mov" if str(container.metadata.get("major_brand", "qt")).strip() == "qt" else "mp4"
-    stream = first_video(container)
+    video = first_video(container)
+    stream = next(iter(container.streams.audio), None) if video is None else video
     if stream is None:
-        fault = "sound without pictures" if container.streams.audio else "no video in it"
-        return MediaFacts("", name, fault=fault)
+        return MediaFacts("", name, fault="neither video nor sound in it")
     context = stream.codec_context
     duration_s = (container.duration or 0) / _MICROSECONDS
     fault = _fault_inside(container, stream, duration_s, is_whole)
     codec = context.codec.canonical_name
+    if video is None:
+        return MediaFacts("audio", "mp4" if name == "mov" else name, codec, "", duration_s, fault)
     return MediaFacts("video", name, codec, context.pix_fmt or "", duration_s, fault)
 
 
 def _fault_inside(container: Any, stream: Any, duration_s: float, is_whole: bool) -> str:
-    """Return what is wrong inside: no picture can be decoded, or it ends before it should."""
+    """Return what is wrong inside: nothing of a stream can be decoded, or it ends before it should."""
     unreadable = load_pyav().error.FFmpegError
-    has_picture, end_s = False, 0.0
+    is_decoded, end_s = False, 0.0
     with suppress(unreadable):  # where the rest cannot be read, how far it came says enough
-        for packet in container.demux(stream, *container.streams.audio):
-            if packet.stream is stream and not has_picture:
+        others = [each for each in container.streams.audio if each is not stream]
+        for packet in container.demux(stream, *others):
+            if packet.stream is stream and not is_decoded:
                 with suppress(unreadable):
-                    has_picture = bool(packet.decode())
-            if has_picture and not is_whole:
+                    is_decoded = bool(packet.decode())
+            if is_decoded and not is_whole:
                 return ""
             if packet.dts is not None and packet.time_base is not None:
                 last = max(packet.dts, packet.pts or packet.dts) + (packet.duration or 0)
                 end_s = max(end_s, float(last * packet.time_base))
-    if not has_picture:
-        return "no picture can be decoded"
+    if not is_decoded:
+        return f"no {'picture' if stream.type == 'video' else 'sound'} can be decoded"
     length_s = end_s - (container.start_time or 0) / _MICROSECONDS
     if duration_s - length_s > max(0.5, 0.05 * duration_s):
         return f"cut short: ends after {max(length_s, 0):.1f} of {duration_s:.1f} s"

@@ -20,9 +20,9 @@ Seen = tuple[str, str, float | None, float | None]
 class ShownMedia:
     """The media of items beside a page.
 
-    seen: doc id → address from the page, kind (`video` or `image`), start and end in seconds, None where
-    whole; files: doc id → the file here; copies: doc id → the name of its copy beside the page; n_lost: how
-    many items name a file that is not there.
+    seen: doc id → address from the page, kind (`video`, `image`, `audio`), start and end in seconds, None
+    where whole; files: doc id → the file here; copies: doc id → the name of its copy beside the page;
+    n_lost: how many items name a file that is not there.
     """
 
     seen: Mapping[str, Seen] = field(default_factory=dict)
@@ -76,4 +76,5 @@ def shown_media(
 
 
 def _kind(url: str) -> str:
-    return "image" if content_type(urlsplit(url).path).startswith("image/") else "video"
+    kind = content_type(urlsplit(url).path).partition("/")[0]
+    return kind if kind in ("image", "audio") else "video"

@@ -32,6 +32,7 @@ def edit(path: Path, before: str, after: str) -> None:
 LABELS = {
     "caption-image-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "caption-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
+    "caption-sound-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "composed-image-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "graded-relevance-v1": {"mismatch": 0, "loose": 1, "close": 2, "exact": 3, "ambiguous": None},
     "passage-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},

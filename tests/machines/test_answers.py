@@ -97,7 +97,7 @@ def test_a_caption_stands_as_data_in_the_users_message_and_can_end_nothing() -> 
     assert user["content"][1]["image_url"]["url"] == "data:image/png;base64,iVBORw=="
 
 
-@pytest.mark.parametrize("name", list_guidelines())
+@pytest.mark.parametrize("name", sorted({*list_guidelines()} - {"caption-sound-relevance-v1"}))  # no pictures
 def test_each_shipped_prompt_was_written_for_its_guideline_as_it_is(name: str) -> None:
     prompt, rules = read_prompt(name)  # refuses another version's
     graded = {label for label, grade in rules.grades.items() if grade is not None}

@@ -102,3 +102,11 @@ def test_without_pyav_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(builtins, "__import__", without_av)
     with pytest.raises(FireError, match=r"pip install av"):
         probe_file(tmp_path / "v.mp4")
+
+
+def test_sounds_are_items_of_their_own_kind(clips: Path) -> None:
+    facts = probe_file(clips / "sound.mp4")
+    assert (facts.kind, facts.container, facts.codec, facts.fault) == ("audio", "mp4", "aac", "")
+    played = {"mp3": "mp3", "pcm_s16le": "wav", "flac": "flac", "aac": "mp4"}
+    assert {judge_media(MediaFacts("audio", box, codec)).state for codec, box in played.items()} == {"plays"}
+    assert judge_media(MediaFacts("audio", "ogg", "vorbis")).state == "some browsers"

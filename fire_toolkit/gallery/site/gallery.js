@@ -317,7 +317,7 @@ const gallery = (() => {
   const watch = new IntersectionObserver((changes) => { for (const change of changes) if (change.isIntersecting) load(change.target); else unload(change.target); }, { rootMargin: "80px" });
   function load(button) {
     if (button.firstChild) return;
-    button.append(medium(button.dataset, !quiet.matches));
+    button.append(button.dataset.kind === "audio" ? make("span", "sound", "♪") : medium(button.dataset, !quiet.matches));
   }
   function unload(button) {
     const video = button.querySelector("video");
@@ -327,8 +327,9 @@ const gallery = (() => {
   function medium(about, plays) {
     const fault = (node) => { node.onerror = () => node.replaceWith(make("span", "fault", "cannot be shown")); return node; };
     if (about.kind === "image") { const image = fault(make("img")); image.alt = ""; image.src = about.url; return image; }
-    const video = fault(make("video")), from = Number(about.from || 0), to = Number(about.to || Infinity);
-    video.muted = video.loop = video.playsInline = true;
+    const video = fault(make(about.kind === "audio" ? "audio" : "video")), from = Number(about.from || 0), to = Number(about.to || Infinity);
+    video.loop = video.playsInline = true;
+    video.muted = about.kind !== "audio";
     video.preload = "auto";
     video.autoplay = plays;
     video.tabIndex = -1;
@@ -342,7 +343,7 @@ const gallery = (() => {
     closeLarge();
     playing = node;
     const name = make("bdi", "id", node.dataset.doc), words = node.querySelector(".words");
-    if (button) { const shown = medium(button.dataset, true); if (shown.tagName === "VIDEO") shown.controls = true; stage.append(shown); }
+    if (button) { const shown = medium(button.dataset, true); if (shown.tagName !== "IMG") shown.controls = true; stage.append(shown); }
     if (words) stage.append(words.cloneNode(true));
     stage.append(name);
     $("large").hidden = false;
@@ -351,7 +352,7 @@ const gallery = (() => {
   }
   function closeLarge() {
     if ($("large").hidden) return;
-    const video = $("stage").querySelector("video");
+    const video = $("stage").querySelector("video, audio");
     if (video) { video.pause(); video.removeAttribute("src"); video.load(); }
     $("stage").replaceChildren();
     $("large").hidden = true;

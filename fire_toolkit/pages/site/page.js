@@ -172,8 +172,11 @@ function buttons(id, entries, press) {
 function load(page) {
   ready = false;
   mark();
-  const video = $("video"), image = $("image"), isVideo = state.kind === "video";
+  const video = $("video"), image = $("image"), isSound = state.kind === "audio";
+  const isVideo = isSound || state.kind === "video";  // a sound plays in the same element, with its controls
   video.hidden = !isVideo;
+  video.controls = isSound;
+  video.muted = !isSound;
   image.hidden = state.kind !== "image";
   shownAt = performance.now();
   clearTimeout(slow);
@@ -201,7 +204,7 @@ function load(page) {
 }
 
 function preload() {
-  const next = state.next || {}, isVideo = state.kind === "video";
+  const next = state.next || {}, isVideo = state.kind === "video" || state.kind === "audio";
   ahead = [next.media, next.reference].filter(Boolean).map((url, place) => {
     const item = isVideo && place === 0 ? document.createElement("video") : new Image();
     if (isVideo && place === 0) { item.preload = "auto"; item.muted = true; }
@@ -245,7 +248,7 @@ function keepPart() {
 }
 
 $("video").onloadeddata = () => {
-  if (!$("video").videoWidth) return missing();
+  if (state.kind === "video" && !$("video").videoWidth) return missing();
   isShown("video");
   keepPart();
 };
