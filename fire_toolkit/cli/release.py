@@ -49,7 +49,7 @@ from fire_toolkit.labelstudio.connection import CONNECTION_FILE
 from fire_toolkit.labelstudio.people import NO_MAIL, read_register
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, make_key, read_secret
 from fire_toolkit.media.places import is_public_address
-from fire_toolkit.release.answers import VERSION, check_answers
+from fire_toolkit.release.answers import VERSION, check_answers, draft
 from fire_toolkit.release.changes import ReleaseChanges, compare_releases, shown_scores
 from fire_toolkit.release.check import check_release
 from fire_toolkit.release.documents import documents
@@ -77,6 +77,7 @@ def release(
     date: Annotated[str | None, Option(metavar="YYYY-MM-DD")] = None,
     previous: Annotated[Path | None, Option(metavar="FOLDER")] = None,
     anonymous: bool = False,
+    as_draft: Annotated[bool, Option(("--draft",))] = False,
     allow_name: Annotated[Sequence[str], Option(metavar="NAME")] = (),
     form: Annotated[Literal["folder", "fire"], Option(("--format",))] = "folder",
     tables: Annotated[Path | None, Option(metavar="FOLDER")] = None,
@@ -102,6 +103,7 @@ def release(
         date: Date of the release. [default: today]
         previous: The release before, for the changes since. [default: the highest version below in releases/]
         anonymous: Name no creator: for double-blind review.
+        as_draft: Print what fire.toml still lacks for a release, as lines to fill in, and write nothing.
         allow_name: A word that documents may hold though an annotator is called so (may be repeated).
         form: A folder as described here, or one JSON file in the shape of FIRE's release.
         tables: For --format fire: what `import` made of such a file. [default: the workspace's own]
@@ -116,6 +118,12 @@ def release(
         return
     if tables is not None:
         raise click.UsageError("--tables is for --format fire")
+    if as_draft:
+        settings = needed_workspace(_NEEDED).settings
+        lacking = draft(settings["release"], settings["study"])
+        click.echo(lacking, nl=False)
+        say("fill in these lines of fire.toml, where they are empty" if lacking else "nothing is missing")
+        return
     if version is None:
         raise click.UsageError("--version is needed, such as 1.0; or `release check FOLDER`")
     workspace = needed_workspace(_NEEDED)

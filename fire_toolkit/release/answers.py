@@ -10,20 +10,30 @@ from typing import Any
 from fire_toolkit.errors import UsageError
 from fire_toolkit.reporting.methods import STUDY
 
-# Keys of [release] in fire.toml that must be answered, and what each asks.
+# Keys of [release] in fire.toml that must be answered: what each asks, and an example.
 ASKED = {
-    "name": "what the data are called: lower-case letters, digits and dashes",
-    "title": "the same in words",
-    "creators": 'a list of who made them: "Family, Given", or an organisation',
-    "licence": "an SPDX name, such as CC-BY-4.0",
-    "source": "the benchmark whose labels are corrected, with its citation or address",
-    "uses": "what the labels are for, and what not",
-    "limitations": "what they do not cover",
-    "biases": "known biases",
-    "personal_information": "what they reveal about people, or that they reveal nothing",
-    "social_impact": "whom they may help or harm",
-    "machine_made": 'which labels, captions or media a machine made; "none" where none',
-    "maintenance": "who corrects errors, and until when",
+    "name": ("what the data are called: lower-case letters, digits and dashes", '"msrvtt-corrected"'),
+    "title": ("the same in words", '"Corrected labels of MSR-VTT"'),
+    "creators": ('who made them: "Family, Given", or an organisation', '["Curie, Marie", "A University"]'),
+    "licence": ("an SPDX name", '"CC-BY-4.0"'),
+    "source": (
+        "the benchmark whose labels are corrected, with its citation or address",
+        '"MSR-VTT, Xu et al. (2016)"',
+    ),
+    "uses": ("what the labels are for, and what not", '"To score retrieval models, not to train them"'),
+    "limitations": ("what they do not cover", '"The top ten of three models; English captions"'),
+    "biases": ("known biases", '"Three students of one university judged"'),
+    "personal_information": ("what they reveal about people", '"Nothing: ids and labels alone"'),
+    "social_impact": ("whom they may help or harm", '"None is known"'),
+    "machine_made": ("which labels, captions or media a machine made", '"none"'),
+    "maintenance": ("who corrects errors, and until when", '"The creators, until 2030"'),
+}
+ASKED_OF_STUDY = {
+    "recruitment": '"Students, by a notice on the board"',
+    "qualification": '"An hour of training, and 20 known pairs"',
+    "pay": '"15 euros an hour"',
+    "consent": '"In writing, before the first task"',
+    "ethics": '"Approved by the board of the university"',
 }
 LICENCES = {
     "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "by/4.0/"),
@@ -55,13 +65,17 @@ def check_answers(
     Examples:
         >>> check_answers({}, {}, {}, is_anonymous=False)
         Traceback (most recent call last):
-        fire_toolkit.errors.UsageError: no file holds what a release needs; write into fire.toml, ...
+        fire_toolkit.errors.UsageError: no file holds 17 things that a release says: [release] name, ...
     """
-    missing = _missing("release", ASKED, answers) + _missing("study", STUDY, study)
+    missing = _missing(answers, study)
     if missing:
-        raise UsageError(f"no file holds what a release needs; write into fire.toml, {';  '.join(missing)}")
+        names = "; ".join(f"[{section}] {', '.join(lines)}" for section, lines in missing.items())
+        raise UsageError(
+            f"no file holds {sum(map(len, missing.values()))} things that a release says: {names}; "
+            "`fire-toolkit release --draft` prints them as lines to fill in, in fire.toml"
+        )
     if not _NAME.fullmatch(answers["name"]):
-        raise UsageError(f"[release] name = {answers['name']!r}, expected {ASKED['name']}")
+        raise UsageError(f"[release] name = {answers['name']!r}, expected {ASKED['name'][0]}")
     if answers["name"] in _TAKEN or iskeyword(module_name(answers["name"])):
         raise UsageError(f"[release] name = {answers['name']!r} cannot be a Python module here; take another")
     for key, text in (("[release] licence", answers["licence"]), *_declared(licences)):
@@ -78,9 +92,31 @@ def check_answers(
     _refuse_wider(answers["licence"], licences)
 
 
-def _missing(section: str, asked: Mapping[str, str], answers: Mapping[str, Any]) -> list[str]:
-    names = [f"{name} ({what})" for name, what in asked.items() if not _is_answered(answers.get(name))]
-    return [f"[{section}] {', '.join(names)}"] if names else []
+def draft(answers: Mapping[str, Any], study: Mapping[str, str]) -> str:
+    """Return what a release lacks as TOML, a line for each answer: what it asks, and an example.
+
+    Examples:
+        >>> print(draft({name: "x" for name in ASKED} | {"licence": ""}, dict.fromkeys(STUDY, "x")), end="")
+        [release]
+        licence = ""  # an SPDX name, e.g. "CC-BY-4.0"
+    """
+    lines = []
+    for section, missing in _missing(answers, study).items():
+        lines.append(f"[{section}]")
+        for name, (what, example) in missing.items():
+            empty = "[]" if example.startswith("[") else '""'
+            lines.append(f"{name} = {empty}  # {what}, e.g. {example}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _missing(answers: Mapping[str, Any], study: Mapping[str, str]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return by section what is not answered: what it asks, and an example."""
+    of_study = {name: (what, ASKED_OF_STUDY[name]) for name, what in STUDY.items()}
+    found = {
+        section: {name: about for name, about in asked.items() if not _is_answered(given.get(name))}
+        for section, asked, given in (("release", ASKED, answers), ("study", of_study, study))
+    }
+    return {section: missing for section, missing in found.items() if missing}
 
 
 def _is_answered(value: Any) -> bool:

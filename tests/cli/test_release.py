@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,10 +74,19 @@ def refused(workspace: Path, *arguments: str) -> str:
 def test_what_no_file_knows_is_asked_for_by_name_in_one_message(workspace: Path) -> None:
     set_in(workspace, creators=[], **dict.fromkeys(STATED, ""))
     said = refused(workspace)
-    for name in (*STATED, "creators"):
-        assert f"{name} (" in said, name
-    assert "[release]" in said
-    assert "[study]" in said
+    assert "17 things that a release says: [release] name, title" in said
+    assert "; [study] recruitment" in said
+    lines = run("release", "--draft").stdout
+    for section, asked in tomllib.loads(lines).items():
+        assert not any(asked.values()), section
+    assert lines.count("  # ") == len(STATED) + 1
+    text = (workspace / "fire.toml").read_text()
+    for line in lines.splitlines():  # as somebody who takes every example
+        name, _, example = line.partition(" = ")[0], *line.partition(", e.g. ")[1:]
+        text = re.sub(rf"(?m)^{name} = .*$", f"{name} = {example}", text) if example else text
+    (workspace / "fire.toml").write_text(text)
+    run("release", "--version", "1.0", *DATE)
+    assert not run("release", "--draft").stdout
 
 
 @pytest.mark.parametrize(
