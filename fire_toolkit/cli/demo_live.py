@@ -101,17 +101,17 @@ def _media() -> Iterator[MediaServer]:
     items = read_items(ITEMS)
     known = urlsplit(read_items(SERVED)["media_url"][0]).port if SERVED.is_file() else None
     port = known or (PORT if is_free_port(PORT) else 0)
-    served = served_files(items, root=Path.cwd())
+    names, _ = served_files(items, root=Path.cwd())
     origin = read_connection(Path.cwd(), environ={}).url
-    addresses = addresses_here(served.names, f"http://127.0.0.1:{port}")
-    files = {addresses[url]: name for url, name in served.names.items()}
+    addresses = addresses_here(names, f"http://127.0.0.1:{port}")
+    files = {addresses[url]: name for url, name in names.items()}
     server = MediaServer(Path.cwd(), files, origins=[origin], port=port, report=say)
     say(f"\n$ fire-toolkit media serve {ITEMS} --port {server.server_port} --write-items {SERVED}")
     with server:
         if not SERVED.is_file():
             text = delimited_text(items_at(items, server.base_url, addresses), delimiter="\t")
             write_files({SERVED: text.encode()})
-        say(f"{n_of(len(served.names), 'clip')} at {server.base_url}, for pages of {origin}")
+        say(f"{n_of(len(names), 'clip')} at {server.base_url}, for pages of {origin}")
         yield server
 
 

@@ -38,10 +38,9 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, checked_url
 from fire_toolkit.media.check import TRANSCODE, check_media
-from fire_toolkit.media.encode import TARGETS
 from fire_toolkit.media.places import file_at, is_address
 from fire_toolkit.media.probe import NO
-from fire_toolkit.media.transcode import FAILED, transcode_media
+from fire_toolkit.media.transcode import FAILED, TARGETS, transcode_media
 from fire_toolkit.tables import Items, check_items
 
 _WORDS = {
@@ -177,16 +176,16 @@ def transcode(
     file, target = folder / f"{seen.name}.tsv", TARGETS[to]
     n_media = seen.items["media_url"].nunique()
     with Progress() as progress:
-        done = transcode_media(
+        made, files = transcode_media(
             seen.items,
             root=media_root(),
             out=folder,
             target=target,
             report=lambda n, name: progress(f"{n:,} of {n_media:,}: {name}"),
         )
-    counts = Counter(done.files["state"])
-    inputs.write(file, {file.name: seen.as_text(done.items)}, "media transcode", {"to": str(target)})
-    for url, reason in zip(done.files["media_url"], done.files["reason"], strict=True):
+    counts = Counter(files["state"])
+    inputs.write(file, {file.name: seen.as_text(made)}, "media transcode", {"to": str(target)})
+    for url, reason in zip(files["media_url"], files["reason"], strict=True):
         if reason:
             say(f"{url}: {reason}")
     words = ", ".join(f"{n:,} {state}" for state, n in counts.items()) or "nothing to do"
@@ -237,12 +236,12 @@ def serve(
     if not label_studio:
         raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
     pages_from, folder = label_studio.page_origin, media_root()
-    served = served_files(seen.items, root=folder)
+    names, n_missing = served_files(seen.items, root=folder)
     base, port = base_and_port(host, port)
-    addresses = addresses_here(served.names, base or f"http://{host}:{port}")
+    addresses = addresses_here(names, base or f"http://{host}:{port}")
     server = MediaServer(
         folder,
-        {addresses[url]: name for url, name in served.names.items()},
+        {addresses[url]: name for url, name in names.items()},
         origins=[pages_from],
         host=host,
         port=port,
@@ -256,12 +255,12 @@ def serve(
             say_items(write_items, seen.name)
         if urlsplit(base).hostname not in (None, host, "localhost"):
             say(f"note: your proxy must pass {base} on to http://{host}:{server.server_port}")
-        if served.n_missing:
-            missing = n_of(served.n_missing, "file")
+        if n_missing:
+            missing = n_of(n_missing, "file")
             say(f"note: {missing} of the items not there (see `fire-toolkit media check`)")
         if not host.startswith("127."):
             say(f"note: anyone who can reach {host} can fetch these files")
-        say(f"{n_of(len(served.names), 'file')} for pages of {pages_from}; Ctrl-C stops")
+        say(f"{n_of(len(names), 'file')} for pages of {pages_from}; Ctrl-C stops")
         click.echo(server.base_url)
         wait_to_be_stopped(stopped)
     say("stopped")

@@ -71,11 +71,10 @@ def look_before(plans: Sequence[Plan], rules: Guideline, connection: Connection,
         say(f"note: nobody has looked whether annotators can see the {items} (--check-media 0)")
         return
     with Meter("media asked", None) as meter, Api(connection) as api:
-        reached = refuse_unreachable(media, rules, api=api, sample=sample, report=meter)
-    n_asked = len(reached.faults)
+        n_asked, n = refuse_unreachable(media, rules, api=api, sample=sample, report=meter)
     if sample is not None and n_asked < len(media):
         say(f"note: {n_asked:,} of {items} asked, drawn at random; all of them answer")
-    if n := reached.n_without_parts:
+    if n:
         asked = n_of(n_asked, "item")
         say(f"note: {n:,} of {asked} do not answer parts (Range): nobody can seek in them")
 

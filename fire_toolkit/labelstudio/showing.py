@@ -14,7 +14,7 @@ import httpx
 from fire_toolkit.errors import FireError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.media.links import Reached, answered, ask_link, open_links, reach_media
+from fire_toolkit.media.links import answered, ask_link, open_links, reach_media
 from fire_toolkit.media.places import is_address, is_showable
 from fire_toolkit.tables import Tasks
 
@@ -43,8 +43,10 @@ def refuse_unreachable(
     sample: int | None = None,
     transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
-) -> Reached:
-    """Return what the addresses of tasks answer to Label Studio's pages.
+) -> tuple[int, int]:
+    """Ask the addresses of tasks as Label Studio's pages do.
+
+    Returns how many were asked, and how many answer, but not in parts.
 
     Args:
         media: the media_url of each task, with a pair or page that shows it.
@@ -58,7 +60,7 @@ def refuse_unreachable(
     Raises:
         FireError: at some of them a browser shows nothing.
     """
-    reached = reach_media(
+    faults, n_without_parts = reach_media(
         [url for url in media if is_address(url)],
         origin=api.connection.page_origin,
         authorization=api.authorization,
@@ -67,18 +69,18 @@ def refuse_unreachable(
         transport=transport,
         report=report,
     )
-    if reached.bad:
-        named = [
-            f"{pair}: {url} {reached.bad[found]}"
-            for url, pair in media.items()
-            if (found := url.partition("#")[0]) in reached.bad
-        ]
+    named = [
+        f"{pair}: {url} {fault}"
+        for url, pair in media.items()
+        if (fault := faults.get(url.partition("#")[0]))
+    ]
+    if named:
         raise FireError(
             f"annotators would see nothing in {len(named):,} of {len(media):,} items ({_listed(named)}); "
             "nothing was sent. Is `fire-toolkit media serve` running? `fire-toolkit media check` says what "
             "to do; where this machine cannot reach what annotators can, --check-media 0 sends all the same"
         )
-    return reached
+    return len(faults), n_without_parts
 
 
 def _listed(words: list[str]) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from fire_toolkit.media.places import LOOPBACK_HOSTS
 from fire_toolkit.media.probe import MediaFacts, image_format, probe_stream
@@ -43,21 +43,6 @@ class Link:
         return self.fault or self.mixed or (self.cors if needs_cors else "")
 
 
-class Reached(NamedTuple):
-    """What addresses answered: those that were asked, with what is wrong with each (empty: nothing).
-
-    n_without_parts: how many answer, but not in parts, so that the player cannot seek.
-    """
-
-    faults: dict[str, str]
-    n_without_parts: int = 0
-
-    @property
-    def bad(self) -> dict[str, str]:
-        """The addresses at which a browser shows nothing, with the reason."""
-        return {url: fault for url, fault in self.faults.items() if fault}
-
-
 def open_links(
     transport: httpx.BaseTransport | None = None, *, own: tuple[str, str] = ("", ""), timeout_s: float = 20.0
 ) -> httpx.Client:
@@ -90,8 +75,11 @@ def reach_media(
     sample: int | None = None,
     transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
-) -> Reached:
-    """Return what the addresses answer to a page of Label Studio, several asked at once.
+) -> tuple[dict[str, str], int]:
+    """Return what addresses answer to a page of Label Studio, several asked at once.
+
+    That is what is wrong with each that was asked (empty: nothing), and how many answer, but not in parts, so
+    that the player cannot seek.
 
     Args:
         urls: http or https; what follows a `#` is not sent, so that parts of one video are asked for once.
@@ -124,7 +112,7 @@ def reach_media(
 
         found = dict(zip(wanted, pool.map(ask, wanted), strict=True))
     faults = {url: link.hidden(needs_cors=needs_cors) for url, link in found.items()}
-    return Reached(faults, sum(bool(link.ranges) and not faults[url] for url, link in found.items()))
+    return faults, sum(bool(link.ranges) and not faults[url] for url, link in found.items())
 
 
 def ask_link(client: httpx.Client, url: str, origin: str) -> Link:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from starlette.applications import Starlette
@@ -24,6 +23,8 @@ from fire_toolkit.tables import Items, check_items
 
 _LOOPBACK_NAMES = (LOOPBACK, "localhost")
 _HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
+_PAGES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css"}
+_OF_PAGES = {"Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"}
 _TYPES = {
     ".mp4": "video/mp4",
     ".m4v": "video/mp4",
@@ -49,15 +50,10 @@ _TYPES = {
 }
 
 
-class Served(NamedTuple):
-    """What is served: `names` (relative to the folder) by media_url, and how many files are not there."""
+def served_files(items: Items, *, root: Path) -> tuple[dict[str, str], int]:
+    """Return the files of `items` below `root`, by media_url, relative to it, and how many are not there.
 
-    names: dict[str, str]
-    n_missing: int = 0
-
-
-def served_files(items: Items, *, root: Path) -> Served:
-    """Return the files of `items` below `root`; addresses are left out, files that are not there counted.
+    Addresses are left out.
 
     Raises:
         FireError: a file lies outside of `root`, perhaps by a link; or there is no file at all.
@@ -74,7 +70,7 @@ def served_files(items: Items, *, root: Path) -> Served:
         raise FireError(
             f"none of the items' files is in {base}; give the folder their paths start from (--root)"
         )
-    return Served(names, len(paths) - len(names))
+    return names, len(paths) - len(names)
 
 
 def items_at(items: Items, base_url: str, addresses: Mapping[str, str]) -> Items:
@@ -172,6 +168,32 @@ class NamedFiles(StaticFiles):
         if response.status_code == status_code:
             response.headers["Content-Type"] = self._type_of(str(full_path))
         return response
+
+
+class GalleryServer(LocalServer):
+    """Serves a gallery and the files that it shows while its block runs, on the loopback address alone.
+
+    folder: the gallery; media: files outside it that it shows.
+
+    Raises:
+        UsageError: the port cannot be used.
+    """
+
+    def __init__(self, folder: Path, media: Collection[Path], *, port: int) -> None:
+        own = folder.resolve()
+        pages = [path for path in own.rglob("*") if path.is_file()]
+        root = Path(os.path.commonpath([own, *(path.parent for path in media)]))
+        names = [path.relative_to(root).as_posix() for path in (*pages, *media)]
+
+        def type_of(path: str) -> str:  # no item's file can be a page or a script
+            found = _PAGES.get(Path(path).suffix) if Path(path).is_relative_to(own) else None
+            return found or content_type(path)
+
+        files = NamedFiles(root, {name: name for name in names}, type_of=type_of, headers=_OF_PAGES)
+        known = Middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES, www_redirect=False)
+        super().__init__(Starlette(routes=[Mount("/", files)], middleware=[known]), port=port)
+        place = quote((own / "index.html").relative_to(root).as_posix())
+        self.address = f"http://{LOOPBACK}:{self.server_port}/{place}"
 
 
 def url_path(name: str) -> str:

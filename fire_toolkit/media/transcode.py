@@ -1,8 +1,8 @@
 """A collection's videos to ones that browsers play; what is done is remembered, so a killed run goes on.
 
-Beside the videos lies `transcoded.jsonl`: a line for each finished one, with the hash of its source, the
-settings, and its own hash. A line is written once the file is in place; a file that is no longer what its
-line says is made again.
+One video becomes pictures only, upright, by one encoder thread. Beside the videos lies `transcoded.jsonl`: a
+line for each finished one, with the hash of its source, the settings, and its own hash. A line is written
+once the file is in place; a file that is no longer what its line says is made again.
 """
 
 from __future__ import annotations
@@ -10,19 +10,135 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
-from fire_toolkit.media.encode import TARGETS, Target, encode_video
 from fire_toolkit.media.places import file_at
-from fire_toolkit.media.probe import PLAYS, judge_media, load_pyav, probe_file
+from fire_toolkit.media.probe import PLAYS, first_video, judge_media, load_pyav, open_media, probe_file
 from fire_toolkit.tables import Items, check_items
 from fire_toolkit.workspace.manifests import finish_interrupted
+
+_TICK_S = Fraction(1, 90_000)
+_USUAL_RATE = Fraction(25)
+
+
+class Target(NamedTuple):
+    """A form of video that browsers play: the container (and suffix), the encoder and its settings."""
+
+    container: str
+    encoder: str
+    settings: dict[str, str]
+
+    def __str__(self) -> str:
+        return " ".join([self.encoder, *(f"{name}={value}" for name, value in self.settings.items())])
+
+
+# Without mbtree=0, x264 was seen to give other bytes for the same pictures in 24 of 75 runs, depending on
+# what the process had encoded before; with it, in none of 300.
+TARGETS = {
+    "h264": Target("mp4", "libx264", {"preset": "fast", "crf": "23", "mbtree": "0"}),
+    "vp9": Target("webm", "libvpx-vp9", {"deadline": "good", "cpu-used": "4", "crf": "34"}),
+}
+
+
+def encode_video(source: Path, path: Path, target: Target) -> tuple[int, int]:
+    """Write the first video of `source` to `path`, 8 bit 4:2:0, without sound.
+
+    Returns how many pictures were written, and how many damaged packets of the source were left out. Times,
+    sides of pixels and the way up are kept; sizes become even (a row or column is lost to scaling). The same
+    source gives the same bytes with the same FFmpeg.
+
+    Raises:
+        FFmpegError (of PyAV): the source cannot be read, or the file not be written.
+        ValueError: not one picture can be decoded.
+    """
+    done = Counter[str]()
+    options = {"fflags": "+bitexact"} | ({"movflags": "+faststart"} if target.container == "mp4" else {})
+    with (
+        open_media(source) as reader,
+        load_pyav().open(str(path), "w", format=target.container, container_options=options) as writer,
+    ):
+        video = first_video(reader)
+        if video is None:
+            raise ValueError("no video in it")
+        stream: Any = None
+        for picture, ticks in _pictures(reader, video, done):
+            if stream is None:
+                stream = _add_stream(writer, video, picture, target)
+            writer.mux(stream.encode(_fitted(picture, ticks, stream)))
+        if stream is None:
+            raise ValueError("no picture can be decoded")
+        writer.mux(stream.encode())
+    return done["pictures"], done["damaged"]
+
+
+def _pictures(reader: Any, video: Any, done: Counter[str]) -> Iterator[tuple[Any, int]]:
+    """Yield the pictures of a stream the right way up, each with a time of its own that rises from 0."""
+    import numpy as np
+
+    av = load_pyav()
+    step = int(1 / (video.average_rate or _USUAL_RATE) / _TICK_S) or 1
+    start, last = None, -1
+    for packet in reader.demux(video):
+        try:
+            decoded = packet.decode()
+        except av.error.InvalidDataError:
+            done["damaged"] += 1
+            continue
+        for frame in decoded:
+            if frame.pts is None or frame.time_base is None:  # it follows the picture before it
+                ticks = last + step if done["pictures"] else 0
+            else:
+                ticks = round(frame.pts * frame.time_base / _TICK_S)
+                start = ticks - max(last, 0) if start is None else start
+                ticks -= start
+            done["pictures"] += 1
+            last = max(ticks, last + 1)
+            if turns := round(frame.rotation / 90) % 4:
+                turned = np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
+                frame = av.VideoFrame.from_ndarray(turned, format="rgb24")
+            yield frame, last
+
+
+def _add_stream(writer: Any, video: Any, picture: Any, target: Target) -> Any:
+    rate = video.average_rate or _USUAL_RATE
+    stream = writer.add_stream(target.encoder, rate=rate, options=target.settings)
+    stream.width, stream.height = (max(2, each - each % 2) for each in (picture.width, picture.height))
+    stream.pix_fmt = "yuv420p"
+    context = stream.codec_context
+    context.time_base, context.thread_count = _TICK_S, 1
+    if sides := video.sample_aspect_ratio:
+        was = (video.codec_context.width, video.codec_context.height)
+        context.sample_aspect_ratio = 1 / sides if (picture.width, picture.height) != was else sides
+    if target.encoder == "libvpx-vp9":
+        context.bit_rate = 0  # quality alone decides
+    return stream
+
+
+def _fitted(picture: Any, ticks: int, stream: Any) -> Any:
+    """Return the picture in the stream's size and pixel format, free to become any kind of picture."""
+    video = load_pyav().video
+    ranges = video.reformatter.ColorRange
+    names = ("yuvj", "rgb", "gbr", "gray")
+    is_full = picture.color_range == ranges.JPEG or picture.format.name.startswith(names)
+    fitted = picture.reformat(
+        width=stream.width,
+        height=stream.height,
+        format="yuv420p",
+        src_color_range=ranges.JPEG if is_full else ranges.MPEG,
+        dst_color_range=ranges.MPEG,
+    )
+    fitted.pts, fitted.time_base = ticks, _TICK_S
+    fitted.pict_type = video.frame.PictureType.NONE
+    return fitted
+
 
 RECORD = "transcoded.jsonl"
 DONE, THERE, PLAYED, FAILED, ELSEWHERE = "transcoded", "done before", "plays", "failed", "not a file here"
@@ -40,13 +156,6 @@ class Finished(NamedTuple):
     n_damaged: int
 
 
-class Transcoded(NamedTuple):
-    """items: with media_url of the new files; files: a row for each medium (see `transcode_media`)."""
-
-    items: Items
-    files: pd.DataFrame
-
-
 def transcode_media(
     items: Items,
     *,
@@ -54,7 +163,7 @@ def transcode_media(
     out: Path,
     target: Target,
     report: Callable[[int, str], None] = lambda n, name: None,
-) -> Transcoded:
+) -> tuple[Items, pd.DataFrame]:
     """Make every video of `items` that browsers do not all play into one that they do.
 
     Args:
@@ -62,7 +171,7 @@ def transcode_media(
         root: a folder.
         out: where the videos go; made if it is not there. What an earlier, perhaps killed, run finished
             there is kept if it is still whole.
-        target: see `encode.TARGETS`.
+        target: see `TARGETS`.
         report: called before each medium with its number and name.
 
     Returns:
@@ -87,23 +196,19 @@ def transcode_media(
     moved: dict[str, str] = {}
     for number, media_url in enumerate(dict.fromkeys(items["media_url"]), start=1):
         report(number, Path(media_url).name)
-        source = file_at(media_url, root)
-        if source is None:
-            rows.append((media_url, ELSEWHERE, ""))
-            continue
+        source, finished, reason = file_at(media_url, root), None, ""
         try:
-            state, finished = _finished(source, out, target, record)
+            state, finished = _finished(source, out, target, record) if source else (ELSEWHERE, None)
         except ValueError as error:
-            rows.append((media_url, FAILED, str(error)))
-            continue
-        n_damaged = finished.n_damaged if finished else 0
-        rows.append((media_url, state, f"{n_damaged} damaged packets left out" if n_damaged else ""))
+            state, reason = FAILED, str(error)
         if finished:
+            reason = f"{finished.n_damaged} damaged packets left out" if finished.n_damaged else ""
             path, base = (out / finished.output).resolve(), root.resolve()
             moved[media_url] = (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
+        rows.append((media_url, state, reason))
     files = pd.DataFrame(rows, columns=["media_url", "state", "reason"], dtype="str")
     urls = [moved.get(url, url) for url in items["media_url"]]
-    return Transcoded(check_items(items.assign(media_url=urls)), files)
+    return check_items(items.assign(media_url=urls)), files
 
 
 def _finished(
@@ -126,9 +231,20 @@ def _finished(
         return PLAYED, None
     if facts.fault or facts.kind != "video":
         raise ValueError(verdict.reason)
+    name = f"{source.stem[:80]}-{key[0][:8]}.{target.container}"  # the hash tells sources of one name apart
+    part = out / f".{name}.{os.getpid()}.tmp"
     pyav_fault = load_pyav().error.FFmpegError
     try:
-        record[key] = _make(source, key[0], facts.duration_s, out, target)
+        counts = encode_video(source, part, target)
+        made = probe_file(part)
+        if (verdict := judge_media(made)).state != PLAYS:
+            raise ValueError(f"the new video does not play ({verdict.reason})")
+        if facts.duration_s and made.duration_s < facts.duration_s - max(1.0, 0.05 * facts.duration_s):
+            raise ValueError(f"only {made.duration_s:.1f} of {facts.duration_s:.1f} s can be decoded")
+        with part.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        record[key] = Finished(*key, name, sha256_of(part), *counts)
+        part.replace(out / name)
         _remember(out, record[key])
     except (pyav_fault, OSError) as error:
         if isinstance(error, pyav_fault) and error.errno not in _NOT_WRITABLE:
@@ -137,28 +253,9 @@ def _finished(
             f"{out}: cannot be written: {os.strerror(error.errno or 0)}; what is finished stays: free some "
             "space and run the same command again"
         ) from None
-    return DONE, record[key]
-
-
-def _make(source: Path, sha256: str, duration_s: float, out: Path, target: Target) -> Finished:
-    """Encode into a temporary file, look whether it plays and is as long as its source, put it in place."""
-    name = f"{source.stem[:80]}-{sha256[:8]}.{target.container}"  # the hash tells sources of one name apart
-    part = out / f".{name}.{os.getpid()}.tmp"
-    try:
-        encoded = encode_video(source, part, target)
-        facts = probe_file(part)
-        verdict = judge_media(facts)
-        if verdict.state != PLAYS:
-            raise ValueError(f"the new video does not play ({verdict.reason})")
-        if duration_s and facts.duration_s < duration_s - max(1.0, 0.05 * duration_s):
-            raise ValueError(f"only {facts.duration_s:.1f} of {duration_s:.1f} s can be decoded")
-        with part.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        output_sha256 = sha256_of(part)
-        part.replace(out / name)
     finally:
         part.unlink(missing_ok=True)
-    return Finished(sha256, str(target), name, output_sha256, encoded.n_pictures, encoded.n_damaged)
+    return DONE, record[key]
 
 
 def read_record(out: Path) -> dict[tuple[str, str], Finished]:

@@ -118,7 +118,7 @@ def test_a_gallery_needs_a_workspace(fire: Fire) -> None:
 
 
 def test_the_server_answers_the_gallery_and_its_media_alone(fire: Fire, workspace: Path) -> None:
-    from fire_toolkit.media.gallery_server import GalleryServer
+    from fire_toolkit.media.server import GalleryServer
 
     fire("gallery")
     media = [workspace / "media/a b.webm"]

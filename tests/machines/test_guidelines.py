@@ -79,6 +79,7 @@ def test_captions_alone_are_suggested_and_no_label_changes(validity: Path) -> No
         ["q2", "*", "unusable"],
     ]
     before = {path: path.read_bytes() for path in validity.rglob("*") if path.is_file()}
+    before.pop(validity / "campaign.sqlite")  # which takes up what is handed out
     fire("tasks", "--annotator", "A01")
     assert all(path.read_bytes() == text for path, text in before.items())
     shown = json.loads((validity / "tasks/tasks.json").read_text())

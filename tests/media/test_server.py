@@ -230,27 +230,25 @@ def test_a_taken_port_is_told(server: MediaServer, root: Path) -> None:
 
 def test_what_is_served_passes_the_check(clips: Path, items_of: MakeItems) -> None:
     items = items_of("h264.mp4", "vp9.webm", "a.png", "mpeg4.avi")
-    served = served_files(items, root=clips)
-    with MediaServer(clips, served.names, origins=[PAGE], port=0) as server:
-        found = check_media(items_at(items, server.base_url, served.names), root=clips, origin=PAGE)
+    names, _ = served_files(items, root=clips)
+    with MediaServer(clips, names, origins=[PAGE], port=0) as server:
+        found = check_media(items_at(items, server.base_url, names), root=clips, origin=PAGE)
         assert list(found["state"]) == ["plays", "plays", "plays", "no"]
         assert found["reason"][3] == "MPEG-4 part 2 in AVI: Chromium does not play it"
-        other = check_media(items_at(items, server.base_url, served.names), root=clips, origin="http://h:1")
+        other = check_media(items_at(items, server.base_url, names), root=clips, origin="http://h:1")
         assert list(other["state"]) == ["no", "no", "plays", "no"]
 
 
 def test_which_files_are_served(root: Path, tmp_path: Path, items_of: MakeItems) -> None:
     items = items_of("big.mp4", "./sub/../big.mp4", "gone.mp4", "https://h/v.mp4", str(root / "empty.png"))
-    served = served_files(items, root=root)
-    assert served.names == {
+    names, n_missing = served_files(items, root=root)
+    assert names == {
         "big.mp4": "big.mp4",
         "./sub/../big.mp4": "big.mp4",
         str(root / "empty.png"): "empty.png",
     }
-    assert served.n_missing == 1
-    moved = dict(
-        zip(items["media_url"], items_at(items, "http://h:1/", served.names)["media_url"], strict=True)
-    )
+    assert n_missing == 1
+    moved = dict(zip(items["media_url"], items_at(items, "http://h:1/", names)["media_url"], strict=True))
     assert moved["./sub/../big.mp4"] == "http://h:1/big.mp4"
     assert moved["https://h/v.mp4"] == "https://h/v.mp4"
     assert moved["gone.mp4"] == "gone.mp4"
