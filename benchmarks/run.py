@@ -12,7 +12,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SMALL = {"fuzz.py": ["--mutations", "2000"], "commands.py": ["--scale", "0.1"]}
-FULL = {"intervals.py": ["--full"], "label_noise.py": ["--full"], "rare_positives.py": ["--full"]}
+SIMULATIONS = ("agreement_coverage", "estimates", "intervals", "label_noise", "plans", "rare_positives")
+FULL = {f"{name}.py": ["--full"] for name in SIMULATIONS}
 NEEDS_MORE = {"labelstudio.py", "page.py"}  # a server, a browser, a workspace
 
 

@@ -145,12 +145,13 @@ def stratify_scores(score: Floats, n_strata: int = N_STRATA) -> Ints:
 def allocate(score: Floats, stratum: Ints, n: int) -> Ints:
     """Return how many of n pairs are drawn of each stratum: Neyman's N·√(f(1 − f)), f its mean score.
 
-    A mean nearer to 0 or 1 than .005 counts as that, an unscored stratum's as a half. At least 5 pairs are
-    drawn of each stratum, or all where it has fewer, so a few more than n may be.
+    A mean nearer to 0 or 1 than .03 counts as that, an unscored stratum's as a half: with .005 intervals by
+    200 pairs of a judge that is three times surer than it is right covered .85, with .03 they cover .93. At
+    least 5 pairs are drawn of each stratum, or all where it has fewer, so a few more than n may be.
 
     Examples:
         >>> allocate(np.repeat([0.02, 0.5], 100), np.repeat([0, 1], 100), 60).tolist()
-        [13, 47]
+        [15, 45]
     """
     size = np.bincount(stratum)
     total = np.bincount(stratum, weights=np.nan_to_num(score, nan=0.5))

@@ -17,8 +17,8 @@ _RANKS = re.compile(r"([1-9][0-9]*):([1-9][0-9]*):")
 _NO_ESTIMATE = "a sample of two designs gives no estimate"
 
 SHALLOW, DEEP, ORIGINAL = "shallow", "deep", "original"
-# No judge is taken for surer: samples are drawn, and intervals made, as if 1 of 200 were a miss.
-SUREST = 0.005
+# No judge is taken for surer: samples are drawn as if it missed 3 of 100.
+SUREST = 0.03
 
 # Of each judged pair: the part of the pool that it belongs to, the chance with which it was drawn, the draw.
 SAMPLED = (

@@ -6,7 +6,7 @@ import json
 
 from records import record_of, rows_of
 
-from fire_toolkit.campaign.ledger import ANSWERED
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
@@ -26,3 +26,12 @@ def test_a_later_answer_that_is_not_a_vote_lends_its_round_to_no_judgment() -> N
         found = record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
     assert found.judgments[["label", "round"]].values.tolist() == [["relevant", 1]]
     assert found.dropped["reason"].tolist() == ["several_labels"]
+
+
+def test_an_answer_whose_last_row_is_a_deletion_is_no_judgment() -> None:
+    first = row(1, "1/A01", 1, ["relevant"])
+    rows = [first, {**first, "state": DELETED, "seen_at": "2026-01-02T00:00:00.000000Z"}]
+    with record_of(rows=rows_of(rows)) as store:
+        found = record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
+    assert found.judgments.empty
+    assert found.dropped["reason"].tolist() == [DELETED]

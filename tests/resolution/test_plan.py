@@ -54,6 +54,7 @@ def test_pairs_are_asked_in_the_order_of_use_each_once() -> None:
     ]  # fmt: skip
     assert not plan.pool.duplicated(["query_id", "doc_id"]).any()
     assert set(plan.pool["round"]) == {2}
+    assert set(planned(round=4).pool["round"]) == {4}
     assert set(plan.pool.loc[plan.pool["stratum"] == "random", "inclusion_probability"]) == {0.1}
     assert tuple(plan.strata["stratum"]) == STRATA
 
