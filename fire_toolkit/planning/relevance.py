@@ -49,6 +49,11 @@ class Truths(NamedTuple):
     t: Floats
     f: Floats
 
+    @property
+    def rates(self) -> Floats:
+        """Both rates: (2, n_draws, 1)."""
+        return np.stack([self.t, self.f])
+
 
 def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator) -> Truths:
     """Return positives and error rates drawn for each row of parameters: level, weights, more, apart, log

@@ -1,7 +1,7 @@
 """What votes make of a pair, in expectation: labels, corrected relevance, and how many votes it takes.
 
 Everything follows from the share of pairs in each design class and the error rates of one vote; nothing is
-drawn. Rates are (n_draws, 1) arrays: P(vote 1 | positive), P(vote 1 | not).
+drawn. Rates are (2, n_draws, 1) arrays: P(vote 1 | positive), P(vote 1 | not).
 """
 
 from __future__ import annotations
@@ -18,48 +18,35 @@ from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.tables.design import DOUBLED, SINGLE, VERIFY
 
-Mixture = Mapping[str, float | Floats]  # design class → the share of pairs that has it
+Mixture = Mapping[str, Floats]  # design class → the share of positives and of others that has it: (2, 1, 1)
 
 
 class Rest(NamedTuple):
-    """Mean and mean square of 1 − estimated relevance, of a positive and another doc: (n_draws, 1) each."""
+    """Mean and mean square of 1 − estimated relevance, of a positive and of another doc: (2, n_draws, 1)."""
 
-    positive: tuple[Floats, Floats]
-    other: tuple[Floats, Floats]
+    mean: Floats
+    square: Floats
 
 
-def rest_of(
-    rates: tuple[Floats, Floats],
-    mixtures: tuple[Mixture, Mixture],
-    used: tuple[Floats, Floats] | None = None,
-) -> Rest:
+def rest_of(rates: Floats, mixture: Mixture, used: Floats | None = None) -> Rest:
     """Return what is left of 1 after a pair's label, or after its relevance as corrected.
 
-    Args:
-        rates: with which votes err.
-        mixtures: of positives and of other docs.
-        used: rates that the correction takes; None: the label as it is.
+    used: rates that the correction takes; None: the label as it is.
     """
-    kinds = []
-    for rate, mixture in zip(rates, mixtures, strict=True):
-        mean, square = np.zeros_like(rate), np.zeros_like(rate)
-        for name, share in mixture.items():
-            chance = class_rate(rate, name)
-            if used is None:
-                of_one, of_zero = np.zeros_like(rate), np.ones_like(rate)
-            else:
-                t, f = (class_rate(each, name) for each in used)
-                of_one, of_zero = (1 - estimated_relevance(label, t, f) for label in (1.0, 0.0))
-            mean = mean + share * (chance * of_one + (1 - chance) * of_zero)
-            square = square + share * (chance * of_one**2 + (1 - chance) * of_zero**2)
-        kinds.append((mean, square))
-    return Rest(*kinds)
+    mean, square = np.zeros((2, *rates.shape))
+    for name, share in mixture.items():
+        chance = class_rate(rates, name)
+        t, f = class_rate(np.array([1.0, 0.0]) if used is None else used, name)
+        of_one, of_zero = (1 - estimated_relevance(label, t, f) for label in (1.0, 0.0))
+        mean += share * (chance * of_one + (1 - chance) * of_zero)
+        square += share * (chance * of_one**2 + (1 - chance) * of_zero**2)
+    return Rest(mean, square)
 
 
-def votes_a_pair(rate: Floats, mixture: Mixture) -> Floats:
+def votes_a_pair(rates: Floats, mixture: Mixture) -> Floats:
     """Return how many votes a pair takes: one or two, another on a positive, a third where two differ."""
-    third = rate * (1 - rate)
-    each = {SINGLE: np.ones_like(rate), DOUBLED: 2 + 2 * third, VERIFY: 1 + rate + third}
+    third = rates * (1 - rates)
+    each = {SINGLE: np.ones_like(rates), DOUBLED: 2 + 2 * third, VERIFY: 1 + rates + third}
     return np.asarray(sum(share * each[name] for name, share in mixture.items()))
 
 
@@ -69,25 +56,22 @@ def open_pairs(lists: Lists, truths: Truths, depth: int, *, settles: bool, seed:
     A run's top k is closed by an original or a verified positive that it holds; a pair is open where it
     stands in some top k that is not closed. Pairs are asked in order, verified on simulated votes.
 
-    Args:
-        settles: that C@depth is to be decided; else C@1, C@5 and C@10, of a pool of this depth.
+    settles: whether C@depth is to be decided; else C@1, C@5 and C@10, of a pool of this depth.
     """
     cutoffs = np.array([depth] if settles else CUTOFFS)
-    first = -(lists.ranks <= depth).sum(axis=1) if settles else lists.best_rank
-    order = lists.in_order(first)
+    order = lists.in_order(-(lists.ranks <= depth).sum(axis=1) if settles else lists.best_rank)
     order = order[lists.best_rank[order] <= depth]
-    query, ranks = lists.query[order], lists.ranks[order]
-    inside = (ranks[:, :, None] <= cutoffs).reshape(len(order), -1)
-    rng = np.random.default_rng(seed)
-    of_positive, of_other = (class_rate(each, VERIFY) for each in (truths.t, truths.f))
+    query, is_original = lists.query[order], lists.is_original[order]
+    inside = (lists.ranks[order][:, :, None] <= cutoffs).reshape(len(order), -1)
+    of_positive, of_other = class_rate(truths.rates, VERIFY)
     rate: Floats = np.where(truths.positive[:, order], of_positive, of_other)
-    is_confirmed = (rng.random(rate.shape) < rate) & ~lists.is_original[order]
-    start = starts_of_lists(np.bincount(query, minlength=lists.n_queries))
+    is_confirmed = (np.random.default_rng(seed).random(rate.shape) < rate) & ~is_original
     by_originals = np.zeros((lists.n_queries, inside.shape[1]), dtype=bool)
-    np.logical_or.at(by_originals, query[lists.is_original[order]], inside[lists.is_original[order]])
+    np.logical_or.at(by_originals, query[is_original], inside[is_original])
     closed = np.repeat(by_originals[None], len(rate), axis=0)
     is_open = np.zeros((len(rate), len(lists.query)), dtype=bool)
-    lengths = np.diff(start)
+    lengths = np.bincount(query, minlength=lists.n_queries)
+    start = starts_of_lists(lengths)
     for place in range(int(lengths.max(initial=0))):
         queries = np.flatnonzero(lengths > place)
         rows = start[queries] + place
@@ -103,34 +87,20 @@ def rate_covariance(
     """Return t and f as they are estimated from pairs of a class: covariance (n_draws, 2, 2), by the delta
     method, and both standard errors (n_draws, 2).
 
-    Args:
-        name: `doubled` or `verify`.
-        n_pairs, share_positive, t, f: of each draw.
+    name: `doubled` or `verify`; n_pairs, share_positive, t, f: of each draw.
     """
     p = share_positive
     both, all_three = p * t**2 + (1 - p) * f**2, p * t**3 + (1 - p) * f**3
     one, split = p * t + (1 - p) * f, both - all_three  # split: votes 1, 0, 1
-    if name == DOUBLED:
-        differ = 2 * (one - both)
-        squares = both + differ / 4, both, split / 2, both, split / 2, np.zeros_like(both)
-    else:
-        squares = one, both, split, both, split, np.zeros_like(both)
     means = np.stack([one, both, split])
-    second = np.empty((3, 3, *both.shape))
-    places = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-    for (row, column), value in zip(places, squares, strict=True):
-        second[row, column] = second[column, row] = value
+    of_one, shared = (both + (one - both) / 2, split / 2) if name == DOUBLED else (one, split)
+    zero = np.zeros_like(both)
+    second = np.array([[of_one, both, shared], [both, both, zero], [shared, zero, shared]])
     covariance = np.moveaxis(second - means[:, None] * means, -1, 0) / n_pairs[:, None, None]
-    step = 1e-7
     slopes = []
-    for place in range(3):
-        ends = []
-        for side in (step, -step):
-            moved = means.copy()
-            moved[place] += side
-            found = error_rates(VoteCounts(np.ones_like(one), *moved))
-            ends.append(np.stack([found.t, found.f]))
-        slopes.append((ends[0] - ends[1]) / (2 * step))
+    for step in 1e-7 * np.eye(3)[:, :, None]:
+        up, down = (error_rates(VoteCounts(np.ones_like(one), *(means + side * step))) for side in (1, -1))
+        slopes.append((np.stack([up.t, up.f]) - np.stack([down.t, down.f])) / 2e-7)
     jacobian = np.moveaxis(np.stack(slopes), -1, 0)  # (n_draws, 3, 2)
     of_rates = np.einsum("dxa,dxy,dyb->dab", jacobian, covariance, jacobian)
     return of_rates, np.sqrt(np.einsum("daa->da", of_rates))
