@@ -19,7 +19,7 @@ from fire_toolkit.campaign.queues import (
 )
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import left_pairs, seen_pairs, waiting_pairs
+from fire_toolkit.campaign.views import left_pairs, seen_by_all, seen_pairs, waiting_pairs
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import FOURTH, Qrels, Tasks, check_qrels
 from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
@@ -81,6 +81,7 @@ def assign_next_round(
     number: int,
     retired: Collection[str] = (),
     fourth: pd.DataFrame | None = None,
+    unanswered: pd.DataFrame | None = None,
     kind: str = ADJUDICATION,
     n_captions: int = 1,
     seed: int = 0,
@@ -95,6 +96,8 @@ def assign_next_round(
         number: of the round.
         retired: who will answer no more: pairs do not wait for them.
         fourth: those of `pairs` whose answers are fourth votes, which no label counts.
+        unanswered: those of `pairs` that nobody could answer: they go to somebody else first, and where
+            everybody has seen them, to anybody again.
         kind: of its assignments.
         n_captions: how many captions of one item a page may have.
         seed: of the queues.
@@ -112,7 +115,12 @@ def assign_next_round(
         return None
     numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
     options: dict[str, Any] = {"kind": kind, "n_captions": n_captions, "seed": seed + number}
-    assigned = assign_round(numbered, annotators, seen=seen_pairs(store), **options)
+    annotators, seen = list(annotators), seen_pairs(store)
+    if unanswered is not None and len(unanswered):
+        by_all = pair_rows(unanswered, seen_by_all(store, annotators)) >= 0
+        again = _tasks_of(unanswered[by_all & (pair_rows(unanswered, numbered) >= 0)], numbered)["pair_id"]
+        seen = seen[~seen["pair_id"].isin(again)]
+    assigned = assign_round(numbered, annotators, seen=seen, **options)
     if fourth is not None:
         is_fourth = are_in(assigned["pair_id"], _tasks_of(fourth, known)["pair_id"])
         assigned = check_assignments(assigned.assign(kind=assigned["kind"].mask(is_fourth, FOURTH)))

@@ -18,6 +18,7 @@ from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number
@@ -49,6 +50,21 @@ def task_keys(path: Path) -> set[str]:
             )
         keys.add(key)
     return keys
+
+
+def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of later rounds whose tasks were handed out as files and have not come back.
+
+    answers: query_id, doc_id and round of what came back, of each round and pair a row for each answer; a
+    row without a round is of any.
+    """
+    waits: list[tuple[str, str]] = []
+    for number, path in handed_out(root).items():
+        if number > 1:
+            back = answers[answers["round"].isna() | (answers["round"] == number)]
+            known = set(zip(back["query_id"], back["doc_id"], strict=True))
+            waits += [pair for pair in map(split_pair_id, sorted(task_keys(path))) if pair not in known]
+    return pd.DataFrame(waits, columns=PAIR, dtype="str")
 
 
 def handed_out_here(root: Path) -> HandedOut:

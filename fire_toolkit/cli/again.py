@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,20 @@ import pandas as pd
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import assign_next_round
+from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.campaign.views import seen_by_all, waiting_pairs
+from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
+from fire_toolkit.campaign.votes import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, deliver_files, handed_to
-from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default, workspace_path
+from fire_toolkit.cli.common import (
+    current_workspace,
+    made_file,
+    n_of,
+    say,
+    say_next,
+    setting_or_default,
+    workspace_path,
+)
 from fire_toolkit.cli.frame_output import keep_files
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number
@@ -56,20 +67,50 @@ class Again:
 
     @cached_property
     def waiting(self) -> pd.DataFrame | None:
-        """The pairs that wait for an answer in a round that has begun."""
-        if self.campaign is None:
+        """The pairs that wait for an answer: with somebody, or in files of tasks that were handed out."""
+        if self.campaign is not None:
+            with self.campaign.store() as store:
+                return waiting_pairs(store, self.campaign.retired)
+        workspace = current_workspace()
+        if workspace is None:
             return None
-        with self.campaign.store() as store:
-            return waiting_pairs(store, self.campaign.retired)
+        judged = self.given.judgments
+        rounds = judged["round"].tolist() if "round" in judged.columns else [1] * len(judged)
+        skipped = self._without_vote
+        answers = pd.concat([pd.DataFrame(judged[PAIR]), skipped], ignore_index=True)
+        return waiting_in_files(workspace.root, answers.assign(round=[*rounds, *[math.nan] * len(skipped)]))
+
+    @cached_property
+    def unanswered(self) -> pd.DataFrame:
+        """The pairs that were asked and have no judgment, and lie with nobody who could still give one."""
+        if self.campaign is not None:
+            with self.campaign.store() as store:
+                return unanswered_pairs(store, self.given.judgments, self.campaign.retired)
+        left = self._without_vote
+        for others in (self.given.judgments, self.waiting):
+            left = left if others is None else left[pair_rows(left, others) < 0]
+        return left
+
+    @property
+    def _without_vote(self) -> pd.DataFrame:
+        """The pairs of the workspace whose answer was a skip or had no label; none elsewhere."""
+        path = made_file("judgments/dropped.csv")
+        is_own = path is not None and self.given.values.get("judgments") is None
+        dropped = read_delimited(path, required=[*PAIR, "reason"]) if path and is_own else None
+        if dropped is None:
+            return pd.DataFrame({name: [] for name in PAIR}, dtype="str")
+        is_back = dropped["reason"].isin([SKIPPED, NO_LABEL, SEVERAL_LABELS])
+        return dropped.loc[is_back, PAIR].drop_duplicates(ignore_index=True)
 
     def planned(self, plan: Callable[..., RoundPlan]) -> RoundPlan:
         """Plan a round of pairs that somebody can be asked, and say which others would be in it."""
+        plan = partial(plan, unanswered=self.unanswered)
         planned, begun = plan(waiting=self.waiting), self.campaign
         if begun is None:
             return planned
         with begun.store() as store:
             spent = seen_by_all(store, self._asked())
-        is_spent = pair_rows(planned.pool, spent) >= 0
+        is_spent = (pair_rows(planned.pool, spent) >= 0) & (pair_rows(planned.pool, self.unanswered) < 0)
         if not is_spent.any() or is_spent.all():  # of all of them the queues say it
             return planned
         say(
@@ -77,6 +118,7 @@ class Again:
             f"(first: {' '.join(planned.pool.loc[is_spent, PAIR].iloc[0])}); name somebody else with "
             "--annotator"
         )
+        spent = spent[pair_rows(spent, self.unanswered) < 0]
         return plan(waiting=pd.concat([self.waiting, spent]))
 
     def _asked(self) -> list[str]:
@@ -105,6 +147,7 @@ class Again:
                 kind=kind,
                 seed=self.seed,
                 fourth=pairs[is_fourth] if is_fourth.any() else None,
+                unanswered=self.unanswered,
                 n_captions=latest.n_captions,
             )
         return replace(entry, carrier=latest.carrier) if entry else None

@@ -13,7 +13,7 @@ import click
 
 from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
-from fire_toolkit.campaign.views import record_to_judgments
+from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
 from fire_toolkit.cli.common import (
     Range,
@@ -79,6 +79,7 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     with campaign.store() as store:
         queues = measure_progress(store, guideline=rules)
         judgments = record_to_judgments(store, guideline=rules).judgments
+        reported = reported_items(store)
     items = named_file("items")
     quality = live_quality(
         judgments,
@@ -88,7 +89,9 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     )
     both = [*queues, total_progress(queues)]
     if as_json:
-        click.echo(json.dumps([_record(queue, quality, states) for queue in both]))
+        records = [_record(queue, quality, states) for queue in both]
+        records[-1] |= {"reported": reported.to_dict("records")} if len(reported) else {}
+        click.echo(json.dumps(records))
         return
     click.echo(drawn([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
     people = quality.people[quality.people["n_votes"] > 0]
@@ -108,6 +111,8 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
             say(f"note: {alpha.note}")
     for name, words in zip(quality.alarms["annotator_id"], quality.alarms["words"], strict=True):
         say(f"look into {name}: {words}")
+    for doc, _, n, people in reported.itertuples(index=False, name=None):
+        say(f"look at item {doc}: skipped or reported {n:,} times, by {people}")
 
 
 def _show_accounts(states: Mapping[str, str], *, as_json: bool) -> None:

@@ -34,6 +34,7 @@ from fire_toolkit.cli.campaigns import (
     loads_of,
 )
 from fire_toolkit.cli.common import (
+    made_file,
     n_of,
     named_file,
     relative_path,
@@ -53,7 +54,7 @@ from fire_toolkit.cli.server_options import Server
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.table_files import read_items, read_queries
+from fire_toolkit.formats.tables.table_files import read_items, read_judged_pairs, read_queries
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
@@ -62,7 +63,7 @@ from fire_toolkit.labelstudio.showing import refuse_unshowable
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.resolution.design import POLICIES
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import given_by_round, handed_out, tasks_file
@@ -185,6 +186,8 @@ def _new_round(
     if overlap.is_file():
         inputs.use(overlap)
     number = int(asked["round"].max()) if len(asked) else 1
+    if number not in {entry.number for entry in begun}:
+        asked = _without_judged(asked, number)
     again = asked_before(asked, [entry for entry in begun if entry.number != number])
     if again:
         raise UsageError(
@@ -205,6 +208,18 @@ def _new_round(
         seed=int(setting_or_default(None, "tasks", "seed")),
     )
     return dataclasses.replace(drawn, carrier=carrier)
+
+
+def _without_judged(asked: Tasks, number: int) -> Tasks:
+    """Return the tasks of a round whose pairs nobody has judged in it meanwhile, and say how many others."""
+    path = made_file("judgments/judgments.csv")
+    if path is None:
+        return asked
+    judged = read_judged_pairs(path)
+    is_judged = pair_rows(asked, judged[judged["round"] >= number]) >= 0
+    if n_judged := int(is_judged.sum()):
+        say(f"note: {n_of(n_judged, 'task')} left out: their pairs were judged since the tasks were made")
+    return Tasks(asked[~is_judged].reset_index(drop=True))
 
 
 def _say_lone_controls(entry: Round) -> None:

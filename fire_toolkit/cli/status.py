@@ -16,7 +16,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.rounds import has_campaign
+from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
 from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def status(*, as_json: bool) -> None:
     workspace = needed_workspace("; make a workspace with `fire-toolkit init`")
     is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
     found = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
-    states = [_with_news(state, workspace) for state in found]
+    states = [_with_news(_with_judged(state, workspace), workspace) for state in found]
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
         click.echo(json.dumps(rows, ensure_ascii=False))
@@ -118,6 +118,26 @@ def _say_doubled(campaign: Begun) -> None:
         return
     for words, fix in find_doubled(listed, campaign.campaign, sent):
         say(f"warning: {words}; {fix}")
+
+
+def _with_judged(state: StageState, workspace: Workspace) -> StageState:
+    """Return the state of tasks that wait for `push` with how many of their pairs were judged meanwhile."""
+    path = workspace.root / "judgments" / "judgments.csv"
+    unsent = max(handed_out(workspace.root).keys() - campaign_rounds(workspace.root), default=0)
+    if state.stage.name != "tasks" or state.state != "done" or not unsent or not path.is_file():
+        return state
+    if not knows_server() and not has_campaign(workspace.root):
+        return state
+    from fire_toolkit.campaign.task_files import task_keys
+    from fire_toolkit.campaign.tasks import pair_ids
+    from fire_toolkit.formats.tables.table_files import read_judged_pairs
+
+    judged = read_judged_pairs(path)
+    judged = judged[judged["round"] >= unsent]
+    keys = pair_ids(judged["query_id"].tolist(), judged["doc_id"].tolist())
+    n_judged = len(task_keys(handed_out(workspace.root)[unsent]).intersection(keys))
+    words = f"{state.reason}; {n_of(n_judged, 'pair')} judged since then, which push leaves out"
+    return replace(state, reason=words) if n_judged else state
 
 
 def _with_news(state: StageState, workspace: Workspace) -> StageState:

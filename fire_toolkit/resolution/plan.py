@@ -21,6 +21,7 @@ from fire_toolkit.words import n_of
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
 BY_DESIGN = "by_design"
+UNANSWERED = "unanswered"
 FOURTH_VOTE = "fourth_vote"
 STRATUM_COLUMNS = ["stratum", "n_pairs", "n_asked", "inclusion_probability", "expected_changes", "note"]
 NO_DOUBLED = "no pair has two votes, so nothing is known of how often a second one differs"
@@ -28,6 +29,7 @@ OF_FOURTH = (
     "votes on positives by 2 to 1, which no label counts: 100 of them show errors that agree (correlation "
     ".02, .05, .1) with power .45, .90, 1"
 )
+OF_UNANSWERED = "asked, and skipped, reported or rejected: no vote"
 ENOUGH_ORIGINALS = 10
 MOST_RESERVED = 0.1
 
@@ -63,6 +65,7 @@ def plan_round(
     waiting: pd.DataFrame | None = None,
     by_design: pd.DataFrame | None = None,
     fourth: pd.DataFrame | None = None,
+    unanswered: pd.DataFrame | None = None,
     budget: int | None = None,
     random_share: float = 0.02,
     low_posterior: float = 0.9,
@@ -91,6 +94,9 @@ def plan_round(
             `by_design`, whatever `ask` names; None: no policy.
         fourth: positives by 2 to 1 (`design.split_positives`): they come next, as a stratum `fourth_vote`
             that no label counts, if `ask` names it.
+        unanswered: pairs that were asked and came back without a vote (skipped, reported, rejected): they
+            come before all others, as a stratum `unanswered`, whatever `ask` names; None or empty: no such
+            stratum.
         budget: how many answers at most, those to the disputes of this round included, 0 or more; None:
             all that is wanted, and nothing is kept.
         random_share: of the other pairs with one judgment, in [0, 1].
@@ -125,6 +131,7 @@ def plan_round(
     waiting = disputes.iloc[:0][PAIR] if waiting is None else waiting[PAIR]
     votes = code_votes(first_round(judgments), grades=grades)
     found = [
+        *_of_unanswered(unanswered),
         *_of_votes(by_design, fourth if FOURTH_VOTE in ask else None, waiting, votes),
         *_of_disputes(disputes),
         *_of_labels(labels, votes, original, low_posterior, random_share),
@@ -135,7 +142,7 @@ def plan_round(
         taken = pd.concat([taken, pairs[PAIR]], ignore_index=True)
         order = draw.permutation(len(pairs)) if each.is_even else np.arange(len(pairs))
         strata.append(replace(each, pairs=pairs.iloc[order]))
-    numbers, kept, unused = _shared_out(strata, {*ask, BY_DESIGN}, budget)
+    numbers, kept, unused = _shared_out(strata, {*ask, BY_DESIGN, UNANSWERED}, budget)
     asked, rows = [], []
     for stratum, n_asked in zip(strata, numbers, strict=True):
         chosen, n_pairs = stratum.pairs.iloc[:n_asked], len(stratum.pairs)
@@ -279,6 +286,11 @@ def _of_votes(
         yield _stratum(BY_DESIGN, pairs.assign(n_judgments=n_votes), chance, note)
     if fourth is not None:
         yield _stratum(FOURTH_VOTE, fourth[PAIR], 0.0, OF_FOURTH)
+
+
+def _of_unanswered(pairs: pd.DataFrame | None) -> Iterator[_Stratum]:
+    if pairs is not None and len(pairs):
+        yield _stratum(UNANSWERED, pairs, 1.0, OF_UNANSWERED)
 
 
 def _of_disputes(disputes: Disputes) -> Iterator[_Stratum]:
