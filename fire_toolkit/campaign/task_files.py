@@ -52,6 +52,17 @@ def task_keys(path: Path) -> set[str]:
     return keys
 
 
+def rounds_handed_out(root: Path) -> dict[str, int]:
+    """Return the last round in which each pair was handed out, of those that were in a later one."""
+    query = "select pair_id, max(round) from given where to_annotator_id <> '' and round > 1 group by pair_id"
+    with Store(root / STORE) as store:
+        found = dict(store.database.select(query))
+    for number, path in handed_out(root).items():
+        if number > 1:
+            found |= {key: max(number, found.get(key, 1)) for key in task_keys(path)}
+    return found
+
+
 def waiting_in_files(root: Path, answers: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs of later rounds whose tasks were handed out as files and have not come back.
 

@@ -13,6 +13,7 @@ import click
 
 from fire_toolkit.campaign.carrier import fetched
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, relative_path
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
@@ -106,10 +107,11 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
         key=make_key(private_folder() / PEOPLE_KEY, _LOSS),
         source=asked.source or ("labelstudio" if is_of_server else "table"),
     )
+    asked_in = rounds_handed_out(workspace.root)
     with Store(workspace.root / STORE) as store:
         for file in files:
             rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=store.now())
-            store.add_answers(new_rows(rows, store))
+            store.add_answers(new_rows(rows, store, asked_in))
         notes = [*notes_of(files), *understood.notes(known), *store.notes]
         added = fetched(store.counts, n_projects=len(files), notes=notes)
     derive_judgments(workspace.root, added, stage="import", as_json=given.as_json)

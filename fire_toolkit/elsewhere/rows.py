@@ -111,13 +111,18 @@ def _content(
     }
 
 
-def new_rows(rows: Sequence[dict[str, str]], store: Store) -> list[dict[str, str]]:
+def new_rows(
+    rows: Sequence[dict[str, str]], store: Store, asked_in: Mapping[str, int]
+) -> list[dict[str, str]]:
     """Return the rows that say something new of their answers, each as a version of its own.
 
     A file that was read before gives none. An answer that says something else at the same time (its value is
     mapped to another label now, its work was rejected since, it is said to be of another round) becomes a
     later version, in the round that was said last; one without a time
     does so together with all answers of its annotator to the pair, so that their order stays.
+
+    asked_in: pair → the round that asked it last, which a new answer is of where the file says none; 1 for
+    others.
     """
     latest = store.latest(row["annotation"] for row in rows)
     times = store.times_of(row["annotation"] for row in rows)
@@ -129,7 +134,8 @@ def new_rows(rows: Sequence[dict[str, str]], store: Store) -> list[dict[str, str
         is_redone = any(row["updated_at"] == row["seen_at"] for row in new)
         for row, last, answer in own:
             if row in new or (is_redone and row["updated_at"] == row["seen_at"]):
-                found.append(_as_version(_in_its_round(row, answer), last))
+                known = json.loads(answer).get(ROUND) if answer else asked_in.get(row["pair_id"])
+                found.append(_as_version(_in_round(row, known), last))
     return found
 
 
@@ -143,10 +149,9 @@ def _is_new(row: Mapping[str, str], last: str, answer: str, times: Mapping[str, 
     return not (is_older and row["updated_at"] in times[row["annotation"]])
 
 
-def _in_its_round(row: dict[str, str], earlier: str) -> dict[str, str]:
-    """Return the row in the round of an earlier version, where nothing says its own."""
+def _in_round(row: dict[str, str], known: int | None) -> dict[str, str]:
+    """Return the row in the round that is known, where nothing says its own."""
     content = json.loads(row["answer"])
-    known = json.loads(earlier or "{}").get(ROUND)
     if ROUND in content or known is None:
         return row
     return {**row, "answer": _answer_text(content | {ROUND: known})}

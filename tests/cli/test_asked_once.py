@@ -1,4 +1,4 @@
-"""Nobody is asked what lies with somebody, nor what was judged; what came back without a vote is asked again."""
+"""Nobody is asked what lies with somebody or was judged; what came back without a vote is asked again."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_what_came_back_without_a_vote_is_asked_first_and_of_somebody_else(fire:
     for name, account in (("A02", 2), ("A03", 3)):
         export(f"round-2.{name}.json", tasks_in(f"tasks/round-2/tasks.{name}.json"), {account: None})
     fire("import")
-    for (_, doc), _ in skipped.items():
+    for _, doc in skipped:
         words = f"look at item {doc}: skipped or reported 2 times, by A02, A03"
         assert words in fire("progress").stderr
     fire("next-round")  # both have seen both: after a repair they are asked once more
@@ -125,6 +125,19 @@ def test_disputes_of_another_tool_find_people(fire: Fire, root: Path) -> None:
     assert (told["round"], told["pairs"]) == (2, 4)
     assert {row["pair_id"] for row in given(root, 2)} == {pair_id(f"q{n}", f"v{n}") for n in range(4)}
     assert {row["annotator_id"] for row in given(root, 2)} == {"A02", "A03"}
+
+
+def test_answers_of_another_tool_are_of_the_round_that_asked_them(fire: Fire, root: Path) -> None:
+    fire("tasks", "--overlap", 0)
+    export("a.json", tasks_in("tasks/tasks.json"), {1: "relevant", 2: "irrelevant"})
+    fire("import")
+    fire("resolve")
+    fire("next-round")
+    fire("tasks", "plan/round-2", "--overlap", 0)
+    fire("import", other_tool(*(("x", n, "relevant") for n in range(N_PAIRS))), *READ)
+    found = rows(root / "judgments/judgments.csv")
+    assert {row["round"] for row in found if row["annotator_id"].startswith("worker-")} == {"2"}
+    assert {row["round"] for row in found if not row["annotator_id"].startswith("worker-")} == {"1"}
 
 
 def test_what_was_judged_meanwhile_is_sent_to_nobody(fire: Fire, root: Path) -> None:
