@@ -14,7 +14,6 @@ from fire_toolkit.guidelines.grades import (
     DEFAULT_NAME,
     choose_grades,
     label_grades,
-    usual_grades,
 )
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import Guideline, check_guideline
@@ -162,4 +161,4 @@ def test_the_usual_grades_are_those_of_the_default_guideline() -> None:
     assert (DEFAULT.name, DEFAULT.grades) == (DEFAULT_NAME, DEFAULT_GRADES)
     assert SETTINGS["tasks"]["guideline"] == DEFAULT_NAME
     for labels in (["relevant"], ["1", "0.5"], ["yes"], []):
-        assert usual_grades(labels) == choose_grades(labels, guideline=None, default=DEFAULT)
+        assert choose_grades(labels) == choose_grades(labels, guideline=None, default=DEFAULT)

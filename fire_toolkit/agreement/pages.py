@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.guidelines.grades import usual_grades
+from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import Judgments
 
@@ -67,7 +67,7 @@ def page_effects(judgments: Judgments, *, grades: Grades | None = None) -> pd.Da
     """
     if not has_pages(judgments):
         return pd.DataFrame([], columns=_COLUMNS)
-    found = usual_grades(judgments["label"]) if grades is None else grades
+    found = choose_grades(judgments["label"]) if grades is None else grades
     votes = judgments.assign(
         grade=judgments["label"].map(found or {}).astype("float64"),
         place=pd.to_numeric(judgments["page_position"], errors="coerce"),

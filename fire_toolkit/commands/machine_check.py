@@ -20,7 +20,7 @@ from fire_toolkit.commands.types import (
     VotesIfAny,
 )
 from fire_toolkit.errors import UsageError
-from fire_toolkit.guidelines.grades import usual_grades
+from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.machines.check import check_judge
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.tables import Judgments, MachineJudgments
@@ -136,7 +136,7 @@ def _usual(machine: MachineJudgments, judgments: Judgments | None) -> dict[str, 
     found: dict[str, float | None] = {}
     for table in (machine, judgments) if judgments is not None else (machine,):
         labels = [str(label) for label in table["label"] if label]
-        if (own := usual_grades(labels)) is None:
+        if (own := choose_grades(labels)) is None:
             raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; expected grades of them")
         found |= own
     return found

@@ -56,15 +56,23 @@ def refuse_unknown_labels(found: Iterable[str], known: Collection[str], where: s
         )
 
 
+# Of the default guideline; a test holds the two together.
+DEFAULT_NAME = "caption-relevance-v1"
+DEFAULT_GRADES: Grades = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
+
+
 def choose_grades(
-    labels: Mapping[str, int] | Iterable[str], *, guideline: Guideline | None, default: Guideline
+    labels: Mapping[str, int] | Iterable[str],
+    *,
+    guideline: Guideline | None = None,
+    default: Guideline | None = None,
 ) -> Grades | None:
     """Return the grades that fit `labels` when a guideline may or may not have been named.
 
     Args:
         labels: label names as they stand in judgments, any number of times each; or how often each stands.
         guideline: the one that the user named, or None.
-        default: the one to try when none was named.
+        default: the one to try when none was named; None: the one that fire-toolkit brings.
 
     Returns:
         The named guideline's grades. Else, if every label is a number, each its own grade; else the
@@ -73,36 +81,19 @@ def choose_grades(
 
     Raises:
         TableError: as `label_grades`; or the default has some of the labels and not others.
+
+    Examples:
+        >>> choose_grades(["relevant", "relevant"])
+        {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
+        >>> choose_grades(["yes", "no"]) is None
+        True
     """
     counts = Counter(labels)
     if guideline is not None:
         return label_grades(counts, guideline)
-    return _usual(counts, default.name, default.grades)
-
-
-# Of the default guideline; a test holds the two together.
-DEFAULT_NAME = "caption-relevance-v1"
-DEFAULT_GRADES: Grades = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
-
-
-def usual_grades(labels: Iterable[str]) -> Grades | None:
-    """Return the grades of labels whose guideline nobody named, as `choose_grades` with the default one.
-
-    Raises:
-        TableError: as `choose_grades`.
-
-    Examples:
-        >>> usual_grades(["relevant", "relevant"])
-        {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
-        >>> usual_grades(["yes", "no"]) is None
-        True
-    """
-    return _usual(Counter(labels), DEFAULT_NAME, DEFAULT_GRADES)
-
-
-def _usual(counts: Mapping[str, int], name: str, grades: Grades) -> Grades | None:
     if counts and all(_NUMBER.fullmatch(label) for label in counts):
         return _numeric_grades(counts)
+    name, grades = (default.name, default.grades) if default else (DEFAULT_NAME, DEFAULT_GRADES)
     if counts and not any(label in grades for label in counts):
         return None
     return _known(counts, name, grades)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from importlib.resources import files as resources
 from itertools import zip_longest
 
 from fire_toolkit.guidelines.label_config import parse_label_config
@@ -30,39 +31,7 @@ _MISSING = (
     "Nothing is shown, or only a wheel turns? Do not answer: skip the page with Ctrl+Space (on a Mac "
     "Alt+Enter), which reports it."
 )
-_STYLE = """
-    .lsf-sidepanels__wrapper { display: none !important; }
-    .lsf-sidepanels { padding: 0 !important; }
-    .lsf-menu-header__context, .lsf-menu-header__context-item_left { min-width: 0; overflow: hidden; }
-    .judge { display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 16fr); grid-template-rows: auto minmax(0, 1fr); gap: 4px 12px; height: calc(100vh - 122px); min-height: 400px; }
-    .judge .lsf-richtext, .judge .lsf-richtext__container { margin: 0; padding: 0; border: 0; background: none; }
-    .judge .question { grid-column: 1 / 3; }
-    .judge .question h4 { margin: 0 !important; text-align: center; }
-    .judge .shown { display: flex; gap: 8px; min-width: 0; min-height: 0; }
-    .judge .item { flex: 1 1 0; min-width: 0; min-height: 0; overflow-y: auto; display: flex; flex-direction: column; }
-    .judge .item .lsf-richtext, .judge .item .lsf-richtext__container { flex: 1 1 0; min-height: 0; display: flex; flex-direction: column; position: relative; }
-    .judge video, .judge .item img { flex: 1 1 0; min-height: 0; width: 100%; object-fit: contain; background: #111; }
-    .judge details { font-size: 15px; line-height: 1.4; text-align: center; }
-    .judge details[open] { position: absolute; inset: 0; z-index: 2; padding: 12px; overflow-y: auto; text-align: left; background: #fff; color: #111; }
-    .judge summary { cursor: pointer; }
-    .judge .captions { min-width: 0; min-height: 0; overflow-y: auto; }
-    .judge .row { display: flex; flex-wrap: wrap; gap: 2px 6px; align-items: center; min-height: 40px; border-bottom: 1px solid #bbb; }
-    .judge .row .text { flex: 1 1 200px; min-width: 0; max-height: 60px; overflow-y: auto; }
-    .judge .row .lsf-richtext__container { font-size: 16px; line-height: 1.2; font-weight: 600; overflow-wrap: anywhere; }
-    .judge .row .answers, .judge .row .lsf-choices { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; margin: 0; }
-    .judge .row .lsf-choice, .judge .row .ant-form-item { margin: 0; padding: 0; }
-    .judge .row label { margin: 0; padding: 3px 5px; border: 2px solid #777; border-radius: 8px; font-size: 14px; line-height: 1.3; min-height: 0; height: auto; white-space: nowrap; cursor: pointer; }
-    .judge .row .flags label { border-style: dashed; font-size: 13px; }
-    .judge .row label.ant-radio-wrapper-checked, .judge .row label.ant-checkbox-wrapper-checked { background: #1d5fc4; border-color: #1d5fc4; color: #fff; }
-    .judge .row label.ant-radio-wrapper-checked *, .judge .row label.ant-checkbox-wrapper-checked * { color: #fff; }
-    @media (max-width: 900px) { .judge .row .text { flex-basis: 100%; } .judge .row label, .judge .row .flags label { padding: 3px 2px; font-size: 12px; } }
-    .ant-modal-root:has(.ant-modal-confirm-warning) .ant-modal-mask { display: none; }
-    .ant-modal-wrap:has(.ant-modal-confirm-warning) { pointer-events: none; }
-    .ant-modal-wrap .ant-modal-confirm-warning { position: fixed; top: 52px; left: 8px; width: min(420px, 35vw) !important; margin: 0; pointer-events: auto; }
-    .ant-modal-confirm-warning .ant-modal-body { padding: 16px; }
-    body:has(.ant-modal-confirm-warning) .judge .row:has(.ant-radio-wrapper):not(:has(.ant-radio-wrapper-checked)) { outline: 4px dashed #c62828; outline-offset: -4px; }
-    @media (max-width: 700px) { .judge { display: block; height: auto; } .judge .item { height: 34vh; } .ant-modal-wrap .ant-modal-confirm-warning { width: calc(100vw - 16px) !important; } .lsf-menu-header__context, .lsf-menu-header__hotkeys, .lsf-bottombar__group:not(:has(.lsf-controls)) { display: none !important; } }
-  """  # noqa: E501
+_STYLE = (resources("fire_toolkit.guidelines") / "several.css").read_text("utf-8")
 
 
 def several_config(label_config: str) -> str:

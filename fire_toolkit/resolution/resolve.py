@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints, are_among
 from fire_toolkit.errors import PluginError, UsageError
-from fire_toolkit.guidelines.grades import usual_grades
+from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.resolution.controls import accuracy_on_controls
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.majority import majority
@@ -137,7 +137,7 @@ def resolve(
 
 def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
     """Return the grades given, else those that the labels spell; a usage error where these say none."""
-    found = usual_grades(judgments["label"]) if grades is None else grades
+    found = choose_grades(judgments["label"]) if grades is None else grades
     if found is None:
         raise UsageError(
             f"no grade is known for label {judgments['label'].min()!r}; give the grades of its guideline"

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints, are_among
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines.grades import refuse_unknown_labels, usual_grades
+from fire_toolkit.guidelines.grades import choose_grades, refuse_unknown_labels
 from fire_toolkit.guidelines.model import fitting_level
 from fire_toolkit.tables import SUPPORT, Judgments
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
@@ -169,7 +169,7 @@ def code_votes(
     refuse_unknown_columns(judgments, inclusion, cluster)
     level = level_for(grades, level)
     found = list(judgments["label"].unique())
-    known = _known_grades(found, usual_grades(found) if grades is None else grades, level)
+    known = _known_grades(found, choose_grades(found) if grades is None else grades, level)
     labels = tuple(label for label, grade in known.items() if grade is not None)
     pair, pairs = code_pairs(judgments)
     annotator, names = pd.factorize(judgments["annotator_id"], sort=True)
