@@ -12,7 +12,8 @@ from fire_toolkit.cli.run_files import stem_of
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.pooling.words import takes_all, time_in_words
 from fire_toolkit.workspace.config import SETTINGS
-from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
+from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.stages import CHANGED, GONE, NEW, given_options
 
 
 def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
@@ -29,6 +30,8 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
     if workspace is None or earlier.pool is None:
         return None
     settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
+    if writer := writer_of(workspace.root / "pool/pool.csv"):
+        settings |= {name: value for name, value in given_options(writer).items() if name in settings}
     is_rest_asked = are_all and earlier.is_whole and takes_all(settings)  # else it moves the others' pairs
     files = [str(relative_path(workspace.root / name)) for name, what in changed.items() if what != GONE]
     to_ask, hours = 0, ""

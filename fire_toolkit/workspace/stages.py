@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import Any
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
@@ -200,14 +201,17 @@ def _state(
     changed = _changed_outputs(manifest, at, workspace, hash_of)
     changed |= _changed_inputs(manifest, inputs, stage, workspace, hash_of)
     reasons = [f"{name} {what}" for name, what in changed.items()]
-    reasons += _changed_parameters(manifest, stage, workspace)
+    of_settings, kept = _changed_parameters(manifest, stage, workspace)
+    reasons += of_settings
     reasons += _awaited_labels(manifest, workspace, hash_of) if stage.name == "pool" else []
     reasons += _unsent(manifest, workspace) if stage.name == "push" else []
     if reasons and stage.name == "tasks" and _has_begun(workspace):
         return "done", f"{_counts(manifest)}; handed out, and since then {_in_words(reasons)}"
     if not reasons and stage.name in ("import", "pull") and (late := _unanswered(manifest, workspace)):
         return "waiting", f"no answer yet to round {late[0]} ({late[1].relative_to(workspace.root)})"
-    return ("stale", _in_words(reasons), changed, len(reasons)) if reasons else ("done", _counts(manifest))
+    if reasons:
+        return "stale", _in_words(reasons), changed, len(reasons)
+    return "done", "; ".join(filter(None, [_counts(manifest), *kept]))
 
 
 def _latest_tasks(workspace: Workspace, first: Path, hash_of: _Hash) -> Path:
@@ -319,13 +323,31 @@ def _changed_inputs(
     return found
 
 
-def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) -> list[str]:
-    settings = workspace.settings.get(stage.name, {})
-    return [
-        f"{key} is {settings[key]!r} in fire.toml, was {value!r}: to keep that, write it there"
+def given_options(manifest: Manifest) -> dict[str, Any]:
+    """Return the parameters that a stage's command was given as options, whatever fire.toml says."""
+    options = {str(word).partition("=")[0] for word in manifest.command.get("words", ())}
+    return {
+        key: value for key, value in manifest.parameters.items() if f"--{key.replace('_', '-')}" in options
+    }
+
+
+def _changed_parameters(
+    manifest: Manifest, stage: Stage, workspace: Workspace
+) -> tuple[list[str], list[str]]:
+    """Return the settings that have changed since, and those that the command was given otherwise."""
+    settings, given = workspace.settings.get(stage.name, {}), given_options(manifest)
+    others = {
+        key: value
         for key, value in manifest.parameters.items()
         if key in settings and settings[key] not in (value, BY_GUIDELINE)
+    }
+    changed = [
+        f"{key} is {settings[key]!r} in fire.toml, was {value!r}: to keep that, write it there"
+        for key, value in others.items()
+        if key not in given
     ]
+    kept = [f"given {key} {others[key]}, {settings[key]} in fire.toml" for key in others if key in given]
+    return changed, kept
 
 
 def _unsent(manifest: Manifest, workspace: Workspace) -> list[str]:

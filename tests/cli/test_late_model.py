@@ -360,7 +360,19 @@ def test_status_names_what_is_new_and_the_right_next_command(fire: Fire, judged:
     assert "runs/bad.npz" in states(fire)["pool"][1]
 
 
-def test_status_says_of_another_depth_just_that(fire: Fire, judged: Path) -> None:
+def test_status_goes_by_the_depth_that_was_given_and_says_so(fire: Fire, judged: Path) -> None:
+    text = (judged / "fire.toml").read_text()
+    (judged / "fire.toml").write_text(text.replace(f"depth = {DEPTH}", "depth = 10", 1))
+    state, reason = states(fire)["pool"]
+    assert (state, reason.endswith(f"; given depth {DEPTH}, 10 in fire.toml")) == ("done", True)
+    put_run(judged, "late")
+    n_new = len(top_of("late") - top_of("clip") - top_of("frozen"))
+    assert states(fire)["pool"][1].startswith(f"new model late: {n_new} pairs to ask, about ")
+    assert fire("status").stderr.endswith(f"next: fire-toolkit pool --depth {DEPTH}\n")
+
+
+def test_status_says_of_another_depth_in_fire_toml_just_that(fire: Fire, judged: Path) -> None:
+    fire("pool")
     text = (judged / "fire.toml").read_text()
     (judged / "fire.toml").write_text(text.replace(f"depth = {DEPTH}", "depth = 10", 1))
     only = f"depth is 10 in fire.toml, was {DEPTH}: to keep that, write it there"
