@@ -12,6 +12,7 @@ from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import CLASSES, RECHECK, UNTIL_CONFIRMED
 
 COLUMNS = [*PAIR, "design_class", "place", "cells"]
+_KNOWN = (*CLASSES, RECHECK, UNTIL_CONFIRMED)
 
 
 def read_design(path: Path) -> pd.DataFrame:
@@ -20,23 +21,18 @@ def read_design(path: Path) -> pd.DataFrame:
     Raises:
         FormatError: an unknown class, a pair twice, a place or cells that are no numbers.
     """
-    table = read_delimited(path, required=[*PAIR, "design_class"])
-    known = {"", *CLASSES, RECHECK, UNTIL_CONFIRMED}
-    wrong = table.loc[~table["design_class"].isin(known), "design_class"]
-    if len(wrong):
-        raise FormatError(
-            f"{path}:{int(wrong.index[0]) + 2}: design_class {wrong.iloc[0]!r}; expected one of "
-            f"{', '.join((*CLASSES, RECHECK, UNTIL_CONFIRMED))}"
-        )
-    if table.duplicated(PAIR).any():
-        again = " ".join(table.loc[table.duplicated(PAIR), PAIR].iloc[0])
-        raise FormatError(f"{path}: {again} appears twice; expected one design class for each pair")
-    table = table.reindex(columns=COLUMNS, fill_value="")
-    waiting = table[table["design_class"] == UNTIL_CONFIRMED]
-    is_whole = waiting["place"].str.fullmatch("[0-9]+") & waiting["cells"].str.fullmatch("[0-9a-f]+")
-    if not is_whole.all():
-        raise FormatError(
-            f"{path}:{int(waiting.index[~is_whole][0]) + 2}: class {UNTIL_CONFIRMED} needs place (a number) "
-            "and cells (hexadecimal digits), as `next-round --policy` writes them"
-        )
-    return table.assign(place=pd.to_numeric(table["place"].where(table["place"] != "", "1")))
+    table = read_delimited(path, required=[*PAIR, "design_class"]).reindex(columns=COLUMNS, fill_value="")
+    kind, place = table["design_class"], table["place"]
+    is_number = place.str.fullmatch("[0-9]+") & table["cells"].str.fullmatch("[0-9a-f]+")
+    is_again = table.duplicated(PAIR)
+    faults = {
+        f"design_class {{kind!r}}; expected one of {', '.join(_KNOWN)}": ~kind.isin(["", *_KNOWN]),
+        "{pair} appears twice; expected one design class for each pair": is_again,
+        "class {kind} needs place (a number) and cells (hexadecimal digits), as `next-round --policy` writes "
+        "them": (kind == UNTIL_CONFIRMED) & ~is_number,
+    }
+    for words, is_bad in faults.items():
+        for row in table.index[is_bad][:1]:
+            named = {"kind": kind[row], "pair": " ".join(table.loc[row, PAIR])}
+            raise FormatError(f"{path}:{row + 2}: {words.format(**named)}")
+    return table.assign(place=pd.to_numeric(place.where(place != "", "1")))

@@ -8,7 +8,6 @@ passing them on under another licence is not allowed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,17 +100,25 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
     Raises:
         FormatError: no such JSON, lists of one entry of different lengths, or a label of unknown grade.
     """
-    source = Source(path)
-    entries = pd.DataFrame(list(_entries(source)), columns=list(_Entry._fields))
-    notes = [_licence_note(source.json)]
-    joined, outside = _joined(entries, queries, items, notes)
+    found = Source(path).mapping
+    if "annotations" not in found:
+        raise FormatError(f"{path}: no field 'annotations', expected the JSON of FIRE's release")
+    whole = Entry({"disagreements": [], **found}, str(path))
+    rows = [_entry(entry, is_labelled=True) for entry in whole.entries("annotations")]
+    rows += [_entry(entry, is_labelled=False) for entry in whole.entries("disagreements")]
+    licence = repr(found["license"])[:60] if found.get("license") else "nothing"
+    notes = [
+        f"licence: the file says {licence}; FIRE's repository says {LICENCE} for its data: do not pass these "
+        "judgments on under a licence that allows commercial use"
+    ]
+    joined, outside = _joined(pd.DataFrame(rows, columns=list(_Entry._fields)), queries, items, notes)
     judgments, repeated = latest_judgments(_votes(joined), where=str(path))
     if len(repeated):
         notes.append(f"{len(repeated):,} answers replaced by a later one of the same annotator")
     labels, disputes = _verdicts(joined, judgments)
     sources = joined[[*PAIR, "models"]].explode("models").dropna().rename(columns={"models": "model"})
     provenance = sources.drop_duplicates().sort_values([*PAIR, "model"]).reset_index(drop=True)
-    return Release(judgments, labels, disputes, provenance, outside, notes, _about(source.json))
+    return Release(judgments, labels, disputes, provenance, outside, notes, _about(found))
 
 
 class _Entry(NamedTuple):
@@ -131,16 +138,6 @@ def _about(found: dict[str, Any]) -> dict[str, Any]:
     whole = [name for name, ids in values.items() if ids and all(isinstance(each, int) for each in ids)]
     top = {name: value for name, value in found.items() if name not in ("annotations", "disagreements")}
     return {**top, WHOLE_NUMBERS: sorted(whole)} if whole else top
-
-
-def _entries(source: Source) -> Iterator[_Entry]:
-    found = source.json
-    if not isinstance(found, dict) or "annotations" not in found:
-        raise FormatError(f"{source.path}: no field 'annotations', expected the JSON of FIRE's release")
-    whole = Entry({"disagreements": [], **found}, str(source.path))
-    for part in ("annotations", "disagreements"):
-        for entry in whole.entries(part):
-            yield _entry(entry, is_labelled=part == "annotations")
 
 
 def _entry(entry: Entry, *, is_labelled: bool) -> _Entry:
@@ -177,20 +174,14 @@ def relevance_of(label: str) -> int:
     return int(label.casefold() in POSITIVE)
 
 
-def _licence_note(found: Any) -> str:
-    licence = found.get("license") if isinstance(found, dict) else None
-    stated = repr(licence)[:60] if licence else "nothing"
-    return (
-        f"licence: the file says {stated}; FIRE's repository says {LICENCE} for its data: do not pass these "
-        "judgments on under a licence that allows commercial use"
-    )
-
-
 def _joined(
     entries: pd.DataFrame, queries: Queries, items: Items | None, notes: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the entries with the ids of their captions, one row per caption, and those outside."""
-    exact, loose = _ids_by_text(queries, exact=True), _ids_by_text(queries, exact=False)
+    exact, loose = (
+        queries.groupby(texts)["query_id"].agg(list).to_dict()
+        for texts in (queries["text"], queries["text"].map(normal_text))
+    )
     found = []
     for text, own_id in zip(entries["text"], entries["own_id"], strict=True):
         ids = exact.get(text) or loose.get(normal_text(text)) or []
@@ -211,13 +202,6 @@ def _joined(
     if len(outside):
         notes.append(f"{len(outside):,} of {len(entries):,} entries are outside the collection")
     return kept.explode("query_id").reset_index(drop=True), outside
-
-
-def _ids_by_text(queries: Queries, *, exact: bool) -> dict[str, list[str]]:
-    ids: dict[str, list[str]] = {}
-    for query_id, text in zip(queries["query_id"], queries["text"], strict=True):
-        ids.setdefault(text if exact else normal_text(text), []).append(query_id)
-    return ids
 
 
 def _votes(joined: pd.DataFrame) -> pd.DataFrame:
@@ -253,9 +237,6 @@ def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Dispu
 
 
 def _disputes(pairs: pd.DataFrame, judgments: Judgments) -> Disputes:
-    disputed = pairs[PAIR].assign(reason=["no_majority"] * len(pairs))
-    for name in sorted(set(judgments["label"])):
-        votes = judgments[judgments["label"] == name].groupby(PAIR).size().rename(f"n_{name}").reset_index()
-        disputed = disputed.merge(votes, on=PAIR, how="left").fillna({f"n_{name}": 0})
-        disputed[f"n_{name}"] = disputed[f"n_{name}"].astype("int64")
-    return check_disputes(disputed)
+    counts = pd.crosstab([judgments[name] for name in PAIR], judgments["label"]).add_prefix("n_")
+    disputed = pairs[PAIR].assign(reason=["no_majority"] * len(pairs)).merge(counts, on=PAIR, how="left")
+    return check_disputes(disputed.fillna(0).astype(dict.fromkeys(counts.columns, "int64")))

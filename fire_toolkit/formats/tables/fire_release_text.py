@@ -63,13 +63,14 @@ def fire_release_json(
         )
     given = dict(about or {})
     whole = set(given.pop(WHOLE_NUMBERS, ()))
-    models, votes = _models(provenance), _votes(judgments)
+    votes = _votes(judgments)
+    models = {} if provenance is None else provenance.groupby(PAIR)["model"].agg(sorted).to_dict()
 
     def entry(pair: tuple[str, str]) -> _Entry:
-        answers = votes.get(pair, {name: [] for name in _VOTES})
+        answers = votes.get(pair) or {name: [] for name in _VOTES}
         own = {"query": texts[pair[0]], "video_id": pair[1], **answers}
         numbered = {name: _as_numbers(value) if name in whole else value for name, value in own.items()}
-        return {**numbered, "models": sorted(models.get(pair, [])), "dataset": dataset}
+        return {**numbered, "models": models.get(pair, []), "dataset": dataset}
 
     labelled = zip(labels["query_id"], labels["doc_id"], labels["label"], strict=True)
     annotations = [
@@ -110,26 +111,17 @@ def _one_a_text(entries: list[tuple[str, _Entry]], n_of_text: Mapping[str, int])
     return written
 
 
-def _models(provenance: pd.DataFrame | None) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    if provenance is not None:
-        for query_id, doc_id, model in provenance[[*PAIR, "model"]].itertuples(index=False):
-            found.setdefault((query_id, doc_id), []).append(model)
-    return found
-
-
-def _votes(judgments: Judgments) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """Return the answers of each pair, as lists of equal length."""
+def _votes(judgments: Judgments) -> dict[Any, dict[str, list[str]]]:
+    """Return the answers of each pair, as lists of equal length; of fields that nobody has, empty ones."""
     ordered: pd.DataFrame = judgments
     if VOTE_ORDER in judgments:
         place = pd.to_numeric(judgments[VOTE_ORDER], errors="coerce")
         ordered = judgments.iloc[place.argsort(kind="stable")]
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
-    known = {name for name in _VOTES.values() if name in ordered and (ordered[name] != "").any()}
-    columns = [ordered[name].tolist() if name in known else None for name in _VOTES.values()]
-    for row, pair in enumerate(zip(ordered["query_id"], ordered["doc_id"], strict=True)):
-        answers = found.setdefault(pair, {name: [] for name in _VOTES})
-        for answer, column in zip(answers.values(), columns, strict=True):
-            if column is not None:
-                answer.append(column[row])
-    return found
+    nothing: dict[str, list[str]] = {name: [] for name in _VOTES}
+    known = {name: of for name, of in _VOTES.items() if of in ordered and (ordered[of] != "").any()}
+    lists = ordered.groupby(PAIR, sort=False)[list(known.values())].agg(list)
+    rows = lists.itertuples(index=False, name=None)
+    return {
+        pair: {**nothing, **dict(zip(known, row, strict=True))}
+        for pair, row in zip(lists.index, rows, strict=True)
+    }

@@ -6,12 +6,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import (
+    RELEVANCE,
     Guideline,
     GuidelineFlag,
     GuidelineLabel,
@@ -21,8 +22,11 @@ from fire_toolkit.guidelines.model import (
 )
 from fire_toolkit.syntax import parse_toml
 
-Value = TypeVar("Value", str, int)
-
+_FLAG = {"name": str, "hotkey": str, "description": str}
+_LABEL = {"name": str, RELEVANCE: int, "hotkey": str, "description": str}
+_GUIDELINE = {"name": str, "version": int, "title": str, "item_kind": str, "question": str}
+_GUIDELINE |= {"labels": object, "flags": object}
+_EXPECTED = {str: "text", int: "a whole number"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*-v(?P<version>[1-9][0-9]{0,8})")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_.]+")
 _FILES = ("guideline.md", "labels.toml", "label_config.xml")
@@ -151,51 +155,29 @@ def _unix(text: str) -> str:
 
 
 def _guideline(entries: Mapping[str, Any], *, where: str, text: str, label_config: str) -> Guideline:
-    _only(entries, ("name", "version", "title", "item_kind", "question", "labels", "flags"), where)
-    return Guideline(
-        name=_value(entries, "name", str, where),
-        version=_value(entries, "version", int, where),
-        title=_value(entries, "title", str, where),
-        item_kind=_value(entries, "item_kind", str, where),
-        question=_value(entries, "question", str, where),
-        labels=tuple(_label(entry, place) for entry, place in _entries(entries, "labels", where)),
-        flags=tuple(_flag(entry, place) for entry, place in _entries(entries, "flags", where)),
-        text=text,
-        label_config=label_config,
-    )
+    found = _typed(entries, _GUIDELINE, where)
+    labels = [GuidelineLabel(**_typed(entry, _LABEL, at)) for entry, at in _tables(entries, "labels", where)]
+    flags = [GuidelineFlag(**_typed(entry, _FLAG, at)) for entry, at in _tables(entries, "flags", where)]
+    more = {"labels": tuple(labels), "flags": tuple(flags), "text": text, "label_config": label_config}
+    return Guideline(**{**found, **more})
 
 
-def _label(entry: Mapping[str, Any], where: str) -> GuidelineLabel:
-    _only(entry, ("name", "relevance", "hotkey", "description"), where)
-    return GuidelineLabel(
-        name=_value(entry, "name", str, where),
-        relevance=_value(entry, "relevance", int, where) if "relevance" in entry else None,
-        hotkey=_value(entry, "hotkey", str, where),
-        description=_value(entry, "description", str, where),
-    )
-
-
-def _flag(entry: Mapping[str, Any], where: str) -> GuidelineFlag:
-    _only(entry, ("name", "hotkey", "description"), where)
-    return GuidelineFlag(*(_value(entry, key, str, where) for key in ("name", "hotkey", "description")))
-
-
-def _entries(entries: Mapping[str, Any], key: str, where: str) -> list[tuple[Mapping[str, Any], str]]:
+def _tables(entries: Mapping[str, Any], key: str, where: str) -> list[tuple[Mapping[str, Any], str]]:
     found = entries.get(key, [])
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise FormatError(f"{where}: {key} is not a list of tables; write each as [[{key}]]")
     return [(entry, f"{where}: {key} {place}") for place, entry in enumerate(found, start=1)]
 
 
-def _only(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    unknown = [key for key in entry if key not in known]
+def _typed(entry: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> dict[str, Any]:
+    """Return the fields of these kinds; `relevance` may be absent, one of kind object is not looked at."""
+    unknown = [key for key in entry if key not in kinds]
     if unknown:
-        raise FormatError(f"{where}: unknown key {', '.join(unknown)}; expected {', '.join(known)}")
-
-
-def _value(entry: Mapping[str, Any], key: str, kind: type[Value], where: str) -> Value:
-    value = entry.get(key)
-    if not isinstance(value, kind) or isinstance(value, bool) or value == "":
-        expected = {str: "text", int: "a whole number"}[kind]
-        raise FormatError(f"{where}: {key} is {value!r}, expected {expected}")
-    return value
+        raise FormatError(f"{where}: unknown key {', '.join(unknown)}; expected {', '.join(kinds)}")
+    for key, kind in kinds.items():
+        value = entry.get(key)
+        if kind is object or (key == RELEVANCE and key not in entry):
+            continue
+        if not isinstance(value, kind) or isinstance(value, bool) or value == "":
+            raise FormatError(f"{where}: {key} is {value!r}, expected {_EXPECTED[kind]}")
+    return {key: entry.get(key) for key in kinds}

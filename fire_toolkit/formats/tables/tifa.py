@@ -6,6 +6,7 @@ question with the model's answer `multiple_choice_vqa`. Each text has one item, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,7 @@ def read_questions(path: str | Path) -> list[Question]:
     Raises:
         FormatError: no such JSON; an entry without one of the keys, or with a value of another type.
     """
-    details = _details(path)
-    if details is not None:
-        return [_question(entry, f"{path}: {where}") for where, entry in details]
-    return [_question(entry, f"{path}: [{n}]") for n, entry in enumerate(_records(path))]
+    return [_question(entry, where) for entry, where in _entries(path)[1]]
 
 
 def _question(entry: Any, where: str) -> Question:
@@ -40,20 +38,14 @@ def _question(entry: Any, where: str) -> Question:
             f"{where}: no list of choices, expected an entry with id, question, choices, answer"
         )
     query_id = entry.get("id", entry.get("query_id"))
-    if isinstance(query_id, int) and not isinstance(query_id, bool):
-        query_id = str(query_id)
+    query_id = str(query_id) if type(query_id) is int else query_id
     texts = {"id": query_id, "question": entry.get("question"), "answer": entry.get("answer")}
     for name, value in texts.items():
         if not isinstance(value, str):
             raise FormatError(f"{where}: {name} is {value!r}, expected text")
     kind = entry.get("element_type")
-    return Question(
-        str(query_id),
-        entry["question"],
-        tuple(choices),
-        entry["answer"],
-        kind if isinstance(kind, str) else "",
-    )
+    kind = kind if isinstance(kind, str) else ""
+    return Question(texts["id"], texts["question"], tuple(choices), texts["answer"], kind)
 
 
 def read_answers(path: str | Path) -> Answers:
@@ -65,45 +57,37 @@ def read_answers(path: str | Path) -> Answers:
         FormatError: a column or key is absent.
         TableError: a question of a pair is answered twice, or an id is invalid.
     """
-    text = read_text(path).lstrip()
-    details = _details(path) if text.startswith("{") else None
-    if details is not None:
-        found = [_answered(entry, f"{path}: {where}") for where, entry in details]
-        return check_answers(pd.DataFrame(found, columns=list(ANSWERS.names), dtype=object), where=str(path))
-    if not text.startswith("["):
-        return check_answers(read_delimited(path, required=list(ANSWERS.names)), where=str(path))
-    rows = []
-    for n, entry in enumerate(_records(path)):
-        absent = [name for name in ANSWERS.names if not isinstance(entry, dict) or name not in entry]
-        if absent:
-            raise FormatError(f"{path}: [{n}]: no {', '.join(absent)}; expected {', '.join(ANSWERS.names)}")
-        rows.append([entry[name] for name in ANSWERS.names])
-    return check_answers(pd.DataFrame(rows, columns=list(ANSWERS.names), dtype=object), where=str(path))
+    names = list(ANSWERS.names)
+    if read_text(path).lstrip()[:1] not in ("[", "{"):
+        return check_answers(read_delimited(path, required=names), where=str(path))
+    is_result, entries = _entries(path)
+    rows: list[list[Any]] = []
+    for entry, where in entries:
+        absent = [name for name in names if not isinstance(entry, dict) or name not in entry]
+        if is_result:
+            asked, answer = _question(entry, where), entry.get("multiple_choice_vqa")
+            if not isinstance(answer, str):
+                raise FormatError(f"{where}: multiple_choice_vqa is {answer!r}, expected the model's answer")
+            rows.append([asked.query_id, asked.query_id, asked.question, answer])
+        elif absent:
+            raise FormatError(f"{where}: no {', '.join(absent)}; expected {', '.join(names)}")
+        else:
+            rows.append([entry[name] for name in names])
+    return check_answers(pd.DataFrame(rows, columns=names, dtype=object), where=str(path))
 
 
-def _details(path: str | Path) -> list[tuple[str, Any]] | None:
-    """Return each question of a result of TIFA's benchmark with its place; None for other files."""
+def _entries(path: str | Path) -> tuple[bool, list[tuple[Any, str]]]:
+    """Return whether a file is a result of TIFA's benchmark, and its entries, each with its place."""
     found = parse_json(read_text(path), str(path))
     details = found.get("question_details") if isinstance(found, dict) else None
-    if not isinstance(details, dict):
-        return None
-    return [
-        (f"question_details[{text_id!r}][{question!r}]", entry)
-        for text_id, by_question in details.items()
-        for question, entry in (by_question.items() if isinstance(by_question, dict) else [("", by_question)])
-    ]
-
-
-def _answered(entry: Any, where: str) -> tuple[str, str, str, str]:
-    question = _question(entry, where)
-    answer = entry.get("multiple_choice_vqa")
-    if not isinstance(answer, str):
-        raise FormatError(f"{where}: multiple_choice_vqa is {answer!r}, expected the model's answer")
-    return question.query_id, question.query_id, question.question, answer
-
-
-def _records(path: str | Path) -> list[Any]:
-    found = parse_json(read_text(path), str(path))
+    if isinstance(details, dict):
+        return True, [(entry, f"{path}: question_details{where}") for entry, where in _details(details)]
     if not isinstance(found, list):
         raise FormatError(f"{path}: a JSON {type(found).__name__}, expected a list of entries")
-    return found
+    return False, [(entry, f"{path}: [{n}]") for n, entry in enumerate(found)]
+
+
+def _details(by_text: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    for text_id, by_question in by_text.items():
+        entries = by_question if isinstance(by_question, dict) else {"": by_question}
+        yield from ((entry, f"[{text_id!r}][{question!r}]") for question, entry in entries.items())
