@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
-from child import first_line, running, words_until
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
+from fire_toolkit.media import serving
 from fire_toolkit.media.places import opaque_name
 from fire_toolkit.media.server import MediaServer
 
 PAGE = "http://127.0.0.1:8080"
 SECRET = Path(".labelstudio/media.key")
-ADDRESS = re.compile(r"http://127\.0\.0\.1:(?:8[79]|9)\d+/m/[0-9a-f]{32}\.webm")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:[89]\d{3}/m/[0-9a-f]{32}\.webm")
 
 
 def fire(*arguments: object, code: int = 0) -> Result:
@@ -53,13 +52,21 @@ def shown(root: Path) -> list[str]:
     return sorted(task["data"]["video"] for task in json.loads((root / "tasks/tasks.json").read_text()))
 
 
-@contextmanager
-def serving(root: Path, *more: str) -> Iterator[str]:
-    """Run `media serve` as a process; yield its base URL."""
-    with running("media", "serve", "--origin", PAGE, *more, cwd=root) as process:
-        base = first_line(process)
-        words_until(process, "Ctrl-C stops")
-        yield base
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """`media serve` in this process: while it serves, `look` is called with its base URL; then it ends."""
+
+    def run(look: Callable[[str], object], *more: str) -> str:
+        made: list[MediaServer] = []
+        enter = MediaServer.__enter__
+        monkeypatch.setattr(MediaServer, "__enter__", lambda self: made.append(self) or enter(self))
+        monkeypatch.setattr(serving, "wait_to_be_stopped", lambda stopped: look(made[-1].base_url))
+        return fire("media", "serve", "--origin", PAGE, "--port", "0", *more).stderr
+
+    return run
 
 
 def test_tasks_of_a_new_workspace_name_no_file(site: Path) -> None:
@@ -98,28 +105,26 @@ def test_part_of_a_video_keeps_its_times(site: Path) -> None:
     assert ADDRESS.fullmatch(url.removesuffix("#t=3,5"))
 
 
-def test_what_is_served_is_what_tasks_ask_for_and_nothing_by_its_name(site: Path) -> None:
+def test_what_is_served_is_what_tasks_ask_for_and_nothing_by_its_name(site: Path, serve: Serve) -> None:
     fire("tasks", "--overlap", "0")
-    with serving(site, "--port", "0") as base, httpx.Client(trust_env=False, timeout=None) as client:
-        own = [url for url in shown(site) if ADDRESS.fullmatch(url)]
-        answers = [client.get(base + "/m/" + url.partition("/m/")[2]) for url in own]
-        assert sorted(answer.content for answer in answers) == [b"clip 0", b"clip 1", b"clip 2"]
-        assert {answer.headers["Content-Type"] for answer in answers} == {"video/webm"}
-        assert client.get(f"{base}/media/video7010.webm").status_code == 404
 
-
-def test_tables_of_a_new_workspace_name_no_file(site: Path) -> None:
-    with serving(site, "--port", "0", "--write-items", "new.tsv") as base:
+    def look(base: str) -> None:
+        own = [base + "/m/" + url.partition("/m/")[2] for url in shown(site) if ADDRESS.fullmatch(url)]
+        with httpx.Client(trust_env=False, timeout=None) as client:
+            answers = [client.get(url) for url in own]
+            assert sorted(answer.content for answer in answers) == [b"clip 0", b"clip 1", b"clip 2"]
+            assert {answer.headers["Content-Type"] for answer in answers} == {"video/webm"}
+            assert client.get(f"{base}/media/video7010.webm").status_code == 404
         rows = [line.split("\t") for line in (site / "new.tsv").read_text().splitlines()[1:]]
-    assert all(re.fullmatch(rf"{base}/m/[0-9a-f]{{32}}\.webm", row[1]) for row in rows[:3])
+        assert [row[1] for row in rows[:3]] == sorted(own, key=[row[1] for row in rows].index)
+
+    serve(look, "--write-items", "new.tsv")
 
 
-def test_a_key_that_is_not_the_tasks_own_is_noticed(site: Path) -> None:
+def test_a_key_that_is_not_the_tasks_own_is_noticed(site: Path, serve: Serve) -> None:
     fire("tasks", "--overlap", "0")
     SECRET.write_text("ab" * 32)
-    with running("media", "serve", "--origin", PAGE, cwd=site) as process:
-        said = words_until(process, "Ctrl-C stops")
-    assert "warning: tasks ask for 3 files that are none of these" in said
+    assert "warning: tasks ask for 3 files that are none of these" in serve(lambda base: None)
 
 
 def test_a_damaged_key_is_named_and_not_replaced(site: Path) -> None:

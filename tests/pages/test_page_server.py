@@ -23,6 +23,7 @@ from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.media import serving as serving_in
 from fire_toolkit.pages.links import make_links
 from fire_toolkit.pages.office import Office, Setting
 from fire_toolkit.pages.server import PageServer, page_address
@@ -78,19 +79,39 @@ def test_a_link_is_exchanged_for_a_cookie_that_scripts_cannot_read(page: Open, r
     assert page.told == []
 
 
-def test_a_new_link_ends_the_old_one_and_what_was_answered_stays(root: Path) -> None:
-    with serving(root) as first:
-        leaked = token_of(first.links["A01"])
-        old = Person(first.address, leaked)
-        old.agree()
-        old.answer(old.current(), "relevant").raise_for_status()
-        other = Person(first.address, token_of(first.links["A02"]))
-    with serving(root, "--new-link", "A01") as again:
-        assert again.links.keys() == {"A01"}
-        assert state_with(again.address, old) == 401
-        assert Person(again.address, leaked).opened.status_code == 401
-        assert Person(again.address, token_of(again.links["A01"])).state()["done"] == 1
-        assert state_with(again.address, other) == 200
+def test_a_new_link_ends_the_old_one_and_what_was_answered_stays(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def serve(look: Callable[[str], object], *more: str) -> dict[str, str]:
+        """Run `page serve` in this process until `look` at its address is over; return the links it made."""
+        made: list[PageServer] = []
+        enter = PageServer.__enter__
+        monkeypatch.setattr(PageServer, "__enter__", lambda self: made.append(self) or enter(self))
+        monkeypatch.setattr(serving_in, "wait_to_be_stopped", lambda stopped: look(made[-1].address))
+        lines = run("page", "serve", "--port", "0", *more).stdout.splitlines()
+        return {name: token_of(link) for name, _, link in (line.partition("\t") for line in lines)}
+
+    leaked = serve(lambda address: None)
+    people: dict[str, Person] = {}
+
+    def judge(address: str) -> None:
+        people.update({name: Person(address, token) for name, token in leaked.items()})
+        people["A01"].agree()
+        people["A01"].answer(people["A01"].current(), "relevant").raise_for_status()
+
+    assert serve(judge) == {}
+
+    def knock(address: str) -> None:
+        assert {name: state_with(address, each) for name, each in people.items()} == {"A01": 401, "A02": 200}
+        assert Person(address, leaked["A01"]).opened.status_code == 401
+
+    new = serve(knock, "--new-link", "A01")
+    assert new.keys() == {"A01"}
+
+    def go_on(address: str) -> None:
+        assert Person(address, new["A01"]).state()["done"] == 1
+
+    serve(go_on)
     assert "1 new" in run("pull").stderr
 
 
