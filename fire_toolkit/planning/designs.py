@@ -103,12 +103,12 @@ def designs_for(
     return [replace(each, overlap=1.0 if each.policy == "doubled" else overlap) for each in found]
 
 
-def shares_of_queries(
+def within_budget(
     designs: Sequence[Design], n_judgments: Sequence[float], budget: float | None, n_queries: int
-) -> list[float]:
-    """Return the random share of the queries that each design can judge for a budget; 0 where too few.
+) -> dict[int, Design]:
+    """Return by its place each design that a budget pays for, cut to a random share of the queries.
 
-    Too few are fewer than 40, or fewer than 40 to judge deep.
+    Those are left out that would judge fewer than 40 queries, or fewer than 40 deep.
 
     Args:
         n_judgments: of each design with all queries; one that asks nothing judges them all.
@@ -118,23 +118,18 @@ def shares_of_queries(
     Raises:
         UsageError: the budget is too small for every design.
     """
-    if budget is None:
-        return [1.0] * len(designs)
-    shares = []
-    for design, cost in zip(designs, n_judgments, strict=True):
-        share = 1.0 if cost <= budget else int(budget / cost * n_queries) / n_queries
+    found = {}
+    for place, (design, cost) in enumerate(zip(designs, n_judgments, strict=True)):
+        is_whole = budget is None or cost <= budget
+        n = n_queries if is_whole else int((budget or 0) / cost * n_queries)
         least = LEAST_QUERIES / DEEP_SHARE if design.n_deep else LEAST_QUERIES
-        shares.append(share if share * n_queries >= min(least, n_queries) else 0.0)
-    if not any(shares):
+        if is_whole or n >= min(least, n_queries):
+            n_deep = deep_queries(n) if design.n_deep else 0
+            found[place] = replace(design, queries=n / n_queries, n_deep=n_deep)
+    if not found:
         least = min(LEAST_QUERIES, n_queries)
         raise UsageError(
             f"a budget of {budget:,.0f} judgments is too small: {least} queries of the cheapest design take "
             f"{min(n_judgments) * least / n_queries:,.0f}"
         )
-    return shares
-
-
-def cut(design: Design, share: float, n_queries: int) -> Design:
-    """Return a design that judges a random share of the queries."""
-    n_deep = deep_queries(round(share * n_queries)) if design.n_deep else 0
-    return replace(design, queries=share, n_deep=n_deep)
+    return found

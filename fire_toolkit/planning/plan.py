@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -10,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
-from fire_toolkit.planning.designs import OVERLAP, Design, cut, designs_for, shares_of_queries
+from fire_toolkit.planning.designs import OVERLAP, Design, designs_for, within_budget
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.outcomes import (
     CORRECTED,
@@ -36,7 +36,6 @@ from fire_toolkit.planning.relevance import (
     fitted_parameters,
 )
 from fire_toolkit.planning.words import Wish, sentences, shown_rows
-from fire_toolkit.results import Result
 
 RATES = (0.92, 0.04)
 MOST_QUERIES, DEPTH = 2000, 50
@@ -67,22 +66,21 @@ COLUMNS = {
 }
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
+    """What `plan_lists` returns: a row for each design and measure; those of the cheapest design that does
+    what was asked, none where none does; and what that comes to in three sentences."""
+
     designs: pd.DataFrame
     best: pd.DataFrame
     sentences: tuple[str, ...]
 
 
-class Plan(_Plan, Result):
-    """What `plan_lists` returns: a row for each design and measure; those of the cheapest design that does
-    what was asked, none where none does; and what that comes to in three sentences."""
+class _World(NamedTuple):
+    """What a pilot, or an assumption, says."""
 
-    __slots__ = ()
-
-    @property
-    def notes(self) -> Sequence[object]:
-        """Return the sentences."""
-        return self.sentences
+    truths: Truths
+    tops: list[tuple[Measure, Tops]]
+    costs: list[Cost]
 
 
 def plan_lists(
@@ -129,22 +127,29 @@ def plan_lists(
     wish = wish or Wish(within=WITHIN)
     designs = designs_for(known, n_queries=lists.n_universe, most=lists.depth, overlap=overlap, every=every)
     read = lists.top(max(design.depth for design in designs))
+    is_read = [measure for measure in known if any(design.predicts(measure) for design in designs)]
     rng = np.random.default_rng(seed)
     n_most = max(20, min(n_draws, _MOST_CELLS // max(1, len(read.query))))
-    worlds = [
-        _world(lists, read, draw_truths(read, parameters, rng), designs, known, seed)
-        for parameters in _parameters(lists, votes, rates, n_most, rng)
-    ]
+    if votes is None:
+        parameters = [np.tile(assumed_parameters(lists, each, rates), (N_ASSUMED, 1)) for each in ASSUMED]
+    else:
+        parameters = [fitted_parameters(lists, votes, rates, n_draws=n_most, rng=rng)]
+    worlds = []
+    for truths in (draw_truths(read, each, rng) for each in parameters):
+        costs = [cost_of(read, lists, design, truths, seed=seed) for design in designs]
+        worlds.append(_World(truths, [(each, Tops(read, truths, each)) for each in is_read], costs))
     n_judgments = [
-        max(float(world.costs[place].n_judgments.mean()) for world in worlds) for place in range(len(designs))
+        max(float(cost.n_judgments.mean()) for cost in costs)
+        for costs in zip(*(world.costs for world in worlds), strict=True)
     ]
-    shares = shares_of_queries(designs, n_judgments, budget, lists.n_universe)
-    kept = [
-        (place, cut(designs[place], share, lists.n_universe)) for place, share in enumerate(shares) if share
+    kept = within_budget(designs, n_judgments, budget, lists.n_universe)
+    rows = [
+        row
+        for place, design in kept.items()
+        for row in _rows(read, design, place, worlds, known, seconds, wish)
     ]
-    rows = [row for place, design in kept for row in _rows(read, design, place, worlds, known, seconds, wish)]
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
-    serving = [(design.pool, design.policy) for _, design in kept if all(map(design.serves, known))]
+    serving = [(each.pool, each.policy) for each in kept.values() if all(map(each.serves, known))]
     shown = shown_rows(table)
     is_served = pd.MultiIndex.from_frame(shown[["design", "policy"]]).isin(serving)
     candidates = shown[is_served] if is_served.any() else shown
@@ -153,31 +158,6 @@ def plan_lists(
     n_deep = 0 if votes is None else queries_judged_deep(lists, votes)
     said = sentences(candidates, best, wish, lists=lists, n_pilot=n_pilot, n_deep=n_deep)
     return Plan(table, best, tuple(said))
-
-
-class _World(NamedTuple):
-    """What a pilot, or an assumption, says."""
-
-    truths: Truths
-    tops: list[tuple[Measure, Tops]]
-    costs: list[Cost]
-
-
-def _parameters(
-    lists: Lists, votes: PilotVotes | None, rates: tuple[float, float], n_draws: int, rng: np.random.Generator
-) -> list[Floats]:
-    """Return parameters of the model of relevance: a row for each draw, of the pilot or each assumption."""
-    if votes is not None:
-        return [fitted_parameters(lists, votes, rates, n_draws=n_draws, rng=rng)]
-    return [np.tile(assumed_parameters(lists, missing, rates), (N_ASSUMED, 1)) for missing in ASSUMED]
-
-
-def _world(
-    lists: Lists, read: Lists, truths: Truths, designs: Sequence[Design], known: Sequence[Measure], seed: int
-) -> _World:
-    is_read = [any(design.predicts(measure) for design in designs) for measure in known]
-    tops = [(each, Tops(read, truths, each)) for each, is_it in zip(known, is_read, strict=True) if is_it]
-    return _World(truths, tops, [cost_of(read, lists, design, truths, seed=seed) for design in designs])
 
 
 def _rows(
@@ -191,57 +171,45 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each estimate of each measure: what the design costs, and how far it is off."""
     costs = [world.costs[place] for world in worlds]
-    n_pairs, n_judgments = (
-        design.queries * float(np.mean(each))
-        for each in ([cost.n_pairs for cost in costs], [cost.n_judgments for cost in costs])
-    )
+    n_judgments = design.queries * float(np.mean([each.n_judgments for each in costs]))
     cost = {
         "design": design.pool,
         "policy": design.policy,
         "overlap": design.overlap,
         "pool_options": design.pool_options,
         "n_queries": round(design.queries * read.n_universe),
-        "n_pairs": round(n_pairs),
+        "n_pairs": round(design.queries * float(np.mean([each.n_pairs for each in costs]))),
         "n_judgments": round(n_judgments),
         "hours": n_judgments * seconds / 3600,
+        "run_a": "",
+        "run_b": "",
     }
-    found: dict[tuple[str, str], list[Outcome]] = {}
-    for world in worlds:
-        for each in outcomes_of(read, design, world.costs[place], world.truths, world.tops):
-            found.setdefault((each.measure.name, each.estimate), []).append(each)
+    found: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for world, own in zip(worlds, costs, strict=True):
+        for each in outcomes_of(read, design, own, world.truths, world.tops):
+            found[each.measure.name, each.estimate].append(each)
     for measure in known:
         if not design.predicts(measure):
-            yield {**cost, "measure": measure.name, "estimate": NOT_KNOWN, "run_a": "", "run_b": ""}
+            yield {**cost, "measure": measure.name, "estimate": NOT_KNOWN}
         for estimate in (LABELLED, CORRECTED):
-            outcomes = found.get((measure.name, estimate), [])
+            outcomes = found[measure.name, estimate]
             if len(outcomes) == len(worlds):
-                yield {
-                    **cost,
-                    "measure": measure.name,
-                    "estimate": estimate,
-                    **_errors(outcomes, wish.within),
-                    **_least(outcomes, read),
-                }
+                off = _errors(outcomes, wish.within) | _least(outcomes, read)
+                yield {**cost, "measure": measure.name, "estimate": estimate, **off}
 
 
-def _errors(outcomes: Sequence[Outcome], within: float | None) -> dict[str, float]:
+def _errors(outcomes: Sequence[Outcome], within: float | None) -> dict[str, Any]:
     """Return the error over runs: of a pilot its median and 95% interval, else the range of assumptions."""
     errors = [np.sqrt((each.bias**2 + each.noise**2).mean(axis=1)) for each in outcomes]
     middles = [float(np.median(each)) for each in errors]
     is_assumed = len(outcomes) > 1
-    low, high = (
-        (min(middles), max(middles))
-        if is_assumed
-        else np.quantile(errors[0], [0.025, 0.975], method="weibull").tolist()
-    )
+    ends = middles if is_assumed else np.quantile(errors[0], [0.025, 0.975], method="weibull").tolist()
     return {
         "bias": float(np.mean([each.bias.mean() for each in outcomes])),
         "error": math.nan if is_assumed else middles[0],
-        "error_low": low,
-        "error_high": high,
-        "chance_within": math.nan
-        if within is None
-        else min(_chance_within(each, within) for each in outcomes),
+        "error_low": min(ends),
+        "error_high": max(ends),
+        "chance_within": min(_chance_within(each, within) for each in outcomes) if within else math.nan,
     }
 
 
@@ -260,9 +228,9 @@ def _least(outcomes: Sequence[Outcome], read: Lists) -> dict[str, Any]:
     """
     worst, names = -math.inf, ("", "")
     pairs = list(combinations(read.run_ids, 2))
+    if not pairs or not all(each.kept > 0 for each in outcomes):
+        return {}
     for outcome in outcomes:
-        if not pairs or not outcome.kept > 0:
-            return {"least_difference": math.nan, "run_a": "", "run_b": ""}
         n, level = max(2, round(outcome.design.queries * read.n_universe)), LEVEL / len(pairs)
         if outcome.estimate == LABELLED and outcome.measure.definition.is_binary:
             least = [mcnemar_least(n, share_differing=share, level=level) for share in outcome.differing]
@@ -271,11 +239,8 @@ def _least(outcomes: Sequence[Outcome], read: Lists) -> dict[str, Any]:
         least = [math.inf if math.isnan(each) else each / outcome.kept for each in least]
         if max(least) > worst:
             worst, names = max(least), pairs[int(np.argmax(least))]
-    return {
-        "least_difference": math.nan if worst == math.inf else worst,
-        "run_a": names[0],
-        "run_b": names[1],
-    }
+    known = {} if worst == math.inf else {"least_difference": worst}
+    return {**known, "run_a": names[0], "run_b": names[1]}
 
 
 def _cheapest(candidates: pd.DataFrame, wish: Wish) -> pd.DataFrame:
@@ -286,13 +251,13 @@ def _cheapest(candidates: pd.DataFrame, wish: Wish) -> pd.DataFrame:
     if wish.within is not None:
         fulfils &= candidates["chance_within"] >= SURE
     fulfils |= candidates["estimate"] == NOT_KNOWN
-    does_all = fulfils.groupby([candidates["design"], candidates["policy"]]).transform("all")
-    chosen = candidates[does_all]
+    keys = [candidates["design"], candidates["policy"]]
+    chosen = candidates[fulfils.groupby(keys).transform("all")]
     if chosen.empty:
         return chosen
     first = chosen.sort_values("n_judgments", kind="stable").iloc[0]
     is_first = (chosen["design"] == first["design"]) & (chosen["policy"] == first["policy"])
-    cheapest: pd.DataFrame = chosen.loc[is_first]
+    cheapest: pd.DataFrame = chosen[is_first]
     return cheapest
 
 

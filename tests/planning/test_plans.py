@@ -6,7 +6,7 @@ from small_world import World
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measures
-from fire_toolkit.planning.designs import Design, designs_for, shares_of_queries
+from fire_toolkit.planning.designs import Design, designs_for, within_budget
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.outcomes import Tops, cost_of, outcomes_of
 from fire_toolkit.planning.pilot import PilotVotes, draw_pilot
@@ -144,13 +144,14 @@ def test_a_design_is_the_cheapest_that_does_what_is_asked(lists: Lists) -> None:
 
 def test_a_budget_cuts_queries_and_what_costs_nothing_is_left_whole() -> None:
     designs = [Design(5), Design(10), Design(10, n_deep=40), Design(10, "verify", is_settled=True)]
-    shares = shares_of_queries(designs, [800.0, 2000.0, 3000.0, 0.0], 1000.0, 200)
-    assert shares == [1.0, 0.5, 0.0, 1.0]
-    assert shares_of_queries(designs, [800.0, 2000.0, 3000.0, 0.0], None, 200) == [1.0] * 4
+    costs = [800.0, 2000.0, 3000.0, 0.0]
+    found = within_budget(designs, costs, 1000.0, 200)
+    assert {place: design.queries for place, design in found.items()} == {0: 1.0, 1: 0.5, 3: 1.0}
+    assert [each.queries for each in within_budget(designs, costs, None, 200).values()] == [1.0] * 4
     with pytest.raises(
         UsageError, match="a budget of 10 judgments is too small: 40 queries of the cheapest "
     ):
-        shares_of_queries(designs[:3], [800.0, 2000.0, 3000.0], 10.0, 200)
+        within_budget(designs[:3], costs[:3], 10.0, 200)
 
 
 def test_pools_are_as_deep_as_the_measures_read() -> None:
