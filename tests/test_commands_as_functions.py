@@ -64,7 +64,11 @@ FILES: dict[str, Any] = {
 # What the manifests and neighbours of files tell a command, as Python has it.
 TOLD: dict[str, Callable[[], dict[str, Any]]] = {
     "augment": lambda: {"asked": Asked(check_disputes(read_delimited("labels/disputes.csv")))},
-    **dict.fromkeys(("score", "difference"), lambda: {"labels": fire.read_labels(FILES["labels"])}),
+    "score": lambda: {"labels": fire.read_labels(FILES["labels"])},
+    "difference": lambda: {
+        "labels": fire.read_labels(FILES["labels"]),
+        "pool_sources": fire.read_pool_sources("pool_sources.csv"),
+    },
 }
 # Commands with options beside the files, as Python has them.
 CALLS: list[tuple[str, list[str], dict[str, Any]]] = [

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import click
 
 from fire_toolkit.cli.common import n_of, say, say_next, say_notes, summarise
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
-from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -120,7 +120,7 @@ def add_run(
 
 def _kept(inputs: Inputs) -> Kept:
     """Return the own items and the groups, whose docs are kept at any rank."""
-    own, queries = choose_own_items(inputs), inputs.found("queries")
+    own, queries = Given({**inputs.values, "own_item": None}).own, inputs.found("queries")
     if own.of_query:
         stand = "do not count" if own.is_dropped else "count"
         say(f"note: queries' own items stay in the run; they {stand} in its scores ({own.why})")

@@ -29,10 +29,8 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.frame_output import keep_files
-from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import next_number
-from fire_toolkit.cli.machine_scores import judge_file, scores_of_judge
-from fire_toolkit.cli.readers import with_tables
+from fire_toolkit.cli.given import Given, with_tables
+from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
@@ -57,7 +55,7 @@ class Again:
     @classmethod
     def of(cls, given: Given, annotators: Sequence[str], number: int | None = None) -> Again:
         """Return the next round of what is given; the annotators are those named."""
-        number = number or next_number(given.judgments)
+        number = number or given.next_number
         return cls(given, number, begun_here(), annotators)
 
     @property

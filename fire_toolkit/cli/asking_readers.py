@@ -1,163 +1,275 @@
-"""What reads the tables of `plan`, `pool` and `machine check` where that is no property of `Given`."""
+"""What reads what people and machines were asked, what they said, and what a pool goes on from."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import made_file, setting_or_default
-from fire_toolkit.cli.earlier import Earlier, read_earlier
+from fire_toolkit.cli.common import (
+    current_workspace,
+    made_file,
+    n_of,
+    say,
+    say_notes,
+    setting_or_default,
+)
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of
-from fire_toolkit.cli.machine_scores import judge_file, scores_of_judge
-from fire_toolkit.cli.own_items import queries_own_items
-from fire_toolkit.commands.pool import DRAWN
-from fire_toolkit.commands.types import Before
+from fire_toolkit.cli.judged_files import grades_of, judgments_from, known_grades, level_of, rules_of
+from fire_toolkit.cli.pool_readers import answers_of_judge, grades_guideline
+from fire_toolkit.cli.readers import counted
+from fire_toolkit.commands.types import Asked
 from fire_toolkit.errors import UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.item_files import item_file_hashes
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import (
-    has_columns,
-    read_labels,
-    read_machine_judgments,
+    read_query_design,
 )
-from fire_toolkit.guidelines.grades import choose_grades
-from fire_toolkit.pooling.registry import parse_strategy
-from fire_toolkit.tables import Labels, MachineJudgments, Run
-from fire_toolkit.tables.columns import numbers_of
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.resolution.judgments import latest_round
+from fire_toolkit.tables import Judgments, MachineJudgments, check_disputes
+from fire_toolkit.tables.checks import check_table
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.tables.designs import UNDRAWN, check_machine_sample
+from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.rounds import next_round_number
+from fire_toolkit.workspace.settled import settled_by
 
-Values = Mapping[str, Any]
+# Judgments
 
 
-def _planned_runs(given: Given, values: Values) -> list[Run]:
-    """Return the runs as deep as a plan looks at them when own items are left out."""
+def guideline(given: Given) -> Guideline:
+    """The guideline given, else the workspace's, else the default."""
+    return read_guideline(setting_or_default(given.values["guideline"], "tasks", "guideline"))
+
+
+def excluded(given: Given) -> dict[str, str]:
+    """Whose judgments are left out, and why."""
+    names, reasons = (given.values.get(name) or () for name in ("exclude", "reasons"))
+    if len(reasons) == 1:
+        reasons = reasons * max(len(names), 1)
+    if len(names) != len(reasons) or not all(reason.strip() for reason in reasons):
+        raise UsageError("--exclude needs a --reason, one for all or one for each; the manifest keeps it")
+    return dict(zip(names, reasons, strict=True))
+
+
+def judgments(given: Given) -> Judgments:
+    """The judgments without those excluded; of several answers by one annotator to a pair the latest."""
+    found = judgments_from(given.use(given.needed("judgments")))
+    counts = found["annotator_id"].value_counts()
+    for name, reason in given.excluded.items():
+        if name not in counts.index:
+            people = ", ".join(sorted(counts.index))
+            raise UsageError(f"--exclude {name}: no judgment is by {name}; annotators: {people}")
+        say(f"note: {n_of(int(counts[name]), 'judgment')} of {name} left out: {reason}")
+    kept = found[~found["annotator_id"].isin(list(given.excluded))]
+    return Judgments(kept.reset_index(drop=True)) if given.excluded else found
+
+
+def to_resolve(given: Given) -> Judgments:
+    """The judgments; a note where those of the workspace may lack edits that a server did not date."""
+    from fire_toolkit.cli.campaigns import begun_here, full_pull_due  # heavy
+
+    found: Judgments = given.judgments
+    if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
+        say(f"note: {due}")
+    return found
+
+
+def counted_judgments(given: Given) -> Any:
+    """The judgments of the pairs and queries that count."""
+    return counted(given, given.own.pairs(given.judgments, "judgments"))
+
+
+def judged_by(given: Given) -> Guideline | None:
+    """The guideline that grades the judgments; None where nobody names one."""
+    return rules_of(given.judgments, given.values.get("guideline"))
+
+
+def grades(given: Given) -> Grades:
+    """The grades of the labels in the judgments; a usage error where they are not known."""
+    return known_grades(given.judgments, given.values.get("guideline"), given.needed("judgments"))
+
+
+def level(given: Given) -> str:
+    """The level of measurement that agreement is for."""
+    return level_of(None, given.judgments, given.values.get("guideline"))
+
+
+def next_number(given: Given) -> int:
+    """The round of what is asked next: after all that judgments name and the workspace has begun."""
+    latest, workspace = latest_round(given.judgments), current_workspace()
+    return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
+
+
+def shown_sha256(given: Given) -> Any:
+    """The hash of the guideline that annotators were shown, where the judgments' manifest has it."""
+    writer = writer_of(given.needed("judgments"))
+    return (writer.parameters if writer else {}).get("guideline_sha256")
+
+
+def joined(given: Given) -> list[pd.DataFrame]:
+    """The tables whose columns are added."""
+    return [read_delimited(given.use(file)) for file in given.values["joined"]]
+
+
+def queries_to_share(given: Given) -> Any:
+    """The queries, where judgments are shared among those of one text."""
+    return given.queries if given.plain["share_judgments"] else None
+
+
+def controls_given(given: Given) -> pd.DataFrame | None:
+    """Pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
+
+    Pairs with a relevance below 0 are not known.
+    """
+    grades_of_labels = given.grades
+    if not (named := given.values["controls"]):
+        return None
+    path = given.use(named)
+    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
+    if {*PAIR, "label"} <= {name.strip() for name in header}:
+        return read_delimited(path, required=[*PAIR, "label"])[[*PAIR, "label"]]
+    qrels = read_qrels(path)
+    known = qrels[qrels["relevance"] >= 0]
+    spelled: dict[int, str] = {}
+    for relevance in sorted(set(known["relevance"])):
+        found = [label for label, grade in grades_of_labels.items() if grade == relevance]
+        if len(found) != 1:
+            raise UsageError(
+                f"{path}: relevance {relevance} is the grade of {len(found)} labels "
+                f"({', '.join(found) or 'none'}); expected one; give a table with query_id, doc_id and label"
+            )
+        spelled[int(relevance)] = found[0]
+    return known[PAIR].assign(label=known["relevance"].map(spelled).astype("str"))
+
+
+def dropped(given: Given) -> pd.DataFrame | None:
+    """The answers beside the judgments that are no votes, where controls tell how right they are."""
+    path = given.needed("judgments").with_name("dropped.csv")
+    if not given.values["controls"] or not path.is_file():
+        return None
+    names = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
+    found = read_delimited(given.use(path), required=names)[names]
+    return found[~found["annotator_id"].isin(list(given.excluded))]
+
+
+def design(given: Given) -> pd.DataFrame | None:
+    """How many votes each pair was to get, as the file given or the campaign has it."""
+    from fire_toolkit.cli.designs import design_of  # heavy
+
+    return design_of(given, given.values["design"])
+
+
+# What `plan` and `audit` look at
+
+
+def planned_runs(given: Given) -> Any:
+    """The runs as deep as a plan looks at them when own items are left out."""
     from fire_toolkit.planning.plan import DEPTH  # heavy
 
-    return given.runs_to(DEPTH + 1 if queries_own_items(given) else DEPTH)
+    return given.runs_to(DEPTH + 1 if given.queries_own_items else DEPTH)
 
 
-def _seconds_so_far(given: Given, values: Values) -> float:
-    """Return the median seconds of the workspace's judgments, nan where there are none, or they are given."""
-    path = None if values["seconds"] else made_file("judgments/judgments.csv")
+def seconds_so_far(given: Given) -> float:
+    """The median seconds of the workspace's judgments, nan where there are none, or they are given."""
+    path = None if given.plain["seconds"] else made_file("judgments/judgments.csv")
     table = read_delimited(given.use(path), only=["duration_s"]) if path else None
     if table is None or "duration_s" not in table.columns:
         return math.nan
     return float(pd.to_numeric(table["duration_s"], errors="coerce").median())
 
 
-def _grades_of_pilot(given: Given, values: Values) -> Mapping[str, float | None] | None:
-    if (pilot := values["pilot"]) is None:
+def grades_of_pilot(given: Given) -> Grades | None:
+    """The grades of the labels in a pilot."""
+    if given.pilot is None:
         return None
-    grades = grades_of(pilot, None)
-    if grades is None:
-        found = ", ".join(sorted(pilot["label"].unique())[:5])
+    if (found := grades_of(given.pilot, None)) is None:
+        labels = ", ".join(sorted(given.pilot["label"].unique())[:5])
         raise UsageError(
-            f"{given.values['pilot']}: no grade is known for labels {found}; expected 0 and 1, or a column "
+            f"{given.values['pilot']}: no grade is known for labels {labels}; expected 0 and 1, or a column "
             "guideline"
         )
-    return grades
+    return found
 
 
-def _machine(given: Given, values: Values) -> MachineJudgments:
-    return read_machine_judgments(given.use(judge_file(given.values["machine"])))
-
-
-def _grades_of_judge(given: Given, values: Values) -> dict[str, float | None]:
-    """Return the grades of the labels of the judge and of people, each by how they spell."""
-    default = read_guideline(setting_or_default(None, "tasks", "guideline"))
-    named = given.values["guideline"]
-    rules = read_guideline(named) if named else None
-    grades: dict[str, float | None] = {}
-    for table in (values["machine"], values["judgments"]):
-        labels = [] if table is None else [str(label) for label in table["label"] if label]
-        found = choose_grades(labels, guideline=rules, default=default)
-        if found is None:
-            raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; name the --guideline")
-        grades |= found
-    return grades
-
-
-def _original_if_named(given: Given, values: Values) -> Any:
-    path = given.path("qrels")
-    return read_qrels(given.use(path)) if path else None
-
-
-@lru_cache(maxsize=1)
-def earlier_of(given: Given) -> Earlier:
-    """Return what was asked before a pool is made, as the files given and the workspace know it."""
-    return read_earlier(given, given.values.get("judged", ()), given.values.get("previous"))
-
-
-def _labels_so_far(given: Given, values: Values) -> Labels | None:
-    """Return the labels that a strategy reads; refused where the judgments have changed since."""
-    if not parse_strategy(values["strategy"]).reads_labels:
+def media_hashes(given: Given) -> pd.DataFrame | None:
+    """The hashes of the items' files; None where no folder is given, or no items are."""
+    folder, items = given.values["media"], given.items_if_any
+    if folder is None:
         return None
-    path = given.found("labels")
-    at = manifest_path(path.parent, is_folder=True) if path else None
-    made_of = read_manifest(at).inputs if at and at.is_file() else {}
-    for name, sha256 in made_of.items():
-        if given.hashes.get(name, sha256) != sha256:
-            raise UsageError(f"{path}: {name} has changed since; run fire-toolkit resolve, then this again")
-    return read_labels(given.use(path)) if path else None
+    if items is None:
+        raise UsageError("--media needs the items: name them with --items")
+    hashes = item_file_hashes(items, Path(folder))
+    if len(hashes) < len(items):
+        say(f"note: {len(items) - len(hashes):,} of {len(items):,} items have no file in {folder}")
+    return hashes
 
 
-def _scores_of_judge(given: Given, values: Values) -> pd.DataFrame | None:
-    chosen = parse_strategy(values["strategy"])
-    return scores_of_judge(given, chosen.parameters["judge"]) if chosen.reads_machine else None
-
-
-def _asked_before(given: Given, values: Values) -> Before:
-    """Return what is known of what was asked; only a pool that is written needs all of it."""
-    earlier = earlier_of(given)
-    found = Before(earlier.next_round, seconds=_seconds_of_pair(earlier))
-    if "out" not in given.values:
-        return found
-    sources, hashes = earlier.sources, given.run_hashes
-    withdrawn = set() if sources is None else set(sources["run_id"].unique()) - set(hashes)
-    path = made_file("labels/labels.csv") if withdrawn else None
-    labels = read_labels(path) if path else None
-    drawn = _drawn_before(given.out("pool")) if earlier.pool is not None else None
-    return found._replace(sources=sources, labels=labels, drawn=drawn, run_hashes=hashes)
-
-
-def _drawn_before(folder: Path) -> dict[str, Any] | None:
-    """Return the parameters of the sample that was handed out and lies where this pool is written."""
-    file = folder / "pool.csv"
-    if not file.is_file() or not has_columns(file, DRAWN):
+def training_texts(given: Given) -> list[str] | None:
+    """The captions of a file's training split; of all splits where none is called train."""
+    train = given.values["train"]
+    if train is None:
         return None
-    at = manifest_path(folder, is_folder=True)
-    return {"path": str(file), **(read_manifest(at).parameters if at.is_file() else {})}
+    try:
+        collection, recognised = read_collection([train], split="train")
+    except UsageError:
+        collection, recognised = read_collection([train], split="all")
+    say_notes(f"{train}: {note}" for note in collection.notes)
+    for file in recognised:
+        given.use(file.path)
+    return [str(text) for text in collection.queries["text"]]
 
 
-def _seconds_of_pair(earlier: Earlier) -> float | None:
-    """Return how long people need for a pair: the median judgment, and the share that is judged twice."""
-    if earlier.durations is None:
-        return None
-    seconds, is_number = numbers_of(earlier.durations, "float")
-    median = float(pd.Series(seconds[is_number]).median())
-    return median * (1 + float(setting_or_default(None, "tasks", "overlap")))
+# What `augment` joins
 
 
-READ: dict[str, Callable[[Given, Values], Any]] = {
-    "planned_runs": _planned_runs,
-    "pooled_queries": lambda given, values: queries_own_items(given),
-    "seconds_so_far": _seconds_so_far,
-    "grades_of_pilot": _grades_of_pilot,
-    "machine": _machine,
-    "grades_of_judge": _grades_of_judge,
-    "sources_beside": lambda given, values: given.sources_if_any,
-    "queries_if_by": lambda given, values: given.queries if values["by"] else None,
-    "original_if_named": _original_if_named,
-    "judged_before": lambda given, values: earlier_of(given).judged,
-    "previous_pool": lambda given, values: earlier_of(given).pool,
-    "labels_so_far": _labels_so_far,
-    "scores_of_judge": _scores_of_judge,
-    "asked_before": _asked_before,
-}
+def answers_included(given: Given) -> MachineJudgments | None:
+    """What the machine judge said whose labels count too."""
+    judge = given.plain["include_machine"]
+    return answers_of_judge(given, judge) if judge else None
+
+
+def grades_of_workspace(given: Given) -> Grades | None:
+    """The grades of that judge's labels."""
+    return grades_guideline().grades if given.plain["include_machine"] else None
+
+
+def asked_beside(given: Given) -> Asked:
+    """What lies beside the labels and the pool."""
+    disputes, pool = given.needed("labels").with_name("disputes.csv"), given.found("pool")
+
+    def beside_pool(name: str, read: Callable[[Any], Any]) -> Any:
+        path = pool.with_name(name) if pool else None
+        return read(given.use(path)) if path and path.is_file() else None
+
+    sample = beside_pool("machine_sample.csv", lambda path: check_machine_sample(read_delimited(path)))
+    writer = writer_of(given.needed("labels"))
+    of_labels: Mapping[str, Any] = writer.parameters.get("grades") or {} if writer else {}
+    return Asked(
+        disputes=check_disputes(read_delimited(given.use(disputes))) if disputes.is_file() else None,
+        sources=given.sources_if_any if DESIGN[0] in given.labels_as_read else None,
+        query_design=beside_pool("query_design.csv", read_query_design),
+        undrawn=beside_pool("undrawn.csv", lambda path: check_table(UNDRAWN, read_delimited(path))),
+        machine_sample=sample,
+        settled=settled_by(pool) if pool else None,
+        highest_grade=int(max(of_labels.values())) if of_labels else None,
+        backbone="" if sample is None else _backbone(given, str(sample["judge_id"].iloc[0])),
+    )
+
+
+def _backbone(given: Given, judge: str) -> str:
+    """Return the backbone that a judge's table names; empty where the sample is here and the table is not."""
+    try:
+        named = answers_of_judge(given, judge)["backbone"].unique().tolist()
+    except UsageError:
+        return ""
+    return str(named[0]) if len(named) == 1 else ""

@@ -18,7 +18,8 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.given import ANSWERS, EXPERTS, SAMPLE, Given
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.readers import ANSWERS, EXPERTS, SAMPLE
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.folder.sheets import labels_in_sheet, sheet_of

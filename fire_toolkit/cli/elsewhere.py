@@ -82,7 +82,7 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     if asked.round:
         files = [file.asked_in(asked.round) for file in files]
     queries = set(given.queries["query_id"]) if given.found("queries") else None
-    items = set(given.items_if_any["doc_id"]) if given.found("items") else None  # type: ignore[index]
+    items = set(given.items_if_any["doc_id"]) if given.found("items") else None
     known = {"query": queries, "doc": items}
     understood = understand(files, labels, known)
     refusals = understood.refusals(skips_unknown=asked.skip_unknown)

@@ -17,11 +17,10 @@ from click.core import ParameterSource
 
 from fire_toolkit.cli.common import format_option, json_option
 from fire_toolkit.cli.frame_output import keep_files, keep_table, print_tables
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.cli.readers import with_tables
 from fire_toolkit.commands.command import counting, marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.matching.own_items import RULES
@@ -29,8 +28,6 @@ from fire_toolkit.results import Found
 from fire_toolkit.workspace.config import SETTINGS
 
 _READ_BY = {
-    "query_ids": ("FILE", "Ids of a matrix's rows."),
-    "doc_ids": ("FILE", "Ids of a matrix's columns."),
     "guideline": (
         "NAME",
         "The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
@@ -59,7 +56,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
     params.sort(key=lambda each: not (isinstance(each, click.Argument) and each.nargs == 1))  # these first
 
     def run(**values: Any) -> None:
-        given = Given(values)
+        given = Given({**dict.fromkeys(tables), **values})
         stage = click.get_current_context().command_path.partition(" ")[2] or name
         refuse_apart(own, values, {str(each.name): each.opts[0] for each in params})
         called = {each.name: value_of(each, hints[each.name], values[each.name]) for each in plain}

@@ -119,12 +119,5 @@ def _say_next(following: Next | str, given: Given, out: Path) -> None:
     line = line.replace("{RUNS}", "" if current_workspace() else runs_named(given.values.get("runs", ())))
     judgments = given.values.get("judgments")
     line = line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else "")
-    say_next(line.replace(" {SAME_RUNS}", _runs_given(given)).rstrip())
-
-
-def _runs_given(given: Given) -> str:
-    """Return the runs given, with the ids that they were read by, as words of a command; else nothing."""
     runs = given.values.get("runs")
-    ids = [(f"--{name}", given.values.get(name.replace("-", "_"))) for name in ("query-ids", "doc-ids")]
-    words = [f"{option} {path}" for option, path in ids if path]
-    return " ".join(["", runs_named(runs), *words]) if runs else ""
+    say_next(line.replace(" {SAME_RUNS}", f" {runs_named(runs)}" if runs else "").rstrip())

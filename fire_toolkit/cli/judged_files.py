@@ -1,35 +1,23 @@
-"""Reading what was judged: judgments, their grades, and pairs whose label is known."""
+"""Judgments of a file, and the guideline by which they are graded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
+from fire_toolkit.cli.common import current_workspace, say, setting_or_default
 from fire_toolkit.errors import UsageError
-from fire_toolkit.files import read_text
-from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Grades, Guideline
-from fire_toolkit.resolution.judgments import latest_round
-from fire_toolkit.tables import Dropped, Judgments, repeated_answers
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables import Judgments, repeated_answers
 from fire_toolkit.workspace.config import BY_GUIDELINE, SETTINGS
-from fire_toolkit.workspace.rounds import next_round_number
 
 
 def judgments_from(path: Path) -> Judgments:
     """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
-    return judgments_and_repeats(path)[0]
-
-
-def judgments_and_repeats(path: Path) -> tuple[Judgments, Dropped]:
-    """Read judgments, and the earlier answers that a later one of the same annotator replaces."""
     judgments, superseded = read_judgments_and_repeats(path)
     if len(superseded):
         n_other = len(repeated_answers(judgments, superseded).query("label != label_now"))
@@ -37,7 +25,7 @@ def judgments_and_repeats(path: Path) -> tuple[Judgments, Dropped]:
             f"note: {path}: {len(superseded):,} earlier answers of an annotator to the same pair left out, "
             f"{n_other:,} of them with another label than the one that counts"
         )
-    return judgments, superseded
+    return judgments
 
 
 def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
@@ -70,15 +58,6 @@ def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     return choose_grades(counts, guideline=rules, default=default)
 
 
-def level_of(level: str | None, judgments: Judgments, guideline: str | None) -> str:
-    """Return the level of agreement given, else the workspace's, else the one that fits the guideline."""
-    chosen = str(setting_or_default(level, "agree", "level"))
-    if chosen != BY_GUIDELINE:
-        return chosen
-    rules = rules_of(judgments, guideline)
-    return rules.level if rules else "nominal"
-
-
 def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:
     """Return the grades of the labels found; a usage error where labels have none."""
     grades = grades_of(judgments, guideline)
@@ -90,50 +69,16 @@ def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Gra
     return grades
 
 
+def level_of(level: str | None, judgments: Judgments, guideline: str | None) -> str:
+    """Return the level of agreement given, else the workspace's, else the one that fits the guideline."""
+    chosen = str(setting_or_default(level, "agree", "level"))
+    if chosen != BY_GUIDELINE:
+        return chosen
+    rules = rules_of(judgments, guideline)
+    return rules.level if rules else "nominal"
+
+
 def reasons_of(dropped: pd.DataFrame) -> dict[str, int]:
     """Return how many answers were dropped for each reason, sorted by reason."""
     counts = dropped["reason"].value_counts().sort_index()
     return {str(reason): int(n) for reason, n in counts.items()}
-
-
-def next_number(judgments: Judgments) -> int:
-    """Return the round of what is asked next: after all that judgments name and the workspace has begun."""
-    latest = latest_round(judgments)
-    workspace = current_workspace()
-    return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
-
-
-def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
-    """Return pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
-
-    Pairs with a relevance below 0 are not known.
-    """
-    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
-    if {"query_id", "doc_id", "label"} <= {name.strip() for name in header}:
-        names = ["query_id", "doc_id", "label"]
-        return read_delimited(path, required=names)[names]
-    qrels = read_qrels(path)
-    known = qrels[qrels["relevance"] >= 0]
-    labels: dict[int, str] = {}
-    for relevance in sorted(set(known["relevance"])):
-        named = [label for label, grade in (grades or {}).items() if grade == relevance]
-        if len(named) != 1:
-            raise UsageError(
-                f"{path}: relevance {relevance} is the grade of {len(named)} labels "
-                f"({', '.join(named) or 'none'}); expected one; give a table with query_id, doc_id and label"
-            )
-        labels[int(relevance)] = named[0]
-    return known[PAIR].assign(label=known["relevance"].map(labels).astype("str"))
-
-
-def leave_out(judgments: Judgments, excluded: Mapping[str, str]) -> Judgments:
-    """Return the judgments of all annotators but those excluded, and say how many are left out and why."""
-    counts = judgments["annotator_id"].value_counts()
-    for name, reason in excluded.items():
-        if name not in counts.index:
-            raise UsageError(
-                f"--exclude {name}: no judgment is by {name}; annotators: {', '.join(sorted(counts.index))}"
-            )
-        say(f"note: {n_of(int(counts[name]), 'judgment')} of {name} left out: {reason}")
-    kept = judgments[~judgments["annotator_id"].isin(list(excluded))]
-    return Judgments(kept.reset_index(drop=True)) if excluded else judgments

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fire_toolkit.cli.asking_readers import earlier_of
 from fire_toolkit.cli.common import current_workspace, n_of, relative_path, setting_or_default
-from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.readers import with_tables
-from fire_toolkit.cli.run_files import stem_of
+from fire_toolkit.cli.given import Given, with_tables
+from fire_toolkit.cli.run_readers import stem_of
 from fire_toolkit.commands.pool import pool
 from fire_toolkit.pooling.words import takes_all, time_in_words
 from fire_toolkit.workspace.config import SETTINGS
@@ -26,7 +24,7 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
         are_all: whether nothing else differs from then; pairs of the other runs are then in the pool.
     """
     workspace, given = current_workspace(), Given({"runs": ()})
-    earlier = earlier_of(given)
+    earlier = given.earlier
     if workspace is None or earlier.pool is None:
         return None
     settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}

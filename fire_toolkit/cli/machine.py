@@ -19,7 +19,6 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.plain import group_of
-from fire_toolkit.cli.readers import queries_alone
 from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
@@ -78,7 +77,7 @@ def run(
     own = replace(asked, endpoint=endpoint.url, prompt_sha256=prompt.sha256)
     values = {"pool": pool, "queries": queries, "items": items, "guideline": guideline}
     given = Given({**values, "out": out, "as_json": as_json})
-    pairs = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
+    pairs = given.queries_alone if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
     tasks = make_tasks(pairs, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
     media, folder = media_root(), given.out(f"machine/{asked.name}")
     requests, faults = requests_of(tasks, media, rules, n_samples=asked.samples)

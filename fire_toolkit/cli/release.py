@@ -21,8 +21,8 @@ from fire_toolkit.cli.fire_release import write_fire_release
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.cli.progress_line import Progress, wipe_progress
+from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.files import read_text

@@ -36,7 +36,6 @@ from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.media_links import with_addresses
-from fire_toolkit.cli.readers import queries_alone
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.commands.types import Option
 from fire_toolkit.folder.carrier import queue_files, refuse_file_names
@@ -162,7 +161,7 @@ def _what_to_ask(given: Given) -> _Asked:
     workspace, out = current_workspace(), given.values["out"]
     root = workspace.root if workspace else Path()
     if given.guideline.is_of_queries:
-        pooled, is_own = queries_alone(given), workspace is not None and not out
+        pooled, is_own = given.queries_alone, workspace is not None and not out
     else:
         file = given.needed("pool")
         pooled = read_pool(given.use(file))

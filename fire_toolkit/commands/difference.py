@@ -12,12 +12,12 @@ from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import (
     AugmentedIfAny,
     BackgroundOf,
+    ClusteredQueries,
     Clusters,
     KnownLabels,
-    NewRuns,
     Original,
     OwnItem,
-    OwnQueries,
+    Runs,
     ScoreMeasures,
     SourcesIfAny,
 )
@@ -39,14 +39,14 @@ from fire_toolkit.results import Found, drawn_text
 
 @command
 def difference(
-    runs: NewRuns,
+    runs: Runs,
     qrels: Original,
     augmented: AugmentedIfAny = None,
     labels: KnownLabels = None,
     pool_sources: SourcesIfAny = None,
     *,
     background: BackgroundOf = None,
-    queries: OwnQueries = None,
+    queries: ClusteredQueries = None,
     own_item: OwnItem = None,
     clusters: Clusters = None,
     measures: ScoreMeasures = SCORE,

@@ -8,11 +8,11 @@ from typing import Literal
 from fire_toolkit.commands.command import column_of, command
 from fire_toolkit.commands.notes import unpooled
 from fire_toolkit.commands.types import (
+    ClusteredQueries,
     Clusters,
     FedRuns,
     Labellings,
     OwnItem,
-    OwnQueries,
     Runs,
     ScoreMeasures,
 )
@@ -27,7 +27,7 @@ def orders(
     runs: Runs,
     labellings: Labellings,
     *,
-    queries: OwnQueries = None,
+    queries: ClusteredQueries = None,
     own_item: OwnItem = None,
     measures: ScoreMeasures = SCORE,
     show: Literal["agreement", "swaps", "scores"] = "agreement",

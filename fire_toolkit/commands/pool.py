@@ -11,11 +11,11 @@ from fire_toolkit.commands.types import (
     Before,
     JudgedBefore,
     LabelsSoFar,
-    NewRuns,
     Option,
     OriginalAsRead,
     PooledQueries,
     PreviousPool,
+    Runs,
     ScoresOfJudge,
 )
 from fire_toolkit.errors import UsageError
@@ -31,7 +31,7 @@ _OF_SAMPLE = ("depth", "strategy", "budget", "per_query", "deep_queries", "deep_
 
 @stage("pool")
 def pool(
-    runs: NewRuns,
+    runs: Runs,
     qrels: OriginalAsRead = None,
     *,
     queries: PooledQueries = None,

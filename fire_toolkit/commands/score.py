@@ -14,6 +14,7 @@ from fire_toolkit.commands.types import (
     AugmentedIfAny,
     Back,
     BackgroundOf,
+    ChosenOwnItem,
     Clusters,
     DocOrder,
     FedRuns,
@@ -22,7 +23,6 @@ from fire_toolkit.commands.types import (
     NamedQueries,
     Option,
     Original,
-    OwnItem,
     PoolOfHonest,
     RunsOrMatrix,
     ScoreMeasures,
@@ -64,7 +64,7 @@ def score(
     fed: FedRuns = None,
     doc_order: DocOrder = None,
     queries: NamedQueries = None,
-    own_item: OwnItem = None,
+    own_item: ChosenOwnItem = None,
     clusters: Clusters = None,
     measures: ScoreMeasures = SCORE,
     ties: Literal["doc-desc", "index", "average", "optimistic", "pessimistic", "expected"] = "doc-desc",
@@ -127,7 +127,7 @@ def score(
         own_item: Drop or keep each query's own item. [default: the collection's protocol]
         clusters: Intervals over whole clusters of queries, named by this column of the queries.
         measures: A measure, such as C@10; may be repeated.
-        ties: Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, with
+        ties: Docs of equal score: by doc id descending, in the order of doc_ids, at their mean rank, with
             positives first or last, or the mean over all their orders.
         by: Give a score for each value of a column of the queries.
         per_query: Also give the value of each query.
@@ -138,7 +138,7 @@ def score(
             nCG, DCG, nDCG, DCG_J and nDCG_J at the ranks 1 to 100.
         direction: Score from texts to items and from items to texts.
         folds: Average over so many folds of consecutive items (COCO 1K: 5), in the order of the matrix, or
-            of --doc-ids for two runs.
+            of doc_ids for two runs.
 
     Examples:
         >>> import fire_toolkit as fire

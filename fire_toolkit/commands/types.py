@@ -110,21 +110,15 @@ class Asked(NamedTuple):
     backbone: str = ""
 
 
-# The ids of a bare matrix: where a model comes in, and where models are held against one another. Elsewhere
-# they are beside it, in it, or in fire.toml.
-_AXES = ("query_ids", "doc_ids")
 Runs = Annotated[AnyRun | Sequence[AnyRun], Table("stored_runs", "AnyRun | Sequence[AnyRun]")]
-NewRuns = Annotated[AnyRun | Sequence[AnyRun], Table("stored_runs", "AnyRun | Sequence[AnyRun]", also=_AXES)]
-TopRuns = Annotated[Run | Sequence[Run], Table("top_runs", "Run | Sequence[Run]", also=_AXES)]
-RunsOrMatrix = Annotated[
-    AnyRun | Sequence[Any], Table("runs_or_matrix", "AnyRun | Sequence[AnyRun]", also=_AXES)
-]
+TopRuns = Annotated[Run | Sequence[Run], Table("top_runs", "Run | Sequence[Run]")]
+RunsOrMatrix = Annotated[AnyRun | Sequence[Any], Table("runs_or_matrix", "AnyRun | Sequence[AnyRun]")]
 Original = Annotated[Qrels, Table("original", "Qrels")]
 Augmented = Annotated[Qrels, Table("augmented", "Qrels")]
 SettledAugmented = Annotated[Qrels, Table("settled", "Qrels")]
 AugmentedIfAny = Annotated[Qrels | None, Table("settled_if_any", "Qrels | None")]
 KnownLabels = Annotated[Labels | None, Table("known_labels", "Labels | None", is_told=True)]
-BackgroundOf = Annotated[Background | None, Table("background", "Background | None", is_told=True)]
+BackgroundOf = Annotated[Background | None, Table("known", "Background | None", is_told=True)]
 Labellings = Annotated[
     Mapping[str, Qrels],
     Table(
@@ -136,8 +130,8 @@ Labellings = Annotated[
     ),
 ]
 PoolOf = Annotated[PoolSources, Table("sources", "PoolSources")]
-SourcesIfAny = Annotated[PoolSources | None, Table("sources_if_any", "PoolSources | None")]
-PoolOfHonest = Annotated[PoolSources | None, Table("sources_of_honest", "PoolSources | None")]
+SourcesIfAny = Annotated[PoolSources | None, Table("sources_if_any", "PoolSources | None", is_told=True)]
+PoolOfHonest = Annotated[PoolSources | None, Table("sources_of_honest", "PoolSources | None", is_told=True)]
 Back = Annotated[Qrels | None, Table("back", "Qrels | None", apart=("augmented",), needs="direction")]
 GroupsOf = Annotated[pd.DataFrame | None, Table("groups", "pd.DataFrame | None")]
 DocOrder = Annotated[Sequence[str] | None, Table("doc_order", "Sequence[str] | None", is_told=True)]
@@ -153,7 +147,7 @@ AnswersOfJudge = Annotated[
 GradesOfWorkspace = Annotated[Grades | None, Table("grades_of_workspace", "Grades | None", is_told=True)]
 LabelsIfGiven = Annotated[Labels | None, Table("labels_given", "Labels | None")]
 EarlierJudgments = Annotated[Judgments | None, Table("earlier_judgments", "Judgments | None")]
-JudgmentsOf = Annotated[Judgments, Table("counted_judgments", "Judgments", also=("guideline", "exclude"))]
+JudgmentsOf = Annotated[Judgments, Table("counted_judgments", "Judgments")]
 QueriesOf = Annotated[Queries, Table("queries", "Queries")]
 ItemsIfAny = Annotated[Items | None, Table("items_if_any", "Items | None")]
 OriginalAsItStands = Annotated[Qrels | None, Table("original_if_any", "Qrels | None")]
@@ -192,9 +186,11 @@ TifaQuestions = Annotated[
 ]
 TifaAnswers = Annotated[Answers, Table("answers", "pd.DataFrame", metavar="[ANSWERS]", is_argument=True)]
 # Which own items there are, and what becomes of them in all tables.
-OwnQueries = Annotated[Queries | None, Table("", "Queries | None")]
+OwnQueries = Annotated[Queries | None, Table("", "Queries | None", is_told=True)]
+ClusteredQueries = Annotated[Queries | None, Table("", "Queries | None")]
 NamedQueries = Annotated[Queries | None, Table("named_queries", "Queries | None")]
-OwnItem = Annotated[Literal["drop", "keep"] | None, Table("", "str | None")]
+OwnItem = Annotated[Literal["drop", "keep"] | None, Table("", "str | None", is_told=True)]
+ChosenOwnItem = Annotated[Literal["drop", "keep"] | None, Table("", "str | None")]
 
 Measures = Annotated[Sequence[str], Option(("-m", "--measure"), metavar="MEASURE")]
 ScoreMeasures = Annotated[
@@ -206,8 +202,8 @@ Clusters = Annotated[
 
 # What is asked before anybody judges, and what a machine judge said.
 _OWN_ITEMS = "Queries | OwnItems | None"
-PlannedRuns = Annotated[Run | Sequence[Run], Table("planned_runs", "Run | Sequence[Run]", also=_AXES)]
-PooledQueries = Annotated[Queries | OwnItems | None, Table("pooled_queries", _OWN_ITEMS)]
+PlannedRuns = Annotated[Run | Sequence[Run], Table("planned_runs", "Run | Sequence[Run]")]
+PooledQueries = Annotated[Queries | OwnItems | None, Table("queries_own_items", _OWN_ITEMS)]
 SecondsSoFar = Annotated[float, Table("seconds_so_far", "float", is_told=True)]
 PilotOf = Annotated[Judgments | None, Table("pilot", "Judgments | None")]
 GradesOfPilot = Annotated[Grades | None, Table("grades_of_pilot", "Grades | None", is_told=True)]
@@ -218,8 +214,8 @@ MachineOf = Annotated[
 GradesOfJudge = Annotated[Grades | None, Table("grades_of_judge", "Grades | None", is_told=True)]
 VotesIfAny = Annotated[Judgments | None, Table("votes_if_any", "Judgments | None")]
 PoolIfAny = Annotated[Pool | None, Table("pool_if_any", "Pool | None")]
-SourcesBeside = Annotated[PoolSources | None, Table("sources_beside", "PoolSources | None", is_told=True)]
-QueriesIfBy = Annotated[Queries | None, Table("queries_if_by", "Queries | None")]
+SourcesBeside = Annotated[PoolSources | None, Table("sources_if_any", "PoolSources | None", is_told=True)]
+QueriesIfBy = Annotated[Queries | None, Table("named_queries", "Queries | None")]
 OriginalAsRead = Annotated[Qrels | None, Table("original_if_named", "Qrels | None")]
 JudgedBefore = Annotated[pd.DataFrame | None, Table("judged_before", "pd.DataFrame | None", is_several=True)]
 PreviousPool = Annotated[Pool | None, Table("previous_pool", "Pool | None", metavar="POOL")]

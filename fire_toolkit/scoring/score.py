@@ -130,7 +130,7 @@ def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: lis
     if ties == "index" and doc_order is None:
         raise UsageError(
             "the tie rule 'index' needs the collection's docs in their order, which a run does not hold; "
-            "name the file that lists them (--doc-ids), or choose another rule"
+            "name the file that lists them (doc_ids), or choose another rule"
         )
     open_ones = [m.name for m in measures if m.definition.expected is None] if ties == "expected" else []
     if open_ones:

@@ -33,6 +33,7 @@ def matrix(folder: Path) -> np.ndarray:
         cells, [(item, text, score) for text, item, score in cells]))  # fmt: skip
     (folder / "forth.run").write_text("".join(forth))
     (folder / "back.run").write_text("".join(back))
+    (folder / "forth.doc_ids.txt").write_text("\n".join(items) + "\n")
     return sims
 
 
@@ -44,8 +45,7 @@ def scores(result: Result) -> dict[str, float]:
 @pytest.mark.parametrize("folds", [(), ("--folds", 3)])
 def test_one_matrix_and_two_runs_score_alike(fire: Fire, folds: tuple[object, ...]) -> None:
     ends = ("--qrels", "pairs.txt", "--format", "json", *folds)
-    order = ("--doc-ids", "items.txt") if folds else ()
-    assert scores(fire(*BOTH, "forth.run", "back.run", *ends, *order)) == pytest.approx(
+    assert scores(fire(*BOTH, "forth.run", "back.run", *ends)) == pytest.approx(
         scores(fire(*BOTH, "m.npz", *ends))
     )
 
@@ -76,12 +76,13 @@ def test_the_table_and_the_file(fire: Fire, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("matrix")
-def test_what_is_missing_is_said(fire: Fire) -> None:
+def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
     assert "expected one matrix, or two runs" in fire(*BOTH, "--qrels", "pairs.txt", code=2).stderr
     one = fire(*BOTH, "forth.run", "--qrels", "pairs.txt", code=1).stderr
     assert "no matrix; give two runs, one for each direction" in one
+    (folder / "forth.doc_ids.txt").unlink()
     two = fire(*BOTH, "forth.run", "back.run", "--qrels", "pairs.txt", "--folds", 3, code=2).stderr
-    assert "--folds needs the order of the items" in two
+    assert "--folds needs the collection's docs in their order" in two
 
 
 def write_partial(folder: Path, matrix: np.ndarray) -> tuple[list[str], list[str]]:
@@ -106,12 +107,11 @@ def test_texts_that_no_qrels_hold_are_refused(fire: Fire, matrix: np.ndarray, fo
 def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folder: Path, folds) -> None:
     write_partial(folder, matrix)
     ends = ("--qrels", "some.txt", "--back", "items.qrels", "--format", "json", *folds)
-    order = ("--doc-ids", "items.txt") if folds else ()
     result = fire(*BOTH, "m.npz", *ends)
     assert "known for some docs only" not in result.stderr
     assert "below the top" not in result.stderr
     found = scores(result)
-    assert found == pytest.approx(scores(fire(*BOTH, "forth.run", "back.run", *ends, *order)))
+    assert found == pytest.approx(scores(fire(*BOTH, "forth.run", "back.run", *ends)))
     if not folds:
         owner = np.arange(len(matrix)) // N_EACH
         of_item = np.array([(matrix[:, n] > matrix[owner == n, n].max()).sum() + 1 for n in range(N_ITEMS)])
@@ -123,7 +123,7 @@ def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folde
     assert "--augmented does not go with --back" in refused
 
 
-@pytest.mark.parametrize("ids", ["table", "named columns", "fire.toml"])
+@pytest.mark.parametrize("ids", ["table", "named columns"])
 def test_the_way_back_takes_its_rows_from_the_ids_of_the_docs(
     fire: Fire, matrix: np.ndarray, folder: Path, ids: str
 ) -> None:
@@ -139,39 +139,9 @@ def test_the_way_back_takes_its_rows_from_the_ids_of_the_docs(
     else:
         (folder / "texts.csv").write_text("\n".join(["query_id", *texts]) + "\n")
         (folder / "items.csv").write_text("\n".join(["doc_id", *items]) + "\n")
-    given: tuple[str, ...] = ("--query-ids", "texts.csv", "--doc-ids", "items.csv")
-    if ids == "fire.toml":
-        (folder / "fire.toml").write_text('[runs]\nquery_ids = "texts.csv"\ndoc_ids = "items.csv"\n')
-        given = ()
+    (folder / "fire.toml").write_text('[runs]\nquery_ids = "texts.csv"\ndoc_ids = "items.csv"\n')
     ends = ("--qrels", "pairs.txt", "--format", "json")
-    found = scores(fire(*BOTH, "forth.npy", "back.npy", *ends, *given))
+    found = scores(fire(*BOTH, "forth.npy", "back.npy", *ends))
     assert found == pytest.approx(scores(fire(*BOTH, "m.npz", *ends)))
     best = matrix.argmax(axis=0) // N_EACH == np.arange(N_ITEMS)
     assert found["i2t_R@1"] == pytest.approx(best.mean())
-
-
-@pytest.mark.usefixtures("matrix")
-def test_ids_that_neither_run_needs_are_refused(fire: Fire) -> None:
-    said = fire(
-        *BOTH,
-        "forth.run",
-        "back.run",
-        "--qrels",
-        "pairs.txt",
-        "--doc-ids",
-        "items.txt",
-        code=2,
-    )
-    assert "--doc-ids: no run given needs it" in said.stderr
-
-
-def test_ids_that_the_way_back_refuses_are_named_by_the_option_that_gave_them(
-    fire: Fire, matrix: np.ndarray, folder: Path
-) -> None:
-    held = np.load(folder / "m.npz")
-    np.savez(folder / "back.npz", sims=matrix.T, query_ids=held["doc_ids"], doc_ids=held["query_ids"])
-    (folder / "turned.txt").write_text("\n".join(held["doc_ids"][::-1]) + "\n")
-    ends = ("--qrels", "pairs.txt", "--doc-ids", "turned.txt")
-    said = fire(*BOTH, "forth.run", "back.npz", *ends, code=1).stderr
-    assert "back.npz: has its own query_ids" in said
-    assert "leave --doc-ids (or doc_ids in fire.toml) out" in said

@@ -78,10 +78,10 @@ def test_pool_reads_matrices_with_ids_inside_and_beside(fire: Fire, folder: Path
     sims = np.array([[0.1, 0.9], [0.5, 0.5]], dtype=np.float32)
     np.savez(folder / "m.npz", sims=sims, query_ids=["1", "2"], doc_ids=["a", "NA"])
     np.save(folder / "n.npy", sims)
-    (folder / "docs.txt").write_text("a\nNA\n")
+    (folder / "n.query_ids.txt").write_text("1\n2\n")
+    (folder / "n.doc_ids.txt").write_text("a\nNA\n")
     fire("pool", "m.npz", "--depth", 1, "--out", "m")
-    matrix = ("other=n.npy", "--query-ids", "queries.tsv", "--doc-ids", "docs.txt")
-    fire("pool", *matrix, "--depth", 1, "--out", "n")
+    fire("pool", "other=n.npy", "--depth", 1, "--out", "n")
     assert (folder / "m/pool.csv").read_text() == (folder / "n/pool.csv").read_text()
     assert "2,a," in (folder / "m/pool.csv").read_text()  # a tie: doc id descending
     assert "other" in (folder / "n/pool_sources.csv").read_text()

@@ -78,19 +78,28 @@ def test_the_estimate_of_a_sample_stays_one_of_the_sample_where_votes_correct_it
     (folder / "m.run").write_text(run)
     (folder / "o.txt").write_text("".join(f"{q} 0 {q}o 1\n" for q in queries))
     fire(
-        "pool", "m.run", "--qrels", "o.txt", "--depth", 2, "--strategy", "strata(1:1:1,2:2:.2)", "--out", "p"
+        "pool",
+        "m.run",
+        "--qrels",
+        "o.txt",
+        "--depth",
+        2,
+        "--strategy",
+        "strata(1:1:1,2:2:.2)",
+        "--out",
+        "pool",
     )
     lines = ["query_id,doc_id,label,relevance,n_agree,design_class,design_votes"]
-    for number, row in enumerate(rows(folder / "p/pool.csv")):
+    for number, row in enumerate(rows(folder / "pool/pool.csv")):
         rate = 0.95 if number % 5 < 2 else 0.03  # of a positive vote: two in five pairs are relevant
         votes = "".join(str(int(vote)) for vote in rng.random(3) < rate)
         votes = votes if votes[0] != votes[1] else votes[:2]
         label = int(votes.count("1") > 1)
         lines.append(f"{row['query_id']},{row['doc_id']},x,{label},2,doubled,{votes}")
     (folder / "labels.csv").write_text("\n".join(lines) + "\n")
-    labelled = ("--labels", "labels.csv", "--pool", "p", "--out", "out/qrels.txt")
+    labelled = ("--labels", "labels.csv", "--pool", "pool", "--out", "out/qrels.txt")
     fire("augment", "--qrels", "o.txt", *labelled)
-    files = ("--qrels", "o.txt", "--augmented", "out/qrels.txt", "--pool-sources", "p")
+    files = ("--qrels", "o.txt", "--augmented", "out/qrels.txt")
     honest = ("score", "--honest", "m.run", *files)
     found = fire(*honest, "-m", "P@2", "-m", "C@2", "--format", "json")
     precision, hit = json.loads(found.stdout)
@@ -165,7 +174,7 @@ def test_settled_qrels_are_for_their_runs(fire: Fire, folder: Path) -> None:
 def test_settled_labels_are_not_corrected_for_errors(fire: Fire, folder: Path) -> None:
     """By the pool's manifest, whatever its strategy is called; the same labels of a whole pool are."""
     (folder / "labels.csv").write_text(LABELS + "1,b,yes,1,2\n")
-    files = ("--qrels", "qrels.txt", "--augmented", "out/qrels.txt", "--pool-sources", "pool")
+    files = ("--qrels", "qrels.txt", "--augmented", "out/qrels.txt")
     honest = ("score", "--honest", "clip.run", "ssb.run", *files, "-m", "C@2")
     fire(*POOL, *SETTLE, "--judged", "labels.csv", "--labels", "labels.csv"), fire(*AUGMENT)
     told = fire(*honest).stderr

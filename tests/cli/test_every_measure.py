@@ -32,7 +32,7 @@ def test_score(sample: Fire) -> None:
 
 
 def test_score_honest(sample: Fire) -> None:
-    benchmark = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources", ".")
+    benchmark = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
     found = rows(sample("score", "--honest", *RUNS, *benchmark, *MEASURES, "--format", "csv"))
     assert len(found) == len(RUNS) * len(EXAMPLES)
     for row in found:

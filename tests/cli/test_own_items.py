@@ -53,6 +53,9 @@ class Composed:
         (folder / "cap.rc2.val.json").write_text(json.dumps(entries))
         (folder / "q.txt").write_text("\n".join(self.queries))
         (folder / "d.txt").write_text("\n".join(self.docs))
+        for name in ("m0", "m1"):
+            shutil.copy(folder / "q.txt", folder / f"{name}.query_ids.txt")
+            shutil.copy(folder / "d.txt", folder / f"{name}.doc_ids.txt")
         for name, sims in self.sims.items():
             np.save(folder / f"{name}.npy", sims)
 
@@ -128,7 +131,7 @@ def test_plain_files_are_pooled_so_where_the_queries_are_given(
     fire: Fire, folder: Path, composed: Composed
 ) -> None:
     fire("add-collection", "cap.rc2.val.json", "--out", "c")
-    ends = ("m0.npy", "m1.npy", *IDS, "--depth", 3, "--out", "pool")
+    ends = ("m0.npy", "m1.npy", "--depth", 3, "--out", "pool")
     fire("pool", *ends)
     assert "own_items" not in manifest_of(folder / "pool")["counts"]
     fire("pool", *ends, "--queries", "c/queries.tsv")
@@ -188,7 +191,7 @@ def test_scores_follow_the_protocol_and_say_so(
     fire: Fire, folder: Path, workspace: Composed, place: str
 ) -> None:
     if place == "matrices":
-        runs: tuple[object, ...] = ("m0.npy", "m1.npy", *IDS)
+        runs: tuple[object, ...] = ("m0.npy", "m1.npy")
     else:
         fire("add-run", "m0.npy", "m1.npy", *IDS, "--depth", 40)
         runs = ()
@@ -207,7 +210,7 @@ def test_scores_follow_the_protocol_and_say_so(
 
 @pytest.mark.usefixtures("workspace")
 def test_what_an_older_collection_does_not_say_is_assumed_and_said(fire: Fire, folder: Path) -> None:
-    asked = ("score", "m0.npy", *IDS, "-m", "C@1")
+    asked = ("score", "m0.npy", "-m", "C@1")
     at = folder / "collection" / "manifest.json"
     manifest = json.loads(at.read_text())
     del manifest["parameters"]["own_item"]
@@ -225,7 +228,7 @@ def test_plain_files_keep_own_items_and_say_so_where_queries_name_them(
 ) -> None:
     fire("add-collection", "cap.rc2.val.json", "--out", "c")
     (folder / "plain.tsv").write_text((folder / "c" / "queries.tsv").read_text())
-    asked = ("score", "m0.npy", "m1.npy", *IDS, "--qrels", "c/qrels.txt", *MEASURES, "--format", "json")
+    asked = ("score", "m0.npy", "m1.npy", "--qrels", "c/qrels.txt", *MEASURES, "--format", "json")
     kept, dropped = (true_scores(composed, drop=drop) for drop in (False, True))
     assert scores(fire(*asked)) == pytest.approx(kept)
     assert "own item" not in fire(*asked).stderr
@@ -242,10 +245,11 @@ def test_class_retrieval_leaves_out_the_item_that_asks(fire: Fire, folder: Path)
     np.save(folder / "s.npy", np.array(
         [[9, 5, 1, 4, 0], [5, 9, 3, 1, 0], [1, 3, 9, 2, 5], [4, 1, 2, 9, 8], [0, 1, 5, 4, 9]], dtype="f4"
     ))  # fmt: skip
-    (folder / "ids.txt").write_text("\n".join(docs))
+    for axis in ("query_ids", "doc_ids"):
+        (folder / f"s.{axis}.txt").write_text("\n".join(docs))
     pairs = [f"{q} 0 {d} 1" for q in docs for own in classes if q in own for d in sorted(own)]
     (folder / "class.txt").write_text("\n".join(pairs) + "\n")
-    result = fire("score", "s.npy", "--query-ids", "ids.txt", "--doc-ids", "ids.txt", "--qrels", "class.txt",
+    result = fire("score", "s.npy", "--qrels", "class.txt",
                   "--own-item", "drop", "-m", "NN", "-m", "C@2", "-m", "R@2", "--format", "json")  # fmt: skip
     # Lists without the asker: a: b d c e; b: a c d e; c: e b d a; d: e a c b; e: c d b a.
     assert scores(result) == pytest.approx(
@@ -287,10 +291,12 @@ def test_a_kept_own_item_is_nothing_that_somebody_has_to_judge(fire: Fire, folde
     made = Composed()
     for rule, judged in (("keep", made.n_led("m0", 1)), ("drop", 0)):
         hits = int((made.rank_of_target("m0", drop=rule == "drop") == 1).sum())
-        for axis in ("query_ids", "doc_ids"):
-            shutil.copy(f"{axis[0]}.txt", f"m0.{axis}.txt")
+        at = folder / "collection" / "manifest.json"
+        manifest = json.loads(at.read_text())
+        manifest["parameters"]["own_item"] = rule
+        at.write_text(json.dumps(manifest))
         asked = ("coverage", "m0.npy", "--augmented", "collection/qrels.txt", "-m", "C@1")
-        result = fire(*asked, "--own-item", rule, "--out", "more.csv", "--format", "json")
+        result = fire(*asked, "--out", "more.csv", "--format", "json")
         row = json.loads(result.stdout)[0]
         assert (row["lower"], row["judged"]) == pytest.approx((hits / N_QUERIES, (hits + judged) / N_QUERIES))
         assert row["upper"] == pytest.approx(1 - judged / N_QUERIES)
@@ -462,9 +468,7 @@ def test_fashioniq_keeps_the_candidate_in_the_ranking(fire: Fire, folder: Path) 
 
 @pytest.mark.usefixtures("workspace")
 def test_both_directions_keep_own_items_and_say_so(fire: Fire) -> None:
-    assert (
-        "own items are kept in both directions" in fire("score", "--direction", "both", "m0.npy", *IDS).stderr
-    )
+    assert "own items are kept in both directions" in fire("score", "--direction", "both", "m0.npy").stderr
 
 
 def test_labels_of_own_items_count_nowhere(fire: Fire, folder: Path, workspace: Composed) -> None:

@@ -14,7 +14,7 @@ Fire = Callable[..., Result]
 N = 60
 COLUMNS = ("run_id", "measure", "estimate", "estimate_low", "estimate_high", "estimate_method")
 HONEST = ("score", "a.run", "b.run", "--honest", "--qrels", "o.txt", "--augmented", "out/qrels.txt",
-          "--pool-sources", "pool", "--format", "json")  # fmt: skip
+          "--format", "json")  # fmt: skip
 
 
 @pytest.fixture

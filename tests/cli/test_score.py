@@ -19,9 +19,8 @@ SCORE = ("score", "ssb.run", "--qrels", "qrels.txt")
     [("doc-desc", 0.25), ("index", 0.5), ("average", 1 / 3), ("optimistic", 0.5), ("pessimistic", 0.25)],
 )
 def test_each_rule_places_the_tied_positive(fire: Fire, folder: Path, rule: str, expected: float) -> None:
-    (folder / "docs.txt").write_text("a\nb\nc\n007\n")
-    order = ("--doc-ids", "docs.txt") if rule == "index" else ()
-    result = fire(*SCORE, "-m", "RR", "--ties", rule, *order, "--format", "json")
+    (folder / "doc_ids.txt").write_text("a\nb\nc\n007\n")
+    result = fire(*SCORE, "-m", "RR", "--ties", rule, "--format", "json")
     assert [row["value"] for row in json.loads(result.stdout)] == pytest.approx([expected])
 
 
@@ -42,8 +41,8 @@ def test_what_a_rule_cannot_know_is_refused(fire: Fire, folder: Path) -> None:
     assert "--ties index needs the collection's docs in their order" in (
         fire(*SCORE, "-m", "RR", "--ties", "index", code=2).stderr
     )
-    (folder / "docs.txt").write_text("a\nb\n")
-    refused = fire(*SCORE, "-m", "RR", "--ties", "index", "--doc-ids", "docs.txt", code=1).stderr
+    (folder / "doc_ids.txt").write_text("a\nb\n")
+    refused = fire(*SCORE, "-m", "RR", "--ties", "index", code=1).stderr
     assert "run ssb: 2 docs are not in the order of the docs (007)" in refused
     assert "--ties does not go with --honest" in fire(*SCORE, "--honest", "--ties", "average", code=2).stderr
 

@@ -48,7 +48,7 @@ def deep(fire: Fire, folder: Path) -> Path:
 
 def test_score_honest_shows_and_keeps_the_estimate_beside_the_score(fire: Fire, deep: Path) -> None:
     fire("augment", "--labels", "labels", "--pool", "pool", *ORIGINAL, "--out", "deep/qrels.txt")
-    files = (*ORIGINAL, "--augmented", "deep/qrels.txt", "--pool-sources", "pool")
+    files = (*ORIGINAL, "--augmented", "deep/qrels.txt")
     honest = ("score", "m.run", "--honest", *files, "-m", "R@1")
     shown = fire(*honest)
     assert shown.stdout.splitlines()[0].split()[-3:] == ["est.", "never", "judged"]

@@ -155,11 +155,9 @@ def test_numbers_that_are_ids_and_places_are_not_guessed(add: Add) -> None:
     assert (said.exit_code, told in said.stderr) == (1, True)
     np.save("bare.npy", SIMS)
     Path("queries.txt").write_text("\n".join(map(str, range(N))))
-    pool = ["pool", "bare.npy", "places.json", "--out", "pool", "--query-ids", "queries.txt"]
-    pool += ["--qrels", "qrels.txt"]
+    Path("bare.query_ids.txt").write_text(Path("queries.txt").read_text())
+    pool = ["pool", "bare.npy", "places.json", "--out", "pool", "--qrels", "qrels.txt"]
     Path("qrels.txt").write_text("".join(f"{n} 0 {n} 1\n" for n in range(N)))
-    said = CliRunner().invoke(main, [*pool, "--doc-ids", "ids.txt"])
-    assert (said.exit_code, told in said.stderr) == (1, True)
     Path("fire.toml").write_text('[runs]\ndoc_ids = "ids.txt"\n')
     said = CliRunner().invoke(main, pool)
     assert said.exit_code == 0, said.output
@@ -172,7 +170,7 @@ def test_a_files_own_ids_come_before_those_of_the_workspace(add: Add) -> None:
     assert SAID in add("own.npz", "--orientation", "queries-rows").stderr
 
 
-def test_score_reads_a_matrix_with_its_own_ids_and_refuses_others(add: Add) -> None:
+def test_score_reads_a_matrix_with_its_its_own_ids_whatever_lies_beside(add: Add) -> None:
     Path("turned.txt").write_text("\n".join(QUERIES[::-1]))
     run = CliRunner()
 
@@ -181,14 +179,11 @@ def test_score_reads_a_matrix_with_its_own_ids_and_refuses_others(add: Add) -> N
 
     expected = score("own.npz").stdout
     assert f"{(ranks(SIMS) == 1).mean():.4f}"[:6] in expected
-    refused = score("own.npz", "--query-ids", "turned.txt")
-    assert (refused.exit_code, "has its own query_ids" in refused.stderr) == (1, True)
-    assert expected == score("own.npz", "--query-ids", "list.csv").stdout
-    named = score("places=places.json", "--query-ids", "list.csv", "--doc-ids", "list.csv").stdout
-    assert expected.replace("own", "places") == named
+    Path("own.query_ids.txt").write_text(Path("turned.txt").read_text())
+    assert expected == score("own.npz").stdout
 
 
-def test_ids_that_no_run_needs_are_refused_and_those_of_the_workspace_stand_by(add: Add) -> None:
+def test_ids_of_the_workspace_stand_by_for_runs_that_need_them(add: Add) -> None:
     Path("turned.txt").write_text("\n".join(QUERIES[::-1]))
     lines = [f"{q} Q0 {d} 0 {SIMS[n, m]} t\n" for n, q in enumerate(QUERIES) for m, d in enumerate(VIDEOS)]
     Path("t.run").write_text("".join(lines))
@@ -198,15 +193,9 @@ def test_ids_that_no_run_needs_are_refused_and_those_of_the_workspace_stand_by(a
     def score(*arguments: str) -> Result:
         return run.invoke(main, ["score", *arguments, "-m", "C@1", "--format", "csv"])
 
-    for file in ("t.run", "runs/native.parquet", "named.json"):
-        for option in ("--query-ids", "--doc-ids"):
-            refused = score(file, option, "list.csv")
-            assert (refused.exit_code, f"{option}: no run given needs it" in refused.stderr) == (2, True), (
-                file
-            )
-            Path("pooled").mkdir(exist_ok=True)
-            assert run.invoke(main, ["pool", file, option, "list.csv", "--out", "pooled"]).exit_code == 2
-    both = score("t.run", "sim.npy", "--query-ids", "list.csv", "--doc-ids", "list.csv")
+    for name in ("query_ids", "doc_ids"):
+        Path(f"sim.{name}.txt").write_text("\n".join(QUERIES if name == "query_ids" else VIDEOS))
+    both = score("t.run", "sim.npy")
     value = f"{(ranks(SIMS) == 1).mean():.4f}"[:6]
     assert (both.exit_code, both.stdout.count(value)) == (0, 2), both.output
     Path("fire.toml").write_text('[runs]\nquery_ids = "turned.txt"\n')

@@ -151,7 +151,9 @@ def walk_world(world: worlds.World, folder: Path, side: str) -> list[Step]:
 def walk_hostile(folder: Path) -> list[Step]:
     """Give each hostile file to the command that reads its kind."""
     names = worlds.hostile(folder)
-    ids = ["--query-ids", "good.qrels", "--doc-ids", "good.qrels"]
+    for name in (name for name in names if name.endswith(".npy")):
+        for ids in ("query_ids", "doc_ids"):
+            shutil.copy(folder / "good.qrels", folder / f"{Path(name).stem}.{ids}.txt")
     walk = Walk(folder)
     walk.changed()
     for name in names:
@@ -161,7 +163,7 @@ def walk_hostile(folder: Path) -> list[Step]:
             ".qrels": ["score", "good.run", "--qrels", name],
             ".json": ["import", name, "--out", "judgments.csv"],
             ".csv": ["resolve", name, "--out", "labels"],
-            ".npy": ["score", name, "--qrels", "good.qrels", *ids],
+            ".npy": ["score", name, "--qrels", "good.qrels"],
             ".npz": ["score", name, "--qrels", "good.qrels"],
         }[kind]
         walk.run(shlex.join(words), words)

@@ -23,7 +23,6 @@ SAMPLE = ROOT / "pools" / "sample"
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 AUGMENTED = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 SOURCES = ("--pool-sources", "pool_sources.csv")
-LABELS = (*AUGMENTED, *SOURCES)
 CSV, JSON = ("--format", "csv"), ("--format", "json")
 Commands = Callable[..., list[Result]]
 
@@ -52,9 +51,9 @@ WITH_MEASURES = {
     "score": ("score", *RUNS, *AUGMENTED, *CSV),
     "score, per query": ("score", *RUNS, *AUGMENTED, "--per-query", *CSV),
     "score, ties": ("score", *RUNS, *AUGMENTED, "--ties", "pessimistic", *CSV),
-    "score --honest": ("score", "--honest", *RUNS, *LABELS, *CSV),
+    "score --honest": ("score", "--honest", *RUNS, *AUGMENTED, *CSV),
     "score --honest, clusters": (
-        *("score", "--honest", *RUNS, *LABELS, *CSV),
+        *("score", "--honest", *RUNS, *AUGMENTED, *CSV),
         *("--queries", "queries.tsv", "--cluster", "text"),
     ),
     "score, drawn": ("score", *RUNS, *AUGMENTED, "--format", "latex"),

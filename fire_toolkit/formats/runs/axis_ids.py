@@ -227,10 +227,9 @@ def needed_ids(
     axes = {"query ids": query_ids, "doc ids": doc_ids}
     if absent := " and ".join(what for what, ids in axes.items() if ids is None):
         raise FormatError(
-            f"{path}: no {absent}; give --query-ids and --doc-ids (add-run, pool, score, compare and "
-            f"difference take them), or put {path.stem}.query_ids.txt and {path.stem}.doc_ids.txt beside it "
-            "(for doc vectors DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids"
-            " and doc_ids"
+            f"{path}: no {absent}; give --query-ids and --doc-ids to `add-run`, or put "
+            f"{path.stem}.query_ids.txt and {path.stem}.doc_ids.txt beside it (for doc vectors "
+            "DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids and doc_ids"
         )
     queries, docs = list(query_ids or ()), list(doc_ids or ())
     for what, ids in (("query ids", queries), ("doc ids", docs)):

@@ -1,0 +1,237 @@
+"""What reads what a pool goes on from: what was asked and judged before, and what a machine judge said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.cli.common import (
+    current_workspace,
+    file_in,
+    made_file,
+    setting_or_default,
+    workspace_path,
+)
+from fire_toolkit.cli.given import Given
+from fire_toolkit.commands.pool import DRAWN
+from fire_toolkit.commands.types import Before
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.releases import judged_file
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.table_files import (
+    has_columns,
+    judged_pairs,
+    read_labels,
+    read_machine_judgments,
+    read_pool,
+    read_pool_sources,
+)
+from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.machines.scores import scores_of_answers
+from fire_toolkit.pooling.registry import parse_strategy
+from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool
+from fire_toolkit.tables.columns import numbers_of
+from fire_toolkit.tables.validity import ALONE
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What was asked before: a pool and its sources, judged pairs, the round that new pairs get.
+
+    is_whole: whether all pairs of the pool's file were asked. durations: the seconds of the workspace's
+    judgments, as text; None where it has none.
+    """
+
+    pool: Pool | None
+    sources_file: Path | None
+    judged: pd.DataFrame | None
+    next_round: int | None
+    is_whole: bool = True
+    durations: pd.Series | None = None
+
+    @cached_property
+    def sources(self) -> PoolSources | None:
+        """Which run brought which pair of the pool."""
+        return read_pool_sources(self.sources_file) if self.sources_file else None
+
+
+def earlier(given: Given) -> Earlier:
+    """What was asked before a pool is made, as the files given and the workspace know it."""
+    previous, workspace = given.values.get("previous"), current_workspace()
+    own = made_file("judgments/judgments.csv") or made_file("labels/labels.csv")
+    named = [judged_file(Path(name)) for name in given.values.get("judged", ())]
+    files = {file.absolute(): file for file in [*named, *([own] if own else [])]}
+    known = {at: judged_pairs(given.use(file)) for at, file in files.items()}
+    pairs = pd.concat([found for found, _ in known.values()], ignore_index=True) if known else None
+    durations = known[own.absolute()][1] if own else None
+    rounds = begun_rounds(workspace.root) if workspace else set()
+    rounds |= set(pairs["round"].unique().tolist()) if pairs is not None else set()
+    taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
+    at = previous or workspace_path("pool")
+    file = file_in(at, "pool.csv") if at else None
+    if file is None or not (previous or (rounds and file.is_file())):
+        return Earlier(None, None, pairs, 1 + max(taken) if taken else None, durations=durations)
+    found = read_pool(given.use(file, goes_on=True) if previous else file)
+    n_pooled = len(found)
+    if not previous:  # what was pooled and never asked is as new as the rest
+        is_asked = found["round"].isin(rounds)
+        found = found if is_asked.all() else Pool(found[is_asked])
+    beside = file.with_name("pool_sources.csv")
+    number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
+    is_whole = len(found) == n_pooled
+    return Earlier(found, beside if beside.is_file() else None, pairs, number, is_whole, durations)
+
+
+def judged_before(given: Given) -> pd.DataFrame | None:
+    """The pairs judged before."""
+    return given.earlier.judged  # type: ignore[no-any-return]
+
+
+def previous_pool(given: Given) -> Pool | None:
+    """The earlier pool."""
+    return given.earlier.pool  # type: ignore[no-any-return]
+
+
+def labels_so_far(given: Given) -> Any:
+    """The labels that a strategy reads; refused where the judgments have changed since."""
+    if not parse_strategy(given.plain["strategy"]).reads_labels:
+        return None
+    path = given.found("labels")
+    at = manifest_path(path.parent, is_folder=True) if path else None
+    made_of = read_manifest(at).inputs if at and at.is_file() else {}
+    for name, sha256 in made_of.items():
+        if given.hashes.get(name, sha256) != sha256:
+            raise UsageError(f"{path}: {name} has changed since; run fire-toolkit resolve, then this again")
+    return read_labels(given.use(path)) if path else None
+
+
+def asked_before(given: Given) -> Before:
+    """What is known of what was asked; only a pool that is written needs all of it."""
+    found: Earlier = given.earlier
+    before = Before(found.next_round, seconds=_seconds_of_pair(found))
+    if "out" not in given.values:
+        return before
+    hashes, out = given.run_hashes, given.out("pool")
+    withdrawn = set() if found.sources is None else set(found.sources["run_id"].unique()) - set(hashes)
+    path = made_file("labels/labels.csv") if withdrawn else None
+    drawn, file, at = None, out / "pool.csv", manifest_path(out, is_folder=True)
+    if found.pool is not None and file.is_file() and has_columns(file, DRAWN):  # a sample that was handed out
+        drawn = {"path": str(file), **(read_manifest(at).parameters if at.is_file() else {})}
+    return before._replace(
+        sources=found.sources, labels=read_labels(path) if path else None, drawn=drawn, run_hashes=hashes
+    )
+
+
+def _seconds_of_pair(found: Earlier) -> float | None:
+    """Return how long people need for a pair: the median judgment, and the share that is judged twice."""
+    if found.durations is None:
+        return None
+    seconds, is_number = numbers_of(found.durations, "float")
+    median = float(pd.Series(seconds[is_number]).median())
+    return median * (1 + float(setting_or_default(None, "tasks", "overlap")))
+
+
+def queries_alone(given: Given) -> Pool:
+    """Each query of the original qrels, else of the queries, without an item.
+
+    Raises:
+        UsageError: this is no workspace for captions alone: their answers would stand among those of pairs.
+    """
+    workspace, rules = current_workspace(), given.guideline
+    own = read_guideline(workspace.setting("tasks", "guideline")).name if workspace else rules.name
+    if given.values["pool"] or (workspace and own != rules.name):
+        raise UsageError(
+            f"{rules.name} asks about captions alone, so it has a campaign of its own: `fire-toolkit init "
+            f"validity --guideline {rules.name}`, then `cd validity` and `fire-toolkit tasks`"
+        )
+    found = given.queries["query_id"]
+    if (original := given.original_if_any) is not None:
+        found = found[found.isin(original["query_id"])]
+    return check_pool(pd.DataFrame({"query_id": found, "doc_id": ALONE}))
+
+
+# Machine judges
+
+
+def judge_file(name: str | None) -> Path:
+    """Return machine.csv of a judge: of that name in the workspace, or at that path; the only one if unnamed.
+
+    Raises:
+        UsageError: several judges, and none named.
+        FormatError: there is none.
+    """
+    for path in (Path(name), Path(name) / "machine.csv") if name else ():
+        if path.is_file():
+            return path
+    workspace = current_workspace()
+    paths = sorted(workspace.root.glob("machine/*/machine.csv")) if workspace else []
+    found = {path.parent.name: path for path in paths}
+    if name in found:
+        return found[str(name)]
+    if name is None and len(found) == 1:
+        return paths[0]
+    none = "there are none; `machine run` or `machine import` first"
+    known = f"known are {', '.join(found)}" if found else none
+    if name is None and found:
+        raise UsageError(f"JUDGE is needed: {known}")
+    raise FormatError(f"{name or 'machine/*/machine.csv'}: no such judge; {known}")
+
+
+def machine(given: Given) -> MachineJudgments:
+    """What the judge named said."""
+    return read_machine_judgments(given.use(judge_file(given.values["machine"])))
+
+
+def grades_of_judge(given: Given) -> dict[str, float | None]:
+    """The grades of the labels of the judge and of people, each by how they spell."""
+    default, named = grades_guideline(), given.values["guideline"]
+    rules = read_guideline(named) if named else None
+    found: dict[str, float | None] = {}
+    for table in (given.machine, given.plain["judgments"]):
+        labels = [] if table is None else [str(label) for label in table["label"] if label]
+        chosen = choose_grades(labels, guideline=rules, default=default)
+        if chosen is None:
+            raise UsageError(f"no grade is known for {sorted(set(labels))[:3]}; name the --guideline")
+        found |= chosen
+    return found
+
+
+def answers_of_judge(given: Given, judge: str) -> MachineJudgments:
+    """Return what a judge said, from `--machine`, else from the workspace.
+
+    Raises:
+        UsageError: there is no such judge.
+    """
+    path = workspace_path(f"machine/{judge}")
+    file = path / "machine.csv" if path and path.is_dir() else path
+    if file is None or not file.is_file():
+        where = f"no {file}" if file else "no workspace here"
+        raise UsageError(f"judge {judge!r}: {where}; run `machine run` or `machine import`")
+    found = read_machine_judgments(given.use(file))
+    own = MachineJudgments(found[found["judge_id"] == judge].reset_index(drop=True))
+    if not len(own):
+        others = ", ".join(map(repr, found["judge_id"].unique()[:5])) or "none"
+        raise UsageError(f"{file}: no answer of a judge {judge!r}, found {others}")
+    return own
+
+
+def scores_of_judge(given: Given, judge: str = "") -> Any:
+    """The score of each pair by a judge, see `scores_of_answers`; by default of a strategy that reads one."""
+    if not judge:
+        chosen = parse_strategy(given.plain["strategy"])
+        if not chosen.reads_machine:
+            return None
+        judge = chosen.parameters["judge"]
+    return scores_of_answers(answers_of_judge(given, judge), grades_guideline().grades)
+
+
+def grades_guideline() -> Guideline:
+    """Return the workspace's guideline, else the default."""
+    return read_guideline(str(setting_or_default(None, "tasks", "guideline")))

@@ -1,0 +1,178 @@
+"""What `report` reads for each thing that it makes, and what a workspace says of how its labels were made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit import __version__
+from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.cli.common import current_workspace, needed_workspace
+from fire_toolkit.cli.designs import policy_of
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of
+from fire_toolkit.formats.plot_files import check_kind
+from fire_toolkit.formats.sides import guideline_of, named_guideline, side_at
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
+from fire_toolkit.reporting.sides import Side
+from fire_toolkit.reporting.since import Since
+from fire_toolkit.reporting.study import DRAWS, TOP, Told
+from fire_toolkit.tables import Judgments, Queries, Run, first_round
+from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+
+
+def runs_of_report(given: Given) -> Any:
+    """Return the runs; only their tops where lists are compared."""
+    if (
+        given.plain["what"] == "figures"
+        and (out := given.values["out"] or "figure.svg")
+        and given.plain["figure"]
+    ):
+        check_kind(Path(out))
+    return given.runs_to(TOP) if given.plain["what"] == "table3" else given.stored_runs
+
+
+def tops(given: Given) -> list[Run] | None:
+    """Return the tops of the runs, where their overlap is shown."""
+    is_shown = given.plain["what"] == "html" or given.plain["figure"] in (None, "overlap", "rbo")
+    return given.runs_to(TOP) if is_shown and len(given.stored_runs) > 1 else None
+
+
+def judgments_of_report(given: Given) -> Judgments | None:
+    """Return the judgments; table 2 alone cannot do without any."""
+    return given.judgments if given.plain["what"] == "table2" or given.found("judgments") else None
+
+
+def grades_of_report(given: Given) -> Any:
+    """Return the grades of the labels in the judgments."""
+    if given.plain["what"] == "table2":
+        return given.grades
+    return grades_of(first_round(given.judgments), None) if given.found("judgments") else None
+
+
+def sources_of_report(given: Given) -> Any:
+    """Return which run pooled which pair; table 4 alone cannot do without."""
+    return given.sources if given.plain["what"] == "table4" else given.sources_if_any
+
+
+def queries_of_report(given: Given) -> Queries | None:
+    """Return the queries, where texts or a column are asked for; else they say how others are read."""
+    is_needed = given.plain["what"] in ("length", "similarity", "html", "figures") or given.plain["by"]
+    return given.queries if is_needed else None
+
+
+def since(given: Given) -> Since | None:
+    """Return the labels as they are, beside another state of them."""
+    if not given.values["against"]:
+        return None
+    workspace = needed_workspace("; `report html --against` compares a workspace")
+    path = Path(given.values["against"])
+    old = Side(**side_at(path, use=given.use, note=given.note, read=judgments_from))
+    corrected = given.own.corrected(old.corrected, given.original, old.name)
+    judgments = given.judgments_of_report
+    given.stored_runs  # noqa: B018  # whose hashes are known once they are opened
+    new = Side(
+        name="this workspace",
+        tool=__version__,
+        guideline=named_guideline(guideline_of(workspace), judgments),
+        original=given.original,
+        corrected=given.augmented,
+        texts=given.queries.set_index("query_id")["text"],
+        runs=given.run_hashes,
+        judgments=judgments,
+    )
+    return Since(replace(old, corrected=corrected), new)
+
+
+def told(given: Given) -> Told:
+    """Return what the workspace knows of its study; of a study of files nothing but what they hold."""
+    is_of_methods = given.plain["what"] == "methods"
+    if is_of_methods:
+        workspace: Workspace | None = needed_workspace(", so nothing is known of the study")
+    else:
+        workspace = current_workspace()
+    if workspace is None:
+        return Told(basis=given.basis(DRAWS))
+    judgments = None if is_of_methods else given.judgments_of_report
+    facts = workspace_facts(workspace, given, judgments=judgments)
+    if is_of_methods:
+        return Told(facts=facts)
+    root = workspace.root
+    files = sorted({*root.glob("*manifest.json"), *root.glob("[!.]*/*manifest.json")})
+    return Told(
+        name=root.name,
+        basis=given.basis(DRAWS),
+        warning=given.age,
+        facts=facts,
+        manifests={
+            path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+            for path in files
+            if not path.name.startswith("report") and path.parent.name != "figures"
+        },
+        measures=workspace.setting("score", "measures"),
+        gallery="gallery/index.html" if (root / "gallery/index.html").is_file() else "",
+        folders=tuple(dict.fromkeys(map(str, (root, root.parent, Path.home())))),
+    )
+
+
+def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments | None = None) -> MethodFacts:
+    """Return what is known of the study in a workspace; stages that were not run leave blanks.
+
+    judgments: the workspace's, where they were read already.
+    """
+    root = workspace.root
+    path = root / "judgments/judgments.csv"
+    if judgments is None and path.is_file():
+        judgments = judgments_from(given.use(path))
+    guideline = None if judgments is None else rules_of(judgments, None)
+    guideline = guideline or read_guideline(workspace.setting("tasks", "guideline"))
+    facts: dict[str, Any] = {
+        "study": {name: workspace.setting("study", name) for name in STUDY},
+        "pool": _stage(given, root / "pool", is_folder=True),
+        "guideline": guideline.name,
+        "question": guideline.question,
+        "answers": [label.name for label in guideline.labels],
+        "asked": _asked(root),
+        "policy": policy_of(root) or "",
+        "labels_by": _stage(given, root / "labels", is_folder=True),
+        "augmented": _stage(given, root / "augmented/qrels.txt", is_folder=False),
+        "shows_item": not guideline.is_of_queries,
+    }
+    unusable = given.unusable
+    if unusable is not None:
+        facts["unusable"] = {"n": len(unusable.queries), **unusable.parameters}
+    if judgments is not None:
+        excluded = (facts["labels_by"] or {}).get("excluded", {})
+        is_out, dropped = judgments["annotator_id"].isin(list(excluded)), path.with_name("dropped.csv")
+        first = first_round(Judgments(judgments[~is_out]))
+        reasons = read_delimited(given.use(dropped), required=["reason"]) if dropped.is_file() else None
+        facts |= facts_of_judgments(
+            judgments,
+            excluded=excluded,
+            dropped=None if reasons is None else reasons["reason"],
+            grades=grades_of(first, None),
+            level=level_of(None, first, None),
+        )
+    return MethodFacts(**facts)
+
+
+def _stage(given: Given, out: Path, *, is_folder: bool) -> Mapping[str, Any] | None:
+    """Return parameters and counts of a stage's manifest; None where it was not run."""
+    at = manifest_path(out, is_folder=is_folder)
+    if not at.is_file():
+        return None
+    manifest = read_manifest(at)
+    given.used.append(at)
+    return {**manifest.parameters, **manifest.counts}
+
+
+def _asked(root: Path) -> Mapping[str, int] | None:
+    """Return how many tasks of each kind the campaign's queues hold; None where none has begun."""
+    rounds = read_rounds(root)
+    return Counter(kind for entry in rounds for kind in entry.assignments["kind"]) if rounds else None

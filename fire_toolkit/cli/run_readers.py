@@ -1,0 +1,180 @@
+"""What reads runs, and what becomes of each query's own item in them and in other tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fire_toolkit.cli.common import named_files, say
+from fire_toolkit.cli.given import Given
+from fire_toolkit.errors import FormatError, OptionError
+from fire_toolkit.files import STDIN
+from fire_toolkit.formats.collections import own_item_rule_of
+from fire_toolkit.formats.runs.axis_ids import IdFile, ids_beside, read_ids
+from fire_toolkit.formats.runs.bidirectional import MatrixBothWays
+from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
+from fire_toolkit.formats.tables.table_files import (
+    has_columns,
+    read_queries,
+)
+from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
+from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
+
+
+def queries_own_items(given: Given) -> Any:
+    """The own items of the queries, by query; a file that names none is not read further."""
+    path = given.found("queries")
+    if path is None or str(path) == STDIN or not has_columns(path, COLUMN):
+        return {}
+    return own_items_of(read_queries(given.use(path)))
+
+
+def own(given: Given) -> OwnItemRule:
+    """What becomes of each query's own item: as asked for, else as the collection says, else it is kept."""
+    if "own_item" not in given.values or given.values.get("direction"):
+        return OwnItemRule({}, False, "")
+    of_query, path = given.queries_own_items, given.found("queries")
+    if (option := given.values["own_item"]) is not None:
+        return OwnItemRule.chosen(option, of_query)
+    if path is None or not of_query:
+        return OwnItemRule({}, False, "")
+    rule, why = _protocol(path)
+    return OwnItemRule(of_query, rule == "drop", why)
+
+
+def _protocol(queries: Path) -> tuple[str, str]:
+    """Return the rule of the collection that a file of queries belongs to, and how it is known."""
+    at = queries.with_name(MANIFEST)
+    manifest = read_manifest(at) if at.is_file() else None
+    recorded = manifest.parameters if manifest and queries.name in manifest.outputs else {}
+    rule = recorded.get("own_item")
+    if rule in RULES:
+        return rule, "the collection's protocol"
+    if "own_item" in recorded or not recorded:
+        return "keep", "no protocol is known for these queries; --own-item drop leaves them out"
+    readers = recorded.get("readers")
+    rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
+    return rule or "keep", "assumed, as the collection's manifest does not say; run add-collection again"
+
+
+def read_runs(given: Given, depth: int | None = None) -> list[Any]:
+    """Return the runs given (each `PATH` or `NAME=PATH`), else the workspace's, in order."""
+    found = _runs(
+        given, given.values.get("runs", ()), partial(read_run, depth=given.own.depth_to_read(depth))
+    )
+    return [given.own.applied(run, depth) for run in found]
+
+
+def runs(given: Given) -> list[Any]:
+    """The runs, whole."""
+    return read_runs(given)
+
+
+def runs_to(given: Given) -> Callable[[int | None], list[Any]]:
+    """What reads the top so many of the runs."""
+    return partial(read_runs, given)
+
+
+def stored_runs(given: Given) -> list[Any]:
+    """The runs; those that can are read when they are scored, a block at a time."""
+    return [given.own.applied(run) for run in _runs(given, given.values.get("runs", ()), open_run)]
+
+
+def top_runs(given: Given) -> list[Any]:
+    """The runs as deep as they are compared."""
+    return read_runs(given, max(given.plain["depth"]))
+
+
+def runs_if_given(given: Given) -> Sequence[Any]:
+    """The runs, where any is named."""
+    return given.runs if given.values["runs"] else ()
+
+
+def runs_or_matrix(given: Given) -> Sequence[Any]:
+    """The runs; for both directions one matrix, or two runs, of which the second goes the way back."""
+    if not given.plain["direction"]:
+        return given.runs if given.values["groups"] else given.stored_runs  # type: ignore[no-any-return]
+    if given.values["measures"]:
+        raise OptionError("-m does not go with --direction both, whose measures are fixed; leave it out")
+    if given.queries_own_items:
+        say("note: queries' own items are kept in both directions; without --direction `score` follows the "
+            "collection's protocol")  # fmt: skip
+    files, ids = given.values["runs"], _axes(given)
+    if len(files) not in (1, 2):
+        raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
+    if len(files) == 1:
+        return [MatrixBothWays(given.use(files[0]), **ids)]
+    turned: dict[str, Any] = dict(
+        zip(ids, [*ids.values()][::-1], strict=True)
+    )  # its queries are the docs of the way there
+    return [*_runs(given, files[:1], read_run), *_runs(given, files[1:], partial(read_run, **turned))]
+
+
+def doc_order(given: Given) -> list[str] | None:
+    """The docs in the order of the runs' matrices; None where their order counts for nothing."""
+    is_index, folds = given.plain["ties"] == "index", given.plain["folds"]
+    files = [_split_name(each, [])[1] for each in given.values["runs"]]
+    beside = (ids_beside(Path(file), "doc_ids") for file in files)
+    path = next(filter(None, beside), None) or given.path("doc_ids")
+    if path is None and (is_index or (folds and len(files) == 2)):
+        asks = "--ties index" if is_index else "--folds"
+        raise click.UsageError(
+            f"{asks} needs the collection's docs in their order: put them into doc_ids.txt beside the run, "
+            "a line each, or name their file as doc_ids under [runs] in fire.toml"
+        )
+    return read_ids(given.use(path), "doc_id") if path and (is_index or folds) else None
+
+
+def _axes(given: Given) -> dict[str, Any]:
+    """Return the files of ids that the workspace names, for runs that have none of their own."""
+    files = {name: given.path(name) for name in ("query_ids", "doc_ids")}
+    return {
+        name: path and IdFile(given.use(path), name.removesuffix("s"), is_asked=False)
+        for name, path in files.items()
+    }
+
+
+def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[Any]:
+    """Return runs; those whose files carry one and the same run id are told apart by their file names."""
+    workspace_files = [str(path) for path in named_files("runs", "files")]
+    named = [_split_name(file, workspace_files) for file in files] or [
+        (None, file) for file in workspace_files
+    ]
+    if not named:
+        raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
+    options = {**_axes(given), **getattr(read, "keywords", {})}
+    read = getattr(read, "func", read)
+    found = [read(given.use(path), **{**options, "run_id": name}) for name, path in named]
+    ids = [run_id_of(run) for run in found]
+    for place, (name, path) in enumerate(named):
+        if name is None and ids.count(ids[place]) > 1:
+            stem = stem_of(path)
+            say(f"note: several files carry the run id {ids[place]!r}; {path} is called {stem!r} here")
+            found[place] = renamed(found[place], stem)
+    given.run_hashes |= {
+        run_id_of(run): given.hash_of(path) for run, (_, path) in zip(found, named, strict=True)
+    }
+    return found
+
+
+def _split_name(file: str, own_files: Sequence[str]) -> tuple[str | None, str]:
+    """Return name and path of what was given: `PATH`, `NAME=PATH`, or what a workspace's run is called."""
+    if file == STDIN or Path(file).exists():
+        return None, file
+    name, equals, path = file.partition("=")
+    if equals and name and "/" not in name:
+        return name, path
+    called = [path for path in own_files if stem_of(path) == file]
+    if own_files and not called and "/" not in file:
+        names = ", ".join(sorted(map(stem_of, own_files)))
+        raise FormatError(f"{file}: no such file, and the workspace's runs are {names}")
+    return None, called[0] if len(called) == 1 else file
+
+
+def stem_of(path: str) -> str:
+    """Return what a run is called by its file: the name without its ending."""
+    return Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
