@@ -67,13 +67,11 @@ class IdFile:
 
     path: the file. column: `query_id` or `doc_id`, what of it is read. is_asked: the user gave it for these
     runs, so a run with other ids is refused; otherwise ids inside a file or beside it take precedence.
-    is_used: whether some run used it.
     """
 
     path: Path
     column: str
     is_asked: bool = True
-    is_used: bool = False
 
     @cached_property
     def ids(self) -> list[str]:

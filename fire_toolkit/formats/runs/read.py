@@ -137,9 +137,6 @@ def open_matrix(
     asked = {f"{column}s": file.option for column, file in named if file is not None and file.is_asked}
     given = [None if file is None else file.ids for file in files]
     queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=asked)
-    for file, ids in zip(files, (queries, docs), strict=True):
-        if file is not None and ids is not None:
-            file.is_used |= list(ids) == file.ids
     shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
     matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
     shape = matrix.shape[::-1] if matrix.is_flipped else matrix.shape
@@ -165,13 +162,9 @@ def _with_ids(listed: Listed, path: Path, *given: _Given) -> Listed:
         return listed
     files = _id_files(path, *given)
     if listed.has_places:
-        for given_file in filter(None, files):
-            given_file.is_used = True
         return named_by_place(listed, path, *(None if file is None else file.ids for file in files))
     for column, file in zip(_COLUMNS, files, strict=True):
         if file is not None:
             option = file.option if file.is_asked else None
-            named = named_where_places(listed, path, column, file.ids, option=option)
-            file.is_used |= len(named.notes) > len(listed.notes)
-            listed = named
+            listed = named_where_places(listed, path, column, file.ids, option=option)
     return listed
