@@ -54,9 +54,9 @@ def run(
 
     JUDGE.toml says which model, and where: endpoint = "http://127.0.0.1:8000/v1" and model = "NAME"; further
     keys are in docs/machines.md. The judge gets the caption as data and the image, or frames of the clip, and
-    must answer one word; anything else is a failure with its reason. Answers are kept in machine/NAME as they
-    come: after a kill or an error the same command goes on, and asks only what is not stored. A key comes
-    from the environment (FIRE_MACHINE_KEY).
+    must answer one word; anything else is a failure with its reason. Answers are kept in campaign.sqlite as
+    they come: after a kill or an error the same command goes on, and asks only what is not stored. A key
+    comes from the environment (FIRE_MACHINE_KEY).
 
     Args:
         judge: The judge.

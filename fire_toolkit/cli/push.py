@@ -117,7 +117,11 @@ def push(
         dry_run: Show who would judge how much, and send nothing.
     """
     root = workspace_root()
-    carrier = _known_carrier(carrier or BY_SERVER, root)
+    carrier = carrier or BY_SERVER
+    if carrier == BY_HAND:
+        raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
+    if carrier != BY_SERVER:
+        carrier_of(carrier, root, Server())  # there is one of that name
     rules = guideline_of_tasks(root, tasks)
     check_policy(root, policy)
     begun = read_rounds(root)
@@ -135,10 +139,10 @@ def push(
     if dry_run:
         say_loads(root, rounds, as_json=as_json)
         return
-    by_others = _by_others(rounds)
+    by_others = [entry for entry in rounds if entry.carrier not in (BY_HAND, BY_SERVER)]
     on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
     refuse_missing(root, changed, rules, sample)
-    if not (on_server or not by_others):
+    if by_others and not on_server:
         begin(root, campaign, changed)
         _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))
     else:
@@ -260,20 +264,6 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
         overlap=0,
     )
     return made, answers
-
-
-def _known_carrier(name: str, root: Path) -> str:
-    """Return the name of a carrier that there is; `UsageError` for any other."""
-    if name == BY_HAND:
-        raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
-    if name != BY_SERVER:
-        carrier_of(name, root, Server())
-    return name
-
-
-def _by_others(rounds: Sequence[Round]) -> list[Round]:
-    """Return the rounds that carriers of plug-ins carry."""
-    return [entry for entry in rounds if entry.carrier not in (BY_HAND, BY_SERVER)]
 
 
 def _deliver_by_others(
