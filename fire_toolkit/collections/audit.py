@@ -12,6 +12,7 @@ import pandas as pd
 from fire_toolkit.collections.duplicates import (
     duplicate_captions,
     has_text,
+    like_earlier,
     near_duplicates,
     shared_positives,
 )
@@ -163,11 +164,8 @@ def id_key(name: str) -> str:
 def confusable_ids(ids: Sequence[str]) -> pd.DataFrame:
     """Return ids like an earlier one but for case or zero padding: columns id, like; by like and id."""
     distinct = pd.Series(sorted(set(ids)), dtype="str")
-    keys = distinct.map(id_key)
-    first = distinct[~keys.duplicated()].set_axis(keys[~keys.duplicated()])
-    repeated = keys.duplicated()
-    like = first.loc[keys[repeated]].to_numpy()
-    table = pd.DataFrame({"id": distinct[repeated].to_numpy(), "like": like})
+    rows, firsts = like_earlier(distinct.map(id_key))
+    table = pd.DataFrame({"id": distinct.to_numpy()[rows], "like": distinct.to_numpy()[firsts]})
     return table.sort_values(["like", "id"]).reset_index(drop=True)
 
 
@@ -178,12 +176,9 @@ def audit_items(audit: Audit, hashes: pd.DataFrame) -> None:
     has its size.
     """
     ordered = hashes[hashes["sha256"] != ""].sort_values("doc_id")
-    repeated = ordered["sha256"].duplicated()
-    first = ordered[~repeated].set_index("sha256")["doc_id"]
-    same = ordered[repeated]
-    table = pd.DataFrame(
-        {"doc_id": same["doc_id"].to_numpy(), "same_as": first.loc[same["sha256"]].to_numpy()}
-    )
+    rows, firsts = like_earlier(ordered["sha256"])
+    docs = ordered["doc_id"].to_numpy()
+    table = pd.DataFrame({"doc_id": docs[rows], "same_as": docs[firsts]})
     table = table.sort_values(["same_as", "doc_id"]).reset_index(drop=True)
     meaning = "items whose file is another item's, byte for byte: a positive of one is a positive of both"
     audit.add("duplicate_items", table, len(hashes), meaning)

@@ -50,6 +50,19 @@ def has_text(queries: Queries) -> pd.Series:
     return pd.Series(queries["text"].str.strip() != "", index=queries.index)
 
 
+def like_earlier(keys: pd.Series) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the rows whose key an earlier row has, and for each of them the first row that has it.
+
+    Examples:
+        >>> like_earlier(pd.Series(["a", "b", "a"]))
+        (array([2]), array([0]))
+    """
+    codes = pd.factorize(keys)[0]
+    firsts = np.unique(codes, return_index=True)[1][codes] if len(codes) else codes
+    rows = np.flatnonzero(firsts != np.arange(len(codes)))
+    return rows, firsts[rows]
+
+
 def duplicate_captions(queries: Queries) -> pd.DataFrame:
     """Return every query whose text an earlier query has, with that query.
 
@@ -64,11 +77,8 @@ def duplicate_captions(queries: Queries) -> pd.DataFrame:
           query_id same_as  same
         0        c       a  case
     """
-    groups = text_groups(queries)
-    first = ~groups.duplicated()
-    first_row = pd.Series(queries.index[first], index=groups[first])
-    repeated = queries[~first]
-    like = queries.loc[first_row.loc[groups[~first]]]
+    rows, firsts = like_earlier(text_groups(queries))
+    repeated, like = queries.iloc[rows], queries.iloc[firsts]
     found = pd.DataFrame(
         {
             "query_id": repeated["query_id"].to_numpy(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 import pandas as pd
 
@@ -128,9 +129,15 @@ def assemble(parts: Sequence[Part]) -> Collection:
     positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
     groups = _joined([part.groups for part in parts], PAIR)
     items = _all_items(parts, positives, groups, notes)
-    items = _with_plain_text(_with_media(items, are_encoded=are_encoded), "item", notes)
+    ids = items["doc_id"].map(decoded_id) if are_encoded else items["doc_id"]  # where there is no address
+    media = items.get("media_url", ids)
+    items = _with_plain_text(items.assign(media_url=media.where(media != "", ids)), "item", notes)
     _note_placeless(items, any(part.items is not None for part in parts), notes)
-    positives = _within_gallery(parts, items, positives, notes)
+    if any(part.is_gallery for part in parts):
+        is_shown = are_in(positives["doc_id"], items["doc_id"])
+        if not is_shown.all():
+            notes.append(f"{n_of(int((~is_shown).sum()), 'pair')} of items not in the list left out")
+        positives = positives[is_shown]
     named = _joined([part.targets for part in parts], [*PAIR, "relevance"])
     targets = named.merge(positives[PAIR], on=PAIR)
     if len(targets) < len(named):
@@ -164,31 +171,25 @@ def part_ids(part: Part, column: str) -> list[str] | None:
 
 def _with_encoded_ids(parts: Sequence[Part], notes: list[str]) -> tuple[list[Part], bool]:
     """Return the parts with all ids percent-encoded where one has a blank within, and whether they are."""
-    tables = [{name: table for name in _IDS if (table := getattr(part, name)) is not None} for part in parts]
-    columns = [
-        table[column]
-        for each in tables
-        for name, table in each.items()
-        for column in _IDS[name]
-        if column in table
+    ids = [
+        (part, name, table, [column for column in _IDS[name] if column in table])
+        for part in parts
+        for name in _IDS
+        if (table := getattr(part, name)) is not None
     ]
-    strange = sorted({text for ids in columns for text in ids if " " in str(text).strip()})
+    texts = {text for _, _, table, columns in ids for column in columns for text in table[column]}
+    strange = sorted(text for text in texts if " " in str(text).strip())
     if not strange:
         return list(parts), False
     notes.append(
         f"{n_of(len(strange), 'id')} with blanks: all ids are percent-encoded, {strange[0]!r} is "
         f"{encoded_id(strange[0])!r}; so are those of files that are read beside them"
     )
-    changed = [
-        {
-            name: table.assign(
-                **{column: table[column].map(encoded_id) for column in _IDS[name] if column in table}
-            )
-            for name, table in each.items()
-        }
-        for each in tables
-    ]
-    return [replace(part, **each) for part, each in zip(parts, changed, strict=True)], True
+    changed: dict[int, dict[str, Any]] = {}
+    for part, name, table, columns in ids:
+        encoded = {column: table[column].map(encoded_id) for column in columns}
+        changed.setdefault(id(part), {})[name] = table.assign(**encoded)
+    return [replace(part, **changed.get(id(part), {})) for part in parts], True
 
 
 def _refuse_overlaps(parts: Sequence[Part]) -> None:
@@ -285,11 +286,8 @@ def _beside_one_another(parts: Sequence[Part], listed: pd.DataFrame) -> pd.DataF
     tables = [part.items for part in parts if part.items is not None]
     if len(tables) < 2 or any(table["doc_id"].duplicated().any() for table in tables):
         return listed
-    rows: dict[str, dict[str, str]] = {}
-    for row in listed.to_dict("records"):
-        said = {str(name): value for name, value in row.items() if value != ""}
-        rows[row["doc_id"]] = rows.get(row["doc_id"], {}) | said
-    return pd.DataFrame(list(rows.values()), columns=listed.columns, dtype=object).fillna("")
+    said = listed.mask(listed == "").groupby("doc_id", sort=False, as_index=False).last()
+    return said.reindex(columns=listed.columns).astype(object).fillna("")
 
 
 def _gallery_items(
@@ -311,14 +309,6 @@ def _gallery_items(
     return gallery.merge(described, on="doc_id", how="left").fillna(dict.fromkeys(extra, ""))
 
 
-def _with_media(items: pd.DataFrame, *, are_encoded: bool) -> pd.DataFrame:
-    """Return the items with the id, as it was written, in the place of an address that none has."""
-    ids = items["doc_id"].map(decoded_id) if are_encoded else items["doc_id"]
-    if "media_url" not in items:
-        return items.assign(media_url=ids)
-    return items.assign(media_url=items["media_url"].where(items["media_url"] != "", ids))
-
-
 def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> None:
     """Note the items that nobody can be shown: an id stands in the place of their media_url."""
     is_bare = ~items["media_url"].astype("str").str.contains(r"[/\\.:]")
@@ -330,17 +320,6 @@ def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> 
             f"{n_of(n_bare, 'item')} {lack} and cannot be shown to annotators ({shown}){source}: before "
             "tasks, add a table of items with doc_id and media_url"
         )
-
-
-def _within_gallery(
-    parts: Sequence[Part], items: pd.DataFrame, positives: pd.DataFrame, notes: list[str]
-) -> pd.DataFrame:
-    if not any(part.is_gallery for part in parts):
-        return positives
-    kept = positives[are_in(positives["doc_id"], items["doc_id"])]
-    if len(kept) < len(positives):
-        notes.append(f"{n_of(len(positives) - len(kept), 'pair')} of items not in the list left out")
-    return kept
 
 
 def _asked(
