@@ -67,14 +67,12 @@ class Next(NamedTuple):
     `{out}` stands for where the files are, `{stem}` for that without its suffix, `{given}` for what --out
     said, if anything, `{QUERIES}` and `{QRELS}` for these files, `{JUDGMENTS}` for the file given and
     `{SAME_RUNS}` for the runs given, if any. outside: what is named outside a workspace. elsewhere: what is
-    named where --out said where to write. begun: the command of a workspace whose campaign has begun, where
-    that is another.
+    named where --out said where to write.
     """
 
     command: str
     outside: str = ""
     elsewhere: str = ""
-    begun: str = ""
 
 
 @dataclass(frozen=True, eq=False)

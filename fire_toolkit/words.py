@@ -22,3 +22,16 @@ def numbers_of(counts: Mapping[str, int]) -> str:
         '3 new, 1,200 rejected'
     """
     return ", ".join(f"{n:,} {what}" for what, n in counts.items())
+
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of a formula
+
+
+def inert(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: behind an apostrophe where one would.
+
+    Examples:
+        >>> inert("=cmd|' /C calc'!A0"), inert("no dog")
+        ("'=cmd|' /C calc'!A0", 'no dog')
+    """
+    return f"'{text}" if text.startswith(FORMULAS) else text

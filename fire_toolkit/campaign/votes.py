@@ -17,6 +17,7 @@ from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.validity import ALONE
+from fire_toolkit.words import inert
 
 DRAFT = "draft"
 SKIPPED = "skipped"
@@ -56,7 +57,8 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
     Returns:
         judgments: one for each annotator and pair; annotator_id is the account's number as text, or
         `deleted-<annotation id>`; duration_s the lead time (missing if negative or infinite); flags
-        joined by `;`, with `edited-by-other` if another account changed the answer; comment in one line;
+        joined by `;`, with `edited-by-other` if another account changed the answer; comment in one line,
+        and no formula for a spreadsheet (`inert`);
         origin `manual`, `prediction` (submitted as preselected), `prediction-changed`, or `api`; and two
         further columns: round, which the task says (1 where it says none), and guideline, its name.
         dropped, by pair: reason `draft`; `skipped`; `duplicate` (an older or equal copy of an
@@ -122,6 +124,7 @@ def _vote_rows(votes: Sequence[Answer], guideline: Guideline) -> pd.DataFrame:
     own: dict[str, list[Any]] = {
         "label": [vote.labels[0] for vote in votes],
         "flags": [_flags(vote) if vote.flags or vote.is_edited else "" for vote in votes],
+        "comment": [inert(vote.comment) if vote.comment else "" for vote in votes],
         "guideline": [guideline.name] * len(votes),
         "updated_at": [vote.updated_at or vote.created_at for vote in votes],
     }

@@ -62,7 +62,7 @@ def demo(
         give_command("tasks")
         seen = _answer(world, "tasks/tasks.json", "first", batch=1, seed=seed, seen={})
         seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seed=seed, seen=seen)
-        for words in (["import"], ["resolve", "--next-round"]):
+        for words in (["import"], ["resolve"], ["next-round"]):
             give_command(*words)
         _third_labels(world, seed, seen)
         for words in (["augment"], ["score"], ["compare"], ["gallery"], ["report", "html"]):
@@ -104,7 +104,7 @@ def _answer(
 def _third_labels(world: World, seed: int, seen: dict[str, set[str]]) -> None:
     """Ask a third annotator about every dispute, and resolve again."""
     words = ["--overlap", "0", "--out", "tasks/third.json"]
-    give_command("tasks", "labels/next_round", *words)
+    give_command("tasks", "plan/round-2", *words)
     _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
     for words in (["import"], ["agree"], ["resolve"]):
         give_command(*words)

@@ -103,12 +103,6 @@ def _say_next(following: Next | str, given: Given, out: Path) -> None:
         if following:
             say(f"next: {following}")
         return
-    if following.begun:
-        from fire_toolkit.cli.campaigns import begun_here  # heavy
-
-        if begun_here():
-            say_next(following.begun)
-            return
     words = [following.command]
     words += [] if current_workspace() else [following.outside]
     words += [following.elsewhere] if given.values["out"] else []

@@ -36,7 +36,7 @@ from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import FOURTH, Judgments, Labels, Queries, asked_judgments, check_pool
+from fire_toolkit.tables import FOURTH, Judgments, Labels, Queries, asked_judgments
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
@@ -59,14 +59,13 @@ def resolve(
     disputes: Literal["unjudged", "0", "1"] = "unjudged",
     count_unassigned: bool = False,
     without_rechecks: bool = False,
-    next_round: bool = False,
     share_judgments: Literal["same-text"] | None = None,
 ) -> Found:
     """Resolve judgments into one label for each pair, and list what stays in dispute.
 
     Rule `fire`: one judgment stands; of several, a label with more than half of the votes; else a
-    dispute, for a third annotator (--next-round writes DIR/next_round/pool.csv). An escalated or
-    skipped answer is not a vote, nor is one that was not asked of its annotator (kind `unassigned`).
+    dispute, which `next-round` asks a third annotator. An escalated or skipped answer is not a vote, nor
+    is one that was not asked of its annotator (kind `unassigned`).
     With --qrels, DIR/rejected/pool.csv holds the original positives to ask again before either side is
     believed.
     The change against a plain majority is always reported, with --controls also how often either is right
@@ -96,7 +95,6 @@ def resolve(
         count_unassigned: Also count answers to tasks assigned to somebody else.
         without_rechecks: Leave out answers to pairs that were looked at again (`next-round --recheck`):
             labels by design, which can be corrected for errors.
-        next_round: Also write disputes as a pool to ask again.
         share_judgments: Also give each annotator's judgments to every query of the same text (`audit` lists
             them).
 
@@ -137,8 +135,6 @@ def resolve(
         files |= _of_queries(labels, votes, guideline, shown_sha256)
         said.append(_words_of_unusable(files["query_labels.csv"]))
     number = round or latest_round(judgments) + 1
-    if next_round:
-        files["next_round/pool.csv"] = check_pool(full.disputes[PAIR].assign(round=number))
     if qrels is not None:
         files["rejected/pool.csv"] = rejected_originals(labels, qrels, round=number)
         counts["rejected_originals"] = len(files["rejected/pool.csv"])
@@ -151,7 +147,7 @@ def resolve(
         counts=counts,
         trace={"log_likelihoods": [*full.trace], "converged": full.converged} if full.trace else {},
         words="\n".join(_words_of(counts, rule)),
-        next=_next(guideline, n_again=len(full.disputes) if next_round else 0),
+        next=_next(guideline),
     )
 
 
@@ -216,16 +212,12 @@ def _parameters(guideline: Guideline | None, disputes: str, adjudicators: Sequen
         grades = {label: grade for label, grade in guideline.grades.items() if grade is not None}
     settled = None if disputes == "unjudged" else disputes
     people = sorted(adjudicators) or None
-    return {"disputes": settled, "adjudicators": people, "grades": grades, "next_round": None}
+    return {"disputes": settled, "adjudicators": people, "grades": grades}
 
 
-def _next(guideline: Guideline | None, *, n_again: int) -> Next | str:
+def _next(guideline: Guideline | None) -> Next | str:
     if guideline and guideline.is_of_queries:
         return "in the workspace of the pairs: fire-toolkit augment"
-    if n_again:
-        again = "{out}/next_round"
-        outside = f"--queries {{QUERIES}} --out {again}/tasks.json"
-        return Next(f"tasks {again} --overlap 0", outside, begun="next-round")  # which knows who saw a pair
     return Next("augment", "--qrels {QRELS}", "--labels {out}/labels.csv --out {out}/augmented.txt")
 
 

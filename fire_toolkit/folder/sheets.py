@@ -15,9 +15,9 @@ from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimite
 from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, REFERENCE, RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables import Tasks
+from fire_toolkit.words import FORMULAS, inert
 
 LABEL, PAIR = "label", "pair_id"
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of one
 _TEXT = "'"
 
 
@@ -33,12 +33,8 @@ def sheet_of(tasks: Tasks, guideline: Guideline, marks: Mapping[str, str] | None
     shown |= {REFERENCE: tasks[REFERENCE_URL]} if guideline.shows_reference else {}
     shown |= {} if guideline.is_of_queries else {guideline.media_key: tasks["media_url"]}
     asked = {LABEL: ""} | ({FLAGS: ""} if guideline.is_of_queries else {}) | {COMMENT: ""}
-    inert = {name: [_inert(text) for text in column] for name, column in shown.items()}
-    return delimited_bytes(pd.DataFrame({**inert, **(marks or {}), **asked}, dtype="str"))
-
-
-def _inert(text: str) -> str:
-    return _TEXT + text if text.startswith(_FORMULAS) else text
+    harmless = {name: [inert(text) for text in column] for name, column in shown.items()}
+    return delimited_bytes(pd.DataFrame({**harmless, **(marks or {}), **asked}, dtype="str"))
 
 
 def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[str, str]]:
@@ -104,7 +100,7 @@ def _pair(record: Mapping[str, str], where: str) -> str:
     try:
         if PAIR in record:
             key = record[PAIR].removeprefix(_TEXT)
-            key = key if key.startswith(_FORMULAS) else record[PAIR]
+            key = key if key.startswith(FORMULAS) else record[PAIR]
             split_pair_id(key)
             return key
         return pair_id(record["query_id"], record["doc_id"])

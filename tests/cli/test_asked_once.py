@@ -140,6 +140,17 @@ def test_answers_of_another_tool_are_of_the_round_that_asked_them(fire: Fire, ro
     assert {row["round"] for row in found if not row["annotator_id"].startswith("worker-")} == {"1"}
 
 
+def test_a_comment_is_no_formula_in_the_table_that_people_open(fire: Fire, root: Path) -> None:
+    fire("tasks", "--overlap", 0, "--annotator", "A02,A03")
+    sheet = rows(root / "tasks/tasks.A02.csv")
+    lines = "".join(f"{row['pair_id']},relevant,=cmd|' /C calc'!A0\n" for row in sheet[:1])
+    (root / "exports/tasks.A02.csv").write_text(f"pair_id,label,comment\n{lines}")
+    for _ in range(2):
+        fire("import")
+        (row,) = rows(root / "judgments/judgments.csv")
+        assert row["comment"] == "'=cmd|' /C calc'!A0"
+
+
 def test_what_was_judged_meanwhile_is_sent_to_nobody(fire: Fire, root: Path) -> None:
     fire("tasks", "--overlap", 0)
     fire("import", other_tool(*(("x", n, "relevant") for n in range(5))), *READ)

@@ -745,9 +745,10 @@ def test_disputes_go_to_people_who_have_not_seen_them(fire: Fire, hand: Path) ->
     for person in PEOPLE:
         fill_in(hand, person)
     fire("import")
-    told = fire("resolve", "--next-round").stderr
-    assert told.endswith("next: fire-toolkit next-round\n")
-    refused = fire("tasks", "labels/next_round", "--overlap", 0, code=1).stderr
+    fire("resolve")
+    disputes = "".join(f"{row['query_id']},{row['doc_id']}\n" for row in rows(hand / "labels/disputes.csv"))
+    (hand / "again.csv").write_text(f"query_id,doc_id\n{disputes}")
+    refused = fire("tasks", "again.csv", "--overlap", 0, code=1).stderr
     assert "were given out in this campaign before" in refused
     assert "`next-round` asks them of others" in refused
     assert not (hand / "tasks/round-2").exists()

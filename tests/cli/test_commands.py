@@ -142,8 +142,8 @@ def test_agree_by_annotator_and_at_a_level(fire: Fire) -> None:
     assert "ordinal" in {row["level"] for row in table}
 
 
-def test_resolve_gives_labels_disputes_and_the_next_round(fire: Fire, folder: Path) -> None:
-    fire("resolve", "judgments.csv", "--out", "labels", "--next-round")
+def test_resolve_gives_labels_and_disputes(fire: Fire, folder: Path) -> None:
+    fire("resolve", "judgments.csv", "--out", "labels")
     labels = rows((folder / "labels/labels.csv").read_text())
     found = {(r["query_id"], r["doc_id"]): (r["label"], r["relevance"], r["n_judgments"]) for r in labels}
     assert found == {
@@ -153,8 +153,6 @@ def test_resolve_gives_labels_disputes_and_the_next_round(fire: Fire, folder: Pa
     }
     disputes = rows((folder / "labels/disputes.csv").read_text())
     assert [(r["query_id"], r["doc_id"]) for r in disputes] == [("1", "b")]
-    again = rows((folder / "labels/next_round/pool.csv").read_text())
-    assert [(r["query_id"], r["doc_id"], r["round"]) for r in again] == [("1", "b", "2")]
 
 
 def test_augment_counts_confirmed_new_and_rejected_apart(fire: Fire, folder: Path) -> None:

@@ -73,7 +73,6 @@ def test_plain_files_lead_from_judgments_to_scores(plain: Fire, folder: Path) ->
 
 
 FROM_PLAIN = {
-    "disputes": ("resolve", "judgments.csv", "--next-round", "--out", "labels"),
     "audit": ("audit", "--queries", "queries.tsv", "--qrels", "qrels.txt", "--out", "audit"),
     "plan": ("next-round", "--judgments", "judgments.csv", "--labels", "labels", "--random-share", 1, "--ask",
              "random", "--out", "plan"),
@@ -95,7 +94,6 @@ def test_what_nobody_can_know_is_said_to_be_missing(fire: Fire, folder: Path) ->
 
 
 FROM_WORKSPACE = {
-    "disputes": ("resolve", "--next-round"),
     "labels": ("resolve",),
     "agreement": ("agree",),
     "pool": ("pool",),

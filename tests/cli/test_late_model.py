@@ -398,13 +398,11 @@ def test_status_counts_pairs_that_wait_in_the_pool_with_those_of_a_later_model(
 
 
 def test_disputes_and_a_late_model_get_different_rounds(fire: Fire, judged: Path) -> None:
-    fire("resolve", "--next-round")
-    assert fire("resolve", "--next-round").stderr.endswith(
-        "next: fire-toolkit tasks labels/next_round --overlap 0\n"
-    )
+    fire("resolve")
+    assert fire("next-round").stderr.endswith("next: fire-toolkit tasks plan/round-2 --overlap 0\n")
     put_run(judged, "late")
     fire("pool")
-    fire("tasks", "labels/next_round", "--overlap", 0)
+    fire("tasks", "plan/round-2", "--overlap", 0)
     fire("tasks", "--overlap", 0)
     disputes = table_pairs(judged / "labels/disputes.csv")
     late = top_of("late") - top_of("clip") - top_of("frozen")

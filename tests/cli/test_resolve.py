@@ -198,11 +198,9 @@ def test_without_sharing_nothing_is_shared_and_no_column_says_so(fire: Fire, jud
 @pytest.mark.parametrize("rule", ["fire", "majority", "unanimous", "dawid-skene"])
 def test_no_judgments_give_no_labels_and_no_traceback(fire: Fire, folder: Path, rule: str) -> None:
     (folder / "none.csv").write_text("query_id,doc_id,annotator_id,label\n")
-    told = fire(
-        "resolve", "none.csv", "--rule", rule, "--qrels", "qrels.txt", "--next-round", "--out", "none"
-    )
+    told = fire("resolve", "none.csv", "--rule", rule, "--qrels", "qrels.txt", "--out", "none")
     assert "0 pairs with a label, 0 in dispute" in told.stderr
-    assert rows(folder / "none/labels.csv") == rows(folder / "none/next_round/pool.csv") == []
+    assert rows(folder / "none/labels.csv") == []
     fire("augment", "--qrels", "qrels.txt", "--labels", "none", "--out", "same.txt")
 
 
