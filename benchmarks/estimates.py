@@ -142,28 +142,6 @@ def check_two_phase(x: np.ndarray, y: np.ndarray, n: int, n_draws: int) -> list[
     return rows
 
 
-def check_beyond(x: np.ndarray, y: np.ndarray, n: int, n_draws: int, *, beyond: bool) -> list[Checked]:
-    """Return how it does where the queries themselves are a draw from more queries like them."""
-    rows = []
-    for place, measure in enumerate(MEASURES[:5]):
-        own_x, own_y = x[:, place], y[:, place]
-
-        def draw(
-            rng: np.random.Generator, own_x: np.ndarray = own_x, own_y: np.ndarray = own_y
-        ) -> np.ndarray:
-            queries = rng.integers(0, len(own_x), len(own_x))
-            sample = rng.choice(len(own_x), n, replace=False)
-            found = two_phase_difference(own_x[queries], own_y[queries][sample], sample, beyond=beyond)
-            return np.array([found.of(run)[:3] for run in range(own_x.shape[1])])
-
-        limits = {} if beyond else {"coverages": (0.8, 0.97)}
-        name = "beyond these queries" if beyond else "beyond, without s²/N"
-        rows.append(
-            checked(f"{name}, n = {n}", measure, repeated(draw, n_draws), own_y.mean(axis=0), **limits)
-        )
-    return rows
-
-
 def check_later_run(world: World, truth: Qrels, runs: list[Any], n: int, n_draws: int) -> list[Checked]:
     """Return how it does for each run left out of the pool, its own top 50 judged on S or not."""
     full = world.scores(world.deep, MEASURES[:5])
@@ -317,8 +295,6 @@ def main() -> int:
     for n in (67, 133, 266):
         rows += check_two_phase(x, y, n, n_draws)
         rows.append(check_missing(world, n, n_draws))
-    rows += check_beyond(x, y, 133, n_draws, beyond=False)
-    rows += check_beyond(x, y, 133, n_draws, beyond=True)
     rows += check_later_run(world, truth, runs, 133, n_draws)
     rows += check_pair_samples(world, n_draws)
     rows += check_xinfap(world, runs, 3)

@@ -25,7 +25,6 @@ import numpy as np
 
 from fire_toolkit.inference.drawn_pairs import KNOWN, SampledPairs, ScoredPairs
 from fire_toolkit.inference.sampled import (
-    Interval,
     micro_recall,
     sampled_difference,
     sampled_precision,
@@ -104,7 +103,7 @@ def beyond_draws(prevalence: float, n: int) -> Draw:
             label[chosen] = truth[chosen]
         pairs = ScoredPairs(score, label, stratum, query, N_QUERIES)
         return {
-            "P@10": (prevalence, *sampled_precision(pairs, in_top, k=K, interval=Interval(beyond=True))[:3])
+            "P@10": (prevalence, *sampled_precision(pairs, in_top, k=K, drawn=np.arange(pairs.n_queries))[:3])
         }
 
     return draw

@@ -56,14 +56,12 @@ def krippendorff_alpha(judgments: Judgments, **how: Any) -> Any:
 
 
 def agreement_intervals(
-    judgments: Judgments, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0, **how: Any
+    judgments: Judgments, *, n_resamples: int = 10_000, seed: int = 0, **how: Any
 ) -> Agreement:
     """Return `agreement` with intervals."""
-    return agreement(judgments, intervals=Resampling(n_resamples, confidence, seed), **how)
+    return agreement(judgments, intervals=Resampling(n_resamples, seed), **how)
 
 
-def alpha_interval(
-    judgments: Judgments, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0, **how: Any
-) -> Interval:
+def alpha_interval(judgments: Judgments, *, n_resamples: int = 10_000, seed: int = 0, **how: Any) -> Interval:
     """Return alpha with its interval, whatever round the answers are of."""
-    return interval_of(code_votes(judgments, **how), "alpha", Resampling(n_resamples, confidence, seed))
+    return interval_of(code_votes(judgments, **how), "alpha", Resampling(n_resamples, seed))

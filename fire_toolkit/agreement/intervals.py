@@ -50,19 +50,15 @@ class Interval:
 class Resampling:
     """How an interval is had.
 
-    n_resamples: how often weights are drawn, 1 or more; confidence: strictly between 0 and 1; seed: of the
-    draws.
+    n_resamples: how often weights are drawn, 1 or more; seed: of the draws.
     """
 
     n_resamples: int = 10_000
-    confidence: float = 0.95
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.n_resamples < 1:
             raise UsageError(f"n_resamples is {self.n_resamples}; expected 1 or more")
-        if not 0 < self.confidence < 1:
-            raise UsageError(f"confidence is {self.confidence}; expected a number strictly between 0 and 1")
 
 
 def measure(votes: Votes, statistic: str) -> tuple[float, str]:
@@ -102,10 +98,10 @@ def interval_of(
         return Interval(value, note=note)
     definition = STATISTICS[statistic]
     if definition.of_two is not None:
-        return _of_two(votes, value, influences(votes, definition.of_two), resampling.confidence)
+        return _of_two(votes, value, influences(votes, definition.of_two))
     pairs = _Pairs.of(votes, definition)
     if definition.is_share and is_evenly_drawn(votes):
-        return _of_share(pairs, value, resampling.confidence)
+        return _of_share(pairs, value)
     return _drawn(votes, pairs, value, statistic, resampling)
 
 
@@ -245,7 +241,7 @@ def _drawn(votes: Votes, pairs: _Pairs, value: float, statistic: str, resampling
     values: Floats = np.concatenate([pairs.sums.value(weights @ both) for weights in drawn])
     if np.isnan(values).any() or (values == values[0]).all():
         return Interval(value, n_resampled=n_units, note="too little to tell how certain it is")
-    tail = NormalDist().cdf(-critical_value(resampling.confidence, n_units))
+    tail = NormalDist().cdf(-critical_value(n_units))
     low, high = np.quantile(values, [tail, 1 - tail])
     low, high = min(float(low), value), max(float(high), value)
     below = [float((values < bound).mean()) if statistic == "alpha" else math.nan for bound in (0.667, 0.8)]
@@ -253,11 +249,11 @@ def _drawn(votes: Votes, pairs: _Pairs, value: float, statistic: str, resampling
     return Interval(value, low, high, below[0], below[1], n_units, note, float(values.std()))
 
 
-def _of_share(pairs: _Pairs, value: float, confidence: float) -> Interval:
+def _of_share(pairs: _Pairs, value: float) -> Interval:
     """By Wilson's score, on the share that the statistic grows with."""
     over, under = pairs.sums.columns[pairs.place].T * pairs.weights
     n_units = len(over) if pairs.clusters is None else len(np.unique(pairs.clusters))
-    limits = np.array(share_interval(over, under, cluster=pairs.clusters, confidence=confidence))
+    limits = np.array(share_interval(over, under, cluster=pairs.clusters))
     if np.isnan(limits).any():
         note = "all of it is of one cluster, which tells nothing of others"
         return Interval(value, n_resampled=n_units, note=note)
@@ -265,7 +261,7 @@ def _of_share(pairs: _Pairs, value: float, confidence: float) -> Interval:
     return Interval(value, low, high, n_resampled=n_units)
 
 
-def _of_two(votes: Votes, value: float, influence: Floats, confidence: float) -> Interval:
+def _of_two(votes: Votes, value: float, influence: Floats) -> Interval:
     """By linearised variance."""
     n_units = len(influence)
     if n_units < 2:
@@ -274,6 +270,6 @@ def _of_two(votes: Votes, value: float, influence: Floats, confidence: float) ->
     if error < _ROUNDING:
         note = "no pair moves it, which does not tell how certain it is"
         return Interval(value, n_resampled=n_units, note=note)
-    reach = critical_value(confidence, n_units) * error
+    reach = critical_value(n_units) * error
     low, high = max(value - reach, -1.0), min(value + reach, 1.0)
     return Interval(value, low, high, n_resampled=n_units, standard_error=error)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from fire_toolkit.arrays import wilson_interval
-from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.student import CONFIDENCE
 
 
 def upper_tail(n_least: int, n: int, p: float) -> float:
@@ -37,12 +38,11 @@ def _sum_of_terms(n_least: int, n: int, p: float) -> float:
     return float(math.exp(first) * (1 + np.cumprod(ratios).sum()))
 
 
-def clopper_pearson(n_positive: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def clopper_pearson(n_positive: int, n: int) -> tuple[float, float]:
     """Return the exact interval of Clopper and Pearson (1934) for a share: it covers at least as said.
 
     Args:
         n_positive: how many of the queries score 1; n: how many there are.
-        confidence: strictly between 0 and 1.
 
     Returns:
         The lower and upper limit; (nan, nan) when n is 0.
@@ -51,37 +51,29 @@ def clopper_pearson(n_positive: int, n: int, *, confidence: float = 0.95) -> tup
         >>> [round(limit, 4) for limit in clopper_pearson(7, 10)]
         [0.3475, 0.9333]
     """
-    check_confidence(confidence)
     if n == 0:
         return math.nan, math.nan
-    alpha = 1 - confidence
+    alpha = 1 - CONFIDENCE
     low = 0.0 if n_positive == 0 else _solve(lambda p: upper_tail(n_positive, n, p), alpha / 2)
     high = 1.0 if n_positive == n else _solve(lambda p: upper_tail(n_positive + 1, n, p), 1 - alpha / 2)
     return low, high
 
 
-def _solve(tail: object, wanted: float) -> float:
+def _solve(tail: Callable[[float], float], wanted: float) -> float:
     """Return the p at which a tail, which grows with p, has the wanted value."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if tail(middle) < wanted else (low, middle)  # type: ignore[operator]
+        low, high = (middle, high) if tail(middle) < wanted else (low, middle)
     return (low + high) / 2
 
 
-def wilson(n_positive: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(n_positive: int, n: int) -> tuple[float, float]:
     """Return Wilson's score interval (1927) for a share: it covers about as said, on average.
 
     Examples:
         >>> [round(limit, 4) for limit in wilson(7, 10)]
         [0.3968, 0.8922]
     """
-    check_confidence(confidence)
-    low, high = wilson_interval(np.array([float(n_positive)]), np.array([float(n)]), confidence)
+    low, high = wilson_interval(np.array([float(n_positive)]), np.array([float(n)]), CONFIDENCE)
     return float(low[0]), float(high[0])
-
-
-def check_confidence(confidence: float) -> None:
-    """Raise a UsageError for a confidence that does not lie strictly between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise UsageError(f"confidence is {confidence}; expected a number strictly between 0 and 1")

@@ -22,7 +22,6 @@ def score_changes(
     *,
     run_ids: Sequence[str],
     clusters: pd.Series | None = None,
-    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Return for each run and measure the score by both labellings, the change and its interval.
 
@@ -32,7 +31,6 @@ def score_changes(
         measures: names.
         run_ids: of which runs of `joined`; none gives an empty table.
         clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
-        confidence: of the interval, strictly between 0 and 1.
 
     Returns:
         run_id, measure, before, after, change (after − before), low and high, by run and measure as given.
@@ -50,6 +48,6 @@ def score_changes(
         for measure, *each in zip(parsed, *values, strict=True):
             old, new = (measure.aggregate(own) for own in each)
             early, late = (influences(own, measure) for own in each)
-            found = change_interval(late, early, measure, clusters=codes, confidence=confidence)
+            found = change_interval(late, early, measure, clusters=codes)
             rows.append((run_id, measure.name, old, new, new - old, found.low, found.high))
     return pd.DataFrame(rows, columns=list(_COLUMNS))

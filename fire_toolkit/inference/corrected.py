@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, sum_by_query
-from fire_toolkit.inference.binomial import check_confidence
 from fire_toolkit.inference.judged import Judged
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.label_errors import corrected_hits, why_no_rates
 from fire_toolkit.inference.resampling import cluster_sums
-from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
+from fire_toolkit.inference.student import CONFIDENCE, UPPER, noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
 
@@ -69,7 +68,7 @@ class Corrected:
             return self
         return Corrected(self.terms - values, self.beside, is_drawn=self.is_drawn)
 
-    def limits(self, clusters: Ints | None, *, confidence: float, least: float) -> dict[str, float]:
+    def limits(self, clusters: Ints | None, *, least: float) -> dict[str, float]:
         """Return estimate, low and high, and the two-sided p that it is 0, by Student's t.
 
         The limits of a share of queries are where (estimate − p)² = t²·(p(1 − p)/n + v), v what votes add to
@@ -80,10 +79,8 @@ class Corrected:
 
         Args:
             clusters: code of each query's cluster from 0; None: each query is its own.
-            confidence: strictly between 0 and 1.
             least: the lowest value there is; 1 is the highest.
         """
-        check_confidence(confidence)
         estimate = float(self.terms.mean())
         rest = self.terms - estimate
         sums = rest if clusters is None else np.bincount(clusters, weights=rest)
@@ -94,14 +91,14 @@ class Corrected:
         variance = float(sums @ sums) * n / (n - 1) / len(rest) ** 2 + float(self.beside @ self.beside)
         se = math.sqrt(variance)
         if self.is_share:
-            t = t_quantile((1 + confidence) / 2, n - 1)
+            t = t_quantile(UPPER, n - 1)
             limits = _limits_of_share(estimate, variance, t, len(rest))
         elif se < 1e-12:
-            reach = 1 - ((1 - confidence) / 2) ** (1 / n)
+            reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / n)
             limits = estimate - reach, estimate + reach
             found["p"] = 1.0 if abs(estimate) < 1e-12 else math.nan
         else:
-            reach = t_quantile((1 + confidence) / 2, n - 1) * se
+            reach = t_quantile(UPPER, n - 1) * se
             limits = estimate - reach, estimate + reach
             found["p"] = min(max(2 * (1 - noncentral_t_cdf(abs(estimate) / se, n - 1)), 0.0), 1.0)
         low, high = (min(max(limit, least), 1.0) for limit in limits)
@@ -177,7 +174,6 @@ def corrected_scores(
     terms: Mapping[tuple[str, str], Corrected],
     *,
     clusters: Ints | None = None,
-    confidence: float = 0.95,
     least: float = 0.0,
 ) -> pd.DataFrame:
     """Return the corrected scores with their intervals, a row for each run and measure.
@@ -185,7 +181,6 @@ def corrected_scores(
     Args:
         terms: of `corrected_terms`.
         clusters: code of each query's cluster; None: each query is its own.
-        confidence: of the intervals, strictly between 0 and 1.
         least: the lowest value there is; 1 is the highest.
 
     Returns:
@@ -194,14 +189,14 @@ def corrected_scores(
     """
     rows = [
         {"run_id": run_id, "measure": measure, "is_drawn": one.is_drawn, "reason": one.reason}
-        | ({} if one.reason else one.limits(clusters, confidence=confidence, least=least))
+        | ({} if one.reason else one.limits(clusters, least=least))
         for (run_id, measure), one in terms.items()
     ]
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(SCORE_COLUMNS)
 
 
 def corrected_differences(
-    terms: Mapping[tuple[str, str], Corrected], *, clusters: Ints | None = None, confidence: float = 0.95
+    terms: Mapping[tuple[str, str], Corrected], *, clusters: Ints | None = None
 ) -> pd.DataFrame:
     """Return what every two runs differ by in corrected scores: interval and test are one.
 
@@ -221,7 +216,7 @@ def corrected_differences(
             both = a.minus(b)
             row: dict[str, Any] = {"measure": measure, "run_a": run_a, "run_b": run_b, "reason": both.reason}
             if not both.reason:
-                found = both.limits(clusters, confidence=confidence, least=-1.0)
+                found = both.limits(clusters, least=-1.0)
                 row |= {"value_a": float(a.terms.mean()), "value_b": float(b.terms.mean())}
                 row |= {"difference": found.pop("estimate")} | found
             rows.append(row)

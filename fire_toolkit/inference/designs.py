@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from fire_toolkit.inference.drawn_pairs import DrawnPairs, SampledPairs
 from fire_toolkit.inference.judged_pairs import JudgedPairs, values_of
 from fire_toolkit.inference.limits import Estimate, no_estimate
 from fire_toolkit.inference.sampled import (
-    Interval,
     micro_recall,
     sampled_difference,
     sampled_precision,
@@ -47,8 +45,8 @@ class ByPairs:
     """Estimates from pairs that were drawn.
 
     at: the pairs, by the level from which a grade is positive; place: where in the join they stand; deepest:
-    rank of the runs that could be drawn; refused: why there is no estimate at all; needs_pool: whether a run
-    of which too little could be drawn has none.
+    rank of the runs that could be drawn; drawn: see `sampled_precision`; refused: why there is no estimate at
+    all; needs_pool: whether a run of which too little could be drawn has none.
     """
 
     joined: JudgedPairs
@@ -57,8 +55,8 @@ class ByPairs:
     method: str
     n: int
     deepest: int
-    interval: Interval
     basis: str
+    drawn: Ints | None = None
     notes: tuple[str, ...] = ()
     refused: str = ""
     needs_pool: bool = False
@@ -81,7 +79,7 @@ class ByPairs:
             if refused:
                 yield no_estimate(refused)
             else:
-                yield sampled_precision(pairs, rank <= k, k=k, interval=self.interval)
+                yield sampled_precision(pairs, rank <= k, k=k, drawn=self.drawn)
 
     def differences(self, measure: Measure) -> Iterator[Estimate]:
         """Yield the difference of every two runs in P@k, or why it is refused."""
@@ -89,15 +87,12 @@ class ByPairs:
         assert isinstance(pairs, SampledPairs)
         refused = self._why_not(measure)
         for a, b in combinations(self.ranks.values(), 2):
-            options: Any = {"k": k, "confidence": self.interval.confidence}
-            yield no_estimate(refused) if refused else sampled_difference(pairs, a <= k, b <= k, **options)
+            yield no_estimate(refused) if refused else sampled_difference(pairs, a <= k, b <= k, k=k)
 
     def missing(self, measure: Measure) -> Estimate | None:
         """Return the share of positives that was never judged; None where it is not known."""
         pairs = self.at(measure.level)
-        if isinstance(pairs, SampledPairs):
-            return undrawn_share(pairs, confidence=self.interval.confidence)
-        return None
+        return undrawn_share(pairs) if isinstance(pairs, SampledPairs) else None
 
     def totals(self, measure: Measure) -> Iterator[str]:
         """Yield R@k of each run as a ratio of totals, in words."""
@@ -107,7 +102,7 @@ class ByPairs:
         pairs, parts = self.at(measure.level), []
         for run_id, rank in self.ranks.items():
             refused = self._why_not_of_run(run_id, k)
-            each = no_estimate(refused) if refused else micro_recall(pairs, rank <= k, interval=self.interval)
+            each = no_estimate(refused) if refused else micro_recall(pairs, rank <= k, drawn=self.drawn)
             found = each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]"
             parts.append(f"{run_id} {found}")
         yield (
@@ -152,18 +147,11 @@ class ByQueries:
     sides: tuple[CodedQrels, CodedQrels]
     sample: Ints
     depths: tuple[int, int]
-    confidence: float
     method: str = TWO_PHASE
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        joined: JudgedPairs,
-        sides: tuple[CodedQrels, CodedQrels],
-        queries: QueryDesign,
-        confidence: float,
-    ) -> ByQueries:
+    def of(cls, joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queries: QueryDesign) -> ByQueries:
         """Return a design over a join."""
         place = joined.queries.get_indexer(pd.Index(queries["query_id"]))
         if len(place) != len(joined.queries) or (place < 0).any():
@@ -175,7 +163,7 @@ class ByQueries:
         depth = queries["depth"].to_numpy(dtype=np.int64)
         others = depth[~is_sampled] if not is_sampled.all() else depth
         depths = int(others[0]), int(depth[is_sampled].max(initial=0))
-        return cls(joined, sides, np.sort(place[is_sampled]), depths, confidence)
+        return cls(joined, sides, np.sort(place[is_sampled]), depths)
 
     @property
     def n(self) -> int:
@@ -204,7 +192,7 @@ class ByQueries:
     def missing(self, measure: Measure) -> Estimate:
         """Return the share of positives that was never judged, whatever the measure."""
         n_positives = (each.ideal.n_positives[self.sample] for each in self.sides)
-        return missing_share(*n_positives, n_queries=len(self.joined.queries), confidence=self.confidence)
+        return missing_share(*n_positives, n_queries=len(self.joined.queries))
 
     def totals(self, measure: Measure) -> tuple[str, ...]:
         """Return nothing: a measure itself is estimated, not a ratio of totals."""
@@ -223,10 +211,7 @@ class ByQueries:
         if refused := self._why_not(measure):
             return None, [refused] * len(self._views)
         x, y = (np.column_stack([values_of(both[side], measure) for both in self._views]) for side in (0, 1))
-        return (
-            two_phase_difference(x, y[self.sample], self.sample, confidence=self.confidence),
-            self._why_not_of_runs,
-        )
+        return two_phase_difference(x, y[self.sample], self.sample), self._why_not_of_runs
 
     def _why_not(self, measure: Measure) -> str:
         """Return why a measure is not estimated from queries judged deep; empty where it is."""

@@ -53,7 +53,6 @@ def score_differences(
     clusters: pd.Series | None = None,
     family: Family = "measure",
     design: Design | None = None,
-    confidence: float = 0.95,
     tell: Tell = silent,
 ) -> Differences:
     """Return for every two runs the difference of their scores, its interval, test and effect size.
@@ -68,7 +67,6 @@ def score_differences(
         family: what Holm corrects for together: `measure`, all pairs of runs under one measure and
             qrels; `all`, every row.
         design: by which the judged pairs of `augmented` were chosen, where some were judged for a sample.
-        confidence: of the interval, strictly between 0 and 1.
         tell: is told what is being worked on, for those who wait.
 
     Returns:
@@ -77,7 +75,7 @@ def score_differences(
 
         - low, high: its interval, nan where none is known; test: of which method it is (`score`, `t`, or
           `order` for medians; see `intervals`); p: two-sided, of the same method, so that 0 lies outside the
-          limits where p < 1 − confidence;
+          limits where p < .05;
         - p_holm: p corrected over the family (Holm 1979), to which no interval belongs;
         - effect: the mean difference over its standard deviation (Cohen's d_z), nan when all are equal;
           superiority: the share of queries on which a is better, ties counted half;
@@ -119,18 +117,17 @@ def score_differences(
     cells: dict[tuple[str, str, str], dict[str, Any]] = {}
     if design is not None and augmented is not None:
         both = labellings["original"], labellings["augmented"]
-        cells = estimate_differences(joined, *both, design, parsed, confidence=confidence)
+        cells = estimate_differences(joined, *both, design, parsed)
     rows: list[dict[str, Any]] = []
     found: list[tuple[Measure, Interval]] = []
     for name, by_run in sides.items():
         tell(f"{name}: {n_of(len(joined.places), 'run')}")
         for place, measure in enumerate(parsed):
             only_up = measure.definition.is_binary and _only_adds(labellings, measure)
-            options: dict[str, Any] = {"reach": 2.0 if name == "delta" and not only_up else 1.0}
-            options |= {"clusters": codes, "confidence": confidence}
+            reach = 2.0 if name == "delta" and not only_up else 1.0
             for run_a, run_b in combinations(joined.places, 2):
                 a, b = (by_run[run_id][place] for run_id in (run_a, run_b))
-                interval = change_interval(a.influences, b.influences, measure, **options)
+                interval = change_interval(a.influences, b.influences, measure, reach=reach, clusters=codes)
                 found.append((measure, interval))
                 row: dict[str, Any] = {"qrels": name, "measure": measure.name, "run_a": run_a, "run_b": run_b}
                 row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]}

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -52,29 +51,12 @@ class Total:
         """Its variance over draws of pairs."""
         return float(self.residuals @ self.residuals)
 
-    def limits(self, confidence: float) -> Limits:
+    def limits(self) -> Limits:
         """Return the limits for these queries, which have a width also where the draw brought no positive."""
         freedom = freedom_of_weight(self.residuals**2, self.found)
-        options = {"most": self.most, "freedom": freedom, "confidence": confidence}
-        drawn = score_limits(self.estimate - self.known, self.variance, weight=self.weight, **options)
+        rest, own = self.estimate - self.known, {"weight": self.weight, "most": self.most, "freedom": freedom}
+        drawn = score_limits(rest, self.variance, **own)
         return Limits(max(self.known + drawn.low, self.seen), min(self.known + drawn.high, self.largest))
-
-
-class DrawnPairs(Protocol):
-    """Pairs by either design."""
-
-    @property
-    def n_queries(self) -> int:
-        """How many queries there are."""
-
-    def total(self, of: Bools | None = None) -> Total:
-        """Return the positives among some pairs; by default among all."""
-
-    def halves(self, of: Bools) -> tuple[Total, Total]:
-        """Return the positives among some pairs and among the others, as their ratio is best estimated."""
-
-    def why_not(self, of: Bools, k: int | None) -> str:
-        """Return why the design says nothing of some pairs, those of a top k or all; empty where it does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,3 +231,6 @@ class ScoredPairs:
             seen=seen,
             largest=seen + float(open_pairs.sum()),
         )
+
+
+DrawnPairs = SampledPairs | ScoredPairs

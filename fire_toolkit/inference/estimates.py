@@ -16,7 +16,6 @@ from fire_toolkit.inference.designs import AS_LABELLED, HORVITZ, MOST_UNJUDGED, 
 from fire_toolkit.inference.drawn_pairs import KNOWN, SampledPairs, ScoredPairs
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.limits import Estimate
-from fire_toolkit.inference.sampled import Interval
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import QueryDesign
@@ -70,7 +69,6 @@ def estimate_scores(
     design: Design,
     measures: Sequence[Measure],
     *,
-    confidence: float = 0.95,
     clusters: Ints | None = None,
 ) -> Estimated:
     """Return for each run and measure what it is estimated to be by labels of all pairs that could be drawn.
@@ -81,7 +79,6 @@ def estimate_scores(
         design: how the judged pairs were chosen. Labels of pairs that a machine judge's sample did not draw,
             such as those that came in the judge's order, are not read; original positives are known.
         measures: any; those for which no estimate is sound are refused with the reason.
-        confidence: of the intervals, strictly between 0 and 1.
         clusters: of each query, for intervals by a judge's sample, which are for queries like these.
 
     Returns:
@@ -95,7 +92,7 @@ def estimate_scores(
         JoinError: the design is for other queries, or a pair of the sample is not in the join.
         TableError: an inclusion probability that is not above 0 and up to 1.
     """
-    by = _by_design(joined, before, after, design, Interval(confidence, design.sample is not None, clusters))
+    by = _by_design(joined, before, after, design, clusters)
     cells, notes = {}, list(by.notes)
     for measure in measures:
         missing = by.missing(measure) if measure.definition.over_positives else None
@@ -112,8 +109,6 @@ def estimate_differences(
     after: CodedQrels,
     design: Design,
     measures: Sequence[Measure],
-    *,
-    confidence: float = 0.95,
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Return what the difference of every two runs is estimated to be by the design.
 
@@ -124,7 +119,7 @@ def estimate_differences(
         measure, run_a, run_b → estimate, estimate_low, estimate_high and estimate_method, a − b in the order
         of the runs.
     """
-    by = _by_design(joined, before, after, design, Interval(confidence))
+    by = _by_design(joined, before, after, design)
     cells = {}
     for measure in measures:
         for pair, found in zip(combinations(joined.places, 2), by.differences(measure), strict=True):
@@ -179,15 +174,19 @@ class _Drawn(NamedTuple):
 
 
 def _by_design(
-    joined: JudgedPairs, before: CodedQrels, after: CodedQrels, design: Design, interval: Interval
+    joined: JudgedPairs,
+    before: CodedQrels,
+    after: CodedQrels,
+    design: Design,
+    clusters: Ints | None = None,
 ) -> ByQueries | ByPairs:
     if design.sample is not None:
-        return _by_judge(joined, before, after, design, design.sample, interval)
+        return _by_judge(joined, before, after, design, design.sample, clusters)
     drawn = _Drawn.of(joined, design)
     labels = after.reverted(before, ~drawn.is_of_design)
     if design.queries is not None:
         shallow = after.reverted(before, ~drawn.is_shallow)
-        return ByQueries.of(joined, (shallow, labels), design.queries, interval.confidence)
+        return ByQueries.of(joined, (shallow, labels), design.queries)
     whole_to, deepest = _depths(design.pairs["stratum"])
 
     def at(level: int) -> SampledPairs:
@@ -196,7 +195,7 @@ def _by_design(
 
     n = int(((drawn.probability < 1) & (after.relevance >= 0)).sum())
     basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
-    return ByPairs(joined, at, np.arange(len(joined.pairs)), HORVITZ, n, deepest, interval, basis)
+    return ByPairs(joined, at, np.arange(len(joined.pairs)), HORVITZ, n, deepest, basis)
 
 
 def _depths(strata: pd.Series) -> tuple[int, int]:
@@ -213,7 +212,7 @@ def _by_judge(
     after: CodedQrels,
     design: Design,
     sample: pd.DataFrame,
-    interval: Interval,
+    clusters: Ints | None,
 ) -> ByPairs:
     place, judge = joined.find_rows(sample), str(sample["judge_id"].iloc[0])
     if (place < 0).any():
@@ -249,4 +248,5 @@ def _by_judge(
             f"({next(iter(design.shared.values()))}); people's labels correct the estimate"
         )
     method = f"prediction-powered, judge {judge}"
-    return ByPairs(joined, at, kept, method, n, deepest, interval, basis, tuple(notes), refused, True)
+    drawn = np.arange(len(joined.queries)) if clusters is None else clusters
+    return ByPairs(joined, at, kept, method, n, deepest, basis, drawn, tuple(notes), refused, True)

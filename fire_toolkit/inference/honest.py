@@ -74,7 +74,6 @@ def scores_with_uncertainty(
     original_grade: int | None = None,
     highest_grade: int | None = None,
     clusters: pd.Series | None = None,
-    confidence: float = 0.95,
     tell: Tell = silent,
 ) -> Honest:
     """Return one row for each policy, run and measure, with what is uncertain beside the score.
@@ -91,7 +90,6 @@ def scores_with_uncertainty(
         original_grade: see `augment_qrels`.
         highest_grade: the highest of the guideline, which an unjudged doc may have; None: the highest seen.
         clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
-        confidence: of the intervals, strictly between 0 and 1.
         tell: is told what is being worked on, for those who wait.
 
     Returns:
@@ -139,7 +137,6 @@ def scores_with_uncertainty(
     original, highest, noted = _graded(original, labels, parsed, original_grade, highest_grade)
     joined = join_runs(runs, original, labels, *pairs_of_sample(design))
     codes, before = code_clusters(joined.queries, clusters), joined.label(original)
-    options: dict[str, Any] = {"clusters": codes, "confidence": confidence}
     pools = None if sources is None else PooledPairs.of(joined, sources)
     labellings, rows = [before], list[dict[str, Any]]()
     estimated: dict[str, Estimated] = {}
@@ -160,11 +157,11 @@ def scores_with_uncertainty(
             for measure in parsed:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
                 only_up = policy == "union" and not measure.condensed
-                row, gain = _row(views, measure, highest=highest, only_up=only_up, **options)
+                row, gain = _row(views, measure, highest=highest, only_up=only_up, clusters=codes)
                 rows.append(of_policy | row | {"run_id": run_id, "pooled": pooled, "measure": measure.name})
                 gains.append((measure, gain))
         if design is not None:
-            estimated[policy] = estimate_scores(joined, before, after, design, parsed, **options)
+            estimated[policy] = estimate_scores(joined, before, after, design, parsed, clusters=codes)
     columns = HONEST_COLUMNS | (ESTIMATE_COLUMNS if estimated else {})
     if estimated:
         rows = [row | estimated[row["policy"]].cells[row["run_id"], row["measure"]] for row in rows]
@@ -190,7 +187,6 @@ def _row(
     highest: int,
     only_up: bool,
     clusters: Ints | None,
-    confidence: float,
 ) -> tuple[dict[str, Any], Interval]:
     """Return what is known of a run by one measure, and the interval of its gain.
 
@@ -199,9 +195,9 @@ def _row(
     values = {name: values_of(view, measure) for name, view in views.items()}
     score = {name: measure.aggregate(each) for name, each in values.items()}
     ranking = views["augmented"]
-    own = score_interval(values["augmented"], measure, clusters=clusters, confidence=confidence)
+    own = score_interval(values["augmented"], measure, clusters=clusters)
     early, late = (influences(values[name], measure) for name in ("original", "augmented"))
-    gain = change_interval(late, early, measure, only_up=only_up, clusters=clusters, confidence=confidence)
+    gain = change_interval(late, early, measure, only_up=only_up, clusters=clusters)
     lower, upper = score_bounds(ranking, measure, highest=highest)
     judged = judged_at(measure.depth or max(ranking.worst_rank - 1, 1))  # beyond the top it reads the top
     row = {

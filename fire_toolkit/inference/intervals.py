@@ -19,17 +19,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, mean
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.binomial import check_confidence, clopper_pearson, upper_tail
+from fire_toolkit.inference.binomial import clopper_pearson, upper_tail
 from fire_toolkit.inference.resampling import cluster_sums
-from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
+from fire_toolkit.inference.student import CONFIDENCE, UPPER, Z, noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.words import n_of
 
@@ -58,16 +57,13 @@ class Interval(NamedTuple):
 _UNKNOWN = Interval(math.nan, math.nan)
 
 
-def score_interval(
-    values: Floats, measure: Measure, *, clusters: Ints | None = None, confidence: float = 0.95
-) -> Interval:
+def score_interval(values: Floats, measure: Measure, *, clusters: Ints | None = None) -> Interval:
     """Return the interval of a measure's aggregate, from its values of the queries.
 
     Args:
         values: (n_queries,).
         measure: says how the values become one number, and what range they have.
         clusters: (n_queries,) code of each query's cluster from 0; clusters are then what is drawn.
-        confidence: strictly between 0 and 1.
 
     Examples:
         >>> from fire_toolkit.measures import parse_measure
@@ -75,14 +71,13 @@ def score_interval(
         'exact'
     """
     of = measure.definition
-    options: dict[str, Any] = {"clusters": clusters, "confidence": confidence}
     if of.aggregate == "median":
-        return _of_median(values, **options)
+        return _of_median(values, clusters)
     if of.is_binary and clusters is None:
-        return _of_share(values, confidence)
+        return _of_share(values)
     ends = (0.0, 1.0) if of.unit == "share" and of.aggregate == "mean" else None
     least = LEAST_SCORED if clusters is None else LEAST_CHANGED
-    found = mean_interval(measure.terms(values), ends=ends, least=least, **options)
+    found = mean_interval(measure.terms(values), ends=ends, least=least, clusters=clusters)
     low, high = (float(measure.of_mean(limit)) for limit in found[:2])
     return found._replace(low=low, high=min(high, 1.0) if of.unit == "share" else high, p=math.nan)
 
@@ -106,7 +101,6 @@ def change_interval(
     only_up: bool = False,
     reach: float = 1.0,
     clusters: Ints | None = None,
-    confidence: float = 0.95,
 ) -> Interval:
     """Return the interval of `after` − `before`, each a measure's aggregate over the same queries.
 
@@ -114,10 +108,10 @@ def change_interval(
         after, before: (n_queries,) `influences`, by two labellings or of two runs.
         only_up: no query can lose, as with labels that only add positives under C@k.
         reach: the largest difference that is possible for a measure between 0 and 1.
-        clusters, confidence: as in `score_interval`.
+        clusters: as in `score_interval`.
 
     Returns:
-        The interval, with p of the same method: 0 lies outside the limits where p < 1 − confidence. An exact
+        The interval, with p of the same method: 0 lies outside the limits where p < .05. An exact
         interval and that of medians have no p.
 
     Examples:
@@ -127,15 +121,14 @@ def change_interval(
         [-0.037, 0.037]
     """
     of = measure.definition
-    options: dict[str, Any] = {"clusters": clusters, "confidence": confidence}
     if of.aggregate == "median":
-        return _between_medians(after, before, **options)
+        return _between_medians(after, before, clusters)
     changed = after - before
     if only_up and of.is_binary and clusters is None and (changed >= 0).all():
-        return _of_share(changed, confidence)
+        return _of_share(changed)
     ends = (-reach, reach) if of.unit == "share" and of.aggregate == "mean" else None
     least = len(changed) + 1 if of.is_binary and clusters is None else LEAST_CHANGED
-    return mean_interval(changed, ends=ends, least=least, **options)
+    return mean_interval(changed, ends=ends, least=least, clusters=clusters)
 
 
 def mean_interval(
@@ -144,7 +137,6 @@ def mean_interval(
     ends: tuple[float, float] | None = None,
     least: int = LEAST_CHANGED,
     clusters: Ints | None = None,
-    confidence: float = 0.95,
 ) -> Interval:
     """Return the interval of a mean over queries, and p of the test that it is 0.
 
@@ -153,14 +145,13 @@ def mean_interval(
         ends: the range of the values; None: none is known, and where few queries differ there is no other
             interval than Student's t.
         least: of how many queries (or clusters) that differ on Student's t is used.
-        clusters, confidence: as in `score_interval`. The degrees of freedom of Student's t are those of the
+        clusters: as in `score_interval`. The degrees of freedom of Student's t are those of the
             effective number of clusters, (Σ n)² / Σ n² − 1.
 
     Examples:
         >>> mean_interval(np.arange(20.0)).method
         't'
     """
-    check_confidence(confidence)
     centre = mean(values)
     units, freedom, room = values, len(values) - 1.0, 1.0
     seen, count = np.unique(values, return_counts=True)
@@ -175,16 +166,16 @@ def mean_interval(
         return _UNKNOWN
     if ends is not None and n_differing < least:
         reach = (centre + room * (ends[0] - centre), centre + room * (ends[1] - centre))
-        low, high, p = _score_limits(units, reach, confidence)
+        low, high, p = _score_limits(units, reach)
         return Interval(max(low, ends[0]), min(high, ends[1]), p, "score", n_differing)
     error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
     if not error > 1e-14 * abs(centre):
         return _UNKNOWN._replace(n_differing=n_differing)
-    found = _by_t(centre, error, freedom, confidence, ends or (-math.inf, math.inf))
+    found = _by_t(centre, error, freedom, ends or (-math.inf, math.inf))
     return found._replace(n_differing=n_differing)
 
 
-def _score_limits(values: Floats, ends: tuple[float, float], confidence: float) -> tuple[float, float, float]:
+def _score_limits(values: Floats, ends: tuple[float, float]) -> tuple[float, float, float]:
     """Return the limits of the score interval of a mean, and p of the score test that it is 0.
 
     The most likely distribution of mean δ weighs a value v by 1 / (r + (1 − r)·(end − v)/(end − mean)), r
@@ -192,7 +183,7 @@ def _score_limits(values: Floats, ends: tuple[float, float], confidence: float) 
     Three searches run together: upwards and downwards for the limits, and towards 0 for p.
     """
     seen, count = np.unique(values, return_counts=True)
-    centre, z = mean(values), NormalDist().inv_cdf((1 + confidence) / 2)
+    centre = mean(values)
     side = np.array([1.0, -1.0, -1.0 if centre > 0 else 1.0])  # downwards is upwards on mirrored values
     room = np.maximum(np.where(side > 0, ends[1] - centre, centre - ends[0]), 1e-12)
     off = seen - centre
@@ -208,25 +199,24 @@ def _score_limits(values: Floats, ends: tuple[float, float], confidence: float) 
         shift = (side * first + at_end * room) / (mass + at_end)  # δ − mean, on the mirrored side
         variance = (second + at_end * room**2) / (mass + at_end) - shift**2
         reached = shift * np.sqrt(len(values) / np.maximum(variance, 1e-300))
-        is_beyond = np.array([*(reached[:2] > z), shift[2] > abs(centre)])
+        is_beyond = np.array([*(reached[:2] > Z), shift[2] > abs(centre)])
         low, high = np.where(is_beyond, low, tilt), np.where(is_beyond, tilt, high)
     p = math.erfc(float(reached[2]) / math.sqrt(2)) if centre else 1.0
     return centre - float(shift[1]), centre + float(shift[0]), p
 
 
-def _of_share(values: Floats, confidence: float) -> Interval:
+def _of_share(values: Floats) -> Interval:
     """Return the exact interval of the mean of values that are 0 or 1."""
     n_positive = int(values.sum())
-    low, high = clopper_pearson(n_positive, len(values), confidence=confidence)
+    low, high = clopper_pearson(n_positive, len(values))
     return Interval(low, high, math.nan, "exact", min(n_positive, len(values) - n_positive))
 
 
-def _of_median(values: Floats, *, clusters: Ints | None, confidence: float) -> Interval:
+def _of_median(values: Floats, clusters: Ints | None, confidence: float = CONFIDENCE) -> Interval:
     """Return the exact interval of a median: from the k-th smallest value to the k-th largest.
 
     Fewer than six queries have none at 95%, nor have clusters.
     """
-    check_confidence(confidence)
     n, k = len(values), 0
     if clusters is None:
         step = 1 << max(n.bit_length() - 1, 0)
@@ -239,14 +229,13 @@ def _of_median(values: Floats, *, clusters: Ints | None, confidence: float) -> I
     return Interval(float(ordered[k - 1]), float(ordered[n - k]), math.nan, "order", n)
 
 
-def _between_medians(after: Floats, before: Floats, *, clusters: Ints | None, confidence: float) -> Interval:
+def _between_medians(after: Floats, before: Floats, clusters: Ints | None) -> Interval:
     """Return the difference of two medians that lie in their intervals, each with half the error allowed."""
-    each: dict[str, Any] = {"clusters": clusters, "confidence": (1 + confidence) / 2}
-    late, early = (_of_median(values, **each) for values in (after, before))
+    late, early = (_of_median(values, clusters, UPPER) for values in (after, before))
     return Interval(late.low - early.high, late.high - early.low, math.nan, late.method, len(after))
 
 
-def welch_interval(one: Floats, other: Floats, *, confidence: float = 0.95) -> Interval:
+def welch_interval(one: Floats, other: Floats) -> Interval:
     """Return the interval of the mean of `one` less that of `other`, and p, by Welch's t (1947).
 
     nan where one of them has fewer than two values, or neither varies.
@@ -259,17 +248,16 @@ def welch_interval(one: Floats, other: Floats, *, confidence: float = 0.95) -> I
     freedom = sum(errors) ** 2 / sum(
         error**2 / (len(values) - 1) for error, values in zip(errors, (one, other), strict=True)
     )
-    return _by_t(mean(one) - mean(other), math.sqrt(sum(errors)), freedom, confidence)
+    return _by_t(mean(one) - mean(other), math.sqrt(sum(errors)), freedom)
 
 
 def _by_t(
     centre: float,
     error: float,
     freedom: float,
-    confidence: float,
     ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> Interval:
-    half = t_quantile((1 + confidence) / 2, freedom) * error
+    half = t_quantile(UPPER, freedom) * error
     p = min(1.0, 2 * noncentral_t_cdf(-abs(centre / error), freedom))
     return Interval(max(centre - half, ends[0]), min(centre + half, ends[1]), p, "t")
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import NamedTuple
 
 from fire_toolkit.arrays import Floats
-from fire_toolkit.inference.binomial import check_confidence
-from fire_toolkit.inference.student import t_quantile
+from fire_toolkit.inference.student import t_of
 
 UNSEEN = 0.05  # of one positive, which the sample may have missed
 LEAST_PAIRS = 100  # drawn by chance: one positive is then expected where 1% are relevant
 LEAST_QUERIES = 40  # judged deep; below it intervals cover too little
 NO_POSITIVE = "there is no positive of which it could be a share"
-_NORMAL = 1000  # degrees of freedom from which on Student's t is the normal distribution
 
 
 class Limits(NamedTuple):
@@ -46,7 +43,6 @@ def score_limits(
     weight: float = 0.0,
     most: float = 1.0,
     freedom: float = math.inf,
-    confidence: float = 0.95,
 ) -> Limits:
     """Return the limits of a quantity θ from 0 to `most`, where few positives may have been drawn.
 
@@ -63,7 +59,6 @@ def score_limits(
             drawn over those drawn. 0 where everything was judged.
         most: the largest θ; infinite for a total whose variance only grows.
         freedom: degrees of freedom of w, from 1.
-        confidence: strictly between 0 and 1.
 
     Source: Wilson 1927, which it equals for a share of n with variance p(1 − p)/n and weight 0; with an
     effective n as in Korn and Graubard 1998, Survey Methodology 24.
@@ -74,7 +69,7 @@ def score_limits(
         >>> [round(limit, 1) for limit in score_limits(0, 0, weight=9, most=math.inf)]
         [0.0, 34.6]
     """
-    t = t_of(freedom, confidence)
+    t = t_of(freedom)
     inside = min(max(estimate, 0.0), most)
     room = inside * (1 - inside / most) + UNSEEN * weight
     spread = t**2 * (variance + UNSEEN * weight**2) / room if room > 0 else 0.0
@@ -130,15 +125,6 @@ def freedom_of_weight(variances: Floats, values: Floats) -> float:
         return math.inf
     squares = float(((variances - total / found * values) ** 2).sum())
     return max(2 * total**2 / squares, 1.0) if squares > 1e-12 * total**2 else math.inf
-
-
-def t_of(freedom: float, confidence: float) -> float:
-    """Return the quantile of Student's t that an interval reaches to; freedom from 1 is rounded down."""
-    check_confidence(confidence)
-    p = (1 + confidence) / 2
-    if freedom >= _NORMAL:
-        return NormalDist().inv_cdf(p)
-    return t_quantile(p, float(max(math.floor(freedom), 1)))
 
 
 def why_too_few(n_drawn: int, what: str) -> str:

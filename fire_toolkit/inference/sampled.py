@@ -5,8 +5,6 @@ Each is made of totals, see `drawn_pairs`. C@k is no sum over pairs: it is not e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints
@@ -25,22 +23,7 @@ from fire_toolkit.inference.limits import (
 from fire_toolkit.inference.resampling import cluster_sums
 
 
-@dataclass(frozen=True, eq=False)
-class Interval:
-    """Which interval an estimate gets.
-
-    confidence: strictly between 0 and 1. beyond: whether it is for queries like these, and not for these
-    alone; clusters: (n_queries,) codes, where whole clusters of queries are drawn.
-    """
-
-    confidence: float = 0.95
-    beyond: bool = False
-    clusters: Ints | None = None
-
-
-def sampled_precision(
-    pairs: DrawnPairs, is_in_top: Bools, *, k: int, interval: Interval = Interval()
-) -> Estimate:
+def sampled_precision(pairs: DrawnPairs, is_in_top: Bools, *, k: int, drawn: Ints | None = None) -> Estimate:
     """Return P@k of a run, its mean over queries: the total over its top k, over k times the queries.
 
     Args:
@@ -48,7 +31,8 @@ def sampled_precision(
         is_in_top: (n_pairs,) which of them stand in the run's top k; what else stands there counts as not
             relevant.
         k: the cutoff.
-        interval: for these queries, or beyond.
+        drawn: (n_queries,) of each query the code of what was drawn, itself or its cluster, for an interval
+            over queries like these; None: it is for these queries.
 
     Returns:
         The estimate with its interval (`score_limits`), which has a width also where the draw brought no
@@ -69,18 +53,16 @@ def sampled_precision(
     if refused := pairs.why_not(is_in_top, k):
         return no_estimate(refused)
     total, size = pairs.total(is_in_top), float(k * pairs.n_queries)
-    if interval.beyond:
+    if drawn is not None:
         parts = (total.values, total.residuals, total.found)
-        limits = _limits_beyond(total.estimate, parts, interval, weight=total.weight, most=size)
+        limits = _limits_beyond(total.estimate, parts, drawn, weight=total.weight, most=size)
     else:
-        limits = total.limits(interval.confidence)
+        limits = total.limits()
     estimate, low, high = (min(each / size, 1.0) for each in (total.estimate, *limits))
     return Estimate(estimate, low, high, total.variance**0.5 / size)
 
 
-def sampled_difference(
-    pairs: SampledPairs, in_a: Bools, in_b: Bools, *, k: int, confidence: float = 0.95
-) -> Estimate:
+def sampled_difference(pairs: SampledPairs, in_a: Bools, in_b: Bools, *, k: int) -> Estimate:
     """Return what two runs differ by in P@k, a − b, from pairs that were drawn one by one.
 
     Pairs in both tops cancel, and so do their errors: the estimate is that of `sampled_precision` for the
@@ -90,7 +72,6 @@ def sampled_difference(
         pairs: as in `sampled_precision`.
         in_a, in_b: which of them stand in the top k of each run.
         k: the cutoff.
-        confidence: of the interval, strictly between 0 and 1.
 
     Returns:
         The difference with its interval (`limits_of_difference`), within −1 to 1; refused as there, by the
@@ -107,19 +88,19 @@ def sampled_difference(
     if k > pairs.whole_to and (refused := why_too_few(n_drawn, f"in the top {k} of one of the two alone")):
         return no_estimate(refused)
     a, b, size = pairs.total(in_a & ~in_b), pairs.total(in_b & ~in_a), k * pairs.n_queries
-    limits = limits_of_difference(a.estimate, a.limits(confidence), b.estimate, b.limits(confidence))
+    limits = limits_of_difference(a.estimate, a.limits(), b.estimate, b.limits())
     estimate, low, high = (min(max(each / size, -1.0), 1.0) for each in (a.estimate - b.estimate, *limits))
     return Estimate(estimate, low, high, (a.variance + b.variance) ** 0.5 / size)
 
 
-def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, interval: Interval = Interval()) -> Estimate:
+def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, drawn: Ints | None = None) -> Estimate:
     """Return the share of all positives of all queries that stand in a run's top: a ratio of two totals.
 
     This is not a mean over queries: a query counts as often as it has positives. The mean of each query's own
     ratio is not estimated from such a sample: it was too high by .07 to .22.
 
     Args:
-        pairs, interval: as in `sampled_precision`.
+        pairs, drawn: as in `sampled_precision`.
         is_in_top: which of them stand in the run's top k.
 
     Returns:
@@ -141,23 +122,21 @@ def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, interval: Interval = In
     found = ((1 - ratio) * top.found + ratio * rest.found) / whole
     unbiased = ratio + float(residuals @ (top.residuals + rest.residuals)) / whole
     estimate = min(max(unbiased, 0.0), 1.0)
-    if interval.beyond:
-        limits = _limits_beyond(
-            estimate, (values, residuals, found), interval, weight=pairs.total().weight / whole
-        )
+    if drawn is not None:
+        parts = (values, residuals, found)
+        limits = _limits_beyond(estimate, parts, drawn, weight=pairs.total().weight / whole)
     else:
-        of_top, of_rest = (each.limits(interval.confidence) for each in (top, rest))
+        of_top, of_rest = (each.limits() for each in (top, rest))
         limits = limits_of_share(top.estimate, of_top, rest.estimate, of_rest)
         estimate = min(max(estimate, limits.low), limits.high)
     return Estimate(estimate, *limits, float(residuals @ residuals) ** 0.5)
 
 
-def undrawn_share(pairs: SampledPairs, *, confidence: float = 0.95) -> Estimate:
+def undrawn_share(pairs: SampledPairs) -> Estimate:
     """Return the share of positives that a draw of pairs left unjudged: 1 − found / estimated total.
 
     Args:
         pairs: those that were judged or stand in the original qrels.
-        confidence: of the interval, strictly between 0 and 1.
 
     Returns:
         The share of all queries' positives together, less its bias; its limits are by those of the total. 0
@@ -176,7 +155,7 @@ def undrawn_share(pairs: SampledPairs, *, confidence: float = 0.95) -> Estimate:
         return no_estimate(refused)
     if whole.estimate <= 0:
         return no_estimate(NO_POSITIVE)
-    low, high = (1 - found / each for each in whole.limits(confidence))
+    low, high = (1 - found / each for each in whole.limits())
     # E(found / total) is found / truth · (1 + variance / total²) − their covariance / total²
     both = float(whole.residuals @ np.sqrt(1 - pairs.probability))
     share = 1 - found / whole.estimate * (1 - whole.variance / whole.estimate**2) - both / whole.estimate**2
@@ -184,23 +163,16 @@ def undrawn_share(pairs: SampledPairs, *, confidence: float = 0.95) -> Estimate:
 
 
 def _limits_beyond(
-    estimate: float,
-    parts: tuple[Floats, Floats, Floats],
-    interval: Interval,
-    *,
-    weight: float,
-    most: float = 1.0,
+    estimate: float, parts: tuple[Floats, Floats, Floats], drawn: Ints, *, weight: float, most: float = 1.0
 ) -> Limits:
     """Return limits over draws of queries (or clusters) too: by the spread of the values of queries.
 
     In these the errors of the draw of pairs are too. parts: values, residuals and found, see `Total`.
     """
     values, residuals, found = parts
-    codes = np.arange(len(values)) if interval.clusters is None else interval.clusters
-    sums, sizes = cluster_sums(values[:, None], codes).T
+    sums, sizes = cluster_sums(values[:, None], drawn).T
     n, over_pairs = len(sums), float(residuals @ residuals)
     variance = float(((sums - values.mean() * sizes) ** 2).sum()) * n / max(n - 1, 1)
     growth = variance / over_pairs if over_pairs else 1.0
     freedom = max(freedom_of_weight(residuals**2, found) * growth**2, 1.0)
-    options = {"weight": weight, "most": most, "freedom": freedom, "confidence": interval.confidence}
-    return score_limits(estimate, variance, **options)
+    return score_limits(estimate, variance, weight=weight, most=most, freedom=freedom)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints, wilson_limits
-from fire_toolkit.inference.student import t_quantile
+from fire_toolkit.inference.student import t_of
 
 _MANY = 1000  # units from which on Student's t is the normal distribution
 _ROUNDING = 1e-12  # a variance below this share of p (1 - p) is rounding
 
 
-def share_interval(
-    over: Floats, under: Floats, *, cluster: Ints | None = None, confidence: float = 0.95
-) -> tuple[float, float]:
+def share_interval(over: Floats, under: Floats, *, cluster: Ints | None = None) -> tuple[float, float]:
     """Return Wilson's score interval of the sum of `over` divided by that of `under`: within 0 and 1.
 
     Args:
         over, under: of each pair, times its weight where pairs have weights; 0 ≤ over ≤ under.
         cluster: the code of what each pair was drawn with; None: pairs were drawn one by one.
-        confidence: strictly between 0 and 1.
 
     Pairs of 0 and 1 have Wilson's interval of as many trials (1927). In general the number of trials is the
     effective one, p (1 − p) / variance, with the linearised variance of a ratio: that between clusters, or
@@ -44,7 +40,7 @@ def share_interval(
     if not len(under):
         return math.nan, math.nan
     value = float(over.sum() / under.sum())
-    variance, critical = _variance(over, under), critical_value(confidence)
+    variance, critical = _variance(over, under), critical_value()
     if cluster is not None:
         codes = np.unique(cluster[is_in], return_inverse=True)[1]
         over, under = (np.bincount(codes, each).astype(np.float64) for each in (over, under))
@@ -52,7 +48,7 @@ def share_interval(
         if n < 2:
             return math.nan, math.nan
         variance = max(variance, n / (n - 1) * _variance(over, under))
-        critical = critical_value(confidence, n)
+        critical = critical_value(n)
     spread = value * (1 - value)
     known = variance > _ROUNDING * spread
     n_effective = spread / variance if known else float(under.sum() ** 2 / (under**2).sum())
@@ -60,10 +56,9 @@ def share_interval(
     return float(low[0]), float(high[0])
 
 
-def critical_value(confidence: float, n_units: int = _MANY) -> float:
+def critical_value(n_units: int = _MANY) -> float:
     """Return how many standard errors a limit is away: by Student's t of so many units, 2 or more."""
-    p = (1 + confidence) / 2
-    return t_quantile(p, float(n_units - 1)) if n_units < _MANY else NormalDist().inv_cdf(p)
+    return t_of(n_units - 1.0 if n_units < _MANY else math.inf)
 
 
 def _variance(over: Floats, under: Floats) -> float:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
 
+CONFIDENCE = 0.95  # of every interval
+UPPER = (1 + CONFIDENCE) / 2
+Z = NormalDist().inv_cdf(UPPER)
+_NORMAL = 1000  # degrees of freedom from which on Student's t is the normal distribution
 _NODES = 256
 _SPREAD = 12.0  # standard deviations on either side that are integrated over
 
@@ -55,6 +60,11 @@ def t_quantile(p: float, freedom: float) -> float:
             break
         low, high = (middle, high) if noncentral_t_cdf(middle, freedom) < p else (low, middle)
     return (low + high) / 2
+
+
+def t_of(freedom: float) -> float:
+    """Return how many standard errors a limit is away; freedom from 1 is rounded down."""
+    return Z if freedom >= _NORMAL else t_quantile(UPPER, float(max(math.floor(freedom), 1)))
 
 
 @lru_cache(maxsize=64)

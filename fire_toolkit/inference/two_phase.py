@@ -19,8 +19,8 @@ from fire_toolkit.inference.limits import (
     Estimate,
     no_estimate,
     score_limits,
-    t_of,
 )
+from fire_toolkit.inference.student import t_of
 
 _UNSEEN = 2  # changed queries that are added to those seen
 _MOST_LEVERAGE = 0.5  # of a query: where one decides alone, its residual is not known to be larger
@@ -30,19 +30,17 @@ _MOST_LEVERAGE = 0.5  # of a query: where one decides alone, its residual is not
 class TwoPhase:
     """What `two_phase_difference` returns: `of` a run and the `difference` of two are estimates.
 
-    slope: λ; means: (n_runs,) θ̂; n_queries: all; residuals: (n, n_runs) g; between: (n, n_runs), what is
-    added for claims beyond these queries; change: (n, n_runs), what the deep labels changed; usual: by how
-    much scores of queries differ, which an unseen change is taken for.
+    slope: λ; means: (n_runs,) θ̂; n_queries: all; residuals: (n, n_runs) g;
+    change: (n, n_runs), what the deep labels changed; usual: by how much scores of queries differ, which an
+    unseen change is taken for.
     """
 
     slope: float
     means: Floats
     n_queries: int
     residuals: Floats
-    between: Floats
     change: Floats
     usual: float
-    confidence: float
 
     @property
     def refused(self) -> str:
@@ -57,7 +55,7 @@ class TwoPhase:
             return no_estimate(self.refused)
         n = len(self.residuals)
         variance, inflated = self._variances(np.eye(len(self.means))[run])
-        known = {"weight": (1 - n / self.n_queries) / n / 2, "freedom": n - 2, "confidence": self.confidence}
+        known = {"weight": (1 - n / self.n_queries) / n / 2, "freedom": n - 2}
         estimate = float(self.means[run])
         return Estimate(estimate, *score_limits(estimate, inflated, **known), variance**0.5)
 
@@ -68,28 +66,20 @@ class TwoPhase:
         of_runs = np.eye(len(self.means))
         variance, inflated = self._variances(of_runs[a] - of_runs[b])
         estimate = float(self.means[a] - self.means[b])
-        reach = t_of(len(self.residuals) - 2, self.confidence) * inflated**0.5
+        reach = t_of(len(self.residuals) - 2) * inflated**0.5
         return Estimate(estimate, max(estimate - reach, -1.0), min(estimate + reach, 1.0), variance**0.5)
 
     def _variances(self, of_runs: Floats) -> tuple[float, float]:
         """Return the variance of a sum of runs' means, and with two changes more than were seen."""
-        residuals, between, change = (each @ of_runs for each in (self.residuals, self.between, self.change))
+        residuals, change = self.residuals @ of_runs, self.change @ of_runs
         n, undrawn = len(residuals), 1 - len(residuals) / self.n_queries
         sampled = undrawn * float(residuals @ residuals) / n**2
-        beyond = float(((between - between.mean()) ** 2).sum()) / (n - 1) / self.n_queries
         n_changed = int((np.abs(change) > 1e-12).sum())
         unseen = sampled * _UNSEEN / n_changed if n_changed else _UNSEEN * undrawn * (self.usual / n) ** 2
-        return sampled + beyond, (sampled if n_changed else 0.0) + unseen + beyond
+        return sampled, (sampled if n_changed else 0.0) + unseen
 
 
-def two_phase_difference(
-    shallow: Floats,
-    deep: Floats,
-    sample: Ints,
-    *,
-    beyond: bool = False,
-    confidence: float = 0.95,
-) -> TwoPhase:
+def two_phase_difference(shallow: Floats, deep: Floats, sample: Ints) -> TwoPhase:
     """Return the estimated mean of the deep scores of all queries, one measure, for each run.
 
     λ = clip(Σ_r Sxy_r / Σ_r Sxx_r, 0, 1), sums of squares and products over S, r the runs;
@@ -104,8 +94,6 @@ def two_phase_difference(
         shallow: (N, n_runs) x of all queries, from 0 to 1; on S too by the shallow labels alone.
         deep: (n, n_runs) y of the queries of S.
         sample: (n,) S, drawn at random without replacement: rows of `shallow`, in the order of `deep`.
-        beyond: whether the claim is about queries like these, and not these N: adds s_y²/N to se².
-        confidence: of the intervals, strictly between 0 and 1.
 
     Returns:
         The runs in their order. λ is one for all of them, so a run's estimate depends slightly on the others.
@@ -142,21 +130,18 @@ def two_phase_difference(
         slope * shallow.mean(axis=0) + mean_rest,
         len(shallow),
         residuals=(rest - mean_rest) / (1 - np.minimum(leverage, _MOST_LEVERAGE)),
-        between=deep - deep.sum(axis=0) / n if beyond else np.zeros_like(deep),
         change=deep - x,
         usual=float(np.sqrt(shallow.var(axis=0).mean())) or 0.5,
-        confidence=confidence,
     )
 
 
-def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int, confidence: float = 0.95) -> Estimate:
+def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int) -> Estimate:
     """Return the share of positives that shallow judging does not find: 1 − Σ n_shallow / Σ n_deep.
 
     Args:
         n_shallow: (n,) positives by the shallow labels, of the queries judged deep.
         n_deep: (n,) positives by the deep labels, of the same queries.
         n_queries: of how many queries these are a random draw.
-        confidence: of the interval, strictly between 0 and 1.
 
     Returns:
         The ratio of totals over the draw less its bias, its variance by linearisation and its limits by
@@ -182,5 +167,5 @@ def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int, confidence: 
     factor = undrawn * n / (n - 1) / total**2
     variance = factor * float((rests**2).sum())
     share = min(max(share + factor * float((rests * n_deep).sum()), 0.0), 1.0)
-    known = {"weight": undrawn / n, "freedom": n - 1, "confidence": confidence}
+    known = {"weight": undrawn / n, "freedom": n - 1}
     return Estimate(share, *score_limits(share, variance, **known), variance**0.5)

@@ -60,7 +60,6 @@ def by_length(
     measures: Sequence[str | Measure],
     *,
     width: int = 10,
-    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Return positives per caption, and each run's scores and gains, by length of the caption.
 
@@ -68,7 +67,6 @@ def by_length(
         runs, original, augmented, measures: as in `all_and_new`.
         queries: their texts; lengths are in characters.
         width: of a bin, in characters, 1 or more; a bin holds from_chars ≤ length < to_chars.
-        confidence: of the interval of delta, over the bin's queries.
 
     Returns:
         Columns from_chars, to_chars, n_queries, run_id, measure, original, augmented, delta, low, high
@@ -100,7 +98,7 @@ def by_length(
         for run_id, measure, *values in columns:
             early, late = (each[own] for each in values)
             row = {"run_id": run_id, "measure": POSITIVES if measure is None else measure.name}
-            rows.append(place | row | _gain(early, late, measure, confidence))
+            rows.append(place | row | _gain(early, late, measure))
     return pd.DataFrame(rows, columns=list(LENGTH_COLUMNS)).astype(LENGTH_COLUMNS)
 
 
@@ -117,15 +115,15 @@ def _n_positives(labelling: CodedQrels) -> Floats:
     return labelling.ideal.n_positives.astype(np.float64)
 
 
-def _gain(early: Floats, late: Floats, measure: Measure | None, confidence: float) -> dict[str, float]:
+def _gain(early: Floats, late: Floats, measure: Measure | None) -> dict[str, float]:
     """Return what a bin's queries have by both qrels, and the gain with its limits; None: a plain mean."""
     if measure is None:
         old, new = float(early.mean()), float(late.mean())
-        found = mean_interval(late - early, confidence=confidence)
+        found = mean_interval(late - early)
     else:
         old, new = (measure.aggregate(values) for values in (early, late))
         before, after = (influences(values, measure) for values in (early, late))
-        found = change_interval(after, before, measure, confidence=confidence)
+        found = change_interval(after, before, measure)
     return {"original": old, "augmented": new, "delta": new - old, "low": found.low, "high": found.high}
 
 
@@ -183,8 +181,6 @@ def by_similarity(
     augmented: Qrels,
     similarity: pd.Series,
     measures: Sequence[str | Measure] = (FIRST,),
-    *,
-    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Return how like training captions the captions are that each run solves, and those it does not.
 
@@ -193,7 +189,6 @@ def by_similarity(
         similarity: index query_id, values the likeness of the caption to its nearest training captions.
         measures: a caption is solved by a run where the measure has its greatest value, 1: by C@k when a
             positive stands in the run's top k.
-        confidence: of the interval.
 
     Returns:
         Columns run_id, measure, qrels (`original`, `augmented`), n_solved, n_unsolved, solved, unsolved
@@ -220,7 +215,7 @@ def by_similarity(
     for key, own in solved.items():
         parts = values[own], values[~own]
         means = [float(part.mean()) if len(part) else np.nan for part in parts]
-        found = welch_interval(*parts, confidence=confidence)
+        found = welch_interval(*parts)
         counts = (len(parts[0]), len(parts[1]))
         limits = (found.low, found.high, found.p)
         rows.append((*key, *counts, *means, means[0] - means[1], *limits))

@@ -265,7 +265,6 @@ def test_what_is_of_one_cluster_has_no_interval() -> None:
     ("options", "words"),
     [
         ({"n_resamples": 0}, "n_resamples is 0; expected 1 or more"),
-        ({"confidence": 1.0}, "confidence is 1.0; expected a number strictly between 0 and 1"),
         ({"cluster": "caption"}, "no column 'caption'"),
         ({"inclusion": "p"}, "no column 'p'"),
     ],

@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import clopper_pearson, wilson
 from fire_toolkit.inference.binomial import upper_tail
 
@@ -53,8 +52,3 @@ def test_exact_limits_cover_what_they_say(p: float) -> None:
     for limits, low, high in ((clopper_pearson, 0.95, 0.965), (wilson, 0.94, 0.96)):
         covered = sum(weights[k] for k in likely if limits(int(k), n)[0] <= p <= limits(int(k), n)[1])
         assert low <= covered <= high, limits
-
-
-def test_an_unknown_confidence_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"confidence is 95; expected a number strictly between 0 and 1"):
-        clopper_pearson(1, 2, confidence=95)

@@ -320,22 +320,22 @@ def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, l
     joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
     terms = corrected_terms(joined, original, votes, parse_measures(["C@3"]))
     one, other = terms["r0", "C@3"], terms["r1", "C@3"]
-    alone, same = (one.limits(c, confidence=0.95, least=0) for c in (None, np.arange(300)))
+    alone, same = (one.limits(c, least=0) for c in (None, np.arange(300)))
     assert alone == same
     pairs = np.repeat(np.arange(150), 2)
     t_149 = 1.976013
     gap = one.minus(other)
     sums = [(gap.terms[[2 * n, 2 * n + 1]] - gap.terms.mean()).sum() for n in range(150)]
     expected = t_149 * math.sqrt(150 / 149 * np.square(sums).sum()) / 300
-    found = gap.limits(pairs, confidence=0.95, least=-1)
+    found = gap.limits(pairs, least=-1)
     assert found["high"] - found["estimate"] == pytest.approx(expected, rel=1e-5)
-    nothing = one.minus(one).limits(None, confidence=0.95, least=-1)
+    nothing = one.minus(one).limits(None, least=-1)
     reach = 1 - 0.025 ** (1 / 300)  # no query of 300 differs
     assert (nothing["estimate"], nothing["low"], nothing["high"]) == pytest.approx((0, -reach, reach))
     assert nothing["p"] == 1
-    assert one.minus(other).minus(one.minus(other)).limits(None, confidence=0.95, least=-1)["p"] == 1
+    assert one.minus(other).minus(one.minus(other)).limits(None, least=-1)["p"] == 1
     lone = type(one)(one.terms[:1], one.beside)
-    assert math.isnan(lone.limits(None, confidence=0.95, least=0)["low"])
+    assert math.isnan(lone.limits(None, least=0)["low"])
 
 
 def test_a_share_that_nothing_moves_has_wilson_s_limits() -> None:

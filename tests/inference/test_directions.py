@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 
-from fire_toolkit.demo.truth import _swaps as swaps_of_truth
 from fire_toolkit.inference import compare_orders, leave_out, score_differences
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.reporting.captions import saturation
@@ -76,9 +75,3 @@ def test_saturation_is_of_measures_that_end_at_one(world: tuple[Run, Qrels]) -> 
     run, qrels = world
     with pytest.raises(Exception, match=r"saturation of unjudged@2 is not known"):
         saturation(run, qrels, qrels, ["unjudged@2"])
-
-
-def test_the_demo_names_the_run_that_is_ahead() -> None:
-    index = pd.MultiIndex.from_tuples([("a", "MedR"), ("b", "MedR")], names=["run_id", "measure"])
-    scores = pd.DataFrame({"original": [1.0, 2.0], "corrected": [2.0, 1.0]}, index=index)
-    assert swaps_of_truth(scores, ["MedR"]) == [("MedR", "b", "a")]

@@ -18,7 +18,6 @@ from fire_toolkit.inference.limits import (
     score_limits,
 )
 from fire_toolkit.inference.sampled import (
-    Interval,
     micro_recall,
     sampled_difference,
     sampled_precision,
@@ -110,7 +109,7 @@ def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, f
         "difference": sampled_difference(sampled, top, other, k=20),
         "micro R": micro_recall(sampled, top),
         "powered P": sampled_precision(scored, top, k=5),
-        "powered P beyond": sampled_precision(scored, top, k=5, interval=Interval(beyond=True)),
+        "powered P beyond": sampled_precision(scored, top, k=5, drawn=np.arange(scored.n_queries)),
         "never judged": undrawn_share(sampled),
         "never pooled": share,
         "two-phase": deep.of(0),

@@ -8,7 +8,7 @@ import pytest
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.inference.drawn_pairs import KNOWN, ScoredPairs
-from fire_toolkit.inference.sampled import Interval, micro_recall, sampled_precision
+from fire_toolkit.inference.sampled import micro_recall, sampled_precision
 
 TRUTH = np.array([0, 0, 1, 0, 1, 1, 0, 1, 1.0])
 SCORE = np.array([0.1, 0.2, 0.2, 0.1, 0.9, 0.6, 0.7, 0.8, 0.9])
@@ -66,7 +66,7 @@ def test_one_stratum_is_ppi(trust: float, estimate: float, low: float, high: flo
     # theirs has no finite population, divides by n, and adds the spread of the scores of all
     variance = found.se**2 / (1 - 100 / 300) * 99 / 100 + (trust * score).var() / 300
     assert 1.9599640 * variance**0.5 == pytest.approx((high - low) / 2, abs=1e-7)
-    beyond = sampled_precision(pairs, everywhere, k=1, interval=Interval(beyond=True))
+    beyond = sampled_precision(pairs, everywhere, k=1, drawn=np.arange(pairs.n_queries))
     assert (beyond.low, beyond.high) == pytest.approx((low, high), abs=0.012)
 
 
@@ -136,7 +136,7 @@ def test_an_interval_covers_where_a_few_labels_show_no_miss() -> None:
         pairs = ScoredPairs(score, label, stratum, np.arange(2200) // 10, 220)
         everywhere = np.ones(2200, dtype=bool)
         found = sampled_precision(pairs, everywhere, k=10)
-        beyond = sampled_precision(pairs, everywhere, k=10, interval=Interval(beyond=True))
+        beyond = sampled_precision(pairs, everywhere, k=10, drawn=np.arange(pairs.n_queries))
         limits = {"interval": found[1:3], "beyond": beyond[1:3]}
         limits["plain"] = (found.estimate - 1.96 * found.se, found.estimate + 1.96 * found.se)
         for name, (low, high) in limits.items():
@@ -160,5 +160,7 @@ def test_an_interval_beyond_these_queries_holds_what_they_and_clusters_differ_by
         variance = parts.var(ddof=1) / n
         spread = 1.959964**2 * variance / (truth.mean() * (1 - truth.mean()))
         expected = np.roots([1 + spread, -(2 * truth.mean() + spread), truth.mean() ** 2])
-        found = sampled_precision(pairs, everywhere, k=10, interval=Interval(beyond=True, clusters=codes))
+        found = sampled_precision(
+            pairs, everywhere, k=10, drawn=np.arange(pairs.n_queries) if codes is None else codes
+        )
         assert sorted(expected) == pytest.approx([found.low, found.high])

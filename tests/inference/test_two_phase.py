@@ -47,9 +47,6 @@ def test_estimates_are_those_computed_by_hand() -> None:
     spread = 2.024394**2 * (variances[0] * 22 / 20 + 0.05 * (0.5 / 80) ** 2) / room
     limits = np.roots([1 + spread, -(1 + spread), 0.25])
     assert sorted(limits) == pytest.approx([first.low, first.high])
-    beyond = two_phase_difference(*by_hand(), beyond=True)
-    more = [beyond.of(run).se ** 2 - found.of(run).se ** 2 for run in (0, 1)]
-    assert more == pytest.approx([5 / 39 / 80, 7.5 / 39 / 80])
 
 
 def test_a_pair_of_runs_is_compared_by_the_differences_of_residuals() -> None:
