@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -15,10 +14,11 @@ from fire_toolkit.cli.common import n_of, say, say_next, say_notes, summarise
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
+from fire_toolkit.cli.run_readers import id_files, say_order
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
+from fire_toolkit.formats.runs.axis_ids import id_file_for
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.kept import Kept
 from fire_toolkit.formats.runs.masks import read_mask
@@ -133,46 +133,17 @@ def _kept(inputs: Inputs) -> Kept:
 
 def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) -> Ingested:
     """Return what a file holds, and say whose order its ids were taken from, whatever comes of it."""
-    given = {name: inputs.values[name] for name in ("query_ids", "doc_ids")}
-    beside = {"query_ids": ids_beside(path, "query_ids"), "doc_ids": ids_beside(other or path, "doc_ids")}
-    files = {name: given[name] or beside[name] or inputs.found(name) for name in given}
-    ids: dict[str, Any] = {
-        name: read_ids(inputs.use(file), name.removesuffix("s")) if file else None
-        for name, file in files.items()
-    }
-    asked = {name: _option(name) for name, file in given.items() if file}
-    taken = dict[str, Path]()
-    find = partial(_collection_ids, inputs=inputs, taken=taken)
+    given = zip((path, other or path), ("query_id", "doc_id"), id_files(inputs).values(), strict=True)
+    ids = [id_file_for(*axis) for axis in given]
+    for file in ids:
+        if file is not None and file.note is None:
+            inputs.use(file.path)
     with Meter("MB", path.stat().st_size / 1e6 if path.is_file() else None) as meter:
-        read = replace(request, **ids, asked=asked, find_ids=find, on_read=lambda n: meter(n / 1e6))
+        read = replace(request, query_ids=ids[0], doc_ids=ids[1], on_read=lambda n: meter(n / 1e6))
         try:
             return ingest(path, read, other=other)
         finally:
-            _say_taken(taken, " and ".join(map(str, filter(None, (path, other)))))
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _collection_ids(name: str, *, inputs: Inputs, taken: dict[str, Path]) -> list[str] | None:
-    """Return the ids of the workspace's queries or items, in its collection's order; note them in `taken`."""
-    file = Inputs().found("queries" if name == "query_ids" else "items")
-    if file is None:
-        return None
-    taken[name] = file
-    return read_ids(inputs.use(file), name.removesuffix("s"))
-
-
-def _say_taken(taken: dict[str, Path], where: str) -> None:
-    """Say whose order predictions without ids were taken to have."""
-    if taken:
-        sides = " and ".join("queries" if name == "query_ids" else "docs" for name in taken)
-        files, options = " and ".join(map(str, taken.values())), " and ".join(map(_option, taken))
-        say(
-            f"note: no ids for {sides} in {where}; they are taken to be in the order of {files}; if "
-            f"the model used another order, give {options}"
-        )
+            say_order(ids, " and ".join(map(str, filter(None, (path, other)))))
 
 
 def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:

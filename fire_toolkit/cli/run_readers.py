@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,11 @@ import click
 
 from fire_toolkit.cli.common import named_files, say
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import FormatError, OptionError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
-from fire_toolkit.formats.runs.axis_ids import IdFile, ids_beside, read_ids
+from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
 from fire_toolkit.formats.runs.bidirectional import MatrixBothWays
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
 from fire_toolkit.formats.tables.table_files import (
@@ -103,11 +104,13 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     if given.queries_own_items:
         say("note: queries' own items are kept in both directions; without --direction `score` follows the "
             "collection's protocol")  # fmt: skip
-    files, ids = given.values["runs"], _axes(given)
+    files, ids = given.values["runs"], id_files(given)
     if len(files) not in (1, 2):
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
-        return [MatrixBothWays(given.use(files[0]), **ids)]
+        matrix = MatrixBothWays(given.use(files[0]), **ids)
+        say_order(ids.values())
+        return [matrix]
     turned: dict[str, Any] = dict(
         zip(ids, [*ids.values()][::-1], strict=True)
     )  # its queries are the docs of the way there
@@ -118,8 +121,8 @@ def doc_order(given: Given) -> list[str] | None:
     """The docs in the order of the runs' matrices; None where their order counts for nothing."""
     is_index, folds = given.plain["ties"] == "index", given.plain["folds"]
     files = [_split_name(each, [])[1] for each in given.values["runs"]]
-    beside = (ids_beside(Path(file), "doc_ids") for file in files)
-    path = next(filter(None, beside), None) or given.path("doc_ids")
+    beside = (id_file_for(Path(file), "doc_id", None) for file in files)
+    path = next((file.path for file in beside if file is not None), None) or given.path("doc_ids")
     if path is None and (is_index or (folds and len(files) == 2)):
         asks = "--ties index" if is_index else "--folds"
         raise click.UsageError(
@@ -129,13 +132,33 @@ def doc_order(given: Given) -> list[str] | None:
     return read_ids(given.use(path), "doc_id") if path and (is_index or folds) else None
 
 
-def _axes(given: Given) -> dict[str, Any]:
-    """Return the files of ids that the workspace names, for runs that have none of their own."""
-    files = {name: given.path(name) for name in ("query_ids", "doc_ids")}
-    return {
-        name: path and IdFile(given.use(path), name.removesuffix("s"), is_asked=False)
-        for name, path in files.items()
-    }
+def id_files(inputs: Inputs) -> dict[str, IdFile | None]:
+    """Return the files of ids: those given, else the workspace's for runs, else its collection's tables."""
+    files = dict[str, IdFile | None]()
+    for name, table in (("query_ids", "queries"), ("doc_ids", "items")):
+        path, column = inputs.path(name), name.removesuffix("s")
+        if path is not None:
+            files[name] = IdFile(inputs.use(path), column, is_asked=bool(inputs.values.get(name)))
+        elif own := Inputs().found(table):
+            files[name] = IdFile(own, column, is_asked=False, note=inputs.use)
+        else:
+            files[name] = None
+    return files
+
+
+def say_order(ids: Iterable[IdFile | None], where: str = "") -> None:
+    """Say of which collection's order runs without ids were taken to be; where: which add-run reads."""
+    taken = [file for file in ids if file is not None and file.note is not None and file.users]
+    if taken:
+        command = "" if where else " to `add-run`"
+        where = where or " and ".join(dict.fromkeys(str(user) for file in taken for user in file.users))
+        sides = " and ".join("queries" if file.column == "query_id" else "docs" for file in taken)
+        files = " and ".join(str(file.path) for file in taken)
+        options = " and ".join(file.option for file in taken)
+        say(
+            f"note: no ids for {sides} in {where}; they are taken to be in the order of {files}; if "
+            f"the model used another order, give {options}{command}"
+        )
 
 
 def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[Any]:
@@ -146,14 +169,16 @@ def _runs(given: Given, files: Sequence[str], read: Callable[..., Any]) -> list[
     ]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
-    options = {**_axes(given), **getattr(read, "keywords", {})}
+    ids = id_files(given)
+    options = {**ids, **getattr(read, "keywords", {})}
     read = getattr(read, "func", read)
     found = [read(given.use(path), **{**options, "run_id": name}) for name, path in named]
-    ids = [run_id_of(run) for run in found]
+    say_order(ids.values())
+    own_ids = [run_id_of(run) for run in found]
     for place, (name, path) in enumerate(named):
-        if name is None and ids.count(ids[place]) > 1:
+        if name is None and own_ids.count(own_ids[place]) > 1:
             stem = stem_of(path)
-            say(f"note: several files carry the run id {ids[place]!r}; {path} is called {stem!r} here")
+            say(f"note: several files carry the run id {own_ids[place]!r}; {path} is called {stem!r} here")
             found[place] = renamed(found[place], stem)
     given.run_hashes |= {
         run_id_of(run): given.hash_of(path) for run, (_, path) in zip(found, named, strict=True)

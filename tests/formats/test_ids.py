@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError, StaleError
-from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
+from fire_toolkit.formats.runs.axis_ids import id_file_for, read_ids
 from fire_toolkit.formats.runs.ingest import Request, ingest
 
 IDS = ["007", "NA", "q:1|x", "frage-ü"]
@@ -215,11 +215,7 @@ def test_ids_lie_beside_a_matrix_in_any_form(suffix: str, tmp_path: Path) -> Non
     np.save(tmp_path / "m.npy", np.arange(8, dtype="f4").reshape(4, 2))
     write(tmp_path, f"ids.{suffix}").rename(tmp_path / f"m.query_ids.{suffix}")
     (tmp_path / "doc_ids.txt").write_text("a\nb\n")
-    assert ids_beside(tmp_path / "m.npy", "query_ids") == tmp_path / f"m.query_ids.{suffix}"
-    given = {
-        what: read_ids(found, what[:-1])
-        for what in ("query_ids", "doc_ids")
-        if (found := ids_beside(tmp_path / "m.npy", what))
-    }
-    run = ingest(tmp_path / "m.npy", Request(**given)).run
+    given = [id_file_for(tmp_path / "m.npy", column, None) for column in ("query_id", "doc_id")]
+    assert [str(file.path.name) for file in given if file] == [f"m.query_ids.{suffix}", "doc_ids.txt"]
+    run = ingest(tmp_path / "m.npy", Request(query_ids=given[0], doc_ids=given[1])).run
     assert sorted(IDS) == list(run["query_id"].cat.categories)

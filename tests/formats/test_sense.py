@@ -124,6 +124,25 @@ def test_a_matrix_in_the_order_of_the_benchmarks_list_gets_the_right_ids(
     assert result.stderr.count("note: ") == result.stderr.count(note) == (not options)
 
 
+@pytest.mark.parametrize("command", ["score", "difference"])
+def test_a_matrix_without_ids_is_scored_in_the_order_of_the_collection(command: str, add: Add) -> None:
+    """Its numbers are those of the same matrix with its ids; where all runs have ids, nothing is said."""
+    np.save("half.npy", NOISE + np.eye(N, dtype=np.float32))
+    np.savez("other.npz", sims=NOISE + np.eye(N, dtype=np.float32), query_ids=QUERIES, doc_ids=VIDEOS)
+    options = ["--qrels", "collection/qrels.txt", "--measure", "R@1"]
+    without, own = (
+        CliRunner().invoke(main, [command, *(f"{name}={file}" for name, file in runs), *options])
+        for runs in (
+            (("a", "sim.npy"), ("b", "half.npy")),
+            (("a", "own.npz"), ("b", "other.npz")),
+        )
+    )
+    assert without.exit_code == own.exit_code == 0, without.output + own.output
+    assert without.stdout == own.stdout
+    note = "no ids for queries and docs in sim.npy and half.npy; they are taken to be in the order of"
+    assert (without.stderr.count(note), own.stderr.count(note)) == (1, 0)
+
+
 def test_ids_map_places_of_json(add: Add) -> None:
     result = add("places.json", "--query-ids", "list.csv", "--doc-ids", "list.csv")
     assert SAID in result.stderr

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -31,7 +30,6 @@ from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.workspace.manifests import writer_of
 
-_AXES = ("query_ids", "doc_ids")
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 
 
@@ -67,15 +65,21 @@ class IdFile:
 
     path: the file. column: `query_id` or `doc_id`, what of it is read. is_asked: the user gave it for these
     runs, so a run with other ids is refused; otherwise ids inside a file or beside it take precedence.
+    note: called with the path before a collection's own table is read, in whose order the axes of a run
+    without any ids are taken to be; None of a file that is there for runs. users: the runs that used it.
     """
 
     path: Path
     column: str
     is_asked: bool = True
+    note: Callable[[Path], object] | None = None
+    users: list[Path] = field(default_factory=list)
 
     @cached_property
     def ids(self) -> list[str]:
         """The ids, in the file's order; raises as `read_ids` does."""
+        if self.note is not None:
+            self.note(self.path)
         return read_ids(self.path, self.column)
 
     @property
@@ -161,97 +165,59 @@ def _in_lines(lines: Sequence[str], source: Source, column: str) -> list[str]:
     return ids_of_lines(lines, str(source.path), column)
 
 
-def ids_beside(path: Path, what: str) -> Path | None:
-    """Return the ids beside a matrix: `NAME.query_ids.txt` (`.npy`, `.json`), or `query_ids.txt`."""
-    for name in (f"{path.stem}.{what}", what):
-        for suffix in (".txt", ".npy", ".json"):
-            if (path.parent / f"{name}{suffix}").is_file():
-                return path.parent / f"{name}{suffix}"
-    return None
+def id_file_for(path: Path, column: str, given: str | Path | IdFile | None) -> IdFile | None:
+    """Return the file of ids for a run: the one the user gave, else one beside it, else the workspace's.
+
+    Beside a run are `NAME.query_ids.txt` (`.npy`, `.json`) and `query_ids.txt`.
+    """
+    file = given if isinstance(given, IdFile | None) else IdFile(Path(given), column)
+    if file is not None and file.is_asked:
+        return file
+    names = [f"{stem}{column}s{end}" for stem in (f"{path.stem}.", "") for end in (".txt", ".npy", ".json")]
+    beside = next((path.parent / name for name in names if (path.parent / name).is_file()), None)
+    return file if beside is None else IdFile(beside, column, is_asked=False)
 
 
-def axis_ids(
-    path: Path,
-    own: Sequence[Sequence[str] | None],
-    given: Sequence[Sequence[str] | None],
-    *,
-    asked: Mapping[str, str] = MappingProxyType({}),
-    find: Callable[[str], Sequence[str] | None] | None = None,
+def axes_of(
+    path: Path, own: Sequence[Sequence[str] | None], given: Sequence[Sequence[str] | IdFile | None]
 ) -> tuple[list[str], list[str]]:
-    """Return the ids of queries and docs: those that a file holds, else those given, else those found.
+    """Return the ids of queries and docs: those in the file of predictions, else those given.
 
     Args:
         path: the file of predictions.
         own: the ids of queries and of docs in it, None if it has none.
-        given: those beside it.
-        asked: which of `query_ids` and `doc_ids` the user gave, and by which option.
-        find: called with the name of missing ids, returns them or None.
+        given: those from elsewhere; a file is marked as used.
 
     Raises:
-        UsageError: ids were asked for, and the file has others of its own.
+        UsageError: the user gave ids, and the file has others of its own.
         FormatError: there are none, or one is given twice.
     """
-    found = zip(_AXES, own_or_given(path, own, given, asked=asked), strict=True)
-    axes = [find(name) if ids is None and find is not None else ids for name, ids in found]
-    return needed_ids(path, *axes)
-
-
-def own_or_given(
-    path: Path,
-    own: Sequence[Sequence[str] | None],
-    given: Sequence[Sequence[str] | None],
-    *,
-    asked: Mapping[str, str],
-) -> list[Sequence[str] | None]:
-    """Return the ids of queries and docs that a file holds, else those given; arguments as for `axis_ids`."""
-    for name, mine, other in zip(_AXES, own, given, strict=True):
-        if mine is not None and other is not None and name in asked and list(mine) != list(other):
-            raise UsageError(
-                f"{path}: has its own {name} ({', '.join(mine[:2])}, …), which differ from those given; "
-                f"leave {asked[name]} (or {asked[name][2:].replace('-', '_')} in fire.toml) out, or save "
-                "the array without ids"
-            )
-    return [other if mine is None else mine for mine, other in zip(own, given, strict=True)]
-
-
-def needed_ids(
-    path: Path, query_ids: Sequence[str] | None, doc_ids: Sequence[str] | None
-) -> tuple[list[str], list[str]]:
-    """Return the ids of queries and docs.
-
-    Raises:
-        FormatError: there are none, or one is given twice.
-    """
-    axes = {"query ids": query_ids, "doc ids": doc_ids}
-    if absent := " and ".join(what for what, ids in axes.items() if ids is None):
+    axes, absent = [], []
+    for what, mine, other in zip(("query ids", "doc ids"), own, given, strict=True):
+        ids = mine
+        if isinstance(other, IdFile) and (mine is None or other.is_asked):
+            ids = other.ids if mine is None else mine
+            if list(ids) == other.ids:
+                other.users.append(path)
+            else:
+                option, name = other.option, what.replace(" ", "_")
+                raise UsageError(
+                    f"{path}: has its own {name} ({', '.join(ids[:2])}, …), which differ from those given; "
+                    f"leave {option} (or {option[2:].replace('-', '_')} in fire.toml) out, or save the array "
+                    "without ids"
+                )
+        elif mine is None and not isinstance(other, IdFile):
+            ids = other
+        if ids is None:
+            absent.append(what)
+        elif len(set(ids)) < len(ids):
+            twice = ids[int(pd.Series(ids).duplicated().argmax())]
+            raise FormatError(f"{path}: {what}: {twice!r} is given twice, expected one of each")
+        axes.append(list(ids or ()))
+    if absent:
         raise FormatError(
-            f"{path}: no {absent}; give --query-ids and --doc-ids to `add-run`, or put "
+            f"{path}: no {' and '.join(absent)}; give --query-ids and --doc-ids to `add-run`, or put "
             f"{path.stem}.query_ids.txt and {path.stem}.doc_ids.txt beside it (for doc vectors "
             "DOCS.doc_ids.txt beside DOCS.npy), or save all in an .npz, the ids as query_ids and doc_ids"
         )
-    queries, docs = list(query_ids or ()), list(doc_ids or ())
-    for what, ids in (("query ids", queries), ("doc ids", docs)):
-        if len(set(ids)) < len(ids):
-            twice = ids[int(pd.Series(ids).duplicated().argmax())]
-            raise FormatError(f"{path}: {what}: {twice!r} is given twice, expected one of each")
-    return queries, docs
-
-
-def check_ids(
-    path: Path, shape: tuple[int, ...], query_ids: Sequence[str] | None, doc_ids: Sequence[str] | None
-) -> tuple[list[str], list[str]]:
-    """Return the ids of a matrix of queries × docs.
-
-    Raises:
-        FormatError: it is not a matrix, there are no ids, or they do not match its shape.
-    """
-    if len(shape) != 2 or 0 in shape:
-        raise FormatError(f"{path}: shape {shape}, expected a matrix of queries × docs")
-    queries, docs = needed_ids(path, query_ids, doc_ids)
-    if (len(queries), len(docs)) != shape:
-        turned = (len(docs), len(queries)) == shape
-        raise FormatError(
-            f"{path}: shape {shape[0]} × {shape[1]}, but {len(queries)} query ids and {len(docs)} doc ids; "
-            + ("the matrix is docs × queries: save its transpose" if turned else "expected queries × docs")
-        )
-    return queries, docs
+    return axes[0], axes[1]

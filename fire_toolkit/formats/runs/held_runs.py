@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, held
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.axis_ids import needed_ids
+from fire_toolkit.formats.runs.axis_ids import axes_of
 from fire_toolkit.formats.runs.ingest import Request, rank_queries
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.tables import Qrels, Run
@@ -65,7 +65,8 @@ def run_from_matrix(
     if depth < 1:
         raise UsageError(f"run_from_matrix: depth is {depth}, expected 1 or more")
     values = _array(sims)
-    axes = needed_ids(_WHERE, id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids"))
+    given = id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids")
+    axes = axes_of(_WHERE, (None, None), given)
     queries, docs = axes
     if values.shape != (len(queries), len(docs)) or not values.size:
         shape = " × ".join(map(str, values.shape)) or "of a single number"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, by_rows, n_rows_columns
-from fire_toolkit.formats.runs.axis_ids import axis_ids
+from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
 from fire_toolkit.formats.runs.candidates import Candidates, candidate_lists, read_candidates
 from fire_toolkit.formats.runs.embeddings import product_matrix
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
@@ -39,9 +39,7 @@ class Request:
     """How predictions are to be read.
 
     run_id: the run's id, by default the file's. key: the array or part to read. query_ids, doc_ids:
-    the ids of a matrix's axes, or of places; `asked`: which of the two the user gave, and by which option,
-    so that a file that cannot use them is refused; find_ids: called with the name of missing ids, returns
-    them or None.
+    the ids of a matrix's axes, or of places.
     orientation: `queries-rows` or `queries-columns`. expected: logged scores that the run must give by
     `qrels`. depth: how many docs of a query are kept; positives of `qrels` are kept at any rank, and what
     `kept` names.
@@ -52,10 +50,8 @@ class Request:
 
     run_id: str | None = None
     key: str | None = None
-    query_ids: Sequence[str] | None = None
-    doc_ids: Sequence[str] | None = None
-    asked: Mapping[str, str] = field(default_factory=dict)
-    find_ids: Callable[[str], Sequence[str] | None] | None = None
+    query_ids: Sequence[str] | IdFile | None = None
+    doc_ids: Sequence[str] | IdFile | None = None
     orientation: str | None = None
     expected: Sequence[Expectation] = ()
     qrels: Qrels | None = None
@@ -126,20 +122,18 @@ class _Job:
 
     def axes(self, *own: Sequence[str] | None) -> Axes:
         """Return the ids of queries and docs; own: those in the file."""
-        asked, find = self.request.asked, self.request.find_ids
         given = (self.request.query_ids, self.request.doc_ids)
-        return axis_ids(self.path, own or (None, None), given, asked=asked, find=find)
+        return axes_of(self.path, own or (None, None), given)
 
     def of_lists(self, listed: Listed) -> Ingested:
         """Return ranked lists, whose ids may be places in lists of ids."""
-        given = {"query_id": self.request.query_ids, "doc_id": self.request.doc_ids}
         if listed.has_places:
             return self.ranked_lists(named_by_place(listed, self.path, *self.axes()))
-        for column, ids in given.items():
-            if ids is not None:
-                option = self.request.asked.get(f"{column}s")
-                listed = named_where_places(listed, self.path, column, ids, option=option, is_needed=True)
-        return self.ranked_lists(listed)
+        return self.ranked_lists(
+            named_where_places(
+                listed, self.path, self.request.query_ids, self.request.doc_ids, is_needed=True
+            )
+        )
 
     def of_candidates(self, found: Candidates, kind: str) -> Ingested:
         """Return what vector search gave; the depth is at most the length of its lists."""

@@ -16,7 +16,7 @@ import pandas as pd
 from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.formats.arrays.matrix import Array
-from fire_toolkit.formats.runs.axis_ids import needed_ids
+from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 
 _EITHER = "may be ids of the list of ids or places in it"
@@ -67,15 +67,12 @@ def from_places(lists: Mapping[str, Sequence[int]], where: str) -> Listed:
     return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,), has_places=True)
 
 
-def named_by_place(
-    listed: Listed, path: Path, query_ids: Sequence[str] | None, doc_ids: Sequence[str] | None
-) -> Listed:
+def named_by_place(listed: Listed, path: Path, queries: Sequence[str], docs: Sequence[str]) -> Listed:
     """Return lists of places with the ids at those places.
 
     Raises:
-        FormatError: there are no ids, not one line for each query, or a place beyond the docs.
+        FormatError: not one line for each query, or a place beyond the docs.
     """
-    queries, docs = needed_ids(path, query_ids, doc_ids)
     rows, places = (listed.scored[name].astype("int64").to_numpy() for name in ("query_id", "doc_id"))
     n_lines, highest = int(rows.max()) + 1, int(places.max())
     if n_lines != len(queries):
@@ -91,13 +88,7 @@ def named_by_place(
 
 
 def named_where_places(
-    listed: Listed,
-    path: Path,
-    column: str,
-    ids: Sequence[str],
-    *,
-    option: str | None,
-    is_needed: bool = False,
+    listed: Listed, path: Path, *given: Sequence[str] | IdFile | None, is_needed: bool = False
 ) -> Listed:
     """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.
 
@@ -107,26 +98,31 @@ def named_where_places(
     Args:
         listed: the lists of a file that may hold ids or places.
         path: the file.
-        column: `query_id` or `doc_id`, what the ids are of.
-        ids: the list in which a place is looked up.
-        option: the option with which the user gave these ids, None if the user did not.
+        given: the ids of queries, then of docs, in which places are looked up; a collection's are not.
         is_needed: whether ids that the user gave must be of use.
 
     Raises:
         UsageError: the user gave ids, and the values could be ids or places, or the ids are of no use.
     """
-    values = listed.scored[column].astype("str")
-    problem = _no_places(values.unique().tolist(), ids)
-    if problem is None:
-        named = _texts(ids)[values.astype("int64").to_numpy()]
-        note = f"{column}s are places from 0, named by the list of {column}s"
-        return replace(listed, scored=listed.scored.assign(**{column: named}), notes=(*listed.notes, note))
-    if option and problem is _EITHER:
-        raise UsageError(f"{path}: {option}: its {column}s {problem}, which only you can tell: {_DO}")
-    if option and is_needed:
-        raise UsageError(f"{path}: {option} does not help: its {column}s {problem}")
-    if problem is _EITHER:
-        warnings.warn(f"{path}: its {column}s {problem}; taken as ids", FileNote, stacklevel=2)
+    for column, file in zip(("query_id", "doc_id"), given, strict=True):
+        if file is None or (isinstance(file, IdFile) and file.note is not None):
+            continue
+        ids = file.ids if isinstance(file, IdFile) else file
+        option = file.option if isinstance(file, IdFile) and file.is_asked else None
+        values = listed.scored[column].astype("str")
+        problem = _no_places(values.unique().tolist(), ids)
+        if problem is None:
+            named = listed.scored.assign(**{column: _texts(ids)[values.astype("int64").to_numpy()]})
+            note = f"{column}s are places from 0, named by the list of {column}s"
+            listed = replace(listed, scored=named, notes=(*listed.notes, note))
+            if isinstance(file, IdFile):
+                file.users.append(path)
+        elif option and problem is _EITHER:
+            raise UsageError(f"{path}: {option}: its {column}s {problem}, which only you can tell: {_DO}")
+        elif option and is_needed:
+            raise UsageError(f"{path}: {option} does not help: its {column}s {problem}")
+        elif problem is _EITHER:
+            warnings.warn(f"{path}: its {column}s {problem}; taken as ids", FileNote, stacklevel=2)
     return listed
 
 

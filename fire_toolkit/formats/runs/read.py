@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.arrays.matrix import Matrix
-from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
+from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of, id_file_for
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
 from fire_toolkit.formats.runs.named_arrays import choose_matrix
@@ -132,28 +132,27 @@ def open_matrix(
             f"{path}: orientation {arrays.orientation!r} in the file, expected {QUERIES_ROWS}: bring it in "
             "with `fire-toolkit add-run`, or save its transpose"
         )
-    files = _id_files(path, query_ids, doc_ids)
-    named = zip(_COLUMNS, files, strict=True)  # the doc ids of one direction are the query ids of the other
-    asked = {f"{column}s": file.option for column, file in named if file is not None and file.is_asked}
-    given = [None if file is None else file.ids for file in files]
-    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=asked)
-    shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
-    matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
+    own = arrays.query_ids, arrays.doc_ids
+    queries, docs = axes_of(path, own, _id_files(path, query_ids, doc_ids))
+    expected = len(queries), len(docs)
+    matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes={expected})]
     shape = matrix.shape[::-1] if matrix.is_flipped else matrix.shape
-    return matrix, *check_ids(path, shape, queries, docs)
+    if len(shape) != 2 or 0 in shape:
+        raise FormatError(f"{path}: shape {shape}, expected a matrix of queries × docs")
+    if shape != expected:
+        raise FormatError(
+            f"{path}: shape {shape[0]} × {shape[1]}, but {len(queries)} query ids and {len(docs)} doc ids; "
+            + (
+                "the matrix is docs × queries: save its transpose"
+                if shape == expected[::-1]
+                else "expected queries × docs"
+            )
+        )
+    return matrix, queries, docs
 
 
 def _id_files(path: Path, *given: _Given) -> list[IdFile | None]:
-    """Return the files of ids for a run: those the user gave, else those beside it, else the workspace's."""
-    files = list[IdFile | None]()
-    for column, file in zip(_COLUMNS, given, strict=True):
-        is_asked = file.is_asked if isinstance(file, IdFile) else file is not None
-        beside = None if is_asked else ids_beside(path, f"{column}s")
-        if beside is not None:
-            files.append(IdFile(beside, column, is_asked=False))
-        else:
-            files.append(IdFile(Path(file), column) if isinstance(file, str | Path) else file)
-    return files
+    return [id_file_for(path, column, file) for column, file in zip(_COLUMNS, given, strict=True)]
 
 
 def _with_ids(listed: Listed, path: Path, *given: _Given) -> Listed:
@@ -162,9 +161,5 @@ def _with_ids(listed: Listed, path: Path, *given: _Given) -> Listed:
         return listed
     files = _id_files(path, *given)
     if listed.has_places:
-        return named_by_place(listed, path, *(None if file is None else file.ids for file in files))
-    for column, file in zip(_COLUMNS, files, strict=True):
-        if file is not None:
-            option = file.option if file.is_asked else None
-            listed = named_where_places(listed, path, column, file.ids, option=option)
-    return listed
+        return named_by_place(listed, path, *axes_of(path, (None, None), files))
+    return named_where_places(listed, path, *files)
