@@ -257,9 +257,9 @@ def _as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) ->
     if isinstance(content, dict):
         return plot_bytes(content, Path(name).suffix, width=_WIDTH)
     if name.endswith("evidence.parquet"):
-        from fire_toolkit.formats.tables.evidence_files import evidence_parquet
+        from fire_toolkit.formats.tables.table_text import parquet_bytes
 
-        return evidence_parquet(content)
+        return parquet_bytes(content)
     if name.endswith(".parquet"):
         from fire_toolkit.formats.runs.native import run_bytes
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 
@@ -10,6 +9,7 @@ import pandas as pd
 
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
+from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.tables import Qrels
 
 _OF_BEIR = {"corpus", "queries", "qrels", "original"}  # which have files of their own
@@ -17,7 +17,7 @@ _OF_BEIR = {"corpus", "queries", "qrels", "original"}  # which have files of the
 
 def parquet_files(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     """Return data/NAME.parquet of each table that has rows: `datasets` loads no empty split."""
-    return {f"data/{name}.parquet": _parquet(table) for name, table in tables.items() if len(table)}
+    return {f"data/{name}.parquet": parquet_bytes(table) for name, table in tables.items() if len(table)}
 
 
 def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Qrels) -> dict[str, bytes]:
@@ -33,17 +33,6 @@ def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Q
     texts = {"qrels.txt": trec_qrels_text(corrected), "qrels.original.txt": trec_qrels_text(original)}
     texts["qrels.json"] = _by_query(corrected)
     return found | {name: text.encode() for name, text in texts.items()}
-
-
-def _parquet(table: pd.DataFrame) -> bytes:
-    """Return a table as Parquet: types survive, ids such as 007 among them, and so do checksums."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
-    pq.write_table(arrow, buffer, compression="zstd", write_page_checksum=True)
-    return buffer.getvalue()
 
 
 def _json_lines(table: pd.DataFrame) -> bytes:

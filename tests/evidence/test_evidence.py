@@ -22,6 +22,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables import evidence_files
 from fire_toolkit.formats.tables.evidence_files import read_evidence
 from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.evidence import known_of
 from fire_toolkit.pooling import pool_runs
@@ -149,7 +150,7 @@ def test_a_file_holds_what_the_table_does(sample: Path, tmp_path: Path) -> None:
     same(known.labels, labels, [*PAIR, "label", "relevance", "method", "n_judgments", "n_agree"])
     assert known.policy == "union"
     pairs = read_evidence(sample / "augmented.evidence.csv").pairs
-    content = evidence_files.evidence_parquet(pairs)
+    content = parquet_bytes(pairs)
     (tmp_path / "evidence.parquet").write_bytes(content)
     pd.testing.assert_frame_equal(read_evidence(tmp_path).pairs, pairs)
     (tmp_path / "evidence.parquet").write_bytes(content[:-9])

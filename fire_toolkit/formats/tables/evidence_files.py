@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes
@@ -18,17 +15,6 @@ from fire_toolkit.workspace.settled import settled_by
 
 SUFFIXES = CSV, PARQUET = (".csv", ".parquet")
 NEEDED = [column.name for column in EVIDENCE.columns if not column.rare]
-
-
-def evidence_parquet(pairs: pd.DataFrame) -> bytes:
-    """Return evidence as Parquet, the same bytes for the same table."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    table = pa.Table.from_pandas(pairs, preserve_index=False).replace_schema_metadata(None)
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-    return buffer.getvalue()
 
 
 def evidence_beside(path: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,17 @@ def long_text(table: pd.DataFrame, form: str) -> str:
     from fire_toolkit.formats.tables.delimited import delimited_text
 
     return delimited_text(table, delimiter="\t" if form == "tsv" else ",", nan="nan")
+
+
+def parquet_bytes(table: pd.DataFrame) -> bytes:
+    """Return a table as Parquet, the same bytes for the same table: types survive, 007 too, and checksums."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    arrow = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    pq.write_table(arrow, buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
 
 
 def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
