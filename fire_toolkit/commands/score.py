@@ -232,7 +232,7 @@ def _with_expectation(measures: Sequence[str], ties: str) -> tuple[Sequence[str]
     """Return measures, of the default ones those with an expectation over ties, and a note on the rest."""
     if ties != "expected" or tuple(measures) != SCORE:
         return measures, []
-    kept = [name for name in SCORE if parse_measure(name).definition.expected is not None]
+    kept = [name for name in SCORE if parse_measure(name).definition.is_linear]
     left_out = ", ".join(name for name in SCORE if name not in kept)
     words = f"left out of the default measures: {left_out}; --ties expected has no closed form for it"
     return kept, [words]

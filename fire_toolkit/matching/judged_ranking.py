@@ -25,7 +25,7 @@ from fire_toolkit.arrays import (
 )
 from fire_toolkit.matching.coded import CodedQrels, CodedRun, Strata, at_level, code_run
 from fire_toolkit.matching.ideal import IdealRanking
-from fire_toolkit.matching.lookup import cut_positives, find_judged, take_positives
+from fire_toolkit.matching.lookup import find_judged
 from fire_toolkit.tables import Run
 
 
@@ -41,14 +41,19 @@ class FoundPositives:
     grade: Ints
     place: Ints
 
-    def to(self, k: int | None) -> FoundPositives:
-        """Return those at rank k or better; all of them when k is None."""
+    def to(self, k: int | Ints | None) -> FoundPositives:
+        """Return those at rank k or better, k being one for all queries or one for each; all without k."""
         if k is None:
             return self
+        if isinstance(k, np.ndarray):
+            return self._at(self.rank <= k[self.query])
         if k not in self._cut:
-            cut = cut_positives(self.query, self.rank, self.grade, self.place, k)
-            self._cut[k] = FoundPositives(*cut)
+            self._cut[k] = self._at(self.rank <= k)
         return self._cut[k]
+
+    def _at(self, is_in: Bools) -> FoundPositives:
+        kept = np.flatnonzero(is_in)
+        return FoundPositives(self.query[kept], self.rank[kept], self.grade[kept], self.place[kept])
 
     @cached_property
     def _cut(self) -> dict[int, FoundPositives]:
@@ -88,6 +93,11 @@ class JudgedRanking:
     strata: Strata | None = None
 
     @property
+    def ranking(self) -> JudgedRanking:
+        """Return itself, so that measures read it and a `ties.TiedRanking` alike."""
+        return self
+
+    @property
     def n_queries(self) -> int:
         """Return the size of the universe: the queries of the qrels."""
         return self.n_retrieved.size
@@ -115,7 +125,9 @@ class JudgedRanking:
     @cached_property
     def found(self) -> FoundPositives:
         """Return the positives that stand in the rankings."""
-        return FoundPositives(*take_positives(self.query, self.rank, self.relevance))
+        kept = np.flatnonzero(self.is_positive)
+        query = self.query[kept]
+        return FoundPositives(query, self.rank[kept], self.relevance[kept], running_count(query))
 
     @cached_property
     def first_positive(self) -> Floats:

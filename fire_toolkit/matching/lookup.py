@@ -1,4 +1,4 @@
-"""Judged docs looked up in a run's rows, and the positives among what was found."""
+"""Judged docs looked up in a run's rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from fire_toolkit.arrays import (
     Codes,
     Floats,
     Ints,
-    count_by_query,
     find_pairs,
     rows_of_lists,
-    running_count,
 )
 
 _FEW_JUDGED = 4  # of a query: so many comparisons of all docs are faster than one search
@@ -80,23 +78,3 @@ def _look_up(doc: Codes, counts: Ints, judged: Codes, judged_start: Ints, n_docs
     at = find_pairs(np.repeat(queries, counts) * n_docs + doc, keys[order], counts.size * n_docs)
     kept = np.flatnonzero(at >= 0)
     return kept, place[order[at[kept]]]
-
-
-def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
-    """Return query, rank, relevance and place (1, 2, ... within a query) of the entries from relevance 1."""
-    kept = np.flatnonzero(relevance >= 1)
-    query = query[kept]
-    return query, rank[kept], relevance[kept], running_count(query)
-
-
-def cut_positives(
-    query: Ints, rank: Floats, grade: Ints, place: Ints, k: int
-) -> tuple[Ints, Floats, Ints, Ints]:
-    """Return those of the four arrays' entries whose rank is k or better."""
-    kept = np.flatnonzero(rank <= k)
-    return query[kept], rank[kept], grade[kept], place[kept]
-
-
-def count_to(query: Ints, rank: Floats, limit: Ints) -> Ints:
-    """Return for each query how many of its entries have a rank up to its own limit."""
-    return count_by_query(query[rank <= limit[query]], limit.size)

@@ -4,57 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, count_by_query, share, sum_by_query
+from fire_toolkit.arrays import Floats, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.expected import expected_precisions
+from fire_toolkit.measures.reading import Seen, count_found, sum_precisions
 
 
-def average_precision(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
+def average_precision(seen: Seen, *, k: int | None = None) -> Floats:
     """Return the sum of the precisions at the positives of the top k (of all, without k), over |G|."""
-    return share(precision_sum(ranking, k=k), ranking.n_positives)
+    return share(sum_precisions(seen, k), seen.ranking.n_positives)
 
 
-def precision_sum(ranking: JudgedRanking, *, k: int | None) -> Floats:
-    """Return for each query the sum of the precision at the rank of each positive in the top k."""
-    found = ranking.found.to(k)
-    return sum_by_query(found.query, found.place / found.rank, ranking.n_queries)
-
-
-def expected_average_precision(tied: TiedRanking, *, k: int | None = None) -> Floats:
-    """Return its mean over all orders of tied docs."""
-    return share(expected_precisions(tied, k=k), tied.ranking.n_positives)
-
-
-def average_precision_min(ranking: JudgedRanking, *, k: int) -> Floats:
+def average_precision_min(seen: Seen, *, k: int) -> Floats:
     """Return the sum of the precisions at the positives of the top k, over min(k, |G|)."""
-    return share(precision_sum(ranking, k=k), np.minimum(ranking.n_positives, k))
-
-
-def expected_average_precision_min(tied: TiedRanking, *, k: int) -> Floats:
-    """Return its mean over all orders of tied docs."""
-    return share(expected_precisions(tied, k=k), np.minimum(tied.ranking.n_positives, k))
+    return share(sum_precisions(seen, k), np.minimum(seen.ranking.n_positives, k))
 
 
 def average_precision_fire(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return the mean precision at the positives of the top k for each query; 0 where it has none."""
-    n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)
-    return share(precision_sum(ranking, k=k), n_found)
+    return share(sum_precisions(ranking, k), count_found(ranking, k))
 
 
-def average_precision_at_r(ranking: JudgedRanking) -> Floats:
+def average_precision_at_r(seen: Seen) -> Floats:
     """Return the sum of the precisions at the positives of the top |G|, over |G|."""
-    found = ranking.found
-    is_in = found.rank <= ranking.n_positives[found.query]
-    precisions = (found.place / found.rank)[is_in]
-    return share(sum_by_query(found.query[is_in], precisions, ranking.n_queries), ranking.n_positives)
-
-
-def expected_average_precision_at_r(tied: TiedRanking) -> Floats:
-    """Return its mean over all orders of tied docs."""
-    n_positives = tied.ranking.n_positives
-    return share(expected_precisions(tied, k=n_positives), n_positives)
+    n_positives = seen.ranking.n_positives
+    return share(sum_precisions(seen, n_positives), n_positives)
 
 
 AP = Definition(
@@ -65,7 +39,7 @@ AP = Definition(
     "without a positive. Without a cutoff it depends on how deep the run is; positives kept below the top "
     "count at their exact ranks.",
     per_query=average_precision,
-    expected=expected_average_precision,
+    is_linear=True,
     cutoff="optional",
     bounds="share",
     over_positives=True,
@@ -91,7 +65,7 @@ AP_MIN = Definition(
     convention="1 when the top k holds nothing but positives, or all of them first; 0 for a query without "
     "a positive.",
     per_query=average_precision_min,
-    expected=expected_average_precision_min,
+    is_linear=True,
     cutoff="required",
     bounds="share_of_top",
     over_positives=True,
@@ -113,7 +87,7 @@ MAP_AT_R = Definition(
     convention="R is the number of positives |G| of the query, and no number is typed for it. A positive "
     "below rank |G| adds nothing; 0 for a query without a positive.",
     per_query=average_precision_at_r,
-    expected=expected_average_precision_at_r,
+    is_linear=True,
     over_positives=True,
     also_called=("AP@R",),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,18 +10,15 @@ import numpy.typing as npt
 
 from fire_toolkit.arrays import (
     Floats,
-    Ints,
     count_by_query,
     running_count,
     share,
     starts_of_groups,
     sum_by_query,
 )
-from fire_toolkit.matching.ideal import Discount, at_ranks
-from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import TiedRanking
+from fire_toolkit.matching.ideal import Discount
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.expected import expected_gain, expected_normalised_gain
+from fire_toolkit.measures.reading import Seen, sum_gains
 
 
 def no_discount(rank: npt.NDArray[Any]) -> Floats:
@@ -40,73 +36,45 @@ def log_from_second(rank: npt.NDArray[Any]) -> Floats:
     return np.asarray(np.log2(np.maximum(rank, 2.0)))
 
 
-def cumulated_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
+def cumulated_gain(seen: Seen, *, discount: Discount, k: int | None = None) -> Floats:
     """Return Σ grade / discount(rank) over the positives of the top k (of all, without k)."""
-    found = ranking.found.to(k)
-    return sum_by_query(found.query, found.grade / at_ranks(found.rank, discount), ranking.n_queries)
+    return sum_gains(seen, discount, k)
 
 
-def normalised_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
+def normalised_gain(seen: Seen, *, discount: Discount, k: int | None = None) -> Floats:
     """Return `cumulated_gain` over the most that it can be for each query; 0 without a positive."""
-    found = cumulated_gain(ranking, discount=discount, k=k)
-    return share(found, ranking.ideal.gain(discount, k))
+    return share(sum_gains(seen, discount, k), seen.ranking.ideal.gain(discount, k))
 
 
-def gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
+def gain_retrieved(seen: Seen, *, k: int | None = None) -> Floats:
     """Return the sum of the grades in the top k; without k of all that was ranked."""
-    return cumulated_gain(ranking.top if k is None else ranking, discount=no_discount, k=k)
+    return sum_gains(seen, no_discount, seen.ranking.n_retrieved if k is None else k)
 
 
-def normalised_gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
+def normalised_gain_retrieved(seen: Seen, *, k: int | None = None) -> Floats:
     """Return `gain_retrieved` over that of the ideal ranking; 0 for a query without a positive."""
-    return share(gain_retrieved(ranking, k=k), ranking.ideal.gain(no_discount, k))
+    return share(gain_retrieved(seen, k=k), seen.ranking.ideal.gain(no_discount, k))
 
 
-def expected_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Floats:
-    """Return the mean of `gain_retrieved` over all orders of tied docs."""
-    return expected_gain(tied, discount=no_discount, k=tied.ranking.n_retrieved if k is None else k)
-
-
-def expected_normalised_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Floats:
-    """Return the mean of `normalised_gain_retrieved` over all orders of tied docs."""
-    return share(expected_gain_retrieved(tied, k=k), tied.ranking.ideal.gain(no_discount, k))
-
-
-def ndcg_at_levels(ranking: JudgedRanking) -> Floats:
+def ndcg_at_levels(seen: Seen) -> Floats:
     """Return the mean of DCG / ideal DCG at the last place of each grade, and at the end of the list."""
-    found = ranking.found
-    gains = found.grade / log_of_next(found.rank)
-
-    def gain_to(last: Ints) -> Floats:
-        is_in = found.rank <= last[found.query]
-        return sum_by_query(found.query[is_in], gains[is_in], ranking.n_queries)
-
-    return _mean_of_levels(ranking, gain_to)
-
-
-def expected_ndcg_at_levels(tied: TiedRanking) -> Floats:
-    """Return its mean over all orders of tied docs."""
-    return _mean_of_levels(tied.ranking, lambda last: expected_gain(tied, discount=log_of_next, k=last))
-
-
-def _mean_of_levels(ranking: JudgedRanking, gain_to: Callable[[Ints], Floats]) -> Floats:
-    """Return the mean over levels of the gain down to each level's last place over its ideal."""
-    query, grade = ranking.ideal.query, ranking.ideal.grade
-    starts = starts_of_groups(query, grade)
-    ends = ranking.ideal.place[starts + np.diff(starts, append=query.size) - 1]
-    query = query[starts]
+    ranking, ideal = seen.ranking, seen.ranking.ideal
+    starts = starts_of_groups(ideal.query, ideal.grade)
+    ends = ideal.place[starts + np.diff(starts, append=ideal.query.size) - 1]
+    query = ideal.query[starts]
     level = running_count(query) - 1
     total = np.zeros(ranking.n_queries)
     for number in range(int(level.max(initial=-1)) + 1):
         own = level == number
         last = np.zeros(ranking.n_queries, dtype=np.int64)
         last[query[own]] = ends[own]
-        is_in = ranking.ideal.place <= last[ranking.ideal.query]
-        gains = ranking.ideal.grade[is_in] / log_of_next(ranking.ideal.place[is_in])
-        total += share(gain_to(last), sum_by_query(ranking.ideal.query[is_in], gains, ranking.n_queries))
+        is_in = ideal.place <= last[ideal.query]
+        gains = ideal.grade[is_in] / log_of_next(ideal.place[is_in])
+        best = sum_by_query(ideal.query[is_in], gains, ranking.n_queries)
+        total += share(sum_gains(seen, log_of_next, last), best)
     n_levels = count_by_query(query, ranking.n_queries)
     goes_on = ranking.n_retrieved > ranking.n_positives + 1
-    whole = share(gain_to(ranking.n_retrieved), ranking.ideal.gain(log_of_next, None))
+    whole = share(sum_gains(seen, log_of_next, ranking.n_retrieved), ideal.gain(log_of_next, None))
     return share(total + np.where(goes_on, whole, 0.0), np.where(n_levels > 0, n_levels + goes_on, 0))
 
 
@@ -117,7 +85,7 @@ CG = Definition(
     convention="Negative relevances add nothing. Without a cutoff positives kept below the top do not count.",
     per_query=gain_retrieved,
     of_top=True,
-    expected=expected_gain_retrieved,
+    is_linear=True,
     cutoff="optional",
     unit="gain",
     bounds="monotone",
@@ -131,7 +99,7 @@ NCG = Definition(
     "positive.",
     per_query=normalised_gain_retrieved,
     of_top=True,
-    expected=expected_normalised_gain_retrieved,
+    is_linear=True,
     cutoff="optional",
     bounds="share_of_top",
     over_positives=True,
@@ -143,7 +111,7 @@ DCG = Definition(
     source="The numerator of trec_eval ndcg, ndcg_cut_k.",
     convention="The gain is the grade; nDCG divides it by its ideal. SHREC's DCG is nDCG_J.",
     per_query=partial(cumulated_gain, discount=log_of_next),
-    expected=partial(expected_gain, discount=log_of_next),
+    is_linear=True,
     cutoff="optional",
     unit="gain",
     bounds="monotone",
@@ -156,7 +124,7 @@ NDCG = Definition(
     convention="The gain is the grade. The ideal ranking holds all positives of the query, cut at k; 0 for "
     "a query without a positive. nDCG_J has the discount of the paper.",
     per_query=partial(normalised_gain, discount=log_of_next),
-    expected=partial(expected_normalised_gain, discount=log_of_next),
+    is_linear=True,
     also_called=("ndcg_cut",),
     cutoff="optional",
     bounds="share_of_top",
@@ -169,7 +137,7 @@ DCG_J = Definition(
     source="Järvelin and Kekäläinen, ACM TOIS 2002, eq. 2, with base 2.",
     convention="The gain is the grade; ranks 1 and 2 are not discounted.",
     per_query=partial(cumulated_gain, discount=log_from_second),
-    expected=partial(expected_gain, discount=log_from_second),
+    is_linear=True,
     cutoff="optional",
     unit="gain",
     bounds="monotone",
@@ -183,7 +151,7 @@ NDCG_J = Definition(
     convention="The ideal ranking holds all positives of the query, cut at k; 0 for a query without a "
     "positive.",
     per_query=partial(normalised_gain, discount=log_from_second),
-    expected=partial(expected_normalised_gain, discount=log_from_second),
+    is_linear=True,
     cutoff="optional",
     bounds="share_of_top",
     over_positives=True,
@@ -198,7 +166,7 @@ RNDCG = Definition(
     "counts where the list is longer than a + b + 1. 0 for a query without a positive.",
     per_query=ndcg_at_levels,
     over_positives=True,
-    expected=expected_ndcg_at_levels,
+    is_linear=True,
     is_graded=True,
 )
 

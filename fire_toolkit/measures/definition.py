@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fire_toolkit.arrays import Floats, mean
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.results import Shown
-
-if TYPE_CHECKING:
-    from fire_toolkit.matching.ties import TiedRanking
 
 Unit = Literal["share", "rank", "gain", "count"]
 Aggregate = Literal["mean", "median", "sum", "geometric mean"]
@@ -60,8 +58,8 @@ class Definition(Shown):
         convention: what decides the number where sources differ (divisors, empty cases).
         per_query: from a JudgedRanking, and `k` and the parameters by name, to a float64 for each query.
         cutoff: whether the name takes `@k`.
-        expected: the mean of `per_query` over all orders of tied docs: from a `ties.TiedRanking`, and `k` and
-            the parameters as there; None where no closed form is known.
+        is_linear: whether `per_query` also takes a `ties.TiedRanking`, and then gives its mean over all
+            orders of tied docs, see `reading`.
         variant: what stands after `/` in the name.
         unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades;
             `count` is a number of docs.
@@ -92,7 +90,7 @@ class Definition(Shown):
     convention: str
     per_query: Callable[..., Floats]
     cutoff: Cutoff = "none"
-    expected: Callable[..., Floats] | None = None
+    is_linear: bool = False
     variant: str = ""
     parameters: tuple[Parameter, ...] = ()
     unit: Unit = "share"
@@ -200,17 +198,20 @@ class Measure(Shown):
             ranking = ranking.with_level(self.level)
         return ranking.condensed() if self.condensed else ranking
 
-    def per_query(self, ranking: JudgedRanking) -> Floats:
-        """Return the value of each query of the qrels' universe, from a ranking `view` has returned."""
-        return self._of_queries(self.definition.per_query(ranking, **self._named), ranking.n_queries)
+    def per_query(self, seen: JudgedRanking | TiedRanking) -> Floats:
+        """Return the value of each query of the qrels' universe.
 
-    def expected(self, tied: TiedRanking) -> Floats:
-        """Return the mean over all orders of tied docs, from a ranking that `tied_view` has returned."""
-        if self.definition.expected is None:
+        Args:
+            seen: a ranking that `view` has returned; or one with its ties, which `views.tied_view` has, where
+                the value is the mean over all orders of tied docs.
+
+        Raises:
+            UsageError: of ties, where the measure has no closed form of that mean.
+            PluginError: the measure gave no value for each query.
+        """
+        if not self.definition.is_linear and isinstance(seen, TiedRanking):
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
-        return self._of_queries(self.definition.expected(tied, **self._named), tied.ranking.n_queries)
-
-    def _of_queries(self, values: Floats, n_queries: int) -> Floats:
+        values, n_queries = self.definition.per_query(seen, **self._named), seen.ranking.n_queries
         if values.shape != (n_queries,):
             shape = " × ".join(map(str, values.shape))
             raise PluginError(

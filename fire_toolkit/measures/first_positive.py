@@ -5,29 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from fire_toolkit.arrays import Floats
-from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.expected import expected_first_rank, expected_hit, expected_reciprocal_rank
-
-
-def correct_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
-    """Return 1 for each query with a positive in its top k, else 0."""
-    return (ranking.first_positive <= k).astype(np.float64)
-
-
-def reciprocal_rank(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
-    """Return 1 / rank of the first positive for each query; 0 where none stands in the top k."""
-    first = ranking.first_positive
-    return np.where(first <= (np.inf if k is None else k), 1 / first, 0.0)
-
-
-def first_rank(ranking: JudgedRanking) -> Floats:
-    """Return the rank of each query's first positive; the worst rank where none was retrieved."""
-    return np.minimum(ranking.first_positive, ranking.worst_rank)
-
+from fire_toolkit.measures.reading import has_found, rank_of_first, reciprocal_of_first
 
 C = Definition(
     name="C",
@@ -35,9 +14,9 @@ C = Definition(
     source="Rodriguez et al. 2022 (FIRE) §2.1; trec_eval success_k.",
     convention="0 for a query without a positive, or missing from the run. Papers on video and image "
     "retrieval call it R@K, which it equals where each query has one positive.",
-    per_query=correct_at_k,
+    per_query=has_found,
     cutoff="required",
-    expected=expected_hit,
+    is_linear=True,
     bounds="monotone",
     is_binary=True,
     by_first_positive=True,
@@ -50,8 +29,8 @@ NN = Definition(
     summary="1 if the first doc is a positive, else 0: C@1 under the name of shape retrieval.",
     source="Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.",
     convention="The query itself must not stand in its own ranking.",
-    per_query=partial(correct_at_k, k=1),
-    expected=partial(expected_hit, k=1),
+    per_query=partial(has_found, k=1),
+    is_linear=True,
     reads=1,
     bounds="monotone",
     is_binary=True,
@@ -63,8 +42,8 @@ RR = Definition(
     summary="One divided by the rank of the first positive; its mean is known as MRR.",
     source="trec_eval recip_rank.",
     convention="0 where no positive was retrieved, or none in the top k.",
-    per_query=reciprocal_rank,
-    expected=expected_reciprocal_rank,
+    per_query=reciprocal_of_first,
+    is_linear=True,
     cutoff="optional",
     bounds="monotone",
     by_first_positive=True,
@@ -76,7 +55,7 @@ MEDR = Definition(
     source="Median rank of text-video retrieval papers (HGR, MMT, CLIP4Clip).",
     convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
     "deepest rank, which is a lower bound. For an even number of queries the mean of the middle two.",
-    per_query=first_rank,
+    per_query=rank_of_first,
     unit="rank",
     larger_is_better=False,
     aggregate="median",
@@ -90,8 +69,8 @@ MNR = Definition(
     source="Mean rank of text-video retrieval papers (MMT, CLIP4Clip).",
     convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
     "deepest rank, which is a lower bound; exact for runs that rank the whole collection.",
-    per_query=first_rank,
-    expected=expected_first_rank,
+    per_query=rank_of_first,
+    is_linear=True,
     unit="rank",
     larger_is_better=False,
     bounds="monotone",

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, count_by_query, share
-from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import TiedRanking
+from fire_toolkit.arrays import Floats, share
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.expected import expected_sum
+from fire_toolkit.measures.reading import Seen, sum_judged
 
 
-def judged_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
+def judged_at_k(seen: Seen, *, k: int) -> Floats:
     """Return |judged docs in the top k| / min(k, retrieved) for each query; 0 where nothing was retrieved."""
-    is_counted = ranking.is_judged & (ranking.rank <= k) & ranking.is_in_top
-    n_judged = count_by_query(ranking.query[is_counted], ranking.n_queries)
-    return share(n_judged, np.minimum(ranking.n_retrieved, k))
+    n_judged = sum_judged(seen, np.ones_like, k=k, in_top=True)
+    return share(n_judged, np.minimum(seen.ranking.n_retrieved, k))
 
 
-def expected_judged(tied: TiedRanking, *, k: int) -> Floats:
-    """Return its mean over all orders of tied docs."""
-    ranking = tied.ranking
-    n_judged = expected_sum(tied, lambda rank: np.ones(rank.size), ranking.is_judged, k=k)
-    return share(n_judged, np.minimum(ranking.n_retrieved, k))
-
-
-def unjudged_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
+def unjudged_at_k(seen: Seen, *, k: int) -> Floats:
     """Return 1 − Judged@k for each query; 0 where nothing was retrieved."""
-    return np.where(ranking.n_retrieved > 0, 1 - judged_at_k(ranking, k=k), 0.0)
-
-
-def expected_unjudged(tied: TiedRanking, *, k: int) -> Floats:
-    """Return its mean over all orders of tied docs."""
-    return np.where(tied.ranking.n_retrieved > 0, 1 - expected_judged(tied, k=k), 0.0)
+    return np.where(seen.ranking.n_retrieved > 0, 1 - judged_at_k(seen, k=k), 0.0)
 
 
 JUDGED = Definition(
@@ -44,7 +29,7 @@ JUDGED = Definition(
     "retrieved.",
     per_query=judged_at_k,
     of_top=True,
-    expected=expected_judged,
+    is_linear=True,
     cutoff="required",
     no_bounds="measures how much is judged and is not a score",
     is_score=False,
@@ -57,7 +42,7 @@ UNJUDGED = Definition(
     "where nothing was retrieved.",
     per_query=unjudged_at_k,
     of_top=True,
-    expected=expected_unjudged,
+    is_linear=True,
     cutoff="required",
     larger_is_better=False,
     no_bounds="measures how much is judged and is not a score",

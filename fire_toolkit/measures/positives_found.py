@@ -3,77 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, Ints, count_by_query, share
-from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import TiedRanking
+from fire_toolkit.arrays import Floats, share
 from fire_toolkit.measures.definition import Definition, Parameter
-from fire_toolkit.measures.expected import expected_found
-
-Number = Ints | Floats  # of positives found, or expected to be
+from fire_toolkit.measures.reading import Seen, count_found
 
 
-def by_count(value: Callable[..., Floats], **fixed: Any) -> dict[str, Any]:
-    """Return `per_query` and `expected` of a measure that the number of positives found decides.
-
-    Args:
-        value: from a ranking, the number of positives in its top k (of all retrieved, without k), and `k`
-            and the parameters by name, to the value of each query.
-        fixed: `k`, or parameters, that the name does not say.
-    """
-
-    def per_query(ranking: JudgedRanking, **given: Any) -> Floats:
-        k = (fixed | given).get("k")
-        taken = ranking.top if k is None else ranking
-        n_found = count_by_query(taken.found.to(k).query, ranking.n_queries)
-        return value(ranking, n_found, **({"k": k} | fixed | given))
-
-    def expected(tied: TiedRanking, **given: Any) -> Floats:
-        k = (fixed | given).get("k")
-        n_found = expected_found(tied, k=tied.ranking.n_retrieved if k is None else k)
-        return value(tied.ranking, n_found, **({"k": k} | fixed | given))
-
-    return {"per_query": per_query, "expected": expected}
-
-
-def precision(ranking: JudgedRanking, n_found: Number, *, k: int) -> Floats:
+def precision(seen: Seen, *, k: int) -> Floats:
     """Return |positives in the top k| / k for each query."""
-    return n_found / k
+    return count_found(seen, k) / k
 
 
-def recall(ranking: JudgedRanking, n_found: Number, *, k: int | None) -> Floats:
+def recall(seen: Seen, *, k: int | None = None) -> Floats:
     """Return |positives found| / |G| for each query; 0 where |G| is 0."""
-    return share(n_found, ranking.n_positives)
+    return share(number_found(seen, k=k), seen.ranking.n_positives)
 
 
-def f_measure(ranking: JudgedRanking, n_found: Number, *, k: int | None, beta: float = 1.0) -> Floats:
+def f_measure(seen: Seen, *, k: int | None = None, beta: float = 1.0) -> Floats:
     """Return (1 + β²) P R / (β² P + R) of the top k (of all retrieved, without k) for each query."""
+    ranking = seen.ranking
     n_taken = ranking.n_retrieved if k is None else np.full(ranking.n_queries, k)
-    f = share((1 + beta**2) * n_found, beta**2 * ranking.n_positives + n_taken)
+    f = share((1 + beta**2) * number_found(seen, k=k), beta**2 * ranking.n_positives + n_taken)
     return np.where(ranking.n_positives > 0, f, 0.0)
 
 
-def number_found(ranking: JudgedRanking, n_found: Number, *, k: None) -> Floats:
-    """Return how many positives of each query were retrieved, those kept below the top not counted."""
-    return n_found.astype(np.float64)
+def number_found(seen: Seen, *, k: int | None = None) -> Floats:
+    """Return how many positives stand in the top k; without k in all that was retrieved, to the top's end."""
+    return count_found(seen, seen.ranking.n_retrieved if k is None else k).astype(np.float64)
 
 
-def set_precision(ranking: JudgedRanking, n_found: Number, *, k: None) -> Floats:
+def set_precision(seen: Seen) -> Floats:
     """Return the share of the docs retrieved that are positives."""
-    return share(n_found, ranking.n_retrieved)
+    return share(number_found(seen), seen.ranking.n_retrieved)
 
 
-def set_map(ranking: JudgedRanking, n_found: Number, *, k: None) -> Floats:
+def set_map(seen: Seen) -> Floats:
     """Return precision times recall of everything retrieved."""
-    return set_precision(ranking, n_found, k=k) * recall(ranking, n_found, k=k)
+    return set_precision(seen) * recall(seen)
 
 
-def set_relative_precision(ranking: JudgedRanking, n_found: Number, *, k: None) -> Floats:
+def set_relative_precision(seen: Seen) -> Floats:
     """Return set_P over the largest that the query allows."""
-    return share(n_found, np.minimum(ranking.n_retrieved, ranking.n_positives))
+    ranking = seen.ranking
+    return share(number_found(seen), np.minimum(ranking.n_retrieved, ranking.n_positives))
 
 
 P = Definition(
@@ -81,7 +57,8 @@ P = Definition(
     summary="The number of positives in the top k, divided by k.",
     source="trec_eval P_k.",
     convention="Divided by k, also where fewer than k docs were retrieved.",
-    **by_count(precision),
+    per_query=precision,
+    is_linear=True,
     cutoff="required",
     bounds="monotone",
     is_precision=True,
@@ -93,7 +70,8 @@ R = Definition(
     source="Manning et al. 2008; FIRE eq. 1; trec_eval recall_k.",
     convention="Divided by |G|, also where |G| > k; 0 for a query without a positive. Papers on video and "
     "image retrieval call C@k by this name; the two are equal where each query has one positive.",
-    **by_count(recall),
+    per_query=recall,
+    is_linear=True,
     cutoff="required",
     bounds="recall",
     over_positives=True,
@@ -105,7 +83,8 @@ F = Definition(
     source="van Rijsbergen 1979; trec_eval set_F without a cutoff, its parameter being β².",
     convention="With a cutoff precision divides by k, as P@k does. Recall weighs β times as much as "
     "precision; 0 where no positive was found. Positives kept below the top are not retrieved.",
-    **by_count(f_measure),
+    per_query=f_measure,
+    is_linear=True,
     of_top=True,
     cutoff="optional",
     parameters=(Parameter("beta", example=2.0, default=1.0),),
@@ -119,7 +98,8 @@ E = Definition(
     source="Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.",
     convention="Larger is better, as the benchmark's figures have it; van Rijsbergen's E is one minus "
     "this. Precision divides by 32 also where fewer were retrieved.",
-    **by_count(f_measure, k=32),
+    per_query=partial(f_measure, k=32),
+    is_linear=True,
     reads=32,
     bounds="recall",
     over_positives=True,
@@ -141,7 +121,8 @@ def _define(
         summary=summary,
         source=f"trec_eval {name}.",
         convention=convention,
-        **by_count(value),
+        per_query=value,
+        is_linear=True,
         of_top=True,
         **more,
     )

@@ -19,9 +19,9 @@ from fire_toolkit.arrays import (
     sum_by_query,
 )
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.cumulated_gain import log_of_next
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.reading import Seen
 
 EPSILON = 0.00001
 LONGEST = 1000  # docs of a query that NIST's program reads
@@ -77,9 +77,9 @@ def sum_of_strata(pool: SampledPool, values: Floats) -> Floats:
     return np.asarray(values.reshape(-1, pool.n_strata).sum(axis=1), dtype=np.float64)
 
 
-def estimated_positives(ranking: JudgedRanking) -> Floats:
+def estimated_positives(seen: Seen) -> Floats:
     """Return Σ_s r_s N_s / n_s: how many positives the pool of each query is estimated to hold."""
-    pool = sampled_pool(ranking)
+    pool = sampled_pool(seen.ranking)
     n_positive = count_by_query(pool.pair, pool.n_judged.size)
     return sum_of_strata(pool, pool.weight * n_positive)
 
@@ -200,11 +200,6 @@ def inferred_precision(ranking: JudgedRanking, *, k: int) -> Floats:
     return expected_positives(ranking, k=k) / k
 
 
-def expected_number(tied: TiedRanking) -> Floats:
-    """Return `estimated_positives`, which no order of tied docs changes."""
-    return estimated_positives(tied.ranking)
-
-
 XINFAP = Definition(
     name="xinfAP",
     summary="Average precision, estimated from a pool in strata of which each was judged in whole or by a "
@@ -269,7 +264,7 @@ INUM_REL = Definition(
     "positives. Summed over the queries of the qrels; the run does not matter.",
     per_query=estimated_positives,
     of_top=True,
-    expected=expected_number,
+    is_linear=True,
     unit="count",
     aggregate="sum",
     no_bounds=_NO_BOUNDS,

@@ -63,6 +63,6 @@ def expected_values(tied: TiedRanking, measures: Sequence[Measure]) -> Floats:
     rows = []
     for measure in measures:
         values = measure.per_query(measure.view(tied.ranking)).copy()
-        values[tied.tied_queries] = measure.expected(tied_view(with_ties, measure))
+        values[tied.tied_queries] = measure.per_query(tied_view(with_ties, measure))
         rows.append(values)
     return np.stack(rows)

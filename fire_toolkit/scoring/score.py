@@ -132,7 +132,7 @@ def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: lis
             "the tie rule 'index' needs the collection's docs in their order, which a run does not hold; "
             "name the file that lists them (doc_ids), or choose another rule"
         )
-    open_ones = [m.name for m in measures if m.definition.expected is None] if ties == "expected" else []
+    open_ones = [m.name for m in measures if not m.definition.is_linear] if ties == "expected" else []
     if open_ones:
         raise UsageError(
             f"the tie rule 'expected' has no closed form for {', '.join(open_ones)}; leave them out, or "

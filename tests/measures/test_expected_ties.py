@@ -17,6 +17,7 @@ from fire_toolkit.matching.ties import find_ties
 from fire_toolkit.measures import code_qrels, code_run, judge_run, list_measures, parse_measure
 from fire_toolkit.measures.views import expected_values
 from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import check_run
 
 NAMES = [
     "C@1",
@@ -103,7 +104,7 @@ def test_queries_without_ties_have_the_value_of_their_order_to_the_bit() -> None
 
 
 def test_measures_without_a_closed_form_are_refused_by_name() -> None:
-    assert {d.key for d in list_measures() if d.expected is None} == NO_CLOSED_FORM
+    assert {d.key for d in list_measures() if not d.is_linear} == NO_CLOSED_FORM
     run, qrels = make_run({"q": {"a": 1, "b": 1}}), make_qrels({"q": {"a": 1}})
     with pytest.raises(UsageError, match="no closed form for MedR, bpref; leave them out"):
         score_runs(run, qrels, ["C@1", "MedR", "bpref"], ties="expected")
@@ -115,3 +116,11 @@ def test_ap_over_min_of_k_and_positives_divides_by_the_smaller(relevant: str, ex
     run, qrels = make_run({"q": {"a": 1, "b": 1}}), make_qrels({"q": dict.fromkeys(relevant, 1)})
     found = score_runs(run, qrels, ["AP@2/min"], ties="expected").scores["value"]
     assert list(found) == pytest.approx([expected])
+
+
+def test_judged_docs_kept_below_the_top_do_not_count_in_ties_either() -> None:
+    """The list ends after rank 2, where the tied a and b stand; c, judged, is known to stand at rank 5."""
+    run = make_run({"q": {"b": 1.0, "a": 1.0, "c": 0.5}})
+    run = check_run(run.assign(rank=[1, 2, 5]))
+    scores = score_runs(run, make_qrels({"q": {"a": 0, "c": 1}}), ["Judged@10"], ties="expected").scores
+    assert list(scores["value"]) == [0.5]

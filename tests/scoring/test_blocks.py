@@ -90,7 +90,7 @@ def test_scores_and_notes_are_those_of_the_run_held_whole(scores, relevances, cu
 
 def known(measures: list[str], rule: str | None) -> list[str]:
     """Return the measures that the rule has a form for."""
-    is_known = [rule != "expected" or parse_measure(m).definition.expected is not None for m in measures]
+    is_known = [rule != "expected" or parse_measure(m).definition.is_linear for m in measures]
     return list(compress(measures, is_known))
 
 
