@@ -33,8 +33,7 @@ from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.pages.written import is_answer_file, take_files
 from fire_toolkit.resolution.judgments import latest_round
-from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.hashes import content_sha256
+from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 CARRIERS.add(BY_PAGE, OwnPage)

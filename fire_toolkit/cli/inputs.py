@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -60,7 +59,6 @@ class Inputs:
         self.hashes: dict[str, str] = {}
         self.used: list[Path] = []
         self._read: list[Path] = []
-        self._began_ns = time.time_ns()
         self.run_hashes: dict[str, str] = {}
         self._line = Progress()
 
@@ -172,7 +170,6 @@ class Inputs:
         Raises:
             FireError: a file would overwrite one that was read, or one that this stage did not write.
         """
-        from fire_toolkit.workspace.hashes import keep_hashes
         from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
         from fire_toolkit.workspace.outputs import check_outputs
 
@@ -188,9 +185,6 @@ class Inputs:
         check_outputs([folder / name for name in contents], stage=stage, at=at, inputs=self._read)
         files = {folder / name: _as_text(name, content) for name, content in contents.items()}
         write_stage(files, manifest, at=at)
-        if workspace := current_workspace():
-            of_files = {name: sha256 for name, sha256 in self.hashes.items() if name != STDIN}
-            keep_hashes(workspace.root, of_files, began_ns=self._began_ns)
 
     @property
     def published(self) -> dict[str, str]:

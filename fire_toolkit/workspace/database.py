@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import opened
+from fire_toolkit.files import opened, sha256_of
 from fire_toolkit.workspace.manifests import write_files
 
 STORE = "campaign.sqlite"
@@ -207,3 +207,8 @@ def rows_sha256(path: Path, table: str) -> str:
     """Return the hash of the rows of a table with hashes, in their order, of whatever else the file holds."""
     found = rows_in(path, f"select sha256 from {table} order by rowid")
     return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()
+
+
+def content_sha256(path: Path) -> str:
+    """Return the sha256 of a file, of a campaign's record that of its answers."""
+    return rows_sha256(path, "answers") if path.name == STORE else sha256_of(path)

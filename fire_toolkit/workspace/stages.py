@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
-from fire_toolkit.workspace.database import STORE
-from fire_toolkit.workspace.hashes import kept_hashes
+from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import (
     campaign_rounds,
@@ -132,9 +132,9 @@ def stage_states(
             for stage in stages
             if stage.name not in _OF_PAIRS
         ]
-    with kept_hashes(workspace.root) as hash_of:
-        asked = [stage for stage in stages if only is None or stage.name in only]
-        return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in asked]
+    hash_of = cache(content_sha256)  # each file is read once
+    asked = [stage for stage in stages if only is None or stage.name in only]
+    return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in asked]
 
 
 def out_of_date(workspace: Workspace, used: Iterable[Path]) -> list[StageState]:

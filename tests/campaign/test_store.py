@@ -31,7 +31,7 @@ from fire_toolkit.campaign.ledger import (
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.errors import FireError, FormatError, TableError
-from fire_toolkit.workspace.hashes import content_sha256
+from fire_toolkit.workspace.database import content_sha256
 
 
 def answer(label: str, updated_at: str) -> str:
