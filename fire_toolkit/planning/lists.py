@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
@@ -45,27 +43,27 @@ class Lists:
 
     @property
     def scale(self) -> float:
-        """Return how many queries of the universe each of these stands for."""
+        """How many queries of the universe each of these stands for."""
         return self.n_universe / self.n_queries
 
     @cached_property
     def best_rank(self) -> Ints:
-        """Return each pair's best rank in any run, `depth` + 1 where no run has it."""
+        """Each pair's best rank in any run, `depth` + 1 where no run has it."""
         return np.asarray(self.ranks.min(axis=1))
 
     @cached_property
     def n_runs(self) -> Ints:
-        """Return how many runs have each pair."""
+        """How many runs have each pair."""
         return np.asarray((self.ranks <= self.depth).sum(axis=1))
 
     @cached_property
     def rrf(self) -> Floats:
-        """Return each pair's reciprocal rank fusion (Cormack et al., SIGIR 2009), k = 60."""
+        """Each pair's reciprocal rank fusion (Cormack et al., SIGIR 2009), k = 60."""
         return np.asarray(np.where(self.ranks <= self.depth, 1 / (_RRF + self.ranks), 0.0).sum(axis=1))
 
     def in_order(self, first: Ints) -> Ints:
         """Return the pairs by query, then by a key, the smallest first, then by fusion."""
-        return np.asarray(np.lexsort([np.arange(len(self.query)), -self.rrf, first, self.query]))
+        return np.asarray(np.lexsort([-self.rrf, first, self.query]))  # stable: then as they stand
 
     def top(self, depth: int) -> Lists:
         """Return the pairs that some run has in its top `depth`, with their ranks in all runs."""
@@ -78,16 +76,15 @@ class Lists:
             is_original=self.is_original[kept],
         )
 
-    def count(self, of_pair: npt.NDArray[Any], chosen: Bools) -> Ints:
-        """Return sums over the chosen pairs of each query: (n_draws, n_queries).
+    def count(self, of_pair: Bools, chosen: Bools) -> Ints:
+        """Return how many of the chosen pairs each query has of those: (n_draws, n_queries).
 
-        Args:
-            of_pair: (n_draws, n_pairs), what is summed.
+        of_pair: (n_draws, n_pairs).
         """
-        ends = np.concatenate([[0], np.cumsum(np.bincount(self.query[chosen], minlength=self.n_queries))])
+        ends = np.searchsorted(self.query[chosen], np.arange(self.n_queries + 1))
         sums = np.zeros((len(of_pair), ends[-1] + 1), dtype=np.int64)
         np.cumsum(of_pair[:, chosen], axis=1, out=sums[:, 1:])
-        return np.asarray(sums[:, ends[1:]] - sums[:, ends[:-1]])
+        return np.asarray(np.diff(sums[:, ends], axis=1))
 
 
 def lists_of(
@@ -119,7 +116,7 @@ def lists_of(
         chosen = universe[np.sort(rows)]
     known = Qrels(originals[originals["query_id"].isin(chosen)])
     tables = [runs] if isinstance(runs, pd.DataFrame) else list(runs)
-    tables = [_of(table, chosen) for table in tables]
+    tables = [Run(each[each["query_id"].isin(chosen)]) for each in tables]
     run_ids = tuple(sorted(split_runs(tables)))
     pooled = pool_runs(tables, depth=depth, originals=known, include_originals=True, own_items=own_items)
     pairs, sources = pooled.pool, pooled.sources
@@ -131,20 +128,5 @@ def lists_of(
     is_original = pairs["is_original"].to_numpy(dtype=bool)
     has_original = np.zeros((len(chosen), len(run_ids)), dtype=bool)
     np.logical_or.at(has_original, query[is_original], ranks[is_original] <= _TOP)
-    return Lists(
-        run_ids=run_ids,
-        n_universe=len(universe),
-        n_queries=len(chosen),
-        depth=depth,
-        pairs=pairs[PAIR],
-        query=query,
-        ranks=ranks,
-        is_original=is_original,
-        without_original=1.0 - has_original.mean(axis=1),
-    )
-
-
-def _of(run: Run, queries: pd.Index) -> Run:
-    ids = run["query_id"].cat
-    is_chosen = ids.categories.isin(queries)
-    return run if is_chosen.all() else Run(run[is_chosen[ids.codes]])
+    of_queries = (len(universe), len(chosen), depth, pairs[PAIR], query, ranks, is_original)
+    return Lists(run_ids, *of_queries, 1.0 - has_original.mean(axis=1))
