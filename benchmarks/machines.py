@@ -31,8 +31,8 @@ from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 N_LABELS, K = 500, 10
-# what 500 labels with the judge were worth in labels without one, at their first measuring
-WORTH = {0.8: {"strata": 1.4}, 0.924: {"hard": 1.65, "P(yes)": 2.15, "strata": 2.8}, 0.98: {"strata": 8.8}}
+# what 500 labels with the judge were worth in labels without one, as last measured
+WORTH = {0.8: {"strata": 1.4}, 0.924: {"hard": 1.65, "P(yes)": 2.15, "strata": 2.7}, 0.98: {"strata": 6.5}}
 _LEAST_COVERAGE, _MOST_BIAS, _NEAR = 0.93, 0.002, 0.15
 _RARE = 0.05  # the share of positives among rare ones
 
