@@ -43,7 +43,7 @@ def paired_t_least(n_queries: float, *, level: float = LEVEL) -> float:
 
     Examples:
         >>> [round(paired_t_least(n), 2) for n in (199, 90, 34, 15)]
-        [0.2, 0.3, 0.49, 0.78]
+        [0.2, 0.3, 0.5, 0.78]
     """
     critical = t_quantile(1 - level / 2, n_queries - 1)
 

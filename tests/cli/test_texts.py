@@ -128,7 +128,7 @@ def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
     store = Store(root / "campaign.sqlite")
     office = Office(root, campaign, RULES, store, Setting(10, "agreed", {text_of("d5"): root / "fire.toml"}))
     name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
-    office.agree(name, {"key": "k"})
+    office.act("consent", name, {"who": name, "key": "k"})
     assert (office.missing(), office.origins()) == ([], set())  # no text is an address
     seen = set()
     while (state := office.state(name))["page"]:
@@ -137,7 +137,8 @@ def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
         assert len(state["page"]["captions"]) == len(QUERIES)
         for caption in state["page"]["captions"]:
             answer = {"label": "irrelevant", "flags": [], "seconds": 1, "comment": ""}
-            office.answer(name, answer | {"task": caption["task"], "key": f"k{caption['task']}"})
+            told = {"who": name, "task": caption["task"], "key": f"k{caption['task']}"}
+            office.act("answer", name, answer | told)
     assert seen == {text_of(doc) for doc in PASSAGES}
     store.close()
     fire("pull")
