@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from command import run
 
 import fire_toolkit as fire
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FormatError
 
 
 def test_fashioniq_s_own_predictions_are_candidates_numbered_as_in_the_benchmark(tmp_path):
@@ -42,3 +43,26 @@ def test_two_arrays_that_could_be_meant_are_refused_with_their_names(tmp_path, n
     vectors = {"text_embeds": np.zeros((2, 3), np.float32), "video_embeds": np.zeros((3, 3), np.float32)}
     np.savez(tmp_path / "one.npz", sims=scores, **vectors, **ids)
     assert list(fire.run(tmp_path / "one.npz")["doc_id"][:3]) == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("says", ["shape", "file"])
+def test_items_by_texts_are_read_as_texts_by_items_and_said(tmp_path, says, order):
+    scores = np.random.default_rng(0).random((3 if says == "file" else 6, 3))  # texts × items
+    ids = {"query_ids": [f"t{n}" for n in range(len(scores))], "doc_ids": ["a", "b", "c"]}
+    told = {"orientation": "queries-columns"} if says == "file" else {}
+    np.savez(tmp_path / "m.npz", sims=np.array(scores.T, order=order), **ids, **told)
+    np.savez(tmp_path / "turned.npz", sims=scores, **ids)
+    with pytest.warns(FileNote, match=f"columns are queries, as the {says} "):
+        found = fire.run(tmp_path / "m.npz")
+    assert found.drop(columns="run_id").equals(fire.run(tmp_path / "turned.npz").drop(columns="run_id"))
+    (tmp_path / "qrels.txt").write_text("".join(f"{text} 0 b 1\n" for text in ids["query_ids"]))
+    tables = [
+        run("score", "--direction", "both", tmp_path / name, "--qrels", tmp_path / "qrels.txt").stdout
+        for name in ("m.npz", "turned.npz")
+    ]
+    assert [line.split()[1:] for line in tables[0].splitlines()[2:]] == [
+        line.split()[1:] for line in tables[1].splitlines()[2:]
+    ]
+    first = (np.argmax(scores, axis=1) == 1).mean()
+    assert f"t2i_R@1 {100 * first:.1f}" in " ".join(tables[0].split())

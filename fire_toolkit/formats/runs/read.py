@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.arrays.matrix import Matrix
 from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of, id_file_for
@@ -17,7 +18,7 @@ from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
 from fire_toolkit.formats.runs.named_arrays import choose_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
 from fire_toolkit.formats.runs.places import named_by_place, named_where_places
-from fire_toolkit.formats.runs.ranked import QUERIES_ROWS, run_of_lists
+from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, run_of_lists
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.formats.runs.trec import read_trec_run
@@ -121,32 +122,35 @@ def open_matrix(
     """Return the matrix of queries × docs in a file, and the ids of both; arguments as for `read_run`.
 
     Raises:
-        FormatError: the file holds no matrix, no ids that fit it, or says that its columns are queries.
+        FormatError: the file holds no matrix, or no ids that fit it.
         UsageError: ids were given, and the file has others of its own.
+
+    Warns:
+        FileNote: the matrix lies the other way round, as its shape shows or the file says; it is turned.
     """
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
-    if arrays.orientation not in (None, QUERIES_ROWS):
-        raise FormatError(
-            f"{path}: orientation {arrays.orientation!r} in the file, expected {QUERIES_ROWS}: bring it in "
-            "with `fire-toolkit add-run`, or save its transpose"
-        )
     own = arrays.query_ids, arrays.doc_ids
     queries, docs = axes_of(path, own, _id_files(path, query_ids, doc_ids))
     expected = len(queries), len(docs)
-    matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes={expected})]
+    shapes: set[tuple[int, ...]] = {expected, expected[::-1]}
+    matrix: Any = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
     shape = matrix.shape[::-1] if matrix.is_flipped else matrix.shape
     if len(shape) != 2 or 0 in shape:
         raise FormatError(f"{path}: shape {shape}, expected a matrix of queries × docs")
-    if shape != expected:
+    if shape not in shapes:
         raise FormatError(
             f"{path}: shape {shape[0]} × {shape[1]}, but {len(queries)} query ids and {len(docs)} doc ids; "
-            + (
-                "the matrix is docs × queries: save its transpose"
-                if shape == expected[::-1]
-                else "expected queries × docs"
-            )
+            "expected queries × docs"
+        )
+    if arrays.orientation == QUERIES_COLUMNS or (shape != expected and arrays.orientation is None):
+        shape, matrix = shape[::-1], replace(matrix, is_flipped=not matrix.is_flipped)
+        how = "the file says" if arrays.orientation else "the shape shows"
+        warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
+    if shape != expected or arrays.orientation not in (None, QUERIES_ROWS, QUERIES_COLUMNS):
+        raise FormatError(
+            f"{path}: orientation {arrays.orientation!r} in the file, which its shape does not fit"
         )
     return matrix, queries, docs
 
