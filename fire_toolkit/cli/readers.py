@@ -302,7 +302,7 @@ def counted(given: Given, table: Any) -> Any:
 def _sources_file(given: Given) -> Path | None:
     """Return the pool's sources given, else of the pool given, else of the workspace, else of the qrels.
 
-    Of augmented qrels that are given they lie beside these, or in a folder `pool`, beside these or here.
+    Of augmented qrels that are given they lie beside these, or in a folder `pool` beside these.
     """
     if given.values.get("pool") and not given.values.get("pool_sources"):
         folders = [given.needed("pool").parent]
@@ -310,7 +310,7 @@ def _sources_file(given: Given) -> Path | None:
         return given.found("pool_sources")
     else:
         at = given.values.get("augmented")
-        folders = [Path(at).parent, Path(at).parent / "pool", Path("pool")] if at else []
+        folders = [Path(at).parent, Path(at).parent / "pool"] if at else []
     places = (folder / "pool_sources.csv" for folder in folders)
     return next((path for path in places if path.is_file()), None)
 
