@@ -9,6 +9,7 @@ them. Of the COCO captions the last system is not pooled: it is the new run.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -38,18 +39,10 @@ def show_all(runs: list[Path], queries: Path, original: Path, labels: Path, sour
     fire("augment", "--qrels", original, "--labels", labels, "--out", augmented)
     both = ("--qrels", original, "--augmented", augmented)
     pool_sources = ("--pool-sources", sources)
+    shutil.copy(sources, out / "pool_sources.csv")  # beside the augmented qrels, where scores look for it
     for policy in ("union", "drop"):
-        policies = ("--policy", policy)
-        fire(
-            "score",
-            "--honest",
-            *runs,
-            *both,
-            *pool_sources,
-            *policies,
-            *MEASURES,
-        )
-    fire("difference", *runs[:3], *both, *pool_sources, *MEASURES[:4])
+        fire("score", "--honest", *runs, *both, "--policy", policy, *MEASURES)
+    fire("difference", *runs[:3], *both, *MEASURES[:4])
     fire("report", "table1", *runs, *both)
     fire("report", "table3", *runs[:3])
     fire("report", "table4", *runs, *both, *pool_sources)

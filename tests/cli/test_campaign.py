@@ -584,7 +584,7 @@ def test_a_full_disk_at_any_write_of_a_push_doubles_and_misses_nothing(
         for name in ("A02", "A03"):
             own = [row["pair_id"] for row in given(folder) if row["annotator_id"] == name]
             assert server.keys_of(server.project_of(name)) == dict.fromkeys(own, 1)
-    assert n_tried > 5
+    assert n_tried > 3
 
 
 @pytest.mark.slow

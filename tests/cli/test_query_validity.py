@@ -213,7 +213,7 @@ def test_our_own_page_shows_one_caption_and_nothing_else(fire: Fire, captions: P
     store = Store(captions / "campaign.sqlite")
     office = Office(captions, campaign, RULES, store, Setting(10, "agreed", {}))
     name = office.annotator(session_of(make_links(captions, ["A01"])["A01"]))
-    office.agree(name, {"key": "k"})
+    office.act("consent", name, {"who": name, "key": "k"})
     seen = []
     for n in range(len(TEXTS)):
         state = office.state(name)
@@ -221,7 +221,7 @@ def test_our_own_page_shows_one_caption_and_nothing_else(fire: Fire, captions: P
         assert (state["kind"], state["page"]["media"]) == ("none", "")
         seen.append(caption["text"])
         answer = {"label": "usable", "flags": [], "seconds": 1, "comment": ""}
-        office.answer(name, answer | {"task": caption["task"], "key": f"k{n}"})
+        office.act("answer", name, answer | {"who": name, "task": caption["task"], "key": f"k{n}"})
     assert office.missing() == []
     assert sorted(seen) == sorted(TEXTS.values())
     store.close()
