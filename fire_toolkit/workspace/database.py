@@ -5,6 +5,7 @@ What was committed is on disk, a kill leaves the last commit, and processes wait
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import opened, sha256_of
+from fire_toolkit.files import check_regular, sha256_of
 from fire_toolkit.workspace.manifests import write_files
 
 STORE = "campaign.sqlite"
@@ -64,11 +65,9 @@ class Database:
         return bool(self._db.execute("pragma database_list").fetchone()[2])
 
     def _open(self) -> None:
-        _refuse_lost(self.path)
-        with opened(self.path) as stream:
-            start = stream.read(len(MAGIC))
-        if start != MAGIC:
-            raise self.damaged("an empty file" if not start else "not an SQLite file")
+        _refuse_unreadable(self.path)
+        if not self.path.stat().st_size:
+            raise self.damaged("an empty file")
         is_ours = all(os.access(place, os.W_OK) for place in (self.path, self.path.parent))
         place = self.path.resolve().as_uri() + ("" if is_ours else "?mode=ro&immutable=1")
         with self.named():
@@ -174,28 +173,36 @@ class Database:
                 raise self.damaged(words) from None
             raise FireError(f"{self.path}: cannot be read or written: {words}") from None
         except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError) as error:
-            raise self.damaged(str(error)) from None
+            words = "not an SQLite file" if "not a database" in str(error) else str(error)
+            raise self.damaged(words) from None
 
     def damaged(self, what: str) -> FormatError:
         """Return the error of a damaged file."""
         return FormatError(f"{self.path}: damaged: {what}; {self.remedy}")
 
 
-def _refuse_lost(path: Path) -> None:
+def _refuse_unreadable(path: Path) -> None:
+    """Refuse what cannot be read without opening it: to close a file ends the locks that SQLite has on it.
+
+    Without these, another process takes itself for the last one and deletes the log beside the file, and what
+    this process writes afterwards is lost (sqlite.org/howtocorrupt, 2.2).
+    """
     if path.is_symlink() and not path.exists():
         raise FormatError(f"{path}: cannot be read: it leads to {path.readlink()}, which is not there")
+    check_regular(path)
+    effective = os.access in os.supports_effective_ids
+    if path.is_dir() or not os.access(path, os.R_OK, effective_ids=effective):
+        reason = errno.EISDIR if path.is_dir() else errno.EACCES
+        raise FormatError(f"{path}: cannot be read: {os.strerror(reason)}")
 
 
 def rows_in(path: Path, query: str) -> list[Any]:
     """Return what a query finds in an SQLite file; nothing where there is no such file."""
     if not path.exists() and not path.is_symlink():
         return []
-    _refuse_lost(path)
+    _refuse_unreadable(path)
     try:
-        with (
-            opened(path),
-            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S) as db,
-        ):
+        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S) as db:
             found = db.execute(query).fetchall()
         db.close()
     except sqlite3.Error as error:
