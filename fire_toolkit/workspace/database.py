@@ -24,6 +24,7 @@ MAGIC = b"SQLite format 3\0"
 _WAIT_S = 60.0
 _AT_ONCE = 20_000
 _OF_THE_DISK = ("space", "I/O", "open", "readonly")  # all else that SQLite says is wrong with the file
+_LEAST_BYTES = 512  # of an SQLite file
 _LEAST_FREE = 1 << 16  # bytes, below which SQLite says no more than "disk I/O error"
 
 
@@ -66,8 +67,8 @@ class Database:
 
     def _open(self) -> None:
         _refuse_unreadable(self.path)
-        if not self.path.stat().st_size:
-            raise self.damaged("an empty file")
+        if (n_bytes := self.path.stat().st_size) < _LEAST_BYTES:  # SQLite takes these for new files
+            raise self.damaged("not an SQLite file" if n_bytes else "an empty file")
         is_ours = all(os.access(place, os.W_OK) for place in (self.path, self.path.parent))
         place = self.path.resolve().as_uri() + ("" if is_ours else "?mode=ro&immutable=1")
         with self.named():
