@@ -162,21 +162,30 @@ def answered(answer: httpx.Response, origin: str) -> Link:
 def _ask(
     client: httpx.Client, url: str, origin: str, start: int, n_bytes: int
 ) -> tuple[httpx.Response, bytes] | Link:
-    """Return the answer to a page that asks for a part, and at most so many bytes; a silent link if none."""
+    """Return the answer to a page that asks for a part, and at most so many bytes; a silent link if none.
+
+    A connection that breaks is asked once more, as a browser does: one that was dropped says nothing of the
+    address. One that times out is not.
+    """
     import httpx
 
     headers = {"Range": f"bytes={start}-{start + n_bytes - 1}", "Accept-Encoding": "identity"}
-    found = b""
-    try:
-        with client.stream("GET", url, headers=headers | ({"Origin": origin} if origin else {})) as answer:
-            if answer.is_success and n_bytes > 1:
-                for piece in answer.iter_bytes():
-                    found += piece
-                    if len(found) >= n_bytes:
-                        break
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        return Link(fault=f"does not answer ({type(error).__name__})", is_silent=True)
-    return answer, found[:n_bytes]
+    headers |= {"Origin": origin} if origin else {}
+    for is_last in (False, True):
+        found = b""
+        try:
+            with client.stream("GET", url, headers=headers) as answer:
+                if answer.is_success and n_bytes > 1:
+                    for piece in answer.iter_bytes():
+                        found += piece
+                        if len(found) >= n_bytes:
+                            break
+            return answer, found[:n_bytes]
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            fault = f"does not answer ({type(error).__name__})"
+            if not isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError) or is_last:
+                break
+    return Link(fault=fault, is_silent=True)
 
 
 def _cors_fault(answers: list[httpx.Response], origin: str) -> str:

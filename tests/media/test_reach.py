@@ -93,3 +93,20 @@ def test_a_sample_is_the_same_each_time() -> None:
     first, second = (reach(*urls, sample=5, **answers)[0] for _ in range(2))
     assert first == second
     assert len(first) == 5
+
+
+@pytest.mark.parametrize(("n_broken", "fault"), [(1, ""), (2, "does not answer (ConnectError)")])
+def test_a_connection_that_breaks_is_asked_once_more(n_broken: int, fault: str) -> None:
+    asked: list[str] = []
+
+    def breaks(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        if len(asked) <= n_broken:
+            raise httpx.ConnectError("dropped", request=request)
+        return httpx.Response(206, headers=GOOD)
+
+    found, _ = reach_media(
+        ["http://m/a"], origin=PAGE, needs_cors=True, transport=httpx.MockTransport(breaks)
+    )
+    assert found == {"http://m/a": fault}
+    assert len(asked) == 2
