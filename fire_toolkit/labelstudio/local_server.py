@@ -137,9 +137,10 @@ def _launch(folder: Path, program: Path, server: Connection, lock: int) -> None:
 def _await_up(folder: Path) -> Connection:
     deadline = time.monotonic() + START_LIMIT_S
     while is_running(folder):
-        server, process = read_connection_file(folder / CONNECTION_FILE), server_process(folder)
-        if process and _has_its_port(process, server) and _accepts_us(server):
-            return server
+        if process := server_process(folder):  # until then another start may still write how to reach it
+            server = read_connection_file(folder / CONNECTION_FILE)
+            if _has_its_port(process, server) and _accepts_us(server):
+                return server
         if time.monotonic() > deadline:
             words = f"the server is not up yet; start again to wait for it, or see {folder / LOG}"
             raise ServerError(f"{words}; `fire-toolkit labelstudio stop` stops it")
