@@ -71,7 +71,9 @@ class Walk:
         now = {
             path.relative_to(self.root).as_posix(): path.read_bytes()
             for path in sorted(self.root.rglob("*"))
-            if path.is_file() and "/." not in f"/{path.relative_to(self.root).as_posix()}"
+            if path.is_file()
+            and "/." not in f"/{path.relative_to(self.root).as_posix()}"
+            and not path.name.endswith(("-wal", "-shm"))  # SQLite's own, beside a database
         }
         changed = {
             name: text_of(name, content) for name, content in now.items() if self.seen.get(name) != content

@@ -61,6 +61,7 @@ WORLDS = (
     World("composed", "composed-image-relevance-v1", ("irrelevant", "relevant"), 3),
     World("captions", "query-validity-v1", ("unusable", "usable"), 4),
     World("texts", "passage-relevance-v1", ("irrelevant", "relevant"), 5),
+    World("carried", "caption-relevance-v1", ("irrelevant", "relevant"), 6),  # pushed before anybody answers
 )
 
 
