@@ -141,3 +141,29 @@ def test_the_program_of_trecvid_does_not_round() -> None:
     (nist,), (plain,) = (parse_measure(name).per_query(ranking) for name in ("infNDCG/nist", "infNDCG"))
     assert nist == pytest.approx(gain / (2 + 1 / math.log2(3.5)))
     assert plain == pytest.approx(gain / (2 + 2 / math.log2(3) + 1 / 2 + 1 / math.log2(5)))
+
+
+NIST = {  # sample_eval.pl for TRECVID (2016) on the layout below: infAP, infNDCG, iP10, and two counts
+    "xinfAP/nist": [0.267302874603, 0.256597318394, 0.274366222712],
+    "infNDCG/nist": [0.501620752265, 0.520980519387, 0.478419478013],
+    "iP@10": [0.200000499978, 0.299999999960, 0.233330333423],
+    "inum_rel_ret": [16.285686311353, 13.342851521082, 13.199987733397],
+    "inum_rel": [20.666666666667, 14.642857142857, 16.25],
+}
+
+
+def test_equals_what_the_program_of_trecvid_prints() -> None:
+    """Three topics; strata of 10, 15 and 15 docs, judged whole, in part and in less, with grades to 2."""
+    draw = random.Random(2012)
+    docs = [f"shot{n:03d}" for n in range(60)]
+    grades = {"1": [0, 0, 1, 2], "2": [-1, 0, 0, 1, 2], "3": [-1, -1, -1, 0, 0, 1]}
+    runs, pairs = {}, {}
+    for topic in ("1501", "1502", "1503"):
+        pool, runs[topic] = draw.sample(docs, 40), draw.sample(docs, 45)
+        strata = ["1"] * 10 + ["2"] * 15 + ["3"] * 15
+        pairs[topic] = {doc: (s, draw.choice(grades[s])) for doc, s in zip(pool, strata, strict=True)}
+    run, qrels = tables(runs, pairs)
+    ranking = judge_run(run, code_qrels(qrels))
+    for name, printed in NIST.items():
+        measure = parse_measure(name)
+        assert measure.per_query(measure.view(ranking)) == pytest.approx(printed, abs=1e-11), name
