@@ -114,18 +114,22 @@ def is_evenly_drawn(votes: Votes) -> bool:
 def describe_few_positives(votes: Votes, statistic: str) -> str:
     """Return that the doubled pairs hold too few positives for a statistic's interval, or an empty text.
 
-    A pair on which votes differ counts as the share of its positive votes.
+    A pair on which votes differ counts as the share of its positive votes. Pairs drawn unevenly count by
+    their weights, as so many drawn evenly as tell as much (Kish, Survey Sampling, 1965: (Σw)² / Σw²).
     """
-    n_pairs = len(votes.counts)
+    n_pairs, weights = len(votes.counts), votes.weights[votes.is_pairable]
     shares = votes.counts[:, votes.grades >= 1].sum(axis=1) / votes.counts.sum(axis=1)
-    n_positive = float(shares.sum())
-    if not n_pairs or np.isnan(votes.grades).any() or n_positive >= LEAST_POSITIVES:
+    told = float(weights.sum() / max(weights @ weights, 1e-300))  # by a pair's weight
+    n_positive = float(weights @ shares) * told
+    if not n_pairs or np.isnan(votes.grades).any() or n_positive >= LEAST_POSITIVES - _ROUNDING:
         return ""
     pairs = f"{n_pairs:,} pair{'s' * (n_pairs != 1)} judged twice"
     unreliable = f"the interval of {statistic.replace('_', ' ')} is unreliable"
     if not n_positive:
         return f"none of the {pairs} is positive, so {unreliable}"
     n_needed = math.ceil(LEAST_POSITIVES * n_pairs / n_positive - 1e-9)
+    if (n_even := round(float(weights.sum()) * told)) < n_pairs:
+        pairs += f", which were drawn unevenly and count as {n_even:,}"
     return (
         f"{n_positive:.1f} positives among {pairs}: with fewer than {LEAST_POSITIVES} {unreliable}; "
         f"at this share of positives about {n_needed:,} pairs judged twice hold {LEAST_POSITIVES}"

@@ -253,6 +253,19 @@ def test_few_positives_are_said_with_how_many_pairs_would_hold_ten() -> None:
     )  # nobody knows the positives
 
 
+def test_positives_that_were_drawn_oftener_count_as_less() -> None:
+    """68 pairs of weight 1 and 32 of weight 10 tell as much as 388² / 3,268 = 46 drawn evenly."""
+    sheets, weights = ["11"] * 60 + ["10"] * 8 + ["01"] * 2 + ["00"] * 30, [1.0] * 68 + [0.1] * 32
+    note = alpha_interval(doubled(sheets, p=weights), inclusion="p", n_resamples=100).note
+    n_positive = (60 + 8 / 2 + 10 * 2 / 2) * 388 / 3268
+    assert note == (
+        f"{n_positive:.1f} positives among 100 pairs judged twice, which were drawn unevenly and count as 46"
+        ": with fewer than 10 the interval of alpha is unreliable; at this share of positives about "
+        f"{math.ceil(1000 / n_positive)} pairs judged twice hold 10"
+    )
+    assert alpha_interval(doubled(sheets), n_resamples=100).note == ""
+
+
 def test_what_is_of_one_cluster_has_no_interval() -> None:
     judgments = doubled(["11", "10", "00", "00", "00"], caption=["a", "a", "b", "b", "c"])
     rows = agreement_intervals(judgments, cluster="caption", n_resamples=100).set_index("statistic")
