@@ -11,7 +11,7 @@ from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, say_notes
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.streams import as_files
-from fire_toolkit.collections import Collection
+from fire_toolkit.collections.parts import Collection, turned
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
@@ -28,6 +28,7 @@ def add_collection(
     split: str | None = None,
     columns: Annotated[Sequence[str], Option(metavar="ROLE=COLUMN,...")] = (),
     own_item: Literal["drop", "keep"] | None = None,
+    texts_as_items: bool = False,
     out: Annotated[str | None, Option(metavar="DIR")] = None,
     as_json: bool,
 ) -> None:
@@ -47,6 +48,8 @@ def add_collection(
             text=caption_*.
         own_item: Whether each query's own item (column reference) is left out of its ranking. [default: as
             the benchmark's scorer does]
+        texts_as_items: Read it the other way round (image to text): items are the queries, and texts are what
+            is ranked.
         out: Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.
         as_json: Print the counts.
     """
@@ -55,6 +58,7 @@ def add_collection(
     paths = as_files(files)
     named = named_columns(columns, ROLES)
     collection, recognised = read_collection(paths, split=split, columns=named)
+    collection = turned(collection) if texts_as_items else collection
     for found in recognised:
         inputs.note(found.path)
         say(f"{found.path}: {found.reader} ({found.why})")
@@ -74,6 +78,8 @@ def add_collection(
     }
     if named:
         parameters["columns"] = named
+    if texts_as_items:
+        parameters["texts_as_items"] = True
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)
         parameters["own_item"] = rule

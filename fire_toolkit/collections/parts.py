@@ -89,6 +89,28 @@ class Collection:
         }
 
 
+def turned(collection: Collection) -> Collection:
+    """Return the collection read the other way round: items are the queries, and their texts what is ranked.
+
+    A query has the address of its item in the place of a text, an item its text; positives stay pairs.
+
+    Raises:
+        FormatError: its queries are more than texts: composed ones, or with groups.
+    """
+    if "reference" in collection.queries or len(collection.groups):
+        raise FormatError("queries with an item of their own, or with groups, are not read as items")
+    sides = {"query_id": "doc_id", "doc_id": "query_id"}
+    places = [name for name in ("start_s", "end_s") if collection.items[name].isna().all()]
+    items = collection.queries.rename(columns=sides)
+    return replace(
+        collection,
+        queries=check_queries(collection.items.drop(columns=places).rename(columns=sides).assign(text="")),
+        items=check_items(items.assign(media_url=items["doc_id"])),
+        qrels=check_qrels(collection.qrels.rename(columns=sides)),
+        targets=collection.targets.iloc[:0],
+    )
+
+
 def assemble(parts: Sequence[Part]) -> Collection:
     """Return the collection that parts make together.
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import pair_of
-from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, own_roles, tool_of
+from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, line_to_type, own_roles, tool_of
 from fire_toolkit.elsewhere.values import text_of_value, texts_of
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
@@ -190,11 +190,10 @@ def how_to_read(path: Path, error: str, labels: Sequence[str]) -> str:
     except FormatError:
         return ""
     tool = tool_of(names)
-    known = own_roles(tool, names, {})
-    wanted = [f"{role}=COLUMN" for role in ("annotator", "query", "doc", "label") if role not in known]
+    line = line_to_type(names, own_roles(tool, names, {}))
     words = (
-        f"{tool.name} with judgments made elsewhere ({some_of(names)})? Type --columns "
-        f"{','.join(wanted)} --label VALUE=LABEL; --dry-run shows what is understood"
+        f"{tool.name} with judgments made elsewhere ({some_of(names)})? If the guess is right, type {line} "
+        "--label VALUE=LABEL; --dry-run shows what is understood"
     )
     if tool.signs:
         return f"{path}: is this {words}"

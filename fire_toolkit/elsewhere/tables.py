@@ -13,7 +13,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.elsewhere.files import LABEL_STUDIO, annotations_of, some_of, table_of, tasks_of
-from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, own_roles, tool_of
+from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, line_to_type, own_roles, tool_of
 from fire_toolkit.elsewhere.values import find_columns, round_of, seconds_of, text_of_value, texts_of, time_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text
@@ -150,7 +150,10 @@ class _Rows:
             if role != "annotator" or name not in self._whose:
                 found = find_columns(name, self._names)
                 if found is None:
-                    raise FormatError(f"{path}: no column {name} ({role}); found {some_of(self._names)}")
+                    raise FormatError(
+                        f"{path}: no column {name} ({role}); found {some_of(self._names)}; "
+                        f"if the guess is right, type {line_to_type(self._names, roles, wrong=role)}"
+                    )
                 self._found[role] = found
         for role, name in (("rejected", tool.rejected), ("origin", tool.origin)):
             if name in table:
@@ -169,11 +172,11 @@ class _Rows:
         path, roles, tool = self._path, self._roles, self._tool
         needed = ["annotator", "label", *(() if "pair" in roles else ("query", "doc"))]
         if missing := [role for role in needed if role not in roles]:
-            example = ",".join(f"{role}=COLUMN" for role in missing)
+            example = line_to_type(self._names, roles)
             of_file = "; annotator=@file or @folder where its name says whose it is"
             raise FormatError(
-                f"{path}: which column is {' and which '.join(missing)}? Type --columns {example}"
-                f"{of_file * ('annotator' in missing)}; found ({tool.name}): {some_of(self._names)}"
+                f"{path}: which column is {' and which '.join(missing)}? If the guess is right, type "
+                f"{example}{of_file * ('annotator' in missing)}; found ({tool.name}): {some_of(self._names)}"
             )
         if roles["annotator"] == BY_FILE and _stem(path) in tool.merged:
             raise FormatError(

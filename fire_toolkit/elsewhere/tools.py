@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from fire_toolkit.formats.column_guesses import guessed_columns, line_of
 
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 COUNTS, NOT_YET = _PRESETS["counts"], _PRESETS["not_yet"]
 SKIPS = {word: why for why, words in _PRESETS["skips"].items() for word in words}
 SKIP = "-"  # in the place of a label: the answer is not a vote; in that of a column: do not read it
+USUAL = _PRESETS["usual"]
 _PAIR = {"query": ("query_id", "qid"), "doc": ("doc_id", "docid", "docno")}
 
 
@@ -52,3 +55,21 @@ def own_roles(tool: Tool, columns: Collection[str], given: Mapping[str, str]) ->
         responses = {"annotator": f"{label}.users", "status": f"{label}.status"}
         roles = {role: name for role, name in responses.items() if name in columns} | roles
     return {role: name for role, name in roles.items() if name != SKIP}
+
+
+def line_to_type(columns: Sequence[str], roles: Mapping[str, str], *, wrong: str = "") -> str:
+    """Return the option that names the columns which every table needs, by the best guesses at them.
+
+    Args:
+        columns: of the table.
+        roles: role → column, as far as known; that of the role `wrong` is not there.
+
+    Examples:
+        >>> line_to_type(["who", "clip", "text", "verdict"], {"annotator": "whom"}, wrong="annotator")
+        "--columns 'annotator=who,query=text,doc=clip,label=verdict'"
+    """
+    known = {role: name for role, name in roles.items() if role != wrong}
+    needed = [role for role in USUAL if "pair" not in known or role not in _PAIR]
+    guessed = guessed_columns(columns, {role: USUAL[role] for role in needed}, known)
+    kept = [role for role in ("pair",) if role in known]
+    return line_of({role: guessed.get(role, "COLUMN") for role in (*needed, *kept)})

@@ -129,6 +129,10 @@ def test_columns_of_a_table_are_named_as_import_names_them(
         ("clip,what\na,b\n", "", "--columns 'doc_id=clip,text=what'"),
         ("who,what\na,b\n", "text=that", "columns who, what, which is not"),
         ("clip,caption\na,b\n", "text=that", "no table has the columns that; found .*: clip, caption"),
+        ("clip,caption\na,b\n", "text=that", "type --columns 'doc_id=clip,text=caption'"),
+        ("clip,path,said_1,said_2\na,b,c,d\n", "", r"'doc_id=clip,text=said_\*,media_url=path'"),
+        ("clip,path,said_1,said_2\na,b,c,d\n", "doc=id", r"'doc_id=clip,text=said_\*,media_url=path'"),
+        ("Q0\ta dog runs fast over green grass\n", "", "whose first line names its columns"),
         ("clip,caption\na,b\n", "txt=caption", "expected ROLE=NAME with one of query_id, text, doc_id"),
         ("clip,caption\na,b\n", "doc=clip,doc_id=caption", "doc_id is named twice"),
     ],
@@ -142,6 +146,48 @@ def test_a_table_that_is_not_understood_shows_its_columns_and_what_to_type(
     result = CliRunner().invoke(main, given)
     assert (result.exit_code, result.stderr.count("\n") < 4) == (1, True)
     assert re.search(told, result.stderr), result.stderr
+
+
+def test_the_line_that_is_shown_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("clip,path,said_1,said_2\na,b,c,d\n")
+    given = ["add-collection", str(tmp_path / "t.csv"), "--out", str(tmp_path / "c")]
+    said = re.search("--columns '(.*)'", CliRunner().invoke(main, given).stderr)
+    assert said is not None
+    assert CliRunner().invoke(main, [*given, "--columns", said[1]]).exit_code == 0
+    assert read_queries(tmp_path / "c" / "queries.tsv")["text"].tolist() == ["c", "d"]
+
+
+@pytest.mark.parametrize("name", ["karpathy-flickr", "karpathy-coco", "clotho"])
+def test_texts_are_read_as_the_items_of_their_pictures_and_sounds(name: str, tmp_path: Path) -> None:
+    """Each table is the other one, row for row, and each pair is the other way round."""
+    source = str(GOLDEN / name / "input")
+    for out, words in (("a", []), ("b", ["--texts-as-items"])):
+        given = ["add-collection", source, *words, "--out", str(tmp_path / out)]
+        result = CliRunner().invoke(main, given)
+        assert result.exit_code == 0, result.output
+    there, back = (read_queries(tmp_path / out / "queries.tsv") for out in "ab")
+    items, texts = (read_items(tmp_path / out / "items.tsv") for out in "ab")
+    assert (
+        back[["query_id", "media_url"]].to_numpy().tolist()
+        == items[["doc_id", "media_url"]].to_numpy().tolist()
+    )
+    assert texts[["doc_id", "text"]].to_numpy().tolist() == there[["query_id", "text"]].to_numpy().tolist()
+    pairs = [read_trec_qrels(tmp_path / out / "qrels.txt") for out in "ab"]
+    forth = set(zip(pairs[0]["query_id"], pairs[0]["doc_id"], strict=True))
+    assert forth == set(zip(pairs[1]["doc_id"], pairs[1]["query_id"], strict=True))
+    assert json.loads((tmp_path / "b" / "manifest.json").read_text())["parameters"]["texts_as_items"]
+
+
+def test_composed_queries_are_not_read_as_items(tmp_path: Path) -> None:
+    given = [
+        "add-collection",
+        str(GOLDEN / "circo" / "input"),
+        "--texts-as-items",
+        "--out",
+        str(tmp_path / "c"),
+    ]
+    result = CliRunner().invoke(main, given)
+    assert (result.exit_code, "are not read as items" in result.stderr) == (1, True)
 
 
 def test_a_table_of_addresses_stands_beside_what_a_benchmark_says_of_its_items(tmp_path: Path) -> None:

@@ -353,10 +353,13 @@ def test_a_table_without_its_columns_named_says_what_to_type(fire: Fire, workspa
     file = save_csv("batch.csv", [mturk("A1", "NA", "v1", "Yes")], MTURK)
     error = fire("import", file, code=1).stderr
     assert "MTurk with judgments made elsewhere" in error
-    assert "--columns query=COLUMN,doc=COLUMN,label=COLUMN --label VALUE=LABEL" in error
+    guess = "annotator=WorkerId,query=Input.caption_id,doc=Input.video_id,label=Answer.match"
+    assert f"--columns '{guess}' --label VALUE=LABEL" in error
     error = fire("import", file, "--columns", "query=Input.caption_id,label=Answer.match", code=1).stderr
-    assert "batch.csv: which column is doc? Type --columns doc=COLUMN" in error
-    assert "no column caption (query)" in fire("import", file, "--columns", "query=caption", code=1).stderr
+    assert f"batch.csv: which column is doc? If the guess is right, type --columns '{guess}'; found" in error
+    error = fire("import", file, "--columns", "query=caption", code=1).stderr
+    assert "no column caption (query); found HITId, " in error
+    assert f"if the guess is right, type --columns '{guess}'" in error
 
 
 def test_naming_one_column_does_not_forget_the_others(
@@ -375,7 +378,9 @@ def test_a_column_with_a_role_of_its_own_has_no_other(fire: Fire, workspace: Pat
     fire("import", save_csv("t.csv", rows), "--columns", "query=doc_id,doc=query_id", *YES_NO)
     assert votes() == [("NA", "v1", "relevant")]
     error = fire("import", "t.csv", "--columns", "query=doc_id", *YES_NO, code=1).stderr
-    assert "t.csv: which column is doc? Type --columns doc=COLUMN" in error
+    assert (
+        "t.csv: which column is doc? If the guess is right, type --columns 'annotator=annotator_id," in error
+    )
 
 
 def test_the_round_is_said_where_no_column_has_it(fire: Fire, workspace: Path, table: Table) -> None:

@@ -14,6 +14,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import lists, qrels, tables
 from fire_toolkit.formats.collections.layouts import ALL, LAYOUTS
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.column_guesses import are_names
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.hints import not_the_file
 from fire_toolkit.plugins import Registry
@@ -93,12 +94,9 @@ def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
     expected = "a table whose first line names its columns, such as video_id,caption"
-    if len(source.columns) > 1:
-        known = tables.roles_of(source.columns, given)[1]
-        free = [name for name in source.columns if name not in known.values()] or source.columns
-        roles = {"doc_id": free[0], "text": free[-1], **known}
-        line = ",".join(f"{role}={name}" for role, name in roles.items())
-        expected = f"a table of which you say which column is what: --columns '{line}'"
+    if are_names(source.columns):
+        line = tables.line_to_type(source.columns, given)
+        expected = f"a table of which you say which column is what: {line}"
     raise FormatError(
         f"{source.path}: {_seen(source)}, which is not a known collection format; expected a benchmark's own "
         f"file, or {expected}"
@@ -179,12 +177,24 @@ def read_collection(
             is_named = is_named or (reader.name == "table" and reader is not READERS["table"])
             recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
     if columns and not is_named:
-        found = "; ".join(f"{each.path}: {', '.join(Source(each.path).columns)}" for each in recognised)
+        found, line = _columns_of(recognised, columns)
         shown = ", ".join(columns.values())
-        raise UsageError(f"--columns: no table has the columns {shown}; found {found or 'no table'}")
+        raise UsageError(f"--columns: no table has the columns {shown}; found {found or 'no table'}{line}")
+    if not any(part.queries is not None for part in parts):
+        found, line = _columns_of(recognised, columns or NONE_NAMED)
+        if line:
+            raise FormatError(f"no queries: found {found}; add the file with the captions, or{line[1:]}")
     if split not in (None, ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
     return ReadCollection(assemble(parts), recognised)
+
+
+def _columns_of(recognised: Sequence[Recognised], given: Mapping[str, str]) -> tuple[str, str]:
+    """Return the columns of the tables among files, and the line that says which is what, if one can."""
+    found = [(each.path, Source(each.path).columns) for each in recognised if each.reader == "table"]
+    found = [(path, names) for path, names in found if are_names(names)]
+    lines = [f"; type {tables.line_to_type(names, given)}" for _, names in found if len(names) > 2 or given]
+    return "; ".join(f"{path}: {', '.join(names)}" for path, names in found), "".join(lines[:1])
 
 
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")

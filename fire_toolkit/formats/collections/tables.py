@@ -12,6 +12,7 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import Entry
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.column_guesses import guessed_columns, line_of
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import find_name
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -72,6 +73,24 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
         return "queries", found | {role: name for role, name in places.items() if role in given}
     is_pairs = {"query_id", "doc_id"} <= {*found} and "relevance" in places
     return ("pairs" if is_pairs else ""), found | places
+
+
+def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
+    """Return the line that makes captions with their docs of a table, by the best guesses at its columns.
+
+    Numbered columns of texts become a pattern; what was given stays where the table has it.
+
+    Examples:
+        >>> line_to_type(["clip", "path", "text_1", "text_2"], {"doc_id": "video"})
+        "--columns 'doc_id=clip,text=text_*,media_url=path'"
+    """
+    kept = {role: name for role, name in given.items() if columns_of(columns, name)}
+    known = {**roles_of(columns, kept)[1], **kept}
+    found = guessed_columns(columns, {"doc_id": NAMES["doc_id"], "text": NAMES["text"]}, known)
+    stem = found.get("text", "").rstrip("0123456789")
+    if stem and len(columns_of(columns, f"{stem}*")) > 1 and "text" not in kept:
+        found["text"] = f"{stem}*"
+    return line_of(found)
 
 
 def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> str | None:

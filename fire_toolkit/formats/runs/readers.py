@@ -104,7 +104,8 @@ def recognise(path: Path) -> RunReader:
         start, _ = start_of(path)
         shown = repr(start[:24].decode("utf-8", errors="replace"))
         known = "; ".join(known.what for known in READERS.values())
-        guess = not_a_run(start) or f"begins with {shown}, which is not a known format; expected {known}"
+        unknown = f"begins with {shown}, which is not a known format; expected {known}"
+        guess = not_a_run(start, path) or unknown
         raise FormatError(f"{path}: {guess}")
     return reader
 
