@@ -11,11 +11,16 @@ from fire_toolkit.measures import Definition, Parameter, list_measures
 
 PAGE = Path(__file__).with_name("measures.md")
 MARK = "## One by one\n"
+SAID_ABOVE = (
+    "0 for a query without a positive, or missing from the run.",
+    "0 where nothing was retrieved, and for a query without a positive.",
+    "Papers on video and image retrieval call it R@K, which it equals where each query has one positive.",
+)
 
 
 def section(definition: Definition) -> str:
     """Return one measure's section; what most measures share stands above them all."""
-    words = [definition.summary, *map(_range, definition.parameters), definition.convention]
+    words = [definition.summary, *map(_range, definition.parameters), _own(definition.convention)]
     if (definition.unit, definition.aggregate) != ("share", "mean"):
         words.append(f"A {definition.unit}, the {definition.aggregate} over queries.")
     if not definition.larger_is_better:
@@ -23,6 +28,13 @@ def section(definition: Definition) -> str:
     if definition.also_called:
         words.append(f"Also called {', '.join(definition.also_called)}.")
     return f"\n### `{definition.pattern}`\n\n{' '.join(words)}\n\nSource: {definition.source}\n"
+
+
+def _own(convention: str) -> str:
+    """Return a convention without the sentences that the rules for all measures hold already."""
+    for sentence in SAID_ABOVE:
+        convention = convention.replace(sentence, "")
+    return convention.strip()
 
 
 def _range(parameter: Parameter) -> str:
