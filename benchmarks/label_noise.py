@@ -224,10 +224,14 @@ def p_table(t: Arrays, f: Arrays) -> Arrays:
 
 
 class Estimate(NamedTuple):
-    """Terms of each query, run and measure, and the counts of the bands with rates of their own."""
+    """Terms of each query, run and measure, and the counts of the bands with rates of their own.
+
+    added: (runs, KS), the variance that votes add to the term of a query without a hit.
+    """
 
     terms: Arrays
     counts: Arrays
+    added: Arrays
 
     @property
     def n_bands(self) -> int:
@@ -265,7 +269,14 @@ def correct(world: World, voted: Voted, counts: Arrays, *, is_doubled: bool) -> 
     gradient = np.einsum("mrk,ck->crm", np.array(by_kind), slopes)
     moved = np.tensordot(counts.reshape(n, -1), gradient, axes=1)
     values = np.stack(values, axis=-1)
-    return Estimate(values + moved - bias(kind, counts, values), counts)
+    return Estimate(values + moved - bias(kind, counts, values), counts, added_by_votes(kind, table))
+
+
+def added_by_votes(kinds: Arrays, table: Arrays) -> Arrays:
+    """Return the mean of Π(1 + f(1 − f)/(t − f)²) − 1 over the tops without an original."""
+    raised = np.append(1 + np.maximum(-table[..., 0] * table[..., 1], 0).repeat(2), np.nan)[kinds]
+    of_tops = [raised[..., :k].prod(axis=-1) for k in KS]
+    return np.stack([np.nanmean(each, axis=0) for each in of_tops], axis=-1) - 1
 
 
 def bias(kinds: Arrays, counts: Arrays, values: Arrays, *, n_groups: int = 20) -> Arrays:
@@ -357,16 +368,21 @@ def simulate(world: World, cell: Cell, n_repetitions: int, seed: int) -> dict[st
             found[f"{name}left"].append(mean - of_drawn)
             found[f"{name}raw"].append(raw - of_drawn)
             variance = se**2
-            if not name:  # a share's variance over queries is that of the world's share
-                of_votes = np.maximum(variance - mean * (1 - mean) / (cell.n_queries - 1), 0)
-                of_share = of_world * (1 - of_world) / cell.n_queries + of_votes
-                variance[:, : len(KS)] = of_share[:, : len(KS)]
+            if not name:  # a share's variance is that at the world's share
+                variance[:, : len(KS)] = variance_at(of_world, mean, variance, estimate, cell.n_queries)
             found[f"{name}held"].append(np.abs(mean - of_world) < reach * np.sqrt(variance))
         found["bands"].append(estimate.n_bands > 1)
         enough, is_raised = fourth_votes(own, voted, estimate.counts, is_doubled=is_doubled)
         found["first"].append((enough and not is_raised, enough))
         found["votes"].append(n_votes(voted)[own.valid].mean())
     return {name: np.array(each, dtype=float) for name, each in found.items()} | {"refused": n_refused}
+
+
+def variance_at(share: Arrays, found: Arrays, variance: Arrays, estimate: Estimate, n: int) -> Arrays:
+    """Return the variance of the shares C@k, (runs, KS), were they those of the world."""
+    share, found, variance = (each[:, : len(KS)] for each in (share, found, variance))
+    rest = np.maximum(variance - (1 - found) * (found + estimate.added) / (n - 1), 0)
+    return (1 - share) * (share + estimate.added) / n + rest
 
 
 def n_votes(voted: Voted) -> Arrays:
@@ -442,6 +458,9 @@ def check_against_the_product(world: World, cell: Cell, seed: int) -> None:
     for (run_id, measure), one in terms.items():
         mine = estimate.terms[:, int(run_id[1]), MEASURES.index(measure)]
         np.testing.assert_allclose(one.terms, mine, rtol=0, atol=1e-12)
+        if measure != "P@10":
+            added = estimate.added[int(run_id[1]), MEASURES.index(measure)]
+            np.testing.assert_allclose(one.added, added, rtol=0, atol=1e-12)
     mean = estimate.terms.mean(axis=0)
     for row in corrected_differences(terms).to_dict("records"):
         a, b, m = int(row["run_a"][1]), int(row["run_b"][1]), MEASURES.index(row["measure"])

@@ -45,14 +45,15 @@ class Corrected:
 
     terms: what each query adds to the estimate, its votes' part in the rates included: their mean is the
     estimate, and their spread its standard error; beside: what else moves the estimate, as standard errors
-    (of an audit's shares); is_drawn: whether it reads pairs that were drawn by chance; is_share: whether it
-    is the share of queries with a hit; reason: why there is no estimate, empty where there is one.
+    (of an audit's shares); is_drawn: whether it reads pairs that were drawn by chance; added: of a share of
+    queries with a hit, the variance that votes add to the term of a query without one, else None; reason:
+    why there is no estimate, empty where there is one.
     """
 
     terms: Floats
     beside: Floats
     is_drawn: bool = False
-    is_share: bool = False
+    added: float | None = None
     reason: str = ""
 
     def minus(self, other: Corrected) -> Corrected:
@@ -71,11 +72,12 @@ class Corrected:
     def limits(self, clusters: Ints | None, *, least: float) -> dict[str, float]:
         """Return estimate, low and high, and the two-sided p that it is 0, by Student's t.
 
-        The limits of a share of queries are where (estimate − p)² = t²·(p(1 − p)/n + v), v what votes add to
-        the variance of such a share: Wilson's where they add nothing. Where no query differs from another
-        in a mean or a difference, nothing was seen of how queries vary: the limits then reach as far as 0
-        hits of so many queries leave open (Clopper and Pearson), and p is 1, or for an estimate that is not
-        0 not known.
+        The limits of a share of queries are where (estimate − p)² = t²·((1 − p)(p + a)/n + v), a what votes
+        add to the variance of a query without a hit, v what else they add: Wilson's where they add nothing.
+        Votes on a query without a hit vary most, so the variance hangs on the share: by that of an estimate
+        near 1 the limits would be far too close. Where no query differs from another in a mean or a
+        difference, nothing was seen of how queries vary: the limits then reach as far as 0 hits of so many
+        queries leave open (Clopper and Pearson), and p is 1, or for an estimate that is not 0 not known.
 
         Args:
             clusters: code of each query's cluster from 0; None: each query is its own.
@@ -90,9 +92,9 @@ class Corrected:
             return found
         variance = float(sums @ sums) * n / (n - 1) / len(rest) ** 2 + float(self.beside @ self.beside)
         se = math.sqrt(variance)
-        if self.is_share:
+        if self.added is not None:
             t = t_quantile(UPPER, n - 1)
-            limits = _limits_of_share(estimate, variance, t, len(rest))
+            limits = _limits_of_share(estimate, variance, t, len(rest), self.added)
         elif se < 1e-12:
             reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / n)
             limits = estimate - reach, estimate + reach
@@ -105,11 +107,11 @@ class Corrected:
         return found | {"low": low, "high": high}
 
 
-def _limits_of_share(estimate: float, variance: float, t: float, n: int) -> tuple[float, float]:
-    """Return the roots p of (e − p)² = t²·(p(1 − p)/n + v); v = variance − e(1 − e)/(n − 1)."""
-    of_votes = max(variance - estimate * (1 - estimate) / max(n - 1, 1), 0.0)
-    square, half = 1 + t**2 / n, estimate + t**2 / (2 * n)
-    root = math.sqrt(max(half**2 - square * (estimate**2 - t**2 * of_votes), 0.0))
+def _limits_of_share(estimate: float, variance: float, t: float, n: int, added: float) -> tuple[float, float]:
+    """Return the roots p of (e − p)² = t²·((1 − p)(p + a)/n + v), v what the variance at e holds beside."""
+    rest = max(variance - (1 - estimate) * (estimate + added) / max(n - 1, 1), 0.0)
+    square, half = 1 + t**2 / n, estimate + t**2 * (1 - added) / (2 * n)
+    root = math.sqrt(max(half**2 - square * (estimate**2 - t**2 * (added / n + rest)), 0.0))
     return (half - root) / square, (half + root) / square
 
 
@@ -275,10 +277,23 @@ def _correct(lists: Floats, measure: Measure, rates: _Rates, *, is_drawn: bool) 
             return corrected_hits(patterns.astype(np.int64), relevance)[:, pattern.reshape(-1)]
         return (relevance @ patterns.T / (measure.depth or 1))[:, pattern.reshape(-1)]
 
-    found = values(rates.relevance)
+    found, added = values(rates.relevance), None
+    if is_share:
+        added = _added_by_votes(lists, rates.relevance[0].real)
     slopes = found[1:].imag.mean(axis=1) / _STEP
     of_counts, beside = np.split(slopes, [rates.counts.shape[1]])
     terms = found[0].real + len(lists) * (rates.counts @ of_counts)
     if rates.without is not None:
         terms = terms - rates.bias(found[0].real, values(rates.without))
-    return Corrected(terms, beside * rates.judged.errors, is_drawn=is_drawn, is_share=is_share)
+    return Corrected(terms, beside * rates.judged.errors, is_drawn=is_drawn, added=added)
+
+
+def _added_by_votes(lists: Floats, relevance: Floats) -> float:
+    """Return the mean of Π(1 + f(1 − f)/(t − f)²) − 1 over lists without an original: the variance of
+    Π(1 − p̂) where no doc is relevant. f(1 − f)/(t − f)² is −p̂·p̂ of a kind's labels 0 and 1."""
+    open_lists = lists[lists[:, -1] == 0]
+    if not len(open_lists):
+        return 0.0
+    product = np.minimum(relevance[:-1:2] * relevance[1:-1:2], 0.0)
+    raised = corrected_hits(open_lists.astype(np.int64), np.append(np.repeat(product, 2), 0.0))
+    return -float(raised.mean())

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.inference.corrected import (
+    Corrected,
     corrected_differences,
     corrected_scores,
     corrected_terms,
@@ -303,12 +304,17 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     changes = [terms_of.mean() - np.delete(terms_of, place).mean() for place in range(0, 300, 5)]
     expected_changes = [by_hand(rows, tops, queries)["r0"] - few for few, _ in left_out]
     assert changes == pytest.approx(expected_changes, abs=2e-5)  # one query's influence, to first order
-    first = scores.iloc[0]
+    first, (t, f) = scores.iloc[0], rates_of(rows)
+    rate = {kind: [e * e * (3 - 2 * e) if kind == "doubled" else e for e in (t, f)] for _, _, kind, _ in rows}
+    raised = {(q, d): 1 + f * (1 - f) / (t - f) ** 2 for q, d, kind, _ in rows for t, f in [rate[kind]]}
+    open_lists = [[(q, doc) for doc in docs] for q, docs in tops["r0"].items() if "d00" not in docs]
+    added = float(np.mean([math.prod(raised[pair] for pair in pairs) for pairs in open_lists])) - 1
+    assert added > 0.05
+    estimate, variance = first["estimate"], np.var(terms_of, ddof=1) / 300
+    of_votes = variance - (1 - estimate) * (estimate + added) / 299
     for limit in (first["low"], first["high"]):  # where the distance is t standard errors of such a share
-        variance = np.var(terms_of, ddof=1) / 300
-        of_votes = variance - first["estimate"] * (1 - first["estimate"]) / 299
-        distance = t_299 * math.sqrt(limit * (1 - limit) / 300 + of_votes)
-        assert abs(limit - first["estimate"]) == pytest.approx(distance, rel=1e-5)
+        distance = t_299 * math.sqrt((1 - limit) * (limit + added) / 300 + of_votes)
+        assert abs(limit - estimate) == pytest.approx(distance, rel=1e-5)
     for row in gaps.itertuples():
         assert (row.p < 0.05) == (row.low > 0 or row.high < 0)
     assert gaps["reason"].eq("").all()
@@ -344,6 +350,16 @@ def test_a_share_that_nothing_moves_has_wilson_s_limits() -> None:
     middle, reach = 1 / 20 + t_19**2 / 40, t_19 * math.sqrt(0.05 * 0.95 / 20 + t_19**2 / 1600)
     expected = [(middle + side * reach) / (1 + t_19**2 / 20) for side in (-1, 1)]
     assert [found["estimate"], found["low"], found["high"]] == pytest.approx([0.05, *expected], rel=1e-4)
+
+
+def test_an_estimate_near_1_is_not_taken_for_certain() -> None:
+    """Votes lifted every list above 1; how they vary where no doc is relevant is known by their rates."""
+    t_299, added = 1.967930, 1.3
+    found = Corrected(np.full(300, 1.001), np.empty(0), added=added).limits(None, least=0)
+    assert found["low"] < 0.985
+    rest = 0.001 * (1.001 + added) / 299
+    distance = t_299 * math.sqrt((1 - found["low"]) * (found["low"] + added) / 300 + rest)
+    assert (1.001 - found["low"], found["high"]) == pytest.approx((distance, 1), rel=1e-5)
 
 
 def test_an_interval_stays_between_0_and_1() -> None:
