@@ -63,7 +63,7 @@ def read_prompt(guideline: str | Path) -> tuple[Prompt, Guideline]:
     be answered; the guideline is the one that the prompt was written for.
 
     Raises:
-        FormatError: there is no such file, or a key is missing, unknown or of another type.
+        FormatError: it is for sounds; there is no such file, or a key is missing, unknown or of another type.
         TableError: it does not fit the guideline.
 
     Examples:
@@ -72,6 +72,8 @@ def read_prompt(guideline: str | Path) -> tuple[Prompt, Guideline]:
     """
     rules = read_guideline(guideline)
     path = guideline_folder(guideline) / FILE
+    if rules.item_kind == "audio":
+        raise FormatError(f"{rules.name}: machine judges are sent pictures and texts, and no sounds")
     if not path.is_file():
         raise FormatError(f"{path}: no such file; write how a machine is asked there")
     entries = parse_toml(read_text(path).replace("\r\n", "\n"), str(path))

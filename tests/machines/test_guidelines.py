@@ -10,6 +10,7 @@ from chat_server import ChatServer, with_probability
 from click.testing import Result
 from conftest import fire, judge_file
 
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments
 from fire_toolkit.machines.prompts import read_prompt
 
@@ -116,3 +117,8 @@ def test_a_check_names_a_prompt_that_was_written_for_another_version(folder: Pat
     text = prompt.read_text().replace(rules.sha256, sha256)
     (folder / "mine-v1/machine.toml").write_text(text)
     fire("guideline", "mine-v1")
+
+
+def test_a_guideline_for_sounds_is_refused_with_the_reason() -> None:
+    with pytest.raises(FormatError, match="sent pictures and texts, and no sounds"):
+        read_prompt("caption-sound-relevance-v1")

@@ -177,6 +177,7 @@ function load(page) {
   video.hidden = !isVideo;
   video.controls = isSound;
   video.muted = !isSound;
+  $("sound").setAttribute("aria-pressed", String(isSound));
   image.hidden = state.kind !== "image";
   shownAt = performance.now();
   clearTimeout(slow);
