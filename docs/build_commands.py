@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import click
-from click.testing import CliRunner
 
 from fire_toolkit.cli import main
+from fire_toolkit.cli.told import FILE, telling
 
 FOLDER = Path(__file__).with_name("commands")
 HEAD = "# Commands\n\nWhat `--help` (`-h`) prints. These pages are made by `docs/build_commands.py`.\n\n"
 OWN_HELP = re.compile(r"\n +-h, --help +Show this message and exit\.(?=\n|$)")  # every command has it
 
 
+def context_of(words: tuple[str, ...]) -> click.Context:
+    """Return the context of a command, in a terminal of 100 columns."""
+    settings = main.context_settings
+    context = click.Context(main, info_name="fire-toolkit", terminal_width=100, **settings)
+    for word in words:
+        assert isinstance(context.command, click.Group)
+        context = click.Context(context.command.commands[word], info_name=word, parent=context)
+    return context
+
+
 def help_of(*words: str) -> str:
     """Return a command's help as a terminal of 100 columns shows it."""
-    runner = CliRunner(env={"COLUMNS": "100"})
-    text = runner.invoke(main, [*words, "--help"], prog_name="fire-toolkit", terminal_width=100).stdout
-    return f"\n```\n{OWN_HELP.sub('', text.rstrip())}\n```\n"
+    context = context_of(words)
+    return f"\n```\n{OWN_HELP.sub('', context.get_help().rstrip())}\n```\n"
+
+
+def told() -> str:
+    """Return what `--help` and completion tell of each command, as `cli/helps.json` keeps it."""
+    contexts = {name: context_of((name,)) for name in main.commands}
+    found = {name: telling(context.command, context) for name, context in contexts.items()}
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 
 def members(command: click.Command, before: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -53,6 +70,7 @@ def pages() -> dict[str, str]:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
+    (FOLDER.parent.parent / "fire_toolkit/cli" / FILE).write_text(told(), encoding="utf-8")
     made = pages()
     for name, text in made.items():
         (FOLDER / name).write_text(text, encoding="utf-8")

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from click import Command, Group
+from click.testing import CliRunner
 from python_page import run_page
 
 from fire_toolkit.cli import main
+from fire_toolkit.cli.told import FILE
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,7 +37,14 @@ def test_the_data_model_is_as_the_code_is() -> None:
 
 def test_every_command_has_a_page_as_the_code_is_and_no_page_is_left_over() -> None:
     pages = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs/commands").iterdir()}
-    assert builder("commands").pages() == pages, "run: python docs/build_commands.py"
+    build = builder("commands")
+    assert build.pages() == pages, "run: python docs/build_commands.py"
+    told = (ROOT / "fire_toolkit/cli" / FILE).read_text(encoding="utf-8")
+    assert build.told() == told, "run: python docs/build_commands.py"
+    for name in main.commands:
+        for words in [(name,), *build.members(main.commands[name], (name,))]:
+            shown = CliRunner().invoke(main, [*words, "-h"], prog_name="fire-toolkit", terminal_width=100)
+            assert shown.stdout == build.context_of(words).get_help() + "\n"
 
 
 def command_lines() -> Iterator[tuple[str, list[str]]]:

@@ -91,6 +91,6 @@ def test_a_local_server_is_refused_where_processes_have_no_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "killpg")
-    with pytest.raises(UsageError, match="start Label Studio yourself and give --url"):
+    with pytest.raises(UsageError, match="start Label Studio yourself and set FIRE_LABEL_STUDIO_URL"):
         start_server(tmp_path / "server", Path("label-studio"))
     assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, delive
 from fire_toolkit.cli.common import drawn, n_of, say, say_next, setting_or_default, summarise
 from fire_toolkit.cli.fetching import carrier_of, pull_once
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.server_options import Server, private_folder
+from fire_toolkit.cli.server_options import private_folder, used_connection
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
@@ -29,7 +29,6 @@ from fire_toolkit.labelstudio.people import ACTIVE, OWNER, Accounts, Annotator, 
 def add(
     names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="[PSEUDONYM[=EMAIL]]...")] = (),
     *,
-    server: Server,
     as_json: bool,
 ) -> None:
     """Make accounts and print how to log in; existing ones stay as they are.
@@ -39,7 +38,7 @@ def add(
     states.
     """
     folder = private_folder()
-    accounts = Accounts(server.connection, folder)
+    accounts = Accounts(used_connection(), folder)
     if not names:
         _print(accounts.refresh(), ("pseudonym", "state"), as_json=as_json)
         return
@@ -52,7 +51,7 @@ def add(
 
 @writes_workspace
 def retire(
-    names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="PSEUDONYM...")], *, server: Server
+    names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="PSEUDONYM...")],
 ) -> None:
     """Stop asking annotators and deactivate their accounts; their answers are kept.
 
@@ -66,7 +65,7 @@ def retire(
     if accounts or campaign is None or BY_SERVER in carriers:
         own = {row.pseudonym for row in accounts}
         with_accounts = [name for name in names if not campaign or name not in campaign.people - own]
-        rows = Accounts(server.connection, private_folder()).retire(with_accounts)
+        rows = Accounts(used_connection(), private_folder()).retire(with_accounts)
         _print(rows, ("pseudonym", "state"), as_json=False)
     else:
         _refuse_strangers(campaign, names)
@@ -74,7 +73,7 @@ def retire(
         gone = set(names) & campaign.people
         write_retired(campaign.root, gone)
         for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
-            carrier_of(carrier, campaign.root, server).retire(gone)
+            carrier_of(carrier, campaign.root).retire(gone)
     campaign = begun_here()
     left: dict[str, int] = {}
     if campaign:
@@ -93,7 +92,6 @@ def reassign(
     *,
     to: Annotated[str, Option(metavar="NAME,NAME")],
     dry_run: bool = False,
-    server: Server,
     as_json: bool,
 ) -> None:
     """Give what annotators have not answered to others, who may be new to a running round.
@@ -110,7 +108,7 @@ def reassign(
     campaign = begun_campaign()
     wanted = [name for name in to.split(",") if name]
     if _is_on_server(campaign):
-        pull_once(campaign.root, server)
+        pull_once(campaign.root)
         campaign = begun_campaign()
     _check_hands(campaign, names, wanted)
     seed, gone = int(setting_or_default(None, "tasks", "seed")), campaign.retired

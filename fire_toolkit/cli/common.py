@@ -47,6 +47,13 @@ def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
     return show
 
 
+GONE = {  # options that were given one place elsewhere, and which
+    "--url": "set FIRE_LABEL_STUDIO_URL",
+    "--token-file": "set FIRE_LABEL_STUDIO_TOKEN to the token itself",
+    "--origin": "set FIRE_LABEL_STUDIO_URL to the address of Label Studio",
+    "--program": "put the folder of label-studio on the PATH",
+    "--guideline": "the workspace's counts, [tasks] guideline of fire.toml",
+}
 WORDS = f"{__name__}.words"  # of the command, as they were given; kept in the context
 
 
@@ -85,6 +92,10 @@ class FireGroup(click.Group):
                     return super().invoke(ctx)
                 finally:
                     wipe_progress()
+        except click.NoSuchOption as error:
+            if words := GONE.get(error.option_name):
+                raise click.UsageError(f"{error.option_name} is gone: {words}", error.ctx) from None
+            raise
         except FireError as error:
             _end(str(error), error.exit_code)
         except BrokenPipeError:

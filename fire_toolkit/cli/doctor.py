@@ -10,13 +10,13 @@ import click
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import current_workspace, say
-from fire_toolkit.cli.server_options import Server
+from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.errors import FireError, ServerError, UsageError
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
 
-def doctor(*, server: Server, as_json: bool) -> int:
+def doctor(*, as_json: bool) -> int:
     """Check server, token, and this workspace's projects: there, unchanged, and their items seen.
 
     Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
@@ -29,7 +29,7 @@ def doctor(*, server: Server, as_json: bool) -> int:
     begun = read_campaign(root) if root else None
     campaign = (begun, guideline_of_campaign(root, begun)) if root and begun else None
     try:
-        findings = list(examine(server.connection, root, campaign))
+        findings = list(examine(used_connection(), root, campaign))
     except FireError as error:
         fix = START if isinstance(error, UsageError) else ""
         findings = [Finding("connection", BAD, str(error), fix)]

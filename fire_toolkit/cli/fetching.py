@@ -23,7 +23,7 @@ from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summar
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.meter import Meter
-from fire_toolkit.cli.server_options import Server
+from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
@@ -39,7 +39,7 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 CARRIERS.add(BY_PAGE, OwnPage)
 
 
-def pull_once(root: Path, server: Server, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
+def pull_once(root: Path, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
     campaign, rounds = read_campaign(root), Rounds(root)
     names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
@@ -49,17 +49,17 @@ def pull_once(root: Path, server: Server, *, is_full: bool = False, accepts_loss
         )
     found = []
     for name in names:
-        carrier = carrier_of(name, root, server, accepts_loss=accepts_loss)
+        carrier = carrier_of(name, root, accepts_loss=accepts_loss)
         own = Rounds(root, name)
         with Meter("tasks read", None) as meter:
             found.append(carrier.fetch(campaign, own, root / STORE, is_full=is_full, report=meter))
     return all_fetched(found)
 
 
-def carrier_of(name: str, root: Path, server: Server, *, accepts_loss: bool = False) -> Carrier:
+def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
     """Return the server, or a plug-in's carrier of that name."""
     if name == BY_SERVER:
-        return LabelStudio(server.connection, root, accepts_loss=accepts_loss)
+        return LabelStudio(used_connection(), root, accepts_loss=accepts_loss)
     return CARRIERS.named(name)(root)
 
 
@@ -87,14 +87,14 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     return all_fetched(found)
 
 
-def fetch_all(root: Path, server: Server, exports: Sequence[Path]) -> None:
+def fetch_all(root: Path, exports: Sequence[Path]) -> None:
     """Bring the ledger up to what every carrier of the campaign has."""
     rounds = Rounds(root)
     carriers = {*rounds.carriers.values()}
     if BY_HAND in carriers:
         read_files(root, exports)
     if carriers != {BY_HAND}:
-        pull_once(root, server)
+        pull_once(root)
 
 
 def guideline_of(root: Path) -> Guideline:

@@ -46,7 +46,6 @@ def gallery(
     public: bool = False,
     copy_media: bool = False,
     serve: bool = False,
-    port: Annotated[int, click.IntRange(0, 65535)] = 8794,
 ) -> None:
     """Write a gallery: each caption with the top docs of each run, playing, and their labels.
 
@@ -65,8 +64,7 @@ def gallery(
         public: For others: no single votes, comments or links to tasks; captions and media only where
             [licences] of fire.toml names their licence.
         copy_media: Copy the items' files into the folder, as --public does: it can move.
-        serve: Then serve it to browsers of this machine, until Ctrl-C.
-        port: Port of --serve; 0: any free one.
+        serve: Then serve it to browsers of this machine, at a free port, until Ctrl-C.
     """
     workspace = needed_workspace(": a gallery is made from a workspace")
     folder = out or relative_path(workspace.root / "gallery")
@@ -82,7 +80,7 @@ def gallery(
         say(f"open {folder / 'index.html'} in a browser")
         return
     beside = [] if made.copies_media else list(made.media.files.values())
-    with stoppable() as stopped, GalleryServer(folder, beside, port=port) as server:
+    with stoppable() as stopped, GalleryServer(folder, beside, port=0) as server:
         click.echo(server.address)
         say("for browsers of this machine alone; Ctrl-C stops")
         wait_to_be_stopped(stopped)

@@ -17,35 +17,32 @@ from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.local_server import ADMIN, LOG, VERSION, start_server, stop_server
 
-_PROGRAM = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 def start(
     *,
     port: Annotated[int | None, click.IntRange(1, 65535)] = None,
     public_url: Annotated[str | None, Option(metavar="URL")] = None,
-    program: Annotated[Path | None, _PROGRAM] = None,
 ) -> None:
     """Start the workspace's server, or find the one that runs, and print its address.
 
     It listens on 127.0.0.1 only and calls nobody; a proxy with TLS lets annotators on other machines in
     (--public-url; docs/deploy has the files for Caddy and nginx). Address, token and the administrator's
     password are in .labelstudio/connection.json, which only you can read. It runs on when the terminal
-    closes. The first start makes its database, which takes one to two minutes.
+    closes. The first start makes its database, which takes one to two minutes. The program label-studio
+    is that on the PATH.
 
     Args:
         port: [default: the last one, else the first free from 8080]
         public_url: Where a proxy of yours lets annotators on other machines reach it, as
             https://labels.example.org; empty: nowhere. [default: as last time; at first nowhere]
-        program: The label-studio program. [default: that on the PATH]
     """
     folder = private_folder().resolve()
-    found = str(program.absolute()) if program else shutil.which("label-studio")
+    found = shutil.which("label-studio")
     if found is None:
         raise FireError(
             "Label Studio is not installed (no label-studio on the PATH); give it an environment of its own: "
             "python3 -m venv ~/label-studio && ~/label-studio/bin/pip install "
-            f"label-studio=={VERSION}, then add --program ~/label-studio/bin/label-studio"
+            f"label-studio=={VERSION}, then PATH=~/label-studio/bin:$PATH fire-toolkit labelstudio start"
         )
     if public_url and urlsplit(public_url := checked_url(public_url).lower()).path:
         raise UsageError(f"--public-url {public_url}: has a path; expected scheme and host (and port) alone")

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from fire_toolkit.cli.common import FireGroup
+from fire_toolkit.cli.told import told_command, wants_help
 
 _FUNCTIONS = "fire_toolkit.commands"
 
@@ -79,6 +80,15 @@ class LazyGroup(FireGroup):
         self.groups = groups
         self.names = [name for group in groups for name in group.commands]
         self.commands = LazyCommands(self.names)  # type: ignore[assignment]  # nothing is added to it
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for its help and for completion what is told of it."""
+        if args and args[0] in self.names and (ctx.resilient_parsing or wants_help(args)):
+            name = args[0]
+            return name, told_command(name, lambda: self.commands[name]), args[1:]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each group of commands is for, and their names."""

@@ -50,7 +50,6 @@ _WORDS = {
     "not looked at": "were not checked",
 }
 ItemsFile = Annotated[str | None, Option(is_argument=True, metavar="[ITEMS]")]
-Origin = Annotated[str | None, Option(metavar="URL")]
 
 
 def media_root() -> Path:
@@ -97,35 +96,35 @@ def used_media(given: str | None, inputs: Inputs) -> ShownMedia:
     return ShownMedia(check_items(table, where=str(path)), "query_id", columns)
 
 
-def known_server(given: str | None = None) -> Connection | None:
-    """Return Label Studio as given, else as environment or workspace name it; perhaps without a token."""
-    url = given or os.environ.get(URL_VARIABLE)
+def known_server() -> Connection | None:
+    """Return Label Studio as environment or workspace name it; perhaps without a token."""
+    url = os.environ.get(URL_VARIABLE)
     return Connection(checked_url(url), "") if url else stored_connection()
 
 
 def check(
     items: ItemsFile = None,
     *,
-    origin: Origin = None,
     show_all: Annotated[bool, Option(("--all",))] = False,
     output_format: str,
 ) -> int:
     """Check every item: whether it exists, a browser plays it, and its address answers correctly.
 
     ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path
-    or an address. An address must answer a page of Label Studio (CORS) and in parts (Range). Prints
+    or an address. An address must answer pages of Label Studio (that of FIRE_LABEL_STUDIO_URL, else the
+    workspace's) by CORS, and in parts (Range). Prints
     each item that will not play, why, and how to fix it; exit code 1 if there is one. In a workspace items
     must also be what its guideline's page shows.
 
     Args:
-        origin: Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's
-            server]
         show_all: Show the items that play, too.
     """
     seen = used_media(items, Inputs())
-    urls, folder, server = seen.items["media_url"], media_root(), known_server(origin)
+    urls, folder, server = seen.items["media_url"], media_root(), known_server()
     if any(map(is_address, urls)) and not server:
-        raise click.UsageError("--origin is needed: some items are addresses, which must allow its pages")
+        raise click.UsageError(
+            f"set {URL_VARIABLE} to the address of Label Studio, whose pages some items' addresses must allow"
+        )
     guideline = setting_or_default(None, "tasks", "guideline")
     kind = read_guideline(guideline).item_kind if current_workspace() else ""
     with Progress() as progress:
@@ -207,21 +206,19 @@ def say_items(path: Path, key: str) -> None:
 def serve(
     items: ItemsFile = None,
     *,
-    origin: Origin = None,
     port: Annotated[int | None, click.IntRange(0, 65535)] = None,
     host: Annotated[str, Option(metavar="ADDRESS")] = "127.0.0.1",
     write_items: Annotated[Path | None, click.Path(dir_okay=False, path_type=Path)] = None,
 ) -> None:
     """Serve the items' files on this machine to Label Studio's pages until Ctrl-C; print the base URL.
 
-    Only files of the items are served, in parts (Range), and only pages of the given Label Studio may
-    read them (CORS). Each refused request is shown. In a workspace addresses do not tell which file they
-    lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them; they begin with [media] url of
-    fire.toml, else with /media of the server's --public-url, else with http://ADDRESS:PORT.
+    Only files of the items are served, in parts (Range), and only pages of Label Studio (that of
+    FIRE_LABEL_STUDIO_URL, else the workspace's) may read them (CORS). Each refused request is shown. In a
+    workspace addresses do not tell which file they lead to (/m/HASH.mp4, by a key in .labelstudio/), and
+    `tasks` writes them; they begin with [media] url of fire.toml, else with /media of the server's
+    --public-url, else with http://ADDRESS:PORT.
 
     Args:
-        origin: Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's
-            server]
         port: It stands in the tasks: keep to it. 0: any free one. [default: that of [media] url in fire.toml,
             else the workspace's own, from 8790 on]
         host: Another IPv4 address of this machine lets others in.
@@ -232,9 +229,9 @@ def serve(
 
     inputs = Inputs()
     seen = used_media(items, inputs)
-    label_studio = known_server(origin)
+    label_studio = known_server()
     if not label_studio:
-        raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
+        raise click.UsageError(f"set {URL_VARIABLE} to the address at which browsers open Label Studio")
     pages_from, folder = label_studio.page_origin, media_root()
     names, n_missing = served_files(seen.items, root=folder)
     base, port = base_and_port(host, port)

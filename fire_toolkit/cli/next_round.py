@@ -52,7 +52,6 @@ def next_round(
     recheck: Path | None = None,
     annotators: Annotated[Sequence[str], Option(("--annotator",), metavar="A,B,C", parse=names_of)] = (),
     seed: Annotated[int | None, Option(least=0)] = None,
-    guideline: Annotated[str | None, Option(metavar="NAME")] = None,
     out: Annotated[str | None, Option(metavar="DIR")] = None,
     dry_run: bool = False,
     as_json: bool = False,
@@ -109,13 +108,12 @@ def next_round(
             marks.
         annotators: In a campaign: who can be asked. [default: its annotators who are not retired]
         seed: Seed of the random order and of the queues. [default: 0]
-        guideline: The guideline judged by, as for `resolve`.
         out: Folder for pool.csv, plan.csv. [default: plan/round-N]
         dry_run: Show the plan and who would judge how much; write nothing.
     """
     if judge is not None and DOUBTS not in ask:
         raise click.UsageError("--judge is for --ask doubts")
-    values = {"judgments": judgments, "labels": labels, "qrels": qrels, "guideline": guideline, "seed": seed}
+    values = {"judgments": judgments, "labels": labels, "qrels": qrels, "guideline": None, "seed": seed}
     given = Given({**values, "out": out, "as_json": as_json})
     alone: dict[str, object] = {"--strategy": strategy, "--recheck": recheck}
     alone |= {f"--ask {name}": name in ask or None for name in (DOUBTS, AUDIT)}

@@ -27,7 +27,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.fetching import fetch_all
 from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.server_options import Server, private_folder
+from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import ServerError
 from fire_toolkit.formats.tables.table_files import read_items
@@ -39,7 +39,6 @@ from fire_toolkit.workspace.locks import Busy
 def progress(
     *,
     watch: Annotated[float | None, Range(min=1), Option(metavar="SECONDS")] = None,
-    server: Server,
     as_json: bool,
 ) -> None:
     """Show a campaign's progress and quality: tasks, pace, agreement, controls, what to look into.
@@ -58,7 +57,7 @@ def progress(
         if watch:
             try:
                 with workspace_lock():
-                    fetch_all(root, server, named_files("import", "exports"))
+                    fetch_all(root, named_files("import", "exports"))
             except (ServerError, Busy) as error:
                 say(f"note: {error}")
             if not as_json:

@@ -8,10 +8,9 @@ from fire_toolkit.cli.common import say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
-from fire_toolkit.cli.server_options import Server
 
 
-def pull(*, full: bool = False, accept_loss: bool = False, server: Server, as_json: bool) -> None:
+def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> None:
     """Fetch new and changed answers into the ledger, then write judgments.csv and dropped.csv from it.
 
     The ledger (in campaign.sqlite) keeps every version of every answer; what was edited or deleted on the
@@ -28,7 +27,7 @@ def pull(*, full: bool = False, accept_loss: bool = False, server: Server, as_js
     if accept_loss and not full:
         raise click.UsageError("--accept-loss goes with --full")
     with workspace_lock():
-        pulled = pull_once(root, server, is_full=full, accepts_loss=accept_loss)
+        pulled = pull_once(root, is_full=full, accepts_loss=accept_loss)
         derive_judgments(root, pulled, as_json=as_json)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

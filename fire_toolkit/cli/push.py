@@ -50,7 +50,7 @@ from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.push_media import look_after, look_before, refuse_missing, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed
-from fire_toolkit.cli.server_options import Server
+from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -89,7 +89,6 @@ def push(
     sample: Annotated[int | None, _SAMPLE] = None,
     replace: bool = False,
     dry_run: bool = False,
-    server: Server,
     as_json: bool,
 ) -> None:
     """Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.
@@ -121,7 +120,7 @@ def push(
     if carrier == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if carrier != BY_SERVER:
-        carrier_of(carrier, root, Server())  # there is one of that name
+        carrier_of(carrier, root)  # there is one of that name
     rules = guideline_of_tasks(root, tasks)
     check_policy(root, policy)
     begun = read_rounds(root)
@@ -146,7 +145,7 @@ def push(
         begin(root, campaign, changed)
         _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))
     else:
-        connection = server.connection
+        connection = used_connection()
         to = LabelStudio(connection, root, replaces=replace)
         pushed = _push(to, connection, root, campaign, on_server, changed, rules, sample)
         say_pushed(pushed, connection, as_json=as_json)
@@ -272,7 +271,7 @@ def _deliver_by_others(
     """Give out the rounds of plug-ins' carriers, and say where each queue is."""
     found: list[Delivered] = []
     for name in sorted({entry.carrier for entry in rounds}):
-        carrier = carrier_of(name, root, Server())
+        carrier = carrier_of(name, root)
         own = [entry for entry in rounds if entry.carrier == name]
         given = carrier.deliver(campaign, own, rules, root / STORE)
         places = carrier.where(campaign, own)

@@ -1,9 +1,8 @@
-"""What the commands that talk to a server share: which server, progress, the local server's folder."""
+"""What the commands that talk to a server share: which server, and the local server's folder."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,25 +24,10 @@ if TYPE_CHECKING:
 ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit push"
 
 
-@dataclass(frozen=True)
-class Server:
-    """Which Label Studio is asked; what is not given is the environment's, else the workspace's.
-
-    Args:
-        url: The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's]
-        token_file: A file with the token. [default: FIRE_LABEL_STUDIO_TOKEN, else the workspace's]
-    """
-
-    url: str | None = None
-    token_file: Path | None = None
-
-    @property
-    def connection(self) -> Connection:
-        """How to reach the server that is named."""
-        workspace = current_workspace()
-        return read_connection(
-            workspace.root if workspace else None, url=self.url, token_file=self.token_file
-        )
+def used_connection() -> Connection:
+    """Return how to reach the server that the environment names, else the workspace's."""
+    workspace = current_workspace()
+    return read_connection(workspace.root if workspace else None)
 
 
 def stored_connection() -> Connection | None:

@@ -103,7 +103,7 @@ def _say_progress() -> None:
 def _say_doubled(campaign: Begun) -> None:
     """Ask the server of a campaign, if one is known here, and name what is there more than once."""
     from fire_toolkit.campaign.records import BY_SERVER, Rounds
-    from fire_toolkit.cli.server_options import Server
+    from fire_toolkit.cli.server_options import used_connection
     from fire_toolkit.labelstudio.api import Api
     from fire_toolkit.labelstudio.projects import find_doubled
 
@@ -111,7 +111,7 @@ def _say_doubled(campaign: Begun) -> None:
     if not sent:
         return
     try:
-        with Api(Server().connection, timeout_s=_GLANCE_S, attempts=1) as api:
+        with Api(used_connection(), timeout_s=_GLANCE_S, attempts=1) as api:
             listed = api.projects()
     except FireError as error:
         say(f"note: the server was not asked whether anything is there twice ({error})")

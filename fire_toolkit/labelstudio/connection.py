@@ -60,19 +60,11 @@ class Connection:
         return f"{self.page_url}/projects/{project}/data?labeling=1"
 
 
-def read_connection(
-    root: Path | None,
-    *,
-    url: str | None = None,
-    token_file: Path | None = None,
-    environ: Mapping[str, str] | None = None,
-) -> Connection:
-    """Return the connection to use: what is given, else the environment's, else the workspace's file.
+def read_connection(root: Path | None, *, environ: Mapping[str, str] | None = None) -> Connection:
+    """Return the connection to use: the environment's, else that of the workspace's file.
 
     Args:
         root: the workspace's folder; its `.labelstudio/connection.json` is read. None: there is none.
-        url: the server's address.
-        token_file: a file with the token as its only line, which only its owner can read.
         environ: by default the process's; FIRE_LABEL_STUDIO_URL and FIRE_LABEL_STUDIO_TOKEN count.
 
     The workspace's token goes to the workspace's server only, never to another address.
@@ -82,24 +74,24 @@ def read_connection(
         FormatError: a file of secrets that others can read, or that holds something else.
     """
     environ = os.environ if environ is None else environ
-    url = url or environ.get(URL_VARIABLE) or ""
+    url = environ.get(URL_VARIABLE) or ""
     url = url and checked_url(url)
-    token = read_secret(token_file).strip() if token_file else environ.get(TOKEN_VARIABLE, "").strip()
+    token = environ.get(TOKEN_VARIABLE, "").strip()
     path = root / SERVER_FOLDER / CONNECTION_FILE if root else None
     if url and token:
         return Connection(url, checked_token(token))
     if path is None or not path.exists():
         raise UsageError(
-            f"no token for {url}; set {TOKEN_VARIABLE} or give --token-file"
+            f"no token for {url}; set {TOKEN_VARIABLE} to its token"
             if url
             else "no Label Studio server is configured here; start one with `fire-toolkit labelstudio "
-            f"start`, or give --url (or {URL_VARIABLE}) and a token ({TOKEN_VARIABLE} or --token-file)"
+            f"start`, or set {URL_VARIABLE} to its address and {TOKEN_VARIABLE} to its token"
         )
     stored = read_connection_file(path)
     if url and url != stored.url:
         raise UsageError(
             f"{path} holds a token for {stored.url}, not for {url}; "
-            f"set {TOKEN_VARIABLE} to that server's token, or give --token-file"
+            f"set {TOKEN_VARIABLE} to that server's token"
         )
     return replace(stored, token=checked_token(token)) if token else stored
 

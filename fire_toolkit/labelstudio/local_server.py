@@ -53,7 +53,8 @@ def start_server(
     """
     if not hasattr(os, "killpg"):
         raise UsageError(
-            "a local server runs on Linux and macOS only; start Label Studio yourself and give --url"
+            "a local server runs on Linux and macOS only; start Label Studio yourself and set "
+            "FIRE_LABEL_STUDIO_URL"
         )
     prepare_folder(folder)
     if (lock := open_lock(folder / LOCK)) is not None:

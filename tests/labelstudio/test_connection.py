@@ -20,7 +20,7 @@ import pytest
 from examples import cases
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import Connection, checked_url, read_connection
+from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, checked_url, read_connection
 from fire_toolkit.labelstudio.failures import server_errors
 from fire_toolkit.labelstudio.secrets import read_secret
 
@@ -42,13 +42,6 @@ def stored(root: Path, *, url: str = URL, token: str = TOKEN, rights: int = 0o60
     return path
 
 
-def token_file(root: Path, token: str = TOKEN) -> Path:
-    path = root / "token"
-    path.write_text(token + "\n")
-    path.chmod(0o600)
-    return path
-
-
 def refresh_jwt(expires_in_s: float = 3600) -> str:
     """A personal token as Label Studio makes them: a JWT of token_type refresh."""
     parts = [{"alg": "HS256"}, {"token_type": "refresh", "exp": time.time() + expires_in_s}]
@@ -64,13 +57,9 @@ def asked(answer: Answer, token: str = TOKEN) -> object:
 # --- where a connection comes from
 
 
-def test_what_is_given_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     stored(tmp_path)
     environ = {"FIRE_LABEL_STUDIO_URL": "http://env:1/", "FIRE_LABEL_STUDIO_TOKEN": "env-token"}
-    given = read_connection(
-        tmp_path, url="http://given:2", token_file=token_file(tmp_path, "given-token"), environ=environ
-    )
-    assert (given.url, given.token) == ("http://given:2", "given-token")
     from_environment = read_connection(tmp_path, environ=environ)
     assert (from_environment.url, from_environment.token) == ("http://env:1", "env-token")
     from_file = read_connection(tmp_path, environ={})
@@ -86,8 +75,8 @@ def test_a_token_alone_goes_to_the_workspaces_server(tmp_path: Path) -> None:
 def test_the_workspaces_token_is_not_sent_to_another_server(tmp_path: Path) -> None:
     stored(tmp_path)
     with pytest.raises(UsageError, match=r"holds a token for http://127.0.0.1:8080, not for http://other"):
-        read_connection(tmp_path, url="http://other", environ={})
-    assert read_connection(tmp_path, url=URL + "/", environ={}).token == TOKEN
+        read_connection(tmp_path, environ={URL_VARIABLE: "http://other"})
+    assert read_connection(tmp_path, environ={URL_VARIABLE: URL + "/"}).token == TOKEN
 
 
 @pytest.mark.parametrize("environ", [{}, {"FIRE_LABEL_STUDIO_TOKEN": TOKEN}])
@@ -99,7 +88,7 @@ def test_nothing_known_says_how_to_start_a_server(tmp_path: Path, environ: dict[
 
 def test_a_url_without_token_says_how_to_give_one() -> None:
     with pytest.raises(UsageError, match="no token for http://x; set FIRE_LABEL_STUDIO_TOKEN"):
-        read_connection(None, url="http://x", environ={})
+        read_connection(None, environ={URL_VARIABLE: "http://x"})
 
 
 @pytest.mark.parametrize("rights", [0o644, 0o640, 0o604, 0o620, 0o601, 0o777])
@@ -108,12 +97,12 @@ def test_a_file_that_others_have_rights_on_is_refused(tmp_path: Path, rights: in
     with pytest.raises(FormatError, match=f"chmod 600 {path}"):
         read_connection(tmp_path, environ={})
     with pytest.raises(FormatError, match="others can access it"):
-        read_connection(None, url=URL, token_file=path, environ={})
+        read_secret(path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
-    path = token_file(tmp_path)
+    path = stored(tmp_path)
     os.chown(path, 12345, 12345)
     with pytest.raises(FormatError, match="belongs to another user"):
         read_secret(path)
@@ -132,9 +121,9 @@ def test_a_damaged_connection_file_is_one_line(tmp_path: Path, content: str) -> 
 
 @pytest.mark.parametrize("token", ["", "two words", "tab\there", "ünicode", "line\nbreak", "nul\0"])
 def test_what_can_be_no_token_is_refused_unseen(tmp_path: Path, token: str) -> None:
-    path = token_file(tmp_path, token)
+    stored(tmp_path, token=token)
     with pytest.raises(FireError) as caught:
-        read_connection(None, url=URL, token_file=path, environ={})
+        read_connection(tmp_path, environ={})
     assert not token or token not in str(caught.value)
 
 

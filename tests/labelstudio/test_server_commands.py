@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +32,20 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     stop_server(place / ".labelstudio")
 
 
+def path_to(program: Path) -> str:
+    """A PATH on which the program is label-studio."""
+    place = program.parent / "bin"
+    place.mkdir(exist_ok=True)
+    (place / "label-studio").unlink(missing_ok=True)
+    (place / "label-studio").symlink_to(program)
+    return f"{place}{os.pathsep}{os.environ['PATH']}"
+
+
 def started(tmp_path: Path, *arguments: str) -> Result:
     program = write_program(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    return run("labelstudio", "start", "--program", str(program), "--port", str(port), *arguments)
+    return run("labelstudio", "start", "--port", str(port), *arguments, PATH=path_to(program))
 
 
 def test_start_and_stop_in_a_workspace(root: Path, tmp_path: Path) -> None:
@@ -79,12 +89,12 @@ def test_outside_a_workspace_nothing_is_started(tmp_path: Path, monkeypatch: pyt
     for command in ("start", "stop"):
         result = run("labelstudio", command)
         assert (result.exit_code, "fire-toolkit init" in result.stderr) == (2, True)
-    assert run("annotators", "add", "--url", "http://127.0.0.1:9").exit_code == 2
+    assert run("annotators", "add", FIRE_LABEL_STUDIO_URL="http://127.0.0.1:9").exit_code == 2
 
 
 def test_a_server_that_fails_is_exit_code_3(root: Path, tmp_path: Path) -> None:
     program = write_program(tmp_path, "fails")
-    result = run("labelstudio", "start", "--program", str(program))
+    result = run("labelstudio", "start", PATH=path_to(program))
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("error: Label Studio ended while starting; see ")
     assert "disk I/O error" in (root / ".labelstudio" / "server.log").read_text()

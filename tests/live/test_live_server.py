@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -20,8 +21,15 @@ def toolkit(server: LiveServer, *arguments: str) -> str:
     """Run the command in a session of its own, as from another terminal that closes afterwards."""
     (server.root / "fire.toml").touch()
     command = [sys.executable, "-m", "fire_toolkit", "labelstudio", *arguments]
+    path = f"{server.program.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        command, cwd=server.root, capture_output=True, text=True, check=True, start_new_session=True
+        command,
+        env={**os.environ, "PATH": path},
+        cwd=server.root,
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=True,
     )
     return done.stdout + done.stderr
 
@@ -73,5 +81,5 @@ def test_a_killed_server_comes_back_with_address_token_and_data(live_server: Liv
 def test_stop_and_start_again(live_server: LiveServer) -> None:
     assert "the server is stopped" in toolkit(live_server, "stop")
     assert "no server runs here" in toolkit(live_server, "stop")
-    toolkit(live_server, "start", "--program", str(live_server.program))
+    toolkit(live_server, "start")
     assert is_running(live_server.folder)

@@ -80,10 +80,13 @@ def test_paths_start_in_the_current_folder(folder: Path, fire: Fire, monkeypatch
     fire("media", "check", "../items.tsv")
 
 
-def test_addresses_cannot_be_checked_without_the_page(folder: Path, fire: Fire) -> None:
+def test_addresses_cannot_be_checked_without_the_page(
+    folder: Path, fire: Fire, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_items(folder, "http://127.0.0.1:9/v.mp4")
-    assert "--origin is needed" in fire("media", "check", "items.tsv", code=2).stderr
-    result = fire("media", "check", "items.tsv", "--origin", "http://127.0.0.1:8080", code=1)
+    assert "set FIRE_LABEL_STUDIO_URL" in fire("media", "check", "items.tsv", code=2).stderr
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://127.0.0.1:8080")
+    result = fire("media", "check", "items.tsv", code=1)
     assert "does not answer (ConnectError)" in result.stdout
 
 

@@ -63,8 +63,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
         made: list[MediaServer] = []
         enter = MediaServer.__enter__
         monkeypatch.setattr(MediaServer, "__enter__", lambda self: made.append(self) or enter(self))
+        monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", PAGE)
         monkeypatch.setattr(serving, "wait_to_be_stopped", lambda stopped: look(made[-1].base_url))
-        return fire("media", "serve", "--origin", PAGE, "--port", "0", *more).stderr
+        return fire("media", "serve", "--port", "0", *more).stderr
 
     return run
 

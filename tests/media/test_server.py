@@ -264,9 +264,12 @@ def test_files_outside_of_the_folder_are_refused(root: Path, tmp_path: Path, ite
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_serves_until_it_is_stopped(root: Path, sign: signal.Signals) -> None:
+def test_the_command_serves_until_it_is_stopped(
+    root: Path, sign: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", PAGE)
     (root / "items.tsv").write_text("doc_id\tmedia_url\nb\tbig.mp4\n")
-    words = ["media", "serve", "items.tsv", "--port", "0", "--origin", PAGE, "--write-items", "served.tsv"]
+    words = ["media", "serve", "items.tsv", "--port", "0", "--write-items", "served.tsv"]
     with running(*words, cwd=root) as process:
         base_url = first_line(process)
         table = (root / "served.tsv").read_text()

@@ -29,12 +29,13 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def port(root: Path) -> Iterator[int]:
+def port(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The port of `media serve`, a process that may have 256 files and connections open, as on macOS."""
     if not shutil.which("bash"):
         pytest.skip("no bash to lower a limit with")
     lower = ("bash", "-c", 'ulimit -n 256; exec "$@"', "sh")
-    words = ("media", "serve", "items.tsv", "--port", "0", "--origin", PAGE)
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", PAGE)
+    words = ("media", "serve", "items.tsv", "--port", "0")
     with running(*words, cwd=root, through=lower, errors=subprocess.DEVNULL) as process:
         yield int(first_line(process).rpartition(":")[2])
 
