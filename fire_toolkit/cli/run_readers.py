@@ -47,6 +47,14 @@ def own(given: Given) -> OwnItemRule:
     return OwnItemRule(of_query, rule == "drop", why)
 
 
+def _leaving_out() -> str:
+    """Return what leaves own items out: an option of this command where it has it, else of add-collection."""
+    context = click.get_current_context(silent=True)
+    has_option = context is None or any(each.name == "own_item" for each in context.command.params)
+    of_collection = "`fire-toolkit add-collection FILE... --own-item drop` of the benchmark's files"
+    return f"{'--own-item drop' if has_option else of_collection} leaves them out"
+
+
 def _protocol(queries: Path) -> tuple[str, str]:
     """Return the rule of the collection that a file of queries belongs to, and how it is known."""
     at = queries.with_name(MANIFEST)
@@ -56,7 +64,7 @@ def _protocol(queries: Path) -> tuple[str, str]:
     if rule in RULES:
         return rule, "the collection's protocol"
     if "own_item" in recorded or not recorded:
-        return "keep", "no protocol is known for these queries; --own-item drop leaves them out"
+        return "keep", f"no protocol is known for these queries; {_leaving_out()}"
     readers = recorded.get("readers")
     rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
     return rule or "keep", "assumed, as the collection's manifest does not say; run add-collection again"
