@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -13,7 +14,7 @@ from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.campaign.views import standing_answers
+from fire_toolkit.campaign.views import open_tasks, standing_answers
 from fire_toolkit.guidelines.model import Grades, Guideline
 
 _QUEUE = ["round", "annotator_id"]
@@ -145,6 +146,32 @@ def total_progress(queues: Sequence[QueueProgress]) -> QueueProgress:
         if name.startswith("n_") or name == "hours_left"
     }
     return QueueProgress(round=0, annotator_id="all", seconds=median(known) if known else math.nan, **sums)
+
+
+def open_task(store: Store, retired: Collection[str] = ()) -> tuple[int, str] | None:
+    """Return a round with a task that is not answered, and who has it; None: all are answered.
+
+    retired: who will answer no more.
+    """
+    query = (
+        "select round, annotator_id from queues where annotator_id not in (select value from json_each(?)) "
+        "and not exists (select 1 from answers where answers.pair_id = queues.pair_id) limit 1"
+    )
+    untouched = store.database.select(query, [json.dumps(sorted(retired))])
+    left = [] if untouched else open_tasks(store)[["round", "annotator_id"]].to_numpy().tolist()
+    return next(((int(n), str(name)) for n, name in (*untouched, *left) if name not in retired), None)
+
+
+def has_unread_page(store: Store) -> bool:
+    """Whether something was done on our own page that the answers do not have: what was done there last."""
+    found = store.database.select(
+        "with last as (select record ->> '$.at' as at, record ->> '$.pair' as pair, "
+        "(record ->> '$.round') || '/' || (record ->> '$.annotator') as queue from page "
+        "where record ->> '$.kind' in ('answer', 'undo') order by number desc limit 1) "
+        "select 1 from last where not exists (select 1 from answers where answers.pair_id = last.pair "
+        "and answers.queue = last.queue and answers.seen_at >= last.at)"
+    )
+    return bool(found)
 
 
 def load_of(entry: Round) -> dict[str, dict[str, int]]:

@@ -23,11 +23,13 @@ from fire_toolkit.cli.common import (
     current_workspace,
     made_file,
     n_of,
+    needed_workspace,
     say,
     say_next,
     setting_or_default,
     workspace_path,
 )
+from fire_toolkit.cli.following import say_following, say_step, standing_of, what_follows
 from fire_toolkit.cli.frame_output import keep_files
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge
@@ -186,9 +188,13 @@ class Again:
 
         The files of rounds by hand that are not there are written before, whether or not this one is empty.
         """
-        carried = "import" if deliver_files() else "push"
-        if not is_empty:
-            say_next(*([carried] if self.campaign else [command, known]))
+        deliver_files()
+        if self.campaign:
+            say_following()
+        elif not is_empty:
+            say_next(command, known)
+        elif current_workspace() is not None:
+            say_step(what_follows(standing_of(needed_workspace(""))))
 
 
 def ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from fire_toolkit.campaign.views import free_tasks
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, deliver_files
 from fire_toolkit.cli.common import drawn, n_of, say, say_next, setting_or_default, summarise
 from fire_toolkit.cli.fetching import carrier_of, pull_once
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.server_options import private_folder, used_connection
 from fire_toolkit.commands.types import Option
@@ -83,7 +84,7 @@ def retire(
         say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
         say_next(f"annotators reassign {' '.join(name for name in names if left.get(name))} --to NAME")
     else:
-        say_next("next-round" if campaign and campaign.is_by_hand else "pull")
+        say_following("pull")
 
 
 @writes_workspace
@@ -129,7 +130,7 @@ def reassign(
         say("nothing was written")
         return
     deliver_files()
-    say_next("push" if any(entry.carrier != BY_HAND for entry, _ in moved) else "import")
+    say_following()
 
 
 def _is_on_server(campaign: Begun) -> bool:

@@ -26,6 +26,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import reasons_of
@@ -104,7 +105,10 @@ def import_(
         else:
             _at_once(given, paths, file)
     if not elsewhere.dry_run:
-        say_next("agree" if is_usual else f"agree {file}")
+        if is_usual:
+            say_following("agree")
+        else:
+            say_next(f"agree {file}")
 
 
 def _ledger_here(paths: Sequence[Path]) -> Path | None:

@@ -238,6 +238,15 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
         plan = json.loads(formatted(planned.strata, "json"))
         click.echo(json.dumps({**counts, "plan": plan}, ensure_ascii=False))
         return
+    if not planned.strata["n_asked"].any():
+        others = planned.strata[planned.strata["n_pairs"] > 0]
+        unasked = ", ".join(
+            f"{name} {n:,}" for name, n in zip(others["stratum"], others["n_pairs"], strict=True)
+        )
+        say(f"nothing is to be asked again{f'; not asked: {unasked}' if unasked else ''}")
+        if n_waiting:
+            say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")
+        return
     rows = [
         [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
         for name, n, asked, chance, changes, note in planned.strata.itertuples(index=False)

@@ -16,6 +16,7 @@ from fire_toolkit.campaign.records import BY_PAGE, Round, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import n_of, named_file, say, say_next
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media import used_media
@@ -103,7 +104,7 @@ def serve(
             say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
             wait_to_be_stopped(stopped)
     say("stopped")
-    say_next("pull")
+    say_following()
 
 
 @writes_workspace

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from fire_toolkit.cli.common import say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
 
@@ -29,5 +29,4 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
     with workspace_lock():
         pulled = pull_once(root, is_full=full, accepts_loss=accept_loss)
         derive_judgments(root, pulled, as_json=as_json)
-    say_next("progress")
-    say("when all is judged: fire-toolkit agree")
+    say_following()

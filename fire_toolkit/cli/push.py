@@ -39,11 +39,11 @@ from fire_toolkit.cli.common import (
     named_file,
     relative_path,
     say,
-    say_next,
     setting_or_default,
 )
 from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.fetching import carrier_of
+from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
@@ -154,7 +154,7 @@ def push(
             look_after(pushed, rules, connection)
     record_design(root, policy)
     say("while they judge: fire-toolkit progress")
-    say_next("page serve" if by_others and {entry.carrier for entry in rounds} == {BY_PAGE} else "pull")
+    say_following()
 
 
 def _files_to_begin(

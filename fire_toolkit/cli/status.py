@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import drawn, n_of, needed_workspace, say, say_next
+from fire_toolkit.cli.common import drawn, n_of, needed_workspace, say
+from fire_toolkit.cli.following import say_step, standing_of, what_follows
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.config import Workspace
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
-from fire_toolkit.workspace.stages import COMPUTED, EDITED, StageState, changed_runs, stage_states
+from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
@@ -42,29 +40,18 @@ def status(*, as_json: bool) -> None:
         click.echo(drawn(table, ["stage", "state", "why"], "table", align="left"), nl=False)
         if has_campaign(workspace.root):
             _say_progress()
-    following = next((s for s in states if s.state in ("stale", "ready")), None)
-    waiting = next((s for s in states if s.state == "waiting"), None)
-    if waiting and (not following or states.index(waiting) < states.index(following)):
-        say(f"waiting: {waiting.stage.name} {waiting.reason}")
-        if waiting.stage.name == "import" and not has_campaign(workspace.root):
+    standing = standing_of(workspace, states)
+    following = what_follows(standing)
+    waiting = next((number for number, s in enumerate(states) if s.state == "waiting"), None)
+    ready = next((n for n, s in enumerate(states) if s.state in ("stale", "ready")), len(states))
+    if waiting is not None and waiting < ready and standing.open is None:
+        state = states[waiting]
+        say(f"waiting: {state.stage.name} {state.reason}")
+        if state.stage.name == "import" and standing.campaign is None:
             say(ON_A_SERVER)
-    if following:
-        say_next(_command_of(following, workspace))
-    elif not waiting:
-        say("next: in the workspace of the pairs: fire-toolkit augment" if is_of_queries else "all is done")
-
-
-def _command_of(state: StageState, workspace: Workspace) -> str:
-    """Return the command of a stage, or `refresh` where it can be given again as it was."""
-    at = manifest_path(workspace.root / state.stage.out, is_folder=state.stage.is_folder)
-    given = read_manifest(at).command if state.changed and at.is_file() else {}
-    if not {"words", "folder"} <= given.keys():
-        return state.stage.name
-    if state.stage.name in COMPUTED and EDITED not in state.changed.values():
-        return "refresh"
-    folder = (workspace.root / given["folder"]).resolve()
-    words = shlex.join(map(str, given["words"]))
-    return words if folder == Path.cwd() or len(given["words"]) == 1 else f"{words}   # in {given['folder']}"
+        if following.reason == state.reason:
+            following = following._replace(reason="")
+    say_step(following)
 
 
 def _say_progress() -> None:
