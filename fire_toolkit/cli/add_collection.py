@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, say_notes
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.inputs import Inputs, as_text
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections.parts import Collection, turned
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
+from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, has_campaign
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def add_collection(
@@ -85,15 +89,20 @@ def add_collection(
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     counts = collection.counts
-    _refuse_while_out(inputs, folder, parameters)
+    _refuse_while_out(inputs, folder, parameters, tables)
     inputs.write(folder, tables, "add-collection", parameters, counts)
     inputs.summarise(counts, _words(collection))
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
 
 
-def _refuse_while_out(inputs: Inputs, folder: Path, parameters: Mapping[str, Any]) -> None:
-    """Raise `UsageError` where another collection would be replaced of which people have tasks."""
+def _refuse_while_out(
+    inputs: Inputs, folder: Path, parameters: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]
+) -> None:
+    """Raise `UsageError` where another collection would be replaced of which people have tasks.
+
+    One that differs only in where its items lie is no other one: addresses may be put right.
+    """
     workspace, at = current_workspace(), folder / MANIFEST
     if workspace is None or not at.is_file():
         return
@@ -101,11 +110,26 @@ def _refuse_while_out(inputs: Inputs, folder: Path, parameters: Mapping[str, Any
     is_own = folder.resolve() in {path.resolve().parent for path in named if path}
     before = read_manifest(at)
     is_same = before.inputs == inputs.hashes and before.parameters == json.loads(json.dumps(parameters))
-    if is_own and not is_same and (has_campaign(workspace.root) or handed_out(workspace.root)):
+    is_out = has_campaign(workspace.root) or handed_out(workspace.root)
+    if is_own and not is_same and is_out and not _asks_the_same(folder, tables):
         raise UsageError(
-            f"{folder}: tasks of this collection are out, so it is not replaced; make another workspace for "
-            "another collection (`fire-toolkit init`), or name another --out"
+            f"{folder}: tasks of this collection are out, so it is not replaced but for where items lie; "
+            "make another workspace for another collection (`fire-toolkit init`), or name another --out"
         )
+
+
+def _asks_the_same(folder: Path, tables: Mapping[str, pd.DataFrame]) -> bool:
+    """Return whether tables hold the captions, positives and parts of items of a folder, and no item goes."""
+    if set(tables) != {path.name for path in folder.iterdir()} - {MANIFEST}:
+        return False
+    same = dict(tables)
+    now, before = same.pop("items.tsv"), read_items(folder / "items.tsv")
+    if any(
+        as_text(n, t) not in ((folder / n).read_bytes(), (folder / n).read_text()) for n, t in same.items()
+    ):
+        return False
+    parts = ["doc_id", "start_s", "end_s"]
+    return len(before[parts].merge(now[parts])) == len(before)
 
 
 _OWN_ITEMS = {

@@ -20,6 +20,7 @@ from fire_toolkit.cli.common import needed_workspace, relative_path, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of
 from fire_toolkit.cli.media import known_server
+from fire_toolkit.cli.media_links import media_root
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.commands.types import Option
 from fire_toolkit.files import sha256_of
@@ -186,7 +187,7 @@ class _Gallery:
         if texts:  # whose address is their id: nothing is missing
             is_text = items["doc_id"].map(texts).ne("") & items["media_url"].eq(items["doc_id"])
             items = Items(items[~is_text])
-        found = shown_media(items, self.shown.shown_docs, root=self.root, out=self.out, **whose)
+        found = shown_media(items, self.shown.shown_docs, root=media_root(), out=self.out, **whose)
         if found.n_lost:
             say(f"note: {n_of(found.n_lost, 'file')} of items not there (see `fire-toolkit media check`)")
         return found

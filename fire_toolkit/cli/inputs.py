@@ -183,7 +183,7 @@ class Inputs:
         manifest = replace(manifest, command=_command_of(stage))
         at = manifest_path(out, is_folder=is_folder)
         check_outputs([folder / name for name in contents], stage=stage, at=at, inputs=self._read)
-        files = {folder / name: _as_text(name, content) for name, content in contents.items()}
+        files = {folder / name: as_text(name, content) for name, content in contents.items()}
         write_stage(files, manifest, at=at)
 
     @property
@@ -239,7 +239,7 @@ def _name_in_manifest(path: Path) -> str:
     return path.as_posix()
 
 
-def _as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> str | bytes:
+def as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> str | bytes:
     """Return a file's text, made of a table, or of a plot's spec, as the file's name says."""
     if isinstance(content, str | bytes):
         return content

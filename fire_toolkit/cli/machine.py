@@ -16,7 +16,7 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, setting_or_default, workspace_path
 from fire_toolkit.cli.frame import framed
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media import media_root
+from fire_toolkit.cli.media_links import media_root
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.plain import group_of
 from fire_toolkit.commands.machine_check import machine_check

@@ -26,10 +26,9 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
     summarise,
-    workspace_path,
 )
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.media_links import addresses_here, base_and_port
+from fire_toolkit.cli.media_links import addresses_here, base_and_port, media_root
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.commands.types import Option
@@ -50,12 +49,6 @@ _WORDS = {
     "not looked at": "were not checked",
 }
 ItemsFile = Annotated[str | None, Option(is_argument=True, metavar="[ITEMS]")]
-
-
-def media_root() -> Path:
-    """Return the folder where relative paths of items start, without links and dots."""
-    workspace = current_workspace()
-    return (workspace.root if workspace else Path.cwd()).resolve()
 
 
 class ShownMedia(NamedTuple):
@@ -167,9 +160,10 @@ def transcode(
 
     Args:
         to: Which codec.
-        out: Folder for the videos, items.tsv and the record. [default: media/transcoded of the workspace]
+        out: Folder for the videos, items.tsv and the record. [default: media/transcoded
+            of the workspace, or of [media] root in fire.toml]
     """
-    folder = chosen_path(out, workspace_path("media/transcoded"), "--out")
+    folder = chosen_path(out, media_root() / "media/transcoded" if current_workspace() else None, "--out")
     inputs = Inputs()
     seen = used_media(items, inputs)
     file, target = folder / f"{seen.name}.tsv", TARGETS[to]

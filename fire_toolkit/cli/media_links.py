@@ -22,6 +22,16 @@ Table = TypeVar("Table", bound="pd.DataFrame")
 _N_PORTS = 1000
 
 
+def media_root() -> Path:
+    """Return the folder where relative paths of items start, without links and dots.
+
+    [media] root in fire.toml says so; else it is the workspace, or outside of one the current folder. Files
+    that lie elsewhere are shown to nobody: a path or a link in a benchmark's files can lead anywhere.
+    """
+    workspace = current_workspace()
+    return ((workspace.path("media", "root") or workspace.root) if workspace else Path.cwd()).resolve()
+
+
 def media_base() -> str:
     """Return where browsers find the workspace's media.
 
@@ -64,7 +74,8 @@ def with_addresses(table: Table, ids: Collection[str]) -> Table:
     if workspace is None or not key or "media_url" not in table.columns:
         return table
     asked = table.loc[table[table.columns[0]].isin(ids), "media_url"].unique()
-    base, paths = media_base(), files_of(asked, workspace.root)
+    base, root = media_base(), media_root()
+    paths = {url: path for url, path in files_of(asked, root).items() if path.is_relative_to(root)}
     links = {url: f"{base}/{opaque_name(key, url)}" for url, path in paths.items() if path.is_file()}
     if links:
         where = f"on a server at {base}, where `fire-toolkit media serve` must run"
@@ -99,10 +110,6 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
 
 def _urls_of_tasks(root: Path) -> Iterator[str]:
     """Yield what the tasks of this workspace show."""
-    from fire_toolkit.formats.tables.delimited import read_delimited
-
-    for path in sorted((root / "campaign").glob("round-*/tasks.csv")):
-        yield from read_delimited(path, required=["media_url"])["media_url"].unique()
     for path in handed_out(root).values():
         tasks = json.loads(path.read_text(encoding="utf-8"))
         yield from (str(value) for task in tasks for value in task["data"].values())

@@ -20,7 +20,7 @@ from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media import used_media
-from fire_toolkit.cli.media_links import addresses_here, local_base, media_base
+from fire_toolkit.cli.media_links import addresses_here, local_base, media_base, media_root
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
@@ -85,7 +85,7 @@ def serve(
     page_address(port, public_url)
     root, place = campaign.root, campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
-    setting = Setting(captions, _agreed(consent), media_files(root), local_base())
+    setting = Setting(captions, _agreed(consent), media_files(), local_base())
     ended = _known_people(new_link, _people(campaign))
     with (
         hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"),
@@ -140,7 +140,7 @@ def write(
     }
     chosen = _known_people(names, desks) or sorted(desks)
     refuse_file_names(chosen)
-    files = media_files(campaign.root)
+    files = media_files()
     for name in chosen:
         page_file, missing = write_page(
             out / name,
@@ -184,19 +184,17 @@ def _print_links(root: Path, address: str, names: Sequence[str]) -> None:
         say("note: links are shown once and not kept; `page serve --new-link NAME` makes a new one")
 
 
-def media_files(root: Path) -> dict[str, Path]:
+def media_files() -> dict[str, Path]:
     """Return the file behind each media_url that tasks of the workspace may have."""
     from fire_toolkit.media.places import files_of
     from fire_toolkit.media.server import url_path
 
     if named_file("items") is None:
         return {}
-    base, root = media_base(), root.resolve()
+    base, root = media_base(), media_root()
     paths = files_of(used_media(None, Inputs()).items["media_url"], root)
-    found = {url: path for url, path in paths.items() if path.is_file()}
-    names = {
-        url: path.relative_to(root).as_posix() for url, path in found.items() if path.is_relative_to(root)
-    }
+    found = {url: path for url, path in paths.items() if path.is_file() and path.is_relative_to(root)}
+    names = {url: path.relative_to(root).as_posix() for url, path in found.items()}
     addresses = addresses_here(names, base)
     for media_url, name in names.items():
         for shown in (name, addresses[media_url]):

@@ -13,7 +13,7 @@ from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.cli.common import n_of, relative_path, say
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.media_links import local_base
+from fire_toolkit.cli.media_links import local_base, media_root
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
@@ -87,13 +87,13 @@ def refuse_missing(root: Path, rounds: Sequence[Round], rules: Guideline, sample
     from fire_toolkit.cli.page import media_files
     from fire_toolkit.pages.office import missing_media
 
-    if missing := missing_media(shown, rules, media_files(root), local_base()):
+    if missing := missing_media(shown, rules, media_files(), local_base()):
         n_tasks = sum(int(entry.tasks["media_url"].isin(missing).sum()) for entry in shown)
         raise FireError(
             f"{n_of(len(missing), 'item')} of {n_of(n_tasks, 'task')} not there "
             f"({', '.join(missing[:3])}), so annotators would see nothing; put the files where "
-            "media_url says (a path from the workspace's folder, or an address) and make the tasks again, "
-            "or push with --check-media 0"
+            f"media_url says (an address, or a path from [media] root in fire.toml, {media_root()} now) and "
+            "make the tasks again, or push with --check-media 0"
         )
 
 

@@ -88,7 +88,7 @@ def _look(
     if state == PLAYS:
         return facts, state, "", ""
     if facts.fault == "no such file":
-        return facts, state, reason, f"put it at {path}, or say where paths start (--root)"
+        return facts, state, reason, f"put it at {path}, or say where paths start ([media] root in fire.toml)"
     if facts.fault:
         return facts, state, reason, "copy it again from its source"
     return facts, state, reason, _REMEDIES.get(facts.kind, TRANSCODE)

@@ -63,12 +63,13 @@ def served_files(items: Items, *, root: Path) -> tuple[dict[str, str], int]:
     if outside := [url for url, path in paths.items() if not path.is_relative_to(base)]:
         raise FireError(
             f"{len(outside)} files are outside {base} ({', '.join(outside[:3])}), perhaps through a link; "
-            "give a folder that contains them all (--root)"
+            "name a folder that contains them all as [media] root in fire.toml"
         )
     names = {url: path.relative_to(base).as_posix() for url, path in paths.items() if path.is_file()}
     if not names:
         raise FireError(
-            f"none of the items' files is in {base}; give the folder their paths start from (--root)"
+            f"none of the items' files is in {base}; name the folder their paths start from as [media] root "
+            "in fire.toml"
         )
     return names, len(paths) - len(names)
 

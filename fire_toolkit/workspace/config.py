@@ -38,7 +38,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "seed": 0,
         "include_originals": False,
     },
-    "media": {"url": ""},
+    "media": {"url": "", "root": ""},
     "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "captions": 1, "seed": 0},
     "import": {"exports": ["exports/*.json", "exports/*.csv", "exports/*.jsonl"]},
     "agree": {"level": BY_GUIDELINE},

@@ -146,6 +146,29 @@ def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folde
     ready("add-collection", other, "--out", "elsewhere")
 
 
+def test_addresses_of_items_may_be_put_right_while_tasks_are_out(ready: Fire, folder: Path) -> None:
+    ready("init")
+    ready("add-collection", "captions.csv")
+    shutil.move(folder / "clip.run", folder / "runs/clip.run")
+    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*.run"]\n')
+    ready("pool")
+    ready("tasks")
+    items = pd.read_csv(folder / "collection/items.tsv", sep="\t", dtype=str)["doc_id"]
+    where = folder / "where.csv"
+    where.write_text("doc_id,media_url\n" + "".join(f"{doc},https://m.test/{doc}.mp4\n" for doc in items))
+    ready("add-collection", "captions.csv", where)
+    assert f"{items[0]}\thttps://m.test/{items[0]}.mp4" in (folder / "collection/items.tsv").read_text()
+    before = files_of(folder)
+    captions = (folder / "captions.csv").read_text()
+    for changed in (captions.replace("a ", "the ", 1), captions.rsplit("\n", 2)[0] + "\n"):
+        (folder / "captions2.csv").write_text(changed)
+        assert (
+            "is not replaced but for where" in ready("add-collection", "captions2.csv", where, code=1).stderr
+        )
+        (folder / "captions2.csv").unlink()
+        assert files_of(folder) == before
+
+
 def test_own_queries_and_qrels_of_a_workspace_are_not_overwritten(ready: Fire, folder: Path) -> None:
     ready("init")
     shutil.copy(folder / "queries.tsv", folder / "collection/queries.tsv")

@@ -166,3 +166,32 @@ def test_where_captions_are_the_items_new_queries_are_written(folder: Path, fire
     assert [row.split("\t")[0::2] for row in rows] == [["h264", "0"], ["mpeg4", "1"]]
     assert 'queries = "media/transcoded/queries.tsv"' in result.stderr
     fire("media", "check", file)
+
+
+def test_items_lie_where_the_workspace_says(
+    tmp_path: Path, clips: Path, fire: Fire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "videos").mkdir()
+    shutil.copy(clips / "h264.mp4", tmp_path / "videos" / "h264.mp4")
+    (tmp_path / "secret.txt").write_text("not an item")
+    fire("init", tmp_path / "work")
+    root = tmp_path / "work"
+    monkeypatch.chdir(root)
+    write_items(root / "collection", "h264.mp4")
+    (root / "collection/queries.tsv").write_text("query_id\ttext\nq0\ta car\n")
+    (root / "pool").mkdir()
+    (root / "pool/pool.csv").write_text("query_id,doc_id\nq0,h264\n")
+    words = fire("media", "check", code=1).stdout
+    assert f"put it at {root}/h264.mp4, or say where paths start ([media] root in fire.toml)" in words
+    config = (root / "fire.toml").read_text()
+    (root / "fire.toml").write_text(config.replace('root = ""', 'root = "../videos"'))
+    fire("media", "check")
+    fire("tasks", "--overlap", "0")
+    (task,) = json.loads((root / "tasks/tasks.json").read_text())
+    assert "/m/" in task["data"]["video"]
+    fire("push", "--carrier", "page", "--annotator", "A01")
+    write_items(root / "collection", "../secret.txt")
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://127.0.0.1:8080")
+    said = fire("media", "serve", code=1).stderr
+    assert "1 files are outside" in said
+    assert "[media] root in fire.toml" in said

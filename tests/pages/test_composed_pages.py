@@ -46,7 +46,7 @@ def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> N
     assert list(first["data"]) == ["caption", "reference", "image", "pair_id"]
     (shown,) = {task["data"]["reference"] for task in tasks}
     assert "/m/" in shown  # a name that does not tell the item
-    assert shown in media_files(root)
+    assert shown in media_files()
     run("push", "--carrier", "page", "--annotator", "A01")
     kept = read_rounds(root)[0].tasks
     assert set(kept["reference_url"]) == {shown}

@@ -42,7 +42,7 @@ class Open:
         self.told: list[str] = []
         self.root = root
         self.store = Store(root / "campaign.sqlite")
-        setting = Setting(n_captions, CONSENT, media_files(root))
+        setting = Setting(n_captions, CONSENT, media_files())
         rules = read_guideline("caption-relevance-v1")
         office = Office(root, campaign, rules, self.store, setting)
         self.server = PageServer(office, port=0, report=self.told.append)
