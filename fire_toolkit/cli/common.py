@@ -47,7 +47,7 @@ def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
     return show
 
 
-GONE = {  # options that were given one place elsewhere, and which
+ELSEWHERE = {  # what is said in one place for all commands, and where
     "--url": "set FIRE_LABEL_STUDIO_URL",
     "--token-file": "set FIRE_LABEL_STUDIO_TOKEN to the token itself",
     "--origin": "set FIRE_LABEL_STUDIO_URL to the address of Label Studio",
@@ -93,8 +93,8 @@ class FireGroup(click.Group):
                 finally:
                     wipe_progress()
         except click.NoSuchOption as error:
-            if words := GONE.get(error.option_name):
-                raise click.UsageError(f"{error.option_name} is gone: {words}", error.ctx) from None
+            if words := ELSEWHERE.get(error.option_name):
+                raise click.UsageError(f"{error.option_name} is no option here: {words}", error.ctx) from None
             raise
         except FireError as error:
             _end(str(error), error.exit_code)

@@ -43,5 +43,5 @@ def test_the_value_of_an_option_is_no_wish_for_help() -> None:
 
 def test_an_option_that_has_gone_says_where() -> None:
     told = CliRunner().invoke(main, ["push", "--url", "http://127.0.0.1:9"], prog_name="fire-toolkit")
-    assert "--url is gone: set FIRE_LABEL_STUDIO_URL" in told.stderr
+    assert "--url is no option here: set FIRE_LABEL_STUDIO_URL" in told.stderr
     assert told.exit_code == 2

@@ -82,6 +82,15 @@ def test_a_positive_tied_with_one_other_doc() -> None:
 )
 @settings(max_examples=examples(60))
 def test_is_the_mean_over_all_orders(docs, relevance, modifier: str) -> None:
+    is_the_mean_over_all_orders(docs, relevance, modifier)
+
+
+def test_of_two_ties_with_positives_of_several_grades_is_the_mean_over_all_orders() -> None:
+    docs = dict.fromkeys("abc", 1) | dict.fromkeys("def", 0)
+    is_the_mean_over_all_orders(docs, {"a": 0, "b": 2, "d": 1, "e": 2, "f": -1}, "")
+
+
+def is_the_mean_over_all_orders(docs: dict[str, int], relevance: dict[str, int], modifier: str) -> None:
     each = {f"q{n}": order for n, order in enumerate(orders(docs))}
     run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})
     ranking = judge_run(run, code_qrels(make_qrels(dict.fromkeys(each, relevance))))
