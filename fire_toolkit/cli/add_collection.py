@@ -122,12 +122,12 @@ def _asks_the_same(folder: Path, tables: Mapping[str, pd.DataFrame]) -> bool:
     """Return whether tables hold the captions, positives and parts of items of a folder, and no item goes."""
     if set(tables) != {path.name for path in folder.iterdir()} - {MANIFEST}:
         return False
-    same = dict(tables)
-    now, before = same.pop("items.tsv"), read_items(folder / "items.tsv")
-    if any(
-        as_text(n, t) not in ((folder / n).read_bytes(), (folder / n).read_text()) for n, t in same.items()
-    ):
-        return False
+    for name, table in tables.items():
+        text = as_text(name, table)
+        raw = text.encode() if isinstance(text, str) else text
+        if name != "items.tsv" and raw != (folder / name).read_bytes():
+            return False
+    before, now = read_items(folder / "items.tsv"), tables["items.tsv"]
     parts = ["doc_id", "start_s", "end_s"]
     return len(before[parts].merge(now[parts])) == len(before)
 

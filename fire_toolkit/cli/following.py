@@ -162,12 +162,12 @@ def standing_of(workspace: Workspace, stages: Sequence[StageState] | None = None
     return Standing(workspace, stages, begun_here())
 
 
-def say_following(command: str = "", arguments: str = "") -> None:
+def say_following(command: str = "") -> None:
     """Say what comes next in the campaign here; where none has begun, the command given."""
     workspace = current_workspace()
     if workspace is None or begun_here() is None:
         if command:
-            say_next(command, arguments)
+            say_next(command)
         return
     say_step(what_follows(standing_of(workspace)))
 

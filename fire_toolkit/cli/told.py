@@ -31,8 +31,7 @@ class _Told(click.Command):
     ) -> click.Context:
         """Return the real command's context, unless words are completed; `--help` ends here."""
         told = super().make_context(info_name, list(args), parent, **extra)
-        is_told = told.resilient_parsing
-        return told if is_told else self.real().make_context(info_name, args, parent, **extra)
+        return told if told.resilient_parsing else self.real().make_context(info_name, args, parent, **extra)
 
 
 def told_command(name: str, real: Real) -> click.Command:
@@ -57,7 +56,7 @@ def telling(command: click.Command, ctx: click.Context) -> dict[str, Any]:
 
 
 def _telling(parameter: click.Parameter, ctx: click.Context) -> dict[str, Any]:
-    takes, several = parameter.type, parameter.multiple
+    takes = parameter.type
     if isinstance(parameter, click.Argument):
         told: dict[str, Any] = {"metavar": parameter.make_metavar(ctx), "nargs": parameter.nargs}
     elif isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
@@ -71,7 +70,7 @@ def _telling(parameter: click.Parameter, ctx: click.Context) -> dict[str, Any]:
             told["is_flag"] = True
     told |= {"choices": list(takes.choices)} if isinstance(takes, click.Choice) else {}
     told |= {"is_path": True} if isinstance(takes, click.Path) else {}
-    return told | ({"multiple": True} if several else {}) | {"name": parameter.name}
+    return told | ({"multiple": True} if parameter.multiple else {}) | {"name": parameter.name}
 
 
 @cache
