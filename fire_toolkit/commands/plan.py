@@ -104,15 +104,14 @@ def plan(
         return _drawn_pilot(lists, n_drawn, measures, seed)
     votes = None if pilot is None else _votes(lists, pilot, grades_or_usual(pilot, grades))
     seconds = so_far if seconds is None else seconds
+    wish = Wish(*(each and each / 100 for each in (points, within or (None if points else 2))))
     found = plan_lists(
         lists,
         measures,
         votes=votes,
         budget=judgments_of(budget, seconds),
         seconds=seconds,
-        wish=Wish(**{name: each and each / 100 for name, each in wishes.items()})
-        if any(wishes.values())
-        else None,
+        wish=wish,
         every=every,
         seed=seed,
     )

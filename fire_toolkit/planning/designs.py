@@ -10,7 +10,12 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.corrected import why_uncorrected
 from fire_toolkit.measures import Measure
 
-POLICIES = ("one", "verify", "until-confirmed", "doubled")
+POLICIES = {
+    "one": "with one vote a pair",
+    "verify": "with each positive verified",
+    "until-confirmed": "with positives verified until one is confirmed",
+    "doubled": "with two votes a pair",
+}
 OVERLAP = 0.1
 LEAST_QUERIES = 40  # of a random sample of queries that a mean is estimated from
 DEEP_SHARE = 0.1
@@ -38,28 +43,25 @@ class Design:
 
     @property
     def pool(self) -> str:
-        """Return what is judged, in words."""
-        if self.is_settled:
-            return f"settle(C@{self.depth})"
-        return f"depth {self.depth}" + (f" + {self.n_deep} deep" if self.n_deep else "")
+        """What is judged, in words."""
+        deep = f" + {self.n_deep} deep" if self.n_deep else ""
+        return f"settle(C@{self.depth})" if self.is_settled else f"depth {self.depth}{deep}"
 
     @property
     def pool_options(self) -> str:
-        """Return the options with which `pool` makes this pool."""
-        if self.is_settled:
-            return f"--strategy 'settle(C@{self.depth})'"
-        return f"--depth {self.depth}" + (f" --deep-queries {DEEP_SHARE:g}" if self.n_deep else "")
+        """The options with which `pool` makes this pool."""
+        deep = f" --deep-queries {DEEP_SHARE:g}" if self.n_deep else ""
+        return f"--strategy 'settle(C@{self.depth})'" if self.is_settled else f"--depth {self.depth}{deep}"
 
     def predicts(self, measure: Measure) -> bool:
         """Return whether a measure's error under this design can be predicted: it reads what is judged."""
-        if not is_predictable(measure):
+        if not is_predictable(measure) or measure.depth is None:
             return False
-        assert measure.depth is not None
+        is_hit = measure.definition.by_first_positive
         if self.is_settled:
-            return measure.definition.by_first_positive and measure.depth == self.depth
-        if self.policy == "until-confirmed" and measure.definition.by_first_positive:
-            return measure.depth in CUTOFFS and measure.depth <= self.depth
-        return measure.depth <= self.depth
+            return is_hit and measure.depth == self.depth
+        is_confirmed = self.policy != "until-confirmed" or not is_hit or measure.depth in CUTOFFS
+        return is_confirmed and measure.depth <= self.depth
 
     def serves(self, measure: Measure) -> bool:
         """Return whether a measure can be had from this design, predicted or estimated from deep queries."""
@@ -93,18 +95,17 @@ def designs_for(
     cutoffs = sorted({measure.depth for measure in measures if is_predictable(measure) and measure.depth})
     depth = min(max(cutoffs, default=10), most)
     depths = sorted({*cutoffs, 5, 10, 20} if every else {depth})
-    found = [Design(d, policy) for d in depths if d <= most for policy in POLICIES]
-    settled = [Design(d, "verify", is_settled=True) for d in cutoffs if d <= most]
-    found += [
-        each for each in settled if (any if every else all)(each.predicts(measure) for measure in measures)
-    ]
+    found = [Design(each, policy) for each in depths if each <= most for policy in POLICIES]
+    settled = [Design(each, "verify", is_settled=True) for each in cutoffs if each <= most]
+    is_wanted = any if every else all
+    found += [each for each in settled if is_wanted(map(each.predicts, measures))]
     if not all(map(is_predictable, measures)) and depth < most:
         found.append(Design(depth, "until-confirmed", n_deep=deep_queries(n_queries)))
     return [replace(each, overlap=1.0 if each.policy == "doubled" else overlap) for each in found]
 
 
 def within_budget(
-    designs: Sequence[Design], n_judgments: Sequence[float], budget: float | None, n_queries: int
+    designs: Sequence[Design], n_judgments: Sequence[float], budget: float, n_queries: int
 ) -> dict[int, Design]:
     """Return by its place each design that a budget pays for, cut to a random share of the queries.
 
@@ -112,7 +113,7 @@ def within_budget(
 
     Args:
         n_judgments: of each design with all queries; one that asks nothing judges them all.
-        budget: judgments; None: no limit.
+        budget: judgments; may be infinite.
         n_queries: of the universe.
 
     Raises:
@@ -120,10 +121,9 @@ def within_budget(
     """
     found = {}
     for place, (design, cost) in enumerate(zip(designs, n_judgments, strict=True)):
-        is_whole = budget is None or cost <= budget
-        n = n_queries if is_whole else int((budget or 0) / cost * n_queries)
+        n = n_queries if cost <= budget else int(budget / cost * n_queries)
         least = LEAST_QUERIES / DEEP_SHARE if design.n_deep else LEAST_QUERIES
-        if is_whole or n >= min(least, n_queries):
+        if n == n_queries or n >= least:
             n_deep = deep_queries(n) if design.n_deep else 0
             found[place] = replace(design, queries=n / n_queries, n_deep=n_deep)
     if not found:

@@ -17,7 +17,6 @@ from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
-_RRF = 60
 _TOP = 10  # of a run, in which an original is looked for
 
 
@@ -56,35 +55,11 @@ class Lists:
         """How many runs have each pair."""
         return np.asarray((self.ranks <= self.depth).sum(axis=1))
 
-    @cached_property
-    def rrf(self) -> Floats:
-        """Each pair's reciprocal rank fusion (Cormack et al., SIGIR 2009), k = 60."""
-        return np.asarray(np.where(self.ranks <= self.depth, 1 / (_RRF + self.ranks), 0.0).sum(axis=1))
-
-    def in_order(self, first: Ints) -> Ints:
-        """Return the pairs by query, then by a key, the smallest first, then by fusion."""
-        return np.asarray(np.lexsort([-self.rrf, first, self.query]))  # stable: then as they stand
-
     def top(self, depth: int) -> Lists:
         """Return the pairs that some run has in its top `depth`, with their ranks in all runs."""
         kept = self.best_rank <= depth
-        return replace(
-            self,
-            pairs=self.pairs[kept].reset_index(drop=True),
-            query=self.query[kept],
-            ranks=self.ranks[kept],
-            is_original=self.is_original[kept],
-        )
-
-    def count(self, of_pair: Bools, chosen: Bools) -> Ints:
-        """Return how many of the chosen pairs each query has of those: (n_draws, n_queries).
-
-        of_pair: (n_draws, n_pairs).
-        """
-        ends = np.searchsorted(self.query[chosen], np.arange(self.n_queries + 1))
-        sums = np.zeros((len(of_pair), ends[-1] + 1), dtype=np.int64)
-        np.cumsum(of_pair[:, chosen], axis=1, out=sums[:, 1:])
-        return np.asarray(np.diff(sums[:, ends], axis=1))
+        own = {name: getattr(self, name)[kept] for name in ("query", "ranks", "is_original")}
+        return replace(self, pairs=self.pairs[kept].reset_index(drop=True), **own)
 
 
 def lists_of(
@@ -115,11 +90,12 @@ def lists_of(
         rows = np.random.default_rng(seed).choice(len(universe), size=most_queries, replace=False)
         chosen = universe[np.sort(rows)]
     known = Qrels(originals[originals["query_id"].isin(chosen)])
-    tables = [runs] if isinstance(runs, pd.DataFrame) else list(runs)
+    tables = [runs] if isinstance(runs, pd.DataFrame) else runs
     tables = [Run(each[each["query_id"].isin(chosen)]) for each in tables]
     run_ids = tuple(sorted(split_runs(tables)))
-    pooled = pool_runs(tables, depth=depth, originals=known, include_originals=True, own_items=own_items)
-    pairs, sources = pooled.pool, pooled.sources
+    pairs, sources = pool_runs(
+        tables, depth=depth, originals=known, include_originals=True, own_items=own_items
+    )[:2]
     depth = int(sources["rank"].max()) if len(sources) else depth
     ranks = np.full((len(pairs), len(run_ids)), depth + 1, dtype=np.int64)
     run = pd.Index(run_ids).get_indexer(pd.Index(sources["run_id"]))

@@ -47,15 +47,15 @@ def paired_t_least(n_queries: float, *, level: float = LEVEL) -> float:
     """
     critical = t_quantile(1 - level / 2, n_queries - 1)
 
-    def power(effect: float) -> float:
+    def is_told(effect: float) -> bool:
         shift = effect * math.sqrt(n_queries)
         above, below = (noncentral_t_cdf(end, n_queries - 1, shift) for end in (critical, -critical))
-        return 1 - above + below
+        return 1 - above + below >= POWER
 
     low, high = 0.0, 1.0
-    while power(high) < POWER:
+    while not is_told(high):
         high *= 2
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+        low, high = (low, middle) if is_told(middle) else (middle, high)
     return high

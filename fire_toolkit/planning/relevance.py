@@ -9,16 +9,18 @@ others. Originals are positives; where few runs have one in their top 10, other 
 and these are the queries on which C@k is open. Where originals stand says how much each run's ranks are
 worth: a logistic regression of "is an original" on nearness gives the weights that a fit starts from.
 
-The model is used for the ranks that a pilot judges. How many positives lie deeper it does not know.
+Parameters are an array: level, a weight of each run, more, apart, log spread, and the logits of t and f. The
+model is used for the ranks that a pilot judges. How many positives lie deeper it does not know.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
@@ -26,14 +28,15 @@ from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.pilot import PilotVotes
 
 POOL_DEPTH = 10  # of the pools that assumptions count positives in
-_STEPS, _PENALTY = 60, 1.0
+FEW = 8
+_STEPS = 60
 _WIDER = 1.35  # than the votes leave parameters open: no made world is like the model
 _NODE, _WEIGHT = np.polynomial.hermite_e.hermegauss(9)
 
 # As fitted to ECCV Caption's positives of 1,332 COCO captions and five runs; and how far a pilot may take
 # each from there (standard deviations of normal priors; of the logarithm of the spread, the rates' logits).
 _LEVEL, _SLOPE, _MORE, _SPREAD = -4.3, 0.35, 0.26, 0.8
-_LOOSE = {"level": 3.0, "weight": 0.4, "more": 0.4, "apart": 2.0, "spread": 0.8, "rate": 1.0}
+_LOOSE_LEVEL, _LOOSE_WEIGHT, _LOOSE_REST = 3.0, 0.4, [0.4, 2.0, 0.8, 1.0, 1.0]
 _OFFSET = 2  # added to ranks: the first is not worth as much more than the second as log(rank) has it
 
 # Positives a query that the originals leave out in the top 10 of all runs: FIRE on MSVD (39,909 positives of
@@ -43,55 +46,76 @@ ASSUMED = (0.58, 2.15, 3.39)
 
 
 class Truths(NamedTuple):
-    """What may be true: (n_draws, n_pairs), which pairs are positives; (n_draws, 1), t and f of one vote."""
+    """What may be true: (n_draws, n_pairs), which pairs are positives; (2, n_draws, 1), t and f of one vote.
+
+    n_groups: of draws that follow one another, each as many, by one pilot or one assumption.
+    """
 
     positive: Bools
-    t: Floats
-    f: Floats
+    rates: Floats
+    n_groups: int = 1
+
+    def by_group(self, of_draws: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return (n_groups, n_draws of a group, …) of (n_draws, …)."""
+        return of_draws.reshape(self.n_groups, len(of_draws) // self.n_groups, *of_draws.shape[1:])
 
     @property
-    def rates(self) -> Floats:
-        """Both rates: (2, n_draws, 1)."""
-        return np.stack([self.t, self.f])
+    def few(self) -> Ints:
+        """The first draws of each group, that costs and differences between runs are averaged over."""
+        return self.by_group(np.arange(len(self.positive)))[:, :FEW].reshape(-1)
 
 
-def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator) -> Truths:
-    """Return positives and error rates drawn for each row of parameters: level, weights, more, apart, log
-    spread, and the logits of t and f."""
-    columns = _columns(lists)
-    near = columns[:, 1:-2]
-    carried = _carried(near, lists.depth)
-    rates = _logistic(parameters[:, -2:])
-    positive = np.empty((len(parameters), len(near)), dtype=bool)
+class _Model:
+    """The columns of the model (1, nearness in each run, n_runs − 1, originals missing) of some pairs, and
+    how much of its query's and run's effect each takes: all at rank 1, none outside the run."""
+
+    def __init__(self, lists: Lists, chosen: Bools | Ints | slice = slice(None)) -> None:
+        nearest, own = lists.depth + 1 + _OFFSET, (lists.ranks + _OFFSET)[chosen]
+        self.near: Floats = np.log(nearest / own)
+        self.carried = np.sqrt(self.near / math.log(nearest / (1 + _OFFSET)))
+        beside = np.column_stack([lists.n_runs - 1.0, lists.without_original[lists.query]])[chosen]
+        self.columns = np.column_stack([np.ones(len(own)), self.near, beside])
+
+    def chances(self, parameters: Floats) -> Floats:
+        """Return P(positive) of each pair over all effects, by Gauss and Hermite's rule."""
+        moved = np.sqrt((self.carried**2).sum(axis=1))  # by all effects together, for a spread of 1
+        logit = (self.columns @ parameters[:-3])[:, None]
+        logit = logit + math.exp(parameters[-3]) * moved[:, None] * _NODE
+        return np.asarray(_logistic(logit) @ (_WEIGHT / _WEIGHT.sum()))
+
+
+def draw_truths(lists: Lists, parameters: Floats, rng: np.random.Generator, *, n_groups: int = 1) -> Truths:
+    """Return positives and error rates drawn for each row of parameters."""
+    model = _Model(lists)
+    positive = np.empty((len(parameters), len(lists.query)), dtype=bool)
     for row, each in enumerate(parameters):
-        effect = rng.standard_normal((lists.n_queries, near.shape[1]))
-        of_query = (effect[lists.query] * carried).sum(axis=1)
-        logit = columns @ each[:-3] + math.exp(each[-3]) * of_query
-        positive[row] = (rng.random(len(near)) < _logistic(logit)) | lists.is_original
-    return Truths(positive, rates[:, :1], rates[:, 1:])
+        effect = rng.standard_normal((lists.n_queries, len(lists.run_ids)))
+        of_query = (effect[lists.query] * model.carried).sum(axis=1)
+        logit = model.columns @ each[:-3] + math.exp(each[-3]) * of_query
+        positive[row] = (rng.random(len(logit)) < _logistic(logit)) | lists.is_original
+    return Truths(positive, _logistic(parameters[:, -2:].T)[:, :, None], n_groups)
 
 
-def assumed_parameters(lists: Lists, missing: float, rates: tuple[float, float]) -> Floats:
-    """Return the parameters under which the depth-10 pool holds `missing` positives a query beside originals.
+def assumed_parameters(lists: Lists, missing: Sequence[float], rates: tuple[float, float]) -> Floats:
+    """Return a row of parameters for each number of positives a query beside originals that the depth-10 pool
+    may hold.
 
     Raises:
         UsageError: as many as the pool has docs, or more.
     """
     in_pool = (lists.best_rank <= POOL_DEPTH) & ~lists.is_original
-    wanted = missing * lists.n_queries
-    if not 0 < wanted < in_pool.sum():
-        raise UsageError(
-            f"{missing:g} missing positives a query assumed; the runs' top {POOL_DEPTH} hold "
-            f"{in_pool.sum() / lists.n_queries:.2f} docs a query beside originals; judge a pilot "
-            "(--draw-pilot)"
-        )
-    found = _centres(lists, rates)
-    columns = _columns(lists)[in_pool]
-    moved = _moved(columns[:, 1:-2], lists.depth)
-    low, high = -30.0, 30.0
-    for _ in range(40):
-        found[0] = (low + high) / 2
-        low, high = (found[0], high) if _chances(found, columns, moved).sum() < wanted else (low, found[0])
+    found, model = np.tile(_centres(lists, rates), (len(missing), 1)), _Model(lists, in_pool)
+    for each, own in zip(missing, found, strict=True):
+        wanted, low, high = each * lists.n_queries, -30.0, 30.0
+        if not 0 < wanted < in_pool.sum():
+            raise UsageError(
+                f"{each:g} missing positives a query assumed; the runs' top {POOL_DEPTH} hold "
+                f"{in_pool.sum() / lists.n_queries:.2f} docs a query beside originals; judge a pilot "
+                "(--draw-pilot)"
+            )
+        for _ in range(40):
+            own[0] = (low + high) / 2
+            low, high = (own[0], high) if model.chances(own).sum() < wanted else (low, own[0])
     return found
 
 
@@ -117,54 +141,29 @@ def fitted_parameters(
         raise UsageError(
             "the pilot judges no pair of these runs beside originals; draw one with --draw-pilot"
         )
-    pair = votes.pair[is_new]
-    columns = _columns(lists)[pair]
-    counts = votes.n_positive[is_new], votes.n_votes[is_new]
-    centres = _centres(lists, rates)
-    loose = ["level", *["weight"] * len(lists.run_ids), "more", "apart", "spread", "rate", "rate"]
-    moved = _moved(columns[:, 1:-2], lists.depth)
-    found, information = _maximise(
-        lambda at: _log_likelihoods(at, columns, *counts, moved),
-        centres,
-        np.array([_LOOSE[name] for name in loose]),
-    )
+    model = _Model(lists, votes.pair[is_new])
+    n_positive, n_negative = votes.n_positive[is_new], (votes.n_votes - votes.n_positive)[is_new]
+
+    def log_likelihoods(parameters: Floats) -> Floats:
+        of_positive, of_other = (
+            n_positive * np.log(rate) + n_negative * np.log1p(-rate)
+            for rate in np.clip(_logistic(parameters[-2:]), 1e-6, 1 - 1e-6)
+        )
+        chance = np.clip(model.chances(parameters), 1e-12, 1 - 1e-12)
+        return np.asarray(np.logaddexp(np.log(chance) + of_positive, np.log1p(-chance) + of_other))
+
+    spreads = np.array([_LOOSE_LEVEL, *[_LOOSE_WEIGHT] * len(lists.run_ids), *_LOOSE_REST])
+    found, information = _maximise(log_likelihoods, _centres(lists, rates), spreads)
     drawn = rng.standard_normal((n_draws, len(found)))
     return np.asarray(found + _WIDER * np.linalg.solve(np.linalg.cholesky(information).T, drawn.T).T)
 
 
 def _centres(lists: Lists, rates: Sequence[float]) -> Floats:
-    """Return the parameters before any judgment."""
-    logits = [math.log(rate / (1 - rate)) for rate in rates]
-    return np.array([_LEVEL, *(_SLOPE * _original_weights(lists)), _MORE, 0.0, math.log(_SPREAD), *logits])
-
-
-def _nearness(lists: Lists) -> Floats:
-    """Return log((depth + 3) / (rank + 2)) of each pair and run, 0 where the run does not have the pair."""
-    return np.log((lists.depth + 1 + _OFFSET) / (lists.ranks + _OFFSET))
-
-
-def _columns(lists: Lists) -> Floats:
-    """Return what the model knows of each pair: 1, nearness in each run, n_runs − 1, originals missing."""
-    missing = lists.without_original[lists.query]
-    return np.column_stack([np.ones(len(missing)), _nearness(lists), lists.n_runs - 1.0, missing])
-
-
-def _carried(near: Floats, depth: int) -> Floats:
-    """Return how much of its query's and run's effect a pair takes: all at rank 1, none outside the run."""
-    return np.asarray(np.sqrt(near / math.log((depth + 1 + _OFFSET) / (1 + _OFFSET))))
-
-
-def _moved(near: Floats, depth: int) -> Floats:
-    """Return the standard deviation of the effects' sum, of each pair, for a spread of 1."""
-    return np.asarray(np.sqrt((_carried(near, depth) ** 2).sum(axis=1)))
-
-
-def _original_weights(lists: Lists) -> Floats:
-    """Return what the originals say each run's ranks are worth: logistic regression with a ridge penalty."""
+    """Return the parameters before any judgment: weights by where the originals stand, with a ridge."""
     is_found = lists.best_rank <= lists.depth
-    near, is_one = _nearness(lists)[is_found], lists.is_original[is_found]
+    near, is_one = _Model(lists, is_found).near, lists.is_original[is_found]
     columns = np.column_stack([np.ones(len(near)), near])
-    penalty = np.append(0.0, np.full(near.shape[1], _PENALTY))
+    penalty = np.append(0.0, np.ones(near.shape[1]))
     weights = np.zeros(columns.shape[1])
     for _ in range(_STEPS):
         chance = _logistic(columns @ weights)
@@ -174,53 +173,28 @@ def _original_weights(lists: Lists) -> Floats:
         weights = weights + step
         if np.abs(step).max() < 1e-8:
             break
-    return weights[1:]
-
-
-def _chances(parameters: Floats, columns: Floats, moved: Floats) -> Floats:
-    """Return P(positive) of each pair over all effects, by Gauss and Hermite's rule."""
-    logit = (columns @ parameters[:-3])[:, None] + math.exp(parameters[-3]) * moved[:, None] * _NODE
-    return np.asarray(_logistic(logit) @ (_WEIGHT / _WEIGHT.sum()))
-
-
-def _log_likelihoods(
-    parameters: Floats, columns: Floats, n_positive: Ints, n_votes: Ints, moved: Floats
-) -> Floats:
-    """Return the log-likelihood of each pair's votes."""
-    of_positive, of_other = (
-        n_positive * np.log(rate) + (n_votes - n_positive) * np.log1p(-rate)
-        for rate in np.clip(_logistic(parameters[-2:]), 1e-6, 1 - 1e-6)
-    )
-    chance = np.clip(_chances(parameters, columns, moved), 1e-12, 1 - 1e-12)
-    return np.asarray(np.logaddexp(np.log(chance) + of_positive, np.log1p(-chance) + of_other))
+    logits = [math.log(rate / (1 - rate)) for rate in rates]
+    return np.array([_LEVEL, *(_SLOPE * weights[1:]), _MORE, 0.0, math.log(_SPREAD), *logits])
 
 
 def _maximise(terms: Callable[[Floats], Floats], centres: Floats, spreads: Floats) -> tuple[Floats, Floats]:
-    """Return where a sum of terms and normal log-priors is largest, and the information there.
-
-    Scoring by the terms' gradients.
-    """
+    """Return where a sum of terms and normal log-priors is largest, and the information there: by scoring
+    with the terms' gradients, each step halved until it gains."""
 
     def total(at: Floats, values: Floats) -> float:
         return float(values.sum() - (((at - centres) / spreads) ** 2).sum() / 2)
 
-    at, step_size = centres, 1e-5
-    values = terms(at)
+    at, values, step_size = centres, terms(centres), 1e-5
     for _ in range(_STEPS):
         shifted = (terms(at + step_size * unit) for unit in np.eye(len(at)))
         slopes = np.column_stack([(one - values) / step_size for one in shifted])
         gradient = slopes.sum(axis=0) - (at - centres) / spreads**2
         information = slopes.T @ slopes + np.diag(1 / spreads**2)
         step = np.linalg.solve(information, gradient)
-        for _ in range(12):
-            tried = terms(at + step)
-            if total(at + step, tried) > total(at, values):
-                break
-            step = step / 2
-        else:
-            break
-        gained = total(at + step, tried) - total(at, values)
-        at, values = at + step, tried
+        tries = (at + step / 2**n for n in range(12))
+        better = next((t for t in tries if total(t, terms(t)) > total(at, values)), at)
+        gained = total(better, terms(better)) - total(at, values)
+        at, values = better, terms(better)
         if gained < 1e-6:
             break
     return at, information

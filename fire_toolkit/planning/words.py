@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.planning.designs import deep_queries
-from fire_toolkit.planning.lists import Lists
+from fire_toolkit.planning.designs import POLICIES, deep_queries
 from fire_toolkit.planning.outcomes import CORRECTED, NOT_KNOWN
 from fire_toolkit.planning.relevance import ASSUMED
 from fire_toolkit.results import drawn_text
 from fire_toolkit.words import n_of
 
 MOST_ROWS, MOST_WIDTH = 6, 100
-_KEYS = ["design", "policy"]
+KEYS = ["design", "policy"]
 
 
 class Wish(NamedTuple):
@@ -30,43 +29,61 @@ class Wish(NamedTuple):
 
 def shown_rows(designs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the estimate that `score` shows first: corrected where there is such a one."""
-    keys = [*_KEYS, "measure"]
-    is_corrected = (designs["estimate"] == CORRECTED).groupby([designs[key] for key in keys]).transform("any")
-    return designs[~is_corrected | (designs["estimate"] == CORRECTED)]
-
-
-def plan_cells(designs: pd.DataFrame, *, every: bool = False) -> list[dict[str, str]]:
-    """Return rows of text: one for each design, six at most; of every estimate where that is asked.
-
-    Columns that would make the table wider than 100 characters are left out, the last first.
-    """
-    rows = []
-    if every:
-        for row in designs.to_dict("records"):
-            cells = _cost(row) | {"measure": row["measure"], "estimate": row["estimate"]}
-            rows.append(cells | {"off by": _error(row), "tells": _points(row["least_difference"])})
-    else:
-        for _, own in shown_rows(designs).groupby(_KEYS, sort=False):
-            own_rows = own.to_dict("records")
-            errors = {f"{row['measure']} off by": _error(row) for row in own_rows}
-            rows.append(_cost(own_rows[0]) | errors)
-        rows = rows[:MOST_ROWS]
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
-    if len({row["queries"] for row in rows}) == 1:
-        names.remove("queries")
-    while sum(max(len(name) + 2, *(len(row[name]) for row in rows)) + 2 for name in names) - 2 > MOST_WIDTH:
-        names.pop()
-    return [{name: row[name] for name in names} for row in rows]
+    is_corrected = designs["estimate"] == CORRECTED
+    has_one = is_corrected.groupby([designs[key] for key in (*KEYS, "measure")]).transform("any")
+    return designs[~has_one | is_corrected]
 
 
 def plan_text(designs: pd.DataFrame, form: str, *, every: bool = False) -> str:
-    """Return the rows of `plan_cells` as text, in one of the forms that are drawn."""
-    rows = plan_cells(designs, every=every)
-    return drawn_text([list(row.values()) for row in rows], list(rows[0]), form)
+    """Return a row for each design, six at most, in one of the forms that are drawn.
+
+    every: a row of its own for every estimate. Columns that would make the table wider than 100 characters
+    are left out, the last first.
+    """
+    cells: list[dict[str, str]] = []
+    for _, own in [("", designs)] if every else shown_rows(designs).groupby(KEYS, sort=False):
+        rows = [_cells(row, every=every) for row in own.to_dict("records")]
+        cells += rows if every else [{name: text for row in rows for name, text in row.items()}]
+    cells = cells if every else cells[:MOST_ROWS]
+    names = [name for name in cells[0] if any(row[name] for row in cells)]
+    if len({row["queries"] for row in cells}) == 1:
+        names.remove("queries")
+    while sum(max(len(name) + 2, *(len(row[name]) for row in cells)) + 2 for name in names) - 2 > MOST_WIDTH:
+        names.pop()
+    return drawn_text([[row[name] for name in names] for row in cells], names, form)
 
 
-def judgments_of(budget: str | None, seconds: float) -> float | None:
-    """Return a budget in judgments; None where there is none.
+def _cells(row: Mapping[Any, Any], *, every: bool) -> dict[str, str]:
+    """Return a row in words, with every estimate's name or under the name of its measure."""
+    cost = {
+        "pool": row["design"],
+        "votes": row["policy"],
+        "queries": f"{row['n_queries']:,}",
+        "judgments": f"{row['n_judgments']:,}",
+        "hours": "" if math.isnan(row["hours"]) else f"{row['hours']:,.0f}",
+    }
+    if not every:
+        return cost | {f"{row['measure']} off by": _error(row)}
+    named = {"measure": row["measure"], "estimate": row["estimate"]}
+    return cost | named | {"off by": _error(row), "tells": _points(row["least_difference"])}
+
+
+def _error(row: Mapping[Any, Any]) -> str:
+    """Return points: + mostly too high, − too low, ± by chance; in brackets what a pilot leaves open."""
+    low, high = _points(row["error_low"]), _points(row["error_high"])
+    if math.isnan(row["error"]):  # without a pilot, or where it is not known
+        return low if low == high else f"{low} to {high}"
+    by_chance = row["error"] ** 2 > 2 * row["bias"] ** 2
+    sign = "±" if by_chance else "+" if row["bias"] > 0 else "−"
+    return f"{sign}{_points(row['error'])} [{low}, {high}]"
+
+
+def _points(value: float) -> str:
+    return "" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def judgments_of(budget: str | None, seconds: float) -> float:
+    """Return a budget in judgments; infinite where there is none.
 
     Args:
         budget: judgments, or hours of them, as in `80h`.
@@ -76,7 +93,7 @@ def judgments_of(budget: str | None, seconds: float) -> float | None:
         UsageError: it is neither, or hours are given and nobody knows how long a judgment takes.
     """
     if budget is None:
-        return None
+        return math.inf
     try:
         number = float(budget.removesuffix("h").replace(",", ""))
     except ValueError:
@@ -90,38 +107,12 @@ def judgments_of(budget: str | None, seconds: float) -> float | None:
     return number * 3600 / seconds
 
 
-def _cost(row: Mapping[Any, Any]) -> dict[str, str]:
-    return {
-        "pool": row["design"],
-        "votes": row["policy"],
-        "queries": f"{row['n_queries']:,}",
-        "judgments": f"{row['n_judgments']:,}",
-        "hours": "" if math.isnan(row["hours"]) else f"{row['hours']:,.0f}",
-    }
-
-
-def _error(row: Mapping[Any, Any]) -> str:
-    """Return points: + mostly too high, − too low, ± by chance; in brackets what a pilot leaves open."""
-    if row["estimate"] == NOT_KNOWN:
-        return ""
-    limits = _points(row["error_low"]), _points(row["error_high"])
-    if math.isnan(row["error"]):
-        return limits[0] if limits[0] == limits[1] else " to ".join(limits)
-    by_chance = row["error"] ** 2 > 2 * row["bias"] ** 2
-    sign = "±" if by_chance else "+" if row["bias"] > 0 else "−"
-    return f"{sign}{_points(row['error'])} [{limits[0]}, {limits[1]}]"
-
-
-def _points(value: float) -> str:
-    return "" if math.isnan(value) else f"{100 * value:.1f}"
-
-
 def sentences(
     candidates: pd.DataFrame,
     best: pd.DataFrame,
     wish: Wish,
+    n_universe: int,
     *,
-    lists: Lists,
     n_pilot: int | None,
     n_deep: int,
 ) -> Iterator[str]:
@@ -130,90 +121,70 @@ def sentences(
     Args:
         candidates: rows of the designs from which every measure can be had.
         best: those of the cheapest one that does what is asked; none where none does.
+        n_universe: queries that are planned for.
         n_pilot: judged pairs of the pilot; None: there is none.
         n_deep: queries of which the pilot judged every pair.
     """
-    is_known = candidates["estimate"] != NOT_KNOWN
-    known = [str(each) for each in candidates.loc[is_known, "measure"].unique()]
-    unknown = [str(each) for each in candidates["measure"].unique() if each not in known]
+    names = list(candidates["measure"].unique())
+    known = list(candidates.loc[candidates["estimate"] != NOT_KNOWN, "measure"].unique())
+    unknown = [name for name in names if name not in known]
     own = best if len(best) else _nearest(candidates)
     first = own.iloc[0]
-    pool = str(first["design"]).replace(" + ", " and ").replace(" deep", " queries deep")
-    name = f"{pool} {_VOTES[first['policy']]}"
-    by = f"if {ASSUMED[0]:.1f} to {ASSUMED[-1]:.1f} positives a query are missing, as in other benchmarks, "
+    pool = first["design"].replace(" + ", " and ").replace(" deep", " queries deep")
+    design = f"{pool} {POLICIES[first['policy']]}"
     if not known:
-        said = f"the cheapest design for {_and(unknown)} is {name}"
+        said = f"the cheapest design for {_and(unknown)} is {design}"
     elif len(best):
-        said = f"the cheapest design that {_asked(wish, known)} is {name}"
+        said = f"the cheapest design that {_asked(wish, known)} is {design}"
     else:
-        said = f"no design here {_asked(wish, known)} for sure (95%); {name} comes nearest"
-    yield _capital(said if n_pilot is not None else by + said) + "."
+        said = f"no design here {_asked(wish, known)} for sure (95%); {design} comes nearest"
+    if n_pilot is None:
+        low, high = ASSUMED[0], ASSUMED[-1]
+        said = f"if {low:.1f} to {high:.1f} positives a query are missing, as in other benchmarks, {said}"
     hours = "" if math.isnan(first["hours"]) else f", {first['hours']:,.0f} hours"
+    takes = f"it takes {n_of(int(first['n_judgments']), 'judgment')}{hours}"
     of = f"{n_of(int(first['n_pairs']), 'pair')} of {n_of(int(first['n_queries']), 'query')}"
-    yield f"It takes {n_of(int(first['n_judgments']), 'judgment')}{hours}: {of}."
-    limits = [*_undetectable(own, known), *_not_known(unknown, lists, n_pilot, n_deep)]
+    limits = [_untold(row) for row in own.to_dict("records") if row["measure"] in known[:1] and row["run_a"]]
+    if unknown:
+        be, it = ("is", "it") if len(unknown) == 1 else ("are", "them")
+        need, by = deep_queries(n_universe), "before pairs are judged"
+        by = by if n_pilot is None else f"from {n_of(n_pilot, 'pair')}"
+        is_judged = f"not planned: {n_deep:,} queries were judged deep, so `score` estimates {it}"
+        is_open = f"not known {by}; judge {n_of(need, 'query')} deep to know {it}"
+        limits.append(f"{_and(unknown)} {be} {is_judged if n_deep >= need else is_open}")
     if n_pilot is None:
         limits.append("nothing was judged, so all of this rests on assumptions")
-    if limits:
-        yield _capital("; ".join(limits)) + "."
-
-
-_VOTES = {
-    "one": "with one vote a pair",
-    "verify": "with each positive verified",
-    "until-confirmed": "with positives verified until one is confirmed",
-    "doubled": "with two votes a pair",
-}
+    for text in filter(None, (said, f"{takes}: {of}", "; ".join(limits))):
+        yield f"{text[0].upper()}{text[1:]}."
 
 
 def _nearest(candidates: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the design that comes nearest to what is asked."""
-    parts = [part for _, part in candidates.groupby(_KEYS, sort=False)]
+    parts = [part for _, part in candidates.groupby(KEYS, sort=False)]
     if candidates["chance_within"].notna().any():
         return max(parts, key=lambda part: float(part["chance_within"].min()))
     return min(parts, key=lambda part: float(part["least_difference"].fillna(math.inf).max()))
 
 
 def _asked(wish: Wish, known: list[str]) -> str:
+    """Return what is asked of the measures, in words."""
     parts = []
     if wish.tell is not None:
         parts.append(f"tells differences of {100 * wish.tell:g} points of {_and(known)}")
     if wish.within is not None:
-        what = f"{100 * wish.within:g} point" + ("" if wish.within == 0.01 else "s")
-        parts.append(f"gets every run's {_and(known)} right to {what}")
+        points = n_of(1, "point") if wish.within == 0.01 else f"{100 * wish.within:g} points"
+        parts.append(f"gets every run's {_and(known)} right to {points}")
     return " and ".join(parts)
 
 
-def _undetectable(own: pd.DataFrame, known: list[str]) -> Iterator[str]:
-    """Yield what differences of the first measure stay untold."""
-    rows = own[(own["measure"].isin(known[:1])) & (own["run_a"] != "")]
-    for row in rows.to_dict("records"):
-        both = f"{row['run_a']} and {row['run_b']}"
-        if math.isnan(row["least_difference"]):
-            yield f"it cannot tell {both} apart, which differ on too few queries"
-        else:
-            least = _points(row["least_difference"])
-            yield f"it cannot tell differences of {row['measure']} below {least} points ({both})"
-
-
-def _not_known(unknown: list[str], lists: Lists, n_pilot: int | None, n_deep: int) -> Iterator[str]:
-    if not unknown:
-        return
-    be = "is" if len(unknown) == 1 else "are"
-    it = "it" if len(unknown) == 1 else "them"
-    need = deep_queries(lists.n_universe)
-    if n_deep >= need:
-        judged = f"{n_deep:,} queries were judged deep"
-        yield f"{_and(unknown)} {be} not planned: {judged}, so `score` estimates {it}"
-        return
-    by = "before pairs are judged" if n_pilot is None else f"from {n_of(n_pilot, 'pair')}"
-    yield f"{_and(unknown)} {be} not known {by}; judge {n_of(need, 'query')} deep to know {it}"
+def _untold(row: Mapping[Any, Any]) -> str:
+    """Return what differences between two runs stay untold."""
+    both = f"{row['run_a']} and {row['run_b']}"
+    if math.isnan(row["least_difference"]):
+        return f"it cannot tell {both} apart, which differ on too few queries"
+    least = _points(row["least_difference"])
+    return f"it cannot tell differences of {row['measure']} below {least} points ({both})"
 
 
 def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _capital(text: str) -> str:
-    """Return a sentence that begins with a large letter."""
-    return text[0].upper() + text[1:]

@@ -1,5 +1,7 @@
 """A plan from a pilot, from assumptions, and for a budget."""
 
+import math
+
 import numpy as np
 import pytest
 from small_world import World
@@ -17,7 +19,7 @@ from fire_toolkit.planning.relevance import (
     draw_truths,
     fitted_parameters,
 )
-from fire_toolkit.planning.words import Wish, plan_cells
+from fire_toolkit.planning.words import Wish, plan_text
 from fire_toolkit.tables.columns import pair_rows
 
 T, F = 0.9, 0.05
@@ -48,8 +50,8 @@ def test_a_pilot_finds_how_many_positives_there_are_and_how_votes_err(lists: Lis
     parameters = fitted_parameters(lists, votes, (0.85, 0.1), n_draws=60, rng=rng)
     found = draw_truths(lists, parameters, rng)
     assert found.positive.mean() == pytest.approx(positive.mean(), rel=0.08)
-    assert np.median(found.t) == pytest.approx(T, abs=0.02)
-    assert np.median(found.f) == pytest.approx(F, abs=0.02)
+    assert np.median(found.rates[0]) == pytest.approx(T, abs=0.02)
+    assert np.median(found.rates[1]) == pytest.approx(F, abs=0.02)
 
 
 @pytest.mark.slow
@@ -64,8 +66,8 @@ def test_intervals_of_pilots_hold_what_the_right_positives_give(lists: Lists) ->
         votes = votes_on(lists, positive, pair_rows(pool, lists.pairs), rng)
         table = plan_lists(lists, ["C@5", "P@5"], votes=votes, n_draws=40, seed=seed).designs
         read = lists.top(5)
-        truths = Truths(positive[None, lists.best_rank <= 5], np.array([[T]]), np.array([[F]]))
-        tops = [(measure, Tops(read, truths, measure)) for measure in known]
+        truths = Truths(positive[None, lists.best_rank <= 5], np.array([T, F]).reshape(2, 1, 1))
+        tops = [Tops(read, truths, measure) for measure in known]
         for design in designs:
             cost = cost_of(read, lists, design, truths, seed=seed)
             for right in outcomes_of(read, design, cost, truths, tops):
@@ -84,11 +86,11 @@ def test_intervals_of_pilots_hold_what_the_right_positives_give(lists: Lists) ->
 def test_an_assumption_holds_as_many_positives_as_it_says(lists: Lists) -> None:
     top = (lists.best_rank <= 10) & ~lists.is_original
     for missing in (0.6, 3.4):
-        parameters = np.tile(assumed_parameters(lists, missing, (T, F)), (40, 1))
+        parameters = np.tile(assumed_parameters(lists, [missing], (T, F)), (40, 1))
         drawn = draw_truths(lists, parameters, np.random.default_rng(0)).positive
         assert drawn[:, top].sum(axis=1).mean() / 300 == pytest.approx(missing, rel=0.05)
     with pytest.raises(UsageError, match=r"40 missing positives a query assumed; the runs' top 10 hold"):
-        assumed_parameters(lists, 40, (T, F))
+        assumed_parameters(lists, [40], (T, F))
 
 
 def test_before_anybody_judged_there_are_ranges_that_say_they_are_assumed(lists: Lists) -> None:
@@ -110,8 +112,8 @@ def test_what_hangs_on_deeper_positives_has_no_figure_anywhere(names: list[str],
     assert (unknown["estimate"] == "not known").all()
     numbers = ["bias", "error", "error_low", "error_high", "chance_within", "least_difference"]
     assert unknown[numbers].isna().all(axis=None)
-    cells = plan_cells(plan.designs)
-    assert not any(name in heading for heading in cells[0] for name in ("AP", "nDCG", "R@"))
+    shown = plan_text(plan.designs, "table")
+    assert not any(f"{name} off by" in shown for name in ("AP", "nDCG@5", "R@5"))
     said = " ".join(plan.sentences)
     assert "not known from 300 pairs; judge 40 queries deep to know" in said
     assert len(plan.sentences) == 3
@@ -147,7 +149,7 @@ def test_a_budget_cuts_queries_and_what_costs_nothing_is_left_whole() -> None:
     costs = [800.0, 2000.0, 3000.0, 0.0]
     found = within_budget(designs, costs, 1000.0, 200)
     assert {place: design.queries for place, design in found.items()} == {0: 1.0, 1: 0.5, 3: 1.0}
-    assert [each.queries for each in within_budget(designs, costs, None, 200).values()] == [1.0] * 4
+    assert [each.queries for each in within_budget(designs, costs, math.inf, 200).values()] == [1.0] * 4
     with pytest.raises(
         UsageError, match="a budget of 10 judgments is too small: 40 queries of the cheapest "
     ):
