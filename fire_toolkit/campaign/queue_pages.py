@@ -98,30 +98,37 @@ def page_key(campaign_key: str, queue: QueueName, pairs: Sequence[str]) -> str:
     return PAGE + text_sha256(parts)[:24]
 
 
-def page_tasks(
-    entry: Round, queue: QueueName, guideline: Guideline, campaign_key: str
-) -> list[tuple[QueuePage, dict[str, Any]]]:
-    """Return the pages of a queue, each with its task as Label Studio imports it, in their order.
+def task_pages(
+    entry: Round, guideline: Guideline, campaign_key: str
+) -> dict[QueueName, list[tuple[QueuePage, dict[str, Any]]]]:
+    """Return the pages of each queue of a round, in their order, each as a task that Label Studio imports.
+
+    Queues are by annotator, those too from whom all has moved away. A page of one caption is the task of its
+    pair.
 
     Args:
-        entry: the round of the queue.
+        entry: the round.
         guideline: whose labeling page has the answers and flags.
-        campaign_key: makes the keys.
+        campaign_key: makes the keys of pages with several captions.
     """
     names = shown_columns(guideline)
     columns = (entry.tasks[name] for name in names.values())
     contents = [dict(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)]
     by_pair = {content[PAIR_ID]: content for content in contents}
     labeling = parse_label_config(guideline.label_config)
-    found = []
-    for page in queue_pages(entry, queue.annotator_id):
-        shown = [by_pair[pair] for pair in page.pairs]
-        captions = [
-            {TEXT: content[CAPTION], PAIR_ID: content[PAIR_ID], **caption_entry(labeling, row)}
-            for row, content in enumerate(shown)
-        ]
-        data = {key: text for key, text in shown[0].items() if key != CAPTION}
-        data |= {CAPTIONS: captions, PAIR_ID: page_key(campaign_key, queue, page.pairs)}
-        later = {META: {ROUND: entry.number}} if entry.number > 1 else {}
-        found.append((page, {"data": data} | later))
-    return found
+    later = {META: {ROUND: entry.number}} if entry.number > 1 else {}
+    queues: dict[QueueName, list[tuple[QueuePage, dict[str, Any]]]] = {}
+    for annotator_id in sorted({*entry.assignments["annotator_id"], *withdrawn_pairs(entry.moves)}):
+        queue = QueueName(entry.number, annotator_id)
+        queues[queue] = found = []
+        for page in queue_pages(entry, annotator_id):
+            data = shown = by_pair[page.pairs[0]]
+            if entry.n_captions > 1:
+                captions = [
+                    {TEXT: by_pair[pair][CAPTION], PAIR_ID: pair, **caption_entry(labeling, row)}
+                    for row, pair in enumerate(page.pairs)
+                ]
+                data = {key: text for key, text in shown.items() if key != CAPTION}
+                data |= {CAPTIONS: captions, PAIR_ID: page_key(campaign_key, queue, page.pairs)}
+            found.append((page, {"data": data} | later))
+    return queues

@@ -24,7 +24,8 @@ from fire_toolkit.cli.server_options import private_folder, used_connection
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
-from fire_toolkit.labelstudio.people import ACTIVE, OWNER, Accounts, Annotator, read_register
+from fire_toolkit.labelstudio.accounts import Accounts
+from fire_toolkit.labelstudio.register import ACTIVE, OWNER, Annotator, read_register
 
 
 def add(

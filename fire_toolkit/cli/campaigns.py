@@ -29,8 +29,8 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.people import ACTIVE, OWNER, PENDING, read_register
-from fire_toolkit.labelstudio.projects import read_places
+from fire_toolkit.labelstudio.places import read_places
+from fire_toolkit.labelstudio.register import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of

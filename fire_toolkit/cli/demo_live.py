@@ -20,7 +20,7 @@ from fire_toolkit.formats.tables.table_files import read_items, read_judgments
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import read_connection
 from fire_toolkit.labelstudio.local_server import is_running, stop_server
-from fire_toolkit.labelstudio.people import read_register
+from fire_toolkit.labelstudio.register import read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.media.serving import is_free_port, stoppable, wait_to_be_stopped

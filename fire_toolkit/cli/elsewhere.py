@@ -25,7 +25,7 @@ from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_o
 from fire_toolkit.elsewhere.rows import ledger_rows, new_rows, pseudonym_of
 from fire_toolkit.elsewhere.tables import ROLES, FoundFile, read_elsewhere
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.labelstudio.secrets import make_key
+from fire_toolkit.labelstudio.secrets import key_at
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
@@ -104,7 +104,7 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     is_of_server = all(file.tool == LABEL_STUDIO for file in files)
     name_of = partial(
         pseudonym_of,
-        key=make_key(private_folder() / PEOPLE_KEY, _LOSS),
+        key=key_at(private_folder() / PEOPLE_KEY, _LOSS),
         source=asked.source or ("labelstudio" if is_of_server else "table"),
     )
     asked_in = rounds_handed_out(workspace.root)

@@ -27,8 +27,7 @@ from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.carrier import LabelStudio
-from fire_toolkit.labelstudio.people import pseudonyms, read_register
+from fire_toolkit.labelstudio.register import pseudonyms, read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.pages.written import is_answer_file, take_files
@@ -59,6 +58,8 @@ def pull_once(root: Path, *, is_full: bool = False, accepts_loss: bool = False) 
 def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
     """Return the server, or a plug-in's carrier of that name."""
     if name == BY_SERVER:
+        from fire_toolkit.labelstudio.carrier import LabelStudio  # with the HTTP library, which takes .2 s
+
         return LabelStudio(used_connection(), root, accepts_loss=accepts_loss)
     return CARRIERS.named(name)(root)
 

@@ -13,7 +13,7 @@ from fire_toolkit.cli.common import say
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, make_key
+from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.manifests import write_files
 
@@ -46,13 +46,13 @@ def init(
     write_files({path: config_text(settings).encode()})
     if outer is not None:
         (folder / "exports").mkdir(exist_ok=True)
-        make_key(folder / SERVER_FOLDER / MEDIA_KEY)
+        key_at(folder / SERVER_FOLDER / MEDIA_KEY)
         say(f"{path} written: the captions of {outer.root} are judged there, apart from its pairs")
         say(f"next: cd {quote(str(folder))} && fire-toolkit tasks")
         return
     for name in ("collection", "runs", "exports"):
         (folder / name).mkdir(exist_ok=True)
-    make_key(folder / SERVER_FOLDER / MEDIA_KEY)
+    key_at(folder / SERVER_FOLDER / MEDIA_KEY)
     say(
         f"{path} written; put queries.tsv and qrels.txt into {folder / 'collection'}, "
         f"runs into {folder / 'runs'}"

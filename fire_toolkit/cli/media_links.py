@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.labelstudio.connection import checked_url
-from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, make_key, read_key
+from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at
 from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, files_of, opaque_name
 from fire_toolkit.workspace.rounds import handed_out
 
@@ -40,7 +40,7 @@ def media_base() -> str:
     """
     server, workspace = stored_connection(), current_workspace()
     public = f"{server.public_url}/media" if server and server.public_url else ""
-    key = read_key(workspace.root / SERVER_FOLDER / MEDIA_KEY) if workspace else b""
+    key = key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY, makes=False) if workspace else b""
     port = PORT + int.from_bytes(key[:2], "big") % _N_PORTS
     return checked_url(str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{port}")
 
@@ -70,7 +70,7 @@ def with_addresses(table: Table, ids: Collection[str]) -> Table:
     without a key, which was made before there were such addresses.
     """
     workspace = current_workspace()
-    key = read_key(workspace.root / SERVER_FOLDER / MEDIA_KEY) if workspace else b""
+    key = key_at(workspace.root / SERVER_FOLDER / MEDIA_KEY, makes=False) if workspace else b""
     if workspace is None or not key or "media_url" not in table.columns:
         return table
     asked = table.loc[table[table.columns[0]].isin(ids), "media_url"].unique()
@@ -92,7 +92,7 @@ def addresses_here(names: Mapping[str, str], base_url: str) -> dict[str, str]:
     if workspace is None:
         return dict(names)
     folder = workspace.root / SERVER_FOLDER
-    key = make_key(folder / MEDIA_KEY)
+    key = key_at(folder / MEDIA_KEY)
     addresses = {url: opaque_name(key, url) for url in names}
     start = f"{base_url.rstrip('/')}/m/"
     used = {

@@ -31,7 +31,7 @@ from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import ServerError
 from fire_toolkit.formats.tables.table_files import read_items
-from fire_toolkit.labelstudio.people import read_register
+from fire_toolkit.labelstudio.register import read_register
 from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.locks import Busy
 

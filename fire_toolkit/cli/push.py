@@ -58,7 +58,7 @@ from fire_toolkit.formats.tables.table_files import read_items, read_judged_pair
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.push import Plan, Pushed
+from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.labelstudio.showing import refuse_unshowable
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.resolution.design import POLICIES
@@ -318,7 +318,7 @@ def _push(
     changed: Sequence[Round],
     rules: Guideline,
     sample: int | None,
-) -> list[Pushed]:
+) -> list[Plan]:
     """Push the rounds that the server carries; nothing is written here or there before their media answer."""
     for entry in changed:
         if entry.carrier == BY_SERVER and rules.shows_media:
@@ -339,7 +339,7 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Delivered]) -> Non
         inputs.hashes = {**read_manifest(at).inputs, **inputs.hashes}
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
-        "projects": sum(bool(entry.project) if isinstance(entry, Pushed) else 1 for entry in pushed),
+        "projects": sum(bool(entry.project) if isinstance(entry, Plan) else 1 for entry in pushed),
         "held": sum(entry.n_held for entry in pushed),
     }
     given = {str(number): n for number, n in given_by_round(root).items()}

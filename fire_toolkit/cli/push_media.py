@@ -20,7 +20,7 @@ from fire_toolkit.files import sha256_of
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.push import Plan, Pushed
+from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.labelstudio.showing import open_items, refuse_unreachable
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
@@ -97,7 +97,7 @@ def refuse_missing(root: Path, rounds: Sequence[Round], rules: Guideline, sample
         )
 
 
-def look_after(pushed: Sequence[Pushed], rules: Guideline, connection: Connection) -> None:
+def look_after(pushed: Sequence[Plan], rules: Guideline, connection: Connection) -> None:
     """Open an item of each project as its page does.
 
     Raises:

@@ -15,7 +15,7 @@ from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.common import drawn, n_of, say, summarise
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.push import Pushed
+from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.workspace.database import STORE
 
 _MANY = 50_000  # tasks in a project: the server walks through them at each import
@@ -53,13 +53,13 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def say_pushed(pushed: Sequence[Pushed], connection: Connection, *, as_json: bool) -> None:
+def say_pushed(pushed: Sequence[Plan], connection: Connection, *, as_json: bool) -> None:
     """Say what was added and updated, what each annotator opens, and what on the server should not be."""
     counts: dict[str, Any] = {
         "projects": sum(bool(p.project) for p in pushed),
         "added": sum(p.n_added for p in pushed),
         "there": sum(p.n_there for p in pushed),
-        "updated": sum(p.n_updated for p in pushed),
+        "updated": sum(len(p.changed) for p in pushed),
         "held": sum(p.n_held for p in pushed),
         "duplicates": sum(len(p.duplicates) for p in pushed),
         "foreign": sum(p.n_foreign for p in pushed),
@@ -79,7 +79,7 @@ def say_pushed(pushed: Sequence[Pushed], connection: Connection, *, as_json: boo
             say(f"note: project {entry.project} ({entry.queue}): {note}")
 
 
-def _notes(entry: Pushed) -> list[str]:
+def _notes(entry: Plan) -> list[str]:
     notes = []
     if entry.n_held:
         notes.append(
@@ -105,5 +105,5 @@ def _notes(entry: Pushed) -> list[str]:
     if entry.n_there + entry.n_added > _MANY:
         notes.append(f"more than {_MANY:,} tasks slow a server down; hand out less at once (--budget)")
     if entry.restored:
-        notes.append(f"{', '.join(entry.restored)} had been changed by hand and were restored")
+        notes.append(f"{', '.join(sorted(entry.restored))} had been changed by hand and were restored")
     return notes

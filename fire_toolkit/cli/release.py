@@ -46,8 +46,8 @@ from fire_toolkit.formats.tables.table_files import (
 )
 from fire_toolkit.formats.tables.table_text import LONG, table_text
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE
-from fire_toolkit.labelstudio.people import NO_MAIL, read_register
-from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, make_key, read_secret
+from fire_toolkit.labelstudio.register import NO_MAIL, read_register
+from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, read_secret
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, check_answers, draft
 from fire_toolkit.release.changes import ReleaseChanges, compare_releases, shown_scores
@@ -257,7 +257,7 @@ class _Release:
         """Return the workspace's tables as they are published."""
         root, settings = relative_path(self.workspace.root), self.workspace.settings
         judgments = judgments_from(given.use(root / "judgments/judgments.csv"))
-        key = make_key(self.workspace.root / SERVER_FOLDER / _KEY, _LOSS)
+        key = key_at(self.workspace.root / SERVER_FOLDER / _KEY, _LOSS)
         corrected = read_qrels(given.use(root / "augmented/qrels.txt"))
         queries, items, original = given.queries, given.items_if_any, given.original_as_read
         changes, disputes = root / "augmented/changes.csv", root / "labels/disputes.csv"

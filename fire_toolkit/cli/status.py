@@ -61,7 +61,7 @@ def _say_progress() -> None:
     from fire_toolkit.campaign.store import Store
     from fire_toolkit.cli.campaigns import begun_here, full_pull_due
     from fire_toolkit.folder.carrier import Folder
-    from fire_toolkit.labelstudio.projects import DROPPED, lost_words, read_places
+    from fire_toolkit.labelstudio.places import DROPPED, lost_words, read_places
     from fire_toolkit.workspace.database import STORE
 
     campaign = begun_here()
@@ -92,7 +92,7 @@ def _say_doubled(campaign: Begun) -> None:
     from fire_toolkit.campaign.records import BY_SERVER, Rounds
     from fire_toolkit.cli.server_options import used_connection
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.projects import find_doubled
+    from fire_toolkit.labelstudio.places import find_doubled
 
     sent = Rounds(campaign.root, BY_SERVER)
     if not sent:

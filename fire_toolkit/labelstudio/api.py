@@ -1,7 +1,7 @@
-"""The calls of a campaign to a server, through the SDK's session, and what is done when they fail.
+"""The calls of a campaign to a server, through the SDK's session.
 
-Reads are asked again after a failure. A write is sent once: the SDK would send it again although the
-server may have carried it out, so it is for the caller to look before sending it again (`Uncertain`).
+Reads are asked again after a failure. A write is sent once: the SDK would send it again although the server
+may have carried it out, so it is for the caller to look before sending it again (`CallFailed.may_pass`).
 Answers are taken as JSON, beside the SDK's models, which take seconds for a thousand tasks and may drop what
 they do not know.
 """
@@ -11,34 +11,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import contextmanager
+from typing import Any, Self
+
+import httpx
 
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import ServerError
+from fire_toolkit.labelstudio.calls import TIMEOUT_S, Browser, CallFailed
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.failures import (
-    TIMEOUT_S,
-    Uncertain,
-    browser,
-    last_request,
-    may_pass,
-    request_named,
-    server_errors,
-    status_of,
-)
-
-if TYPE_CHECKING:
-    import httpx
 
 Json = Any
 Task = dict[str, Any]
 Project = dict[str, Any]
 Filter = tuple[str, str, str, object]  # of the Data Manager: field, operator, type, value
 
-ATTEMPTS = 6
-KEYS_AT_ONCE = 500
+_KEYS_AT_ONCE = 500
 _LONGEST_PAUSE_S = 30.0
 _SWEEPS = _STALE_PAGES = 5
+_LISTED = "id,title,description,label_config,created_at"
+_LISTED += ",task_number,total_annotations_number,skipped_annotations_number"
 
 
 class Api:
@@ -49,34 +41,23 @@ class Api:
 
     Args:
         connection: address and token, of either kind.
-        transport: stands in for the network (`httpx.MockTransport`).
         timeout_s: limit for each connect, write, and wait for an answer.
-        attempts: how often a read is sent; pause: waits between them.
+        attempts: how often a read is sent.
 
     Raises:
-        ServerError: a personal token that has expired.
+        CallFailed: in all calls: the server refuses or fails; here: a personal token that has expired.
     """
 
     page_size = 1000
 
-    def __init__(
-        self,
-        connection: Connection,
-        *,
-        transport: httpx.BaseTransport | None = None,
-        timeout_s: float = TIMEOUT_S,
-        attempts: int = ATTEMPTS,
-    ) -> None:
-        import httpx
-
+    def __init__(self, connection: Connection, *, timeout_s: float = TIMEOUT_S, attempts: int = 6) -> None:
         # The SDK's own `LabelStudio` adds converters of labeling pages, which take .8 s to load.
         from label_studio_sdk.base_client import LabelStudioBase
 
         self.connection, self._attempts = connection, attempts
         limits = httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20)
-        self._http = browser(connection, timeout_s=timeout_s, transport=transport, limits=limits)
-        self._http.base_url = httpx.URL("")
-        with server_errors(connection):
+        self._http = Browser(connection, timeout_s=timeout_s, limits=limits)
+        with self._exchange(connection.url):
             self._sdk = LabelStudioBase(
                 base_url=connection.url + "/",
                 api_key=connection.token,
@@ -91,6 +72,18 @@ class Api:
         """Close the connections."""
         self._http.close()
 
+    @contextmanager
+    def _exchange(self, call: str) -> Iterator[None]:
+        """Name what fails inside the SDK: to exchange a personal token for one that requests take."""
+        from label_studio_sdk.core.api_error import ApiError
+
+        try:
+            yield
+        except ApiError as error:
+            raise self._http.refusal(call, error.status_code or 0, error.body, {}) from error
+        except ValueError as error:  # no JSON, or none with a token
+            raise self._http.refusal(call, 200, "", {}) from error
+
     def pause(self, seconds: float) -> None:
         """Wait."""
         time.sleep(min(seconds, _LONGEST_PAUSE_S))
@@ -98,60 +91,34 @@ class Api:
     @property
     def authorization(self) -> str:
         """The Authorization header that the connection's token makes."""
-        with server_errors(self.connection):
+        with self._exchange(f"POST {self.connection.url}/api/token/refresh/"):
             return str(self._sdk.get_headers().get("Authorization", ""))
 
     def send(self, method: str, path: str, **content: Any) -> httpx.Response:
         """Return what the server answers to one request, whatever its status."""
-        with server_errors(self.connection):
-            once = {"max_retries": 0}
-            http = self._sdk.httpx_client
-            return http.request(path.removeprefix("/"), method=method, request_options=once, **content)  # type: ignore[arg-type]
-
-    def read(self, path: str, *, past_the_end: Json = None, **params: Any) -> Json:
-        """Return the JSON at `path`; `past_the_end` (if given) where a list has no such page."""
-        return self._again(lambda: self._json("GET", path, past_the_end, params=params))
+        with self._exchange(f"POST {self.connection.url}/api/token/refresh/"):
+            once: Any = {"max_retries": 0}
+            return self._sdk.httpx_client.request(path, method=method, request_options=once, **content)
 
     def write(self, method: str, path: str, **content: Any) -> Json:
-        """Send a change once, and return what the server says.
+        """Send a request once, and return the JSON that the server answers."""
+        return self._http.content_of(self.send(method, path, **content))
 
-        Raises:
-            Uncertain: it may or may not have been carried out, or may be in a moment.
-        """
-        try:
-            return self._json(method, path, **content)
-        except ServerError as error:
-            if may_pass(error):
-                raise Uncertain(str(error)) from error
-            raise
+    def read(self, path: str, **params: Any) -> Json:
+        """Return the JSON at `path`."""
+        return self._again(lambda: self.write("GET", path, params=params))
 
     def change(self, path: str, content: Mapping[str, Any]) -> None:
         """Change something, which done twice does no harm."""
         self._again(lambda: self.write("PATCH", path, json=dict(content)))
-
-    def _json(self, method: str, path: str, past_the_end: Json = None, **content: Any) -> Json:
-        from label_studio_sdk.core.api_error import ApiError
-
-        answer = self.send(method, path, **content)
-        if answer.status_code == 404 and past_the_end is not None:
-            return past_the_end
-        with server_errors(self.connection):
-            last_request.set(request_named(answer.request))
-            if answer.is_success:
-                return answer.json() if answer.content or method != "DELETE" else None
-            try:
-                body = answer.json()
-            except ValueError:
-                body = answer.text[:2000]
-            raise ApiError(status_code=answer.status_code, headers=dict(answer.headers), body=body)
 
     def _again(self, call: Callable[[], Json]) -> Json:
         """Return what `call` returns, asking again while it fails in a way that may pass."""
         for attempt in range(1, self._attempts):
             try:
                 return call()
-            except ServerError as error:
-                if not may_pass(error):
+            except CallFailed as error:
+                if not error.may_pass:
                     raise
                 self.pause(0.5 * 2**attempt)
         return call()
@@ -168,12 +135,14 @@ class Api:
 
         task_number, total_annotations_number (without skips) and skipped_annotations_number are counts.
         """
-        fields = "id,title,description,label_config,created_at"
-        fields += ",task_number,total_annotations_number,skipped_annotations_number"
         found: dict[int, Project] = {}
         for page in range(1, 10_000):
-            asked = {"page": page, "page_size": 100, "ordering": "id", "include": fields}
-            answer = self.read("api/projects/", past_the_end={} if page > 1 else None, **asked)
+            try:
+                answer = self.read("api/projects/", page=page, page_size=100, ordering="id", include=_LISTED)
+            except CallFailed as error:
+                if page == 1 or error.status != 404:  # 404: past the end, since projects went meanwhile
+                    raise
+                break
             results = answer.get("results") or [] if isinstance(answer, dict) else []
             found |= {int(project["id"]): project for project in results}
             if not results or not answer.get("next"):
@@ -203,22 +172,23 @@ class Api:
             "page": 1,
             "page_size": page_size or self.page_size,
             "include": ",".join((*include, "project")),
-            "query": json.dumps(query, ensure_ascii=True, separators=(",", ":")),
+            "query": json.dumps(query, separators=(",", ":")),
             **({"fields": "all"} if with_answers else {}),
         }
         where = f"{self.connection.url}/api/tasks/"
 
         def ask() -> Json:
-            answer = self._json("GET", "api/tasks/", params=params)
+            answer = self.write("GET", "api/tasks/", params=params)
             tasks = answer.get("tasks") if isinstance(answer, dict) else None
             if not isinstance(tasks, list) or not all(
                 isinstance(task, dict) and type(task.get("id")) is int for task in tasks
             ):
                 raise ServerError(f"{where}: the answer has no list of tasks; see `fire-toolkit doctor`")
             if any(task.get("project", project) != project for task in tasks):
-                raise Uncertain(
+                words = (
                     f"{where}: asked for project {project}, got tasks of another; a proxy mixes up answers"
                 )
+                raise CallFailed(words, may_pass=True)
             return answer
 
         answer = self._again(ask)
@@ -245,9 +215,9 @@ class Api:
             expected: int | None = None
             stale = last = 0
             while stale <= _STALE_PAGES:
-                above = ("id", "greater", "Number", last)
+                beyond = [*filters, ("id", "greater", "Number", last)]
                 page, total = self.task_page(
-                    project, filters=[*filters, above], include=include, with_answers=with_answers
+                    project, filters=beyond, include=include, with_answers=with_answers
                 )
                 expected = total if expected is None else expected
                 fresh = {task["id"]: task for task in page if task["id"] > last}
@@ -276,15 +246,14 @@ class Api:
 
         A server or a proxy that finds an address too long is asked for fewer at once.
         """
-        portion, place, found = KEYS_AT_ONCE, 0, dict[int, Task]()
+        portion, place, found = _KEYS_AT_ONCE, 0, dict[int, Task]()
         while place < len(keys):
-            asked = list(keys[place : place + portion])
-            condition = (f"data.{PAIR_ID}", "in_list", "List", asked)
+            condition = (f"data.{PAIR_ID}", "in_list", "List", list(keys[place : place + portion]))
             try:
                 for page in self.sweep(project, include=include, filters=[condition]):
                     found |= {task["id"]: task for task in page}
-            except ServerError as error:
-                if status_of(error) != 414 or portion == 1:
+            except CallFailed as error:
+                if error.status != 414 or portion == 1:
                     raise
                 portion //= 2
                 continue

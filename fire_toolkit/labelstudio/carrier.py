@@ -12,27 +12,21 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import answered_pairs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.api import Api, Project
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.people import Accounts, pseudonyms
-from fire_toolkit.labelstudio.projects import (
-    find_lost,
-    keep_places,
-    known_source,
-    own_projects,
-    place_of,
-    read_places,
-)
-from fire_toolkit.labelstudio.pull import pull_answers
+from fire_toolkit.labelstudio.places import find_lost, keep_places, places_of, read_places
+from fire_toolkit.labelstudio.projects import own_projects
+from fire_toolkit.labelstudio.pull import known_source, pull_answers
 from fire_toolkit.labelstudio.push import (
     Plan,
-    Pushed,
     carry_out,
     close_withdrawn,
     make_queues,
     plan_push,
     refuse_second,
 )
+from fire_toolkit.labelstudio.register import pseudonyms
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
@@ -48,12 +42,8 @@ class LabelStudio:
     def __init__(
         self, connection: Connection, root: Path, *, accepts_loss: bool = False, replaces: bool = False
     ) -> None:
-        self._connection, self._root = connection, root
+        self._connection, self._private = connection, root / SERVER_FOLDER
         self._accepts_loss, self._replaces = accepts_loss, replaces
-
-    @property
-    def _accounts(self) -> Accounts:
-        return Accounts(self._connection, self._root / SERVER_FOLDER)
 
     def deliver(
         self,
@@ -64,7 +54,7 @@ class LabelStudio:
         *,
         report: Report = no_report,
         ready: Callable[[Sequence[Plan]], None] = lambda plans: None,
-    ) -> list[Pushed]:
+    ) -> list[Plan]:
         """Push every queue; what waits for a training that is done follows now.
 
         Tasks that have moved to somebody else are closed first. Every project of the campaign is written down
@@ -85,15 +75,15 @@ class LabelStudio:
             listed = api.projects()
             plans = plan_push(api, campaign, queues, listed=listed)
             started = time.monotonic()
-            source = known_source(api, listed, campaign, read_places(kept))
+            source = known_source(api, listed, campaign, kept)
             if not self._replaces:
                 refuse_second(plans, find_lost(listed, campaign, kept, source)[0])
             ready(plans)
 
             def note(*projects: Project) -> None:
                 known = {(place.source, place.key) for place in read_places(kept)}
-                found = [place for each in projects if (place := place_of(source, each, campaign))]
-                keep_places(kept, [each for each in found if (each.source, each.key) not in known])
+                found = [place for place, _ in places_of(projects, campaign, source)]
+                keep_places(kept, [place for place in found if (source, place.key) not in known])
 
             note(*listed)
             close_withdrawn(api, campaign, queues)
@@ -113,21 +103,16 @@ class LabelStudio:
         """Pull what has changed, under the pseudonyms of the register."""
         if campaign is None:
             raise UsageError("nothing was pushed from this workspace; push first")
-        names = pseudonyms(self._accounts.refresh())
+        names = pseudonyms(Accounts(self._connection, self._private).refresh())
+        loss = self._accepts_loss
         with Api(self._connection) as api, Store(store, shows_now=True) as kept:
             return pull_answers(
-                api,
-                campaign,
-                kept,
-                names=names,
-                is_full=is_full,
-                accepts_loss=self._accepts_loss,
-                report=report,
+                api, campaign, kept, names=names, is_full=is_full, accepts_loss=loss, report=report
             )
 
     def retire(self, names: Iterable[str]) -> None:
         """Deactivate annotators' accounts."""
-        self._accounts.retire(names)
+        Accounts(self._connection, self._private).retire(names)
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
         """Return the addresses at which the tasks of each queue come one after another."""

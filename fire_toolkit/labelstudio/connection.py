@@ -11,11 +11,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, read_secret
 from fire_toolkit.media.places import LOOPBACK_HOSTS
+
+if TYPE_CHECKING:
+    import httpx
 
 URL_VARIABLE = "FIRE_LABEL_STUDIO_URL"
 TOKEN_VARIABLE = "FIRE_LABEL_STUDIO_TOKEN"
@@ -26,8 +30,8 @@ CONNECTION_FILE = "connection.json"
 class Connection:
     """A server's address without a trailing slash, and a token (legacy or personal) of an account there.
 
-    public_url: where annotators open it, if that is another address. password: the administrator's, of a
-    server that was started here.
+    public_url: where annotators open it, if that is another address; password: the administrator's, of a
+    server that was started here; transport: stands in for the network.
 
     Examples:
         >>> Connection("http://127.0.0.1:8080", "secret")
@@ -38,6 +42,7 @@ class Connection:
     token: str = field(repr=False)
     public_url: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
+    transport: httpx.BaseTransport | None = field(default=None, repr=False, compare=False)
 
     @property
     def page_url(self) -> str:
@@ -105,13 +110,13 @@ def read_connection_file(path: Path) -> Connection:
     try:
         content = json.loads(read_secret(path))
         url, token = content["url"], content["token"]
-        public_url, password = str(content.get("public_url", "")), str(content.get("password", ""))
+        public_url, password = (str(content.get(key, "")) for key in ("public_url", "password"))
+        if not (isinstance(url, str) and isinstance(token, str)):
+            raise ValueError(url)
     except (ValueError, KeyError, TypeError, RecursionError):
-        url = token = None
-    if not isinstance(url, str) or not isinstance(token, str):
         raise FormatError(
             f'{path}: expected {{"url": "…", "token": "…"}}; start the server again, or delete the file'
-        )
+        ) from None
     return Connection(
         checked_url(url), checked_token(token), public_url and checked_url(public_url), password
     )
@@ -142,10 +147,6 @@ def checked_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def _has_blank(text: str) -> bool:
-    return any(mark.isspace() or not mark.isprintable() for mark in text)
-
-
 def checked_token(token: str) -> str:
     """Return a token as it is.
 
@@ -158,3 +159,7 @@ def checked_token(token: str) -> str:
             "Account & Settings in Label Studio"
         )
     return token
+
+
+def _has_blank(text: str) -> bool:
+    return any(mark.isspace() or not mark.isprintable() for mark in text)

@@ -6,24 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from fire_toolkit.campaign.records import Campaign, read_rounds
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.calls import Browser, CallFailed
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.failures import browser
-from fire_toolkit.labelstudio.projects import (
-    check_config,
-    find_doubled,
-    find_lost,
-    known_source,
-    own_projects,
-    read_places,
-    remedy,
-)
+from fire_toolkit.labelstudio.places import find_doubled, find_lost, places_of, read_places, remedy
+from fire_toolkit.labelstudio.projects import check_config
+from fire_toolkit.labelstudio.pull import known_source
 from fire_toolkit.labelstudio.showing import open_items
 from fire_toolkit.workspace.database import STORE
 
@@ -52,71 +44,59 @@ def examine(
     connection: Connection,
     root: Path | None = None,
     campaign: tuple[Campaign, Guideline] | None = None,
-    *,
-    transport: httpx.BaseTransport | None = None,
 ) -> Iterator[Finding]:
     """Yield what was found of connection, server, token, projects and media, in the order in which to fix it.
 
     Args:
         connection: the server.
         root: the workspace, or None; campaign: what was pushed from it, and the guideline of its pages.
-        transport: stands in for the network.
 
     What cannot be looked at because something before it is bad is left out.
     """
-    url, is_safe = connection.url, connection.is_local or connection.url.startswith("https://")
-    if is_safe:
-        yield Finding("connection", GOOD, url)
-    else:
-        fix = "serve it over https, and give that address"
-        yield Finding("connection", NOTE, f"{url}: the token travels unencrypted", fix)
-    call = f"GET {url}/api/version"
+    url, words, fix = connection.url, connection.url, ""
+    if not connection.is_local and not url.startswith("https://"):
+        words, fix = f"{url}: the token travels unencrypted", "serve it over https, and give that address"
+    yield Finding("connection", NOTE if fix else GOOD, words, fix)
+    fault = ""
     try:
-        with browser(connection, timeout_s=_LIMIT_S, transport=transport) as client:
+        with Browser(connection, timeout_s=_LIMIT_S) as client:
             answer = client.get("/api/version")
         release = str(answer.json()["release"])
-    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-        words = f"{call}: {type(error).__name__} {error}"
-        if not isinstance(error, httpx.HTTPError):
-            words = f"{call}: {answer.status_code}, and no version: this is not Label Studio"
+    except CallFailed as error:
+        fault = f"{type(error.__cause__).__name__} {error.__cause__}"
+    except (ValueError, KeyError, TypeError):
+        fault = f"{answer.status_code}, and no version: this is not Label Studio"
+    if fault:
         fix = START if connection.is_local else f"check the address: curl -sS {url}/api/version"
-        yield Finding("server", BAD, words, fix, is_servers=True)
+        yield Finding("server", BAD, f"GET {url}/api/version: {fault}", fix, is_servers=True)
         return
     if release.startswith(f"{TESTED_SERVER}."):
         yield Finding("server", GOOD, f"Label Studio {release}")
     else:
         words = f"Label Studio {release}; tested with {TESTED_SERVER}"
         yield Finding("server", NOTE, words, "try it on a copy first")
-    name, fix = (
-        "token",
-        (
-            f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN (a legacy one "
-            "must be allowed under Organization, API Tokens Settings)"
-        ),
-    )
+    name, fix = "token", f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN (a legacy one "
+    fix += "must be allowed under Organization, API Tokens Settings)"
     try:
-        with Api(connection, transport=transport, timeout_s=_LIMIT_S, attempts=1) as api:
+        with Api(connection, timeout_s=_LIMIT_S, attempts=1) as api:
             api.read("api/current-user/whoami")
             yield Finding("token", GOOD, "accepted")
             name, fix = "projects", "run it again, or see the server's log"
             if root and campaign:
-                yield from _examine_campaign(root, *campaign, api, transport)
+                yield from _examine_campaign(root, *campaign, api)
     except ServerError as error:
         yield Finding(name, BAD, str(error), fix, is_servers=True)
 
 
-def _examine_campaign(
-    root: Path, campaign: Campaign, rules: Guideline, api: Api, transport: httpx.BaseTransport | None
-) -> Iterator[Finding]:
+def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api) -> Iterator[Finding]:
     """Yield whether each project is there, once, with the campaign's page, and shows its first item."""
     listed = api.projects()
-    projects = [project for copies in own_projects(listed, campaign).values() for project in copies]
     with Store(root / STORE) as store:
-        places = read_places(store)
-        source = known_source(api, listed, campaign, places) if places else ""
+        source = known_source(api, listed, campaign, store) if read_places(store) else ""
         lost = find_lost(listed, campaign, store, source)[0]
     bad = [(place.words, remedy(campaign, place)) for place in lost]
     bad += find_doubled(listed, campaign, read_rounds(root))
+    projects = [project for _, project in places_of(listed, campaign, source)]
     for project in projects:
         try:
             check_config(campaign, project)
@@ -126,7 +106,7 @@ def _examine_campaign(
         yield Finding("projects", BAD, words, fix, is_servers=True)
     if not bad:
         yield Finding("projects", GOOD, f"{len(projects)} of this campaign, all pages unchanged")
-    faults = open_items(api, [int(project["id"]) for project in projects], rules, transport=transport)
+    faults = open_items(api, [int(project["id"]) for project in projects], rules)
     unseen = [f"project {number}: {fault}" for number, fault in faults.items() if fault]
     if unseen:
         fix = "is `fire-toolkit media serve` running? `fire-toolkit media check` says more"

@@ -21,8 +21,7 @@ import psutil
 
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection, read_connection_file
-from fire_toolkit.labelstudio.failures import browser
-from fire_toolkit.labelstudio.people import SUBMIT_KEYS
+from fire_toolkit.labelstudio.register import SUBMIT_KEYS
 from fire_toolkit.labelstudio.secrets import prepare_folder, write_private
 from fire_toolkit.media import serving
 from fire_toolkit.workspace.locks import POLL_S, is_locked, open_lock
@@ -52,14 +51,12 @@ def start_server(
         ServerError: it ends while starting, or is not up in time (it is left to go on).
     """
     if not hasattr(os, "killpg"):
-        raise UsageError(
-            "a local server runs on Linux and macOS only; start Label Studio yourself and set "
-            "FIRE_LABEL_STUDIO_URL"
-        )
+        words = "a local server runs on Linux and macOS only; start Label Studio yourself and set "
+        raise UsageError(f"{words}FIRE_LABEL_STUDIO_URL")
     prepare_folder(folder)
     if (lock := open_lock(folder / LOCK)) is not None:
         try:
-            _launch(folder, program, _settled(folder, port, public_url), lock)
+            _launch(folder, program, port, public_url, lock)
         finally:
             os.close(lock)
     server = _await_up(folder)
@@ -69,8 +66,8 @@ def start_server(
     return server
 
 
-def _settled(folder: Path, port: int | None, public_url: str | None) -> Connection:
-    """Write and return how the server to start will be reached: as before, but for what is given."""
+def _launch(folder: Path, program: Path, port: int | None, public_url: str | None, lock: int) -> None:
+    """Write how the server is reached, as before but for what is given; start it with the lock."""
     path = folder / CONNECTION_FILE
     server = Connection("", secrets.token_hex(20), password=secrets.token_urlsafe(18))
     if path.exists() and not (server := read_connection_file(path)).password:
@@ -83,7 +80,20 @@ def _settled(folder: Path, port: int | None, public_url: str | None) -> Connecti
     server = replace(server, url=f"http://127.0.0.1:{free}", public_url=public_url)
     content = {"url": server.url, "token": server.token, "public_url": server.public_url}
     write_private(path, json.dumps(content | {"email": ADMIN, "password": server.password}, indent=1) + "\n")
-    return server
+    words = ["start", "--no-browser", "--internal-host", "127.0.0.1", "--log-level", "WARNING"]
+    words += ["--port", str(free), "--data-dir", str(folder / DATA)]
+    with os.fdopen(os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+        subprocess.run(  # in a session of its own; its files are for us alone
+            ["/bin/sh", "-c", 'umask 077; "$@" &', "sh", str(program), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(lock,),
+            start_new_session=True,
+            cwd=folder,
+            env=server_environment(folder, server),
+            check=True,
+        )
 
 
 def server_environment(folder: Path, server: Connection) -> dict[str, str]:
@@ -114,25 +124,17 @@ def server_environment(folder: Path, server: Connection) -> dict[str, str]:
     return environ | {f"LABEL_STUDIO_{name}": value for name, value in settings.items()}
 
 
-def _launch(folder: Path, program: Path, server: Connection, lock: int) -> None:
-    """Start the program in a session of its own, which inherits the lock and leaves files for us alone."""
-    words = ["start", "--no-browser", "--internal-host", "127.0.0.1", "--log-level", "WARNING"]
-    words += ["--port", str(urlsplit(server.url).port), "--data-dir", str(folder / DATA)]
-    log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        subprocess.run(
-            ["/bin/sh", "-c", 'umask 077; "$@" &', "sh", str(program), *words],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=(lock,),
-            start_new_session=True,
-            cwd=folder,
-            env=server_environment(folder, server),
-            check=True,
-        )
-    finally:
-        os.close(log)
+def is_running(folder: Path) -> bool:
+    """Whether the folder's server runs, or is about to."""
+    return is_locked(folder / LOCK)
+
+
+def server_process(folder: Path) -> psutil.Process | None:
+    """Return the process of the folder's server: the one that was started on its data."""
+    for process in psutil.process_iter(["cmdline"]) if is_running(folder) else ():
+        if (process.info["cmdline"] or [])[-2:] == ["--data-dir", str(folder / DATA)]:
+            return process
+    return None
 
 
 def _await_up(folder: Path) -> Connection:
@@ -147,19 +149,6 @@ def _await_up(folder: Path) -> Connection:
             raise ServerError(f"{words}; `fire-toolkit labelstudio stop` stops it")
         time.sleep(POLL_S)
     raise ServerError(f"Label Studio ended while starting; see {folder / LOG}")
-
-
-def is_running(folder: Path) -> bool:
-    """Whether the folder's server runs, or is about to."""
-    return is_locked(folder / LOCK)
-
-
-def server_process(folder: Path) -> psutil.Process | None:
-    """Return the process of the folder's server: the one that was started on its data."""
-    for process in psutil.process_iter(["cmdline"]) if is_running(folder) else ():
-        if (process.info["cmdline"] or [])[-2:] == ["--data-dir", str(folder / DATA)]:
-            return process
-    return None
 
 
 def _has_its_port(process: psutil.Process, server: Connection) -> bool:
@@ -177,19 +166,19 @@ def _has_its_port(process: psutil.Process, server: Connection) -> bool:
 
 def _accepts_us(server: Connection) -> bool:
     """Whether the server is up; it takes both kinds of tokens from then on."""
-    import httpx
+    from fire_toolkit.labelstudio.calls import Browser, CallFailed
 
     headers = {"Authorization": f"Token {server.token}"}
-    with suppress(httpx.HTTPError, ValueError), browser(server, timeout_s=20.0) as http:
+    with suppress(CallFailed, ValueError), Browser(server, timeout_s=20.0, headers=headers) as http:
         if http.get("/health").json() != {"status": "UP"}:
             return False
-        if http.get("/api/current-user/whoami", headers=headers).json().get("email") != ADMIN:
+        if http.get("/api/current-user/whoami").json().get("email") != ADMIN:
             raise ServerError(
                 f"{server.url} does not accept the token in {CONNECTION_FILE}; log in there as {ADMIN}, and "
                 "allow legacy tokens under Organization, API Tokens Settings"
             )
         both = {"legacy_api_tokens_enabled": True, "api_tokens_enabled": True}
-        return http.post("/api/jwt/settings", json=both, headers=headers).is_success
+        return http.post("/api/jwt/settings", json=both).is_success
     return False
 
 

@@ -1,35 +1,25 @@
-"""A campaign's projects on a server: how they are set up and known again, and what is wrong with them.
-
-Every project that a workspace makes or reads is written down in its record as a place, so that one that is
-gone, has lost its mark, or is there twice is missed whoever asks.
-"""
+"""A campaign's projects on a server: how they are set up, known again, and held to what they show."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fire_toolkit.campaign.queue_pages import queue_pages
-from fire_toolkit.campaign.records import Campaign, QueueName, Round, queue_named
-from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.records import Campaign, QueueName
 from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.guidelines.several import IN_PLACE_OF_KEYS, several_config
-from fire_toolkit.labelstudio.api import Api, Project
-from fire_toolkit.resolution.judgments import utc_time
-from fire_toolkit.words import n_of
+
+Project = dict[str, Any]
 
 _MARK = re.compile(r"fire-toolkit campaign (\S+) round (\d+) queue (\S+)")
 _MAX_TITLE = 50
 _SHOWN = 6
-NEVER = "~"  # above all times
-GONE, UNMARKED, DROPPED = "was deleted", "has lost its mark (its description was changed)", "dropped"
 
 # What nobody may change by hand: blind, no empty answers, in our order.
 GUARDED: dict[str, Any] = {
@@ -124,167 +114,3 @@ def config_difference(before: str, after: str) -> str:
     changes = [f"{marks[line[:2]]}: {line[2:]}" for line in lines if line[:2] in marks]
     more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     return "; ".join(changes[:_SHOWN]) + more if changes else "its texts or its order"
-
-
-# Places
-
-
-@dataclass(frozen=True)
-class Place:
-    """A project that this workspace made or read on a server; it is known by its server, number and birth.
-
-    queue: whose it is; read_up_to: the time up to which its changes were read, whole_at: when it was
-    last read from its beginning, each empty: never; n_tasks: it had when it was read, None: unknown; n_more:
-    by how many answers the server counts more than a whole reading found; lost: what had become of it at the
-    last look, empty: nothing; n_lost: how many of its answers count still.
-    """
-
-    source: str
-    project: int
-    born: str
-    queue: str
-    read_up_to: str = ""
-    whole_at: str = ""
-    n_tasks: int | None = None
-    n_more: int = 0
-    lost: str = ""
-    n_lost: int = 0
-
-    @property
-    def key(self) -> tuple[int, str]:
-        """The project among those of a server, also where numbers are used again."""
-        return self.project, self.born
-
-    @property
-    def words(self) -> str:
-        """What is wrong with it."""
-        return f"project {self.project} ({self.queue}) {self.lost}, with {n_of(self.n_lost, 'answer')}"
-
-
-def born_at(project: Project) -> str:
-    """Return when a project was made, UTC, as answers' times are written; empty if nobody says."""
-    born = str(project.get("created_at") or "")
-    return utc_time(born) or born
-
-
-def place_of(source: str, project: Project, campaign: Campaign) -> Place | None:
-    """Return where a project of a server lies; None if it is not the campaign's."""
-    queue = marked_queue(campaign, project)
-    return Place(source, int(project["id"]), born_at(project), str(queue)) if queue else None
-
-
-def read_places(store: Store) -> list[Place]:
-    """Return all places, in the order of their numbers, those that are not missed any more too."""
-    columns = ", ".join(each.name for each in fields(Place))
-    return [Place(*row) for row in store.database.select(f"select {columns} from places order by 2, 3, 1")]
-
-
-def keep_places(store: Store, places: Sequence[Place]) -> None:
-    """Write places down, in place of what was known of them."""
-    there = {(place.source, place.key): place for place in read_places(store)}
-    changed = [place for place in places if there.get((place.source, place.key)) != place]
-    if changed:
-        marks = ", ".join("?" * len(fields(Place)))
-        with store.database.transaction() as db:
-            db.executemany(f"insert or replace into places values ({marks})", map(astuple, changed))
-
-
-def known_source(api: Api, listed: Iterable[Project], campaign: Campaign, places: Iterable[Place]) -> str:
-    """Return the server: that on which all of the campaign's projects were seen before, else ask it."""
-    at = {place.key: place.source for place in places}
-    own = [place for project in listed if (place := place_of("", project, campaign)) and place.born]
-    sources = {at.get(place.key, "") for place in own}
-    return sources.pop() if len(sources) == 1 and "" not in sources else api.identity()
-
-
-def find_lost(
-    listed: Sequence[Project], campaign: Campaign, store: Store, source: str
-) -> tuple[list[Place], dict[Place, str]]:
-    """Return the places on a server that are missed, by number, and until when their answers are theirs.
-
-    A place is missed if it is gone or has lost its mark; but a deleted one without answers is not where its
-    queue has another project. Another project may have its number now, from its own birth on.
-    """
-    born = {int(project["id"]): born_at(project) for project in listed}
-    own = {place.key: place for project in listed if (place := place_of(source, project, campaign))}
-    queues = {place.queue for place in own.values()}
-    times = store.answer_times(source)
-    lost: list[Place] = []
-    until: dict[Place, str] = {}
-    for place in read_places(store):
-        if place.source != source or place.key in own or place.lost == DROPPED:
-            continue
-        is_there = born.get(place.project) == place.born
-        end = NEVER if is_there else born.get(place.project, NEVER)
-        n_answers = sum(place.born <= moment < end for moment in times.get(str(place.project), ()))
-        if n_answers or is_there or place.queue not in queues:
-            lost.append(replace(place, lost=UNMARKED if is_there else GONE, n_lost=n_answers))
-            until[lost[-1]] = end
-    return lost, until
-
-
-def lost_words(lost: Sequence[Place]) -> str:
-    """Return what is wrong with places that are missed, and what to do; empty if there are none."""
-    words = "; ".join(place.words for place in lost)
-    if any(place.n_lost for place in lost):
-        words += "; these answers still count: `fire-toolkit pull --full --accept-loss` drops them"
-    if any(place.lost == UNMARKED for place in lost):
-        words += "; restore the description of what lost its mark (`fire-toolkit doctor` prints it)"
-    return words
-
-
-def remedy(campaign: Campaign, place: Place) -> str:
-    """Return what to do about a place that is missed."""
-    queue = queue_named(place.queue)
-    if place.lost == UNMARKED and queue:
-        return f"set its description under Settings to: {project_mark(campaign, queue)}"
-    if place.n_lost:
-        return "its answers still count; to leave them out: fire-toolkit pull --full --accept-loss"
-    return "fire-toolkit push --replace (makes it again)"
-
-
-# What is there more than once: nothing on a server keeps two pushes from making a queue's project twice.
-# Answers in either count for the queue, so that nothing is lost; but the same pair may be asked twice.
-
-
-def n_answers(project: Project) -> int:
-    """Return how many answers and skips the server counts in a project."""
-    return sum(int(project.get(f"{what}_annotations_number") or 0) for what in ("total", "skipped"))
-
-
-def find_doubled(
-    listed: Iterable[Project], campaign: Campaign, rounds: Sequence[Round] = ()
-) -> list[tuple[str, str]]:
-    """Return what is there more than once, in words, each with the step that helps.
-
-    Copies of a project; and, of the rounds given, projects that have more tasks than their queue.
-    """
-    n_tasks = {
-        QueueName(entry.number, str(name)): n if entry.n_captions == 1 else len(queue_pages(entry, str(name)))
-        for entry in rounds
-        for name, n in entry.given["annotator_id"].value_counts().items()
-    }
-    found: list[tuple[str, str]] = []
-    for queue, copies in own_projects(listed, campaign).items():
-        if len(copies) > 1:
-            shown = ", ".join(f"{each['id']} ({n_of(n_answers(each), 'answer')})" for each in copies)
-            found.append((f"queue {queue} has {len(copies)} projects: {shown}", remedy_of_copies(copies)))
-        fullest = max(copies, key=lambda project: int(project.get("task_number") or 0))
-        n_more = int(fullest.get("task_number") or 0) - n_tasks.get(queue, 1 << 60)
-        if n_more > 0:
-            words = f"project {fullest['id']} (queue {queue}) has {n_more:,} tasks more than its queue"
-            fix = "fire-toolkit push (names them; delete copies without answers in the Data Manager)"
-            found.append((f"{words}: doubled or foreign", fix))
-    return found
-
-
-def remedy_of_copies(copies: Sequence[Project]) -> str:
-    """Return what to do about several projects of one queue; of those without answers the oldest stays."""
-    answered = [project for project in copies if n_answers(project)]
-    if len(answered) > 1:
-        return (
-            "answers in each of them count; let the annotator go on in one, and delete the tasks without "
-            "answers in the others (Data Manager)"
-        )
-    spare = ", ".join(str(each["id"]) for each in copies if each not in (answered or copies[:1]))
-    return f"delete project {spare} in Label Studio (its Settings, Danger Zone): nobody has answered there"

@@ -13,26 +13,32 @@ from fire_toolkit.campaign.records import Campaign, queue_named
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.api import Api, Project, Task
-from fire_toolkit.labelstudio.failures import status_of
-from fire_toolkit.labelstudio.projects import (
+from fire_toolkit.labelstudio.calls import CallFailed
+from fire_toolkit.labelstudio.places import (
     DROPPED,
     Place,
     born_at,
-    check_config,
     find_doubled,
     find_lost,
     keep_places,
-    known_source,
     lost_words,
     n_answers,
-    place_of,
+    places_of,
     read_places,
 )
+from fire_toolkit.labelstudio.projects import check_config
 from fire_toolkit.resolution.judgments import utc_time
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
+
+
+def known_source(api: Api, listed: Iterable[Project], campaign: Campaign, store: Store) -> str:
+    """Return the server: that on which all of the campaign's projects were seen before, else ask it."""
+    at = {place.key: place.source for place in read_places(store)}
+    sources = {at.get(place.key, "") for place, _ in places_of(listed, campaign, "") if place.born}
+    return sources.pop() if len(sources) == 1 and "" not in sources else api.identity()
 
 
 def pull_answers(
@@ -67,15 +73,14 @@ def pull_answers(
             read by then is in the record, and another pull goes on.
     """
     listed = api.projects()
-    source = known_source(api, listed, campaign, read_places(store))
+    source = known_source(api, listed, campaign, store)
     projects = _checked(listed, campaign, source)
     places = {place.key: place for place in read_places(store) if place.source == source}
     whole: set[tuple[int, str]] = set()
 
     def read(at: Place, project: Project, *, is_whole: bool) -> None:
-        before = places.get(at.key, at)
-        n_tasks = project.get("task_number")
-        is_same = n_tasks is None or before.n_tasks in (None, n_tasks)
+        before, n_tasks = places.get(at.key, at), project.get("task_number")
+        is_same = None in (n_tasks, before.n_tasks) or before.n_tasks == n_tasks
         since = before.read_up_to if is_same and not is_whole else ""
         origin = Origin(source, str(at.project), at.queue, store.now(), names)
         newest = min(_pull_project(api, at, origin, store, since=since, report=report), store.now())
@@ -86,10 +91,22 @@ def pull_answers(
 
     for at, project in projects:
         read(at, project, is_whole=is_full)
-    for at, project in _miscounted(api, campaign, projects, store, places):
-        read(at, project, is_whole=True)
-        n_more = max(n_answers(project) - _n_known(store, at), 0)
-        places[at.key] = replace(places[at.key], n_more=n_more)
+    times = store.answer_times(source)
+    suspects = {
+        at.key: (n_answers(project), expected)
+        for at, project in projects
+        if project.get("total_annotations_number") is not None
+        and n_answers(project) != (expected := _n_known(times, at) + places[at.key].n_more)
+    }
+    for at, project in _checked(api.projects(), campaign, source) if suspects else ():
+        if at.key not in suspects:
+            continue
+        # People go on answering while we read: a number between the server's before and after is right.
+        counted, expected = suspects[at.key]
+        if not min(counted, n_answers(project)) <= expected <= max(counted, n_answers(project)):
+            read(at, project, is_whole=True)
+            n_more = n_answers(project) - _n_known(store.answer_times(source), at)
+            places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
     lost, until = find_lost(listed, campaign, store, source)
     if accepts_loss:
         for place in lost:
@@ -97,12 +114,11 @@ def pull_answers(
             rows = store.missing(*there, seen=(), since=place.born, until=until[place])
             store.add_deleted([row for row in rows if queue_named(row["queue"])], store.now())
         lost = [replace(place, lost=DROPPED) for place in lost]
-    missed, now = {place.key: place for place in lost}, store.now() if whole else ""
+    now = store.now() if whole else ""
     for key, place in places.items():
-        at_last = {"whole_at": now} if key in whole else {}
-        is_dropped = {"lost": place.lost if place.lost == DROPPED else "", "n_lost": 0}
-        places[key] = missed.get(key) or replace(place, **at_last, **is_dropped)  # type: ignore[arg-type]
-    keep_places(store, list(places.values()))
+        whole_at, gone = now if key in whole else place.whole_at, place.lost == DROPPED
+        places[key] = replace(place, whole_at=whole_at, lost=DROPPED if gone else "", n_lost=0)
+    keep_places(store, (places | {place.key: place for place in lost}).values())
     notes = [] if accepts_loss or not lost else [lost_words(lost)]
     notes += [f"{words}; {fix}" for words, fix in find_doubled(listed, campaign)]
     return fetched(store.counts, n_projects=len(projects), notes=[*notes, *store.notes])
@@ -110,44 +126,15 @@ def pull_answers(
 
 def _checked(listed: Iterable[Project], campaign: Campaign, source: str) -> list[tuple[Place, Project]]:
     """Return the campaign's projects by number, all of which show its page."""
-    found = [(at, project) for project in listed if (at := place_of(source, project, campaign))]
+    found = places_of(listed, campaign, source)
     for _, project in found:
         check_config(campaign, project)
     return found
 
 
-def _miscounted(
-    api: Api,
-    campaign: Campaign,
-    projects: Sequence[tuple[Place, Project]],
-    store: Store,
-    places: Mapping[tuple[int, str], Place],
-) -> list[tuple[Place, Project]]:
-    """Return the projects, as they are now, of which the server counts more or fewer answers than we have.
-
-    People go on answering while we read: a number between the server's before and after is right.
-    """
-    counted = [
-        (at, project) for at, project in projects if project.get("total_annotations_number") is not None
-    ]
-    expected = {at.key: _n_known(store, at) + places[at.key].n_more for at, _ in counted}
-    suspects = {at.key: n_answers(p) for at, p in counted if n_answers(p) != expected[at.key]}
-    if not suspects:
-        return []
-    after = _checked(api.projects(), campaign, projects[0][0].source)
-    return [
-        (at, now)
-        for at, now in after
-        if at.key in suspects
-        and not min(n_answers(now), suspects[at.key])
-        <= expected[at.key]
-        <= max(n_answers(now), suspects[at.key])
-    ]
-
-
-def _n_known(store: Store, at: Place) -> int:
+def _n_known(times: Mapping[str, Sequence[str]], at: Place) -> int:
     """Return how many answers of a project count, without those of an earlier one of its number."""
-    return sum(moment >= at.born for moment in store.answer_times(at.source).get(str(at.project), ()))
+    return sum(moment >= at.born for moment in times.get(str(at.project), ()))
 
 
 def _last_change(tasks: Iterable[Task]) -> str:
@@ -168,8 +155,10 @@ def _pull_project(
         earlier = datetime.fromisoformat(since) - timedelta(seconds=LOOK_BACK_S)
         filters = [("updated_at", "greater", "Datetime", utc_time(earlier.isoformat()) or since)]
     else:  # by the server's clock
-        last = {"ordering": "-tasks:updated_at", "include": ("id", "updated_at"), "page_size": 1}
-        newest = _last_change(api.task_page(at.project, **last)[0])  # type: ignore[arg-type]
+        include = ("id", "updated_at")
+        newest = _last_change(
+            api.task_page(at.project, ordering="-tasks:updated_at", include=include, page_size=1)[0]
+        )
     where = f"{api.connection.url}: project {at.project}"
     seen: set[str] = set()
     looked_at: set[tuple[str, str]] = set()
@@ -185,9 +174,8 @@ def _pull_project(
         looked_at.update((str(task["id"]), pair_of(task.get("data"))) for task in tasks)
         report(len(page))
     if looked_at or not since:
-        tasks_seen = looked_at if since else None
         here = (origin.source, origin.project)
-        missing = store.missing(*here, seen=seen, tasks=tasks_seen, since=at.born)
+        missing = store.missing(*here, seen=seen, tasks=looked_at if since else None, since=at.born)
         if missing and _is_there(api, at):
             store.add_deleted(missing, origin.seen_at)
     return newest
@@ -197,7 +185,7 @@ def _is_there(api: Api, at: Place) -> bool:
     """Whether a project that was read was not deleted meanwhile, so that what it lacks was deleted in it."""
     try:
         return born_at(api.project(at.project)) == at.born
-    except ServerError as error:
-        if status_of(error) != 404:
+    except CallFailed as error:
+        if error.status != 404:
             raise
         return False

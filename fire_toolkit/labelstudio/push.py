@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fire_toolkit.campaign.carrier import Delivered
-from fire_toolkit.campaign.moves import withdrawn_pairs
 from fire_toolkit.campaign.page_json import key_words
-from fire_toolkit.campaign.queue_pages import QueuePage, page_tasks
-from fire_toolkit.campaign.queues import TRAINING
+from fire_toolkit.campaign.queue_pages import task_pages
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
-from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Project, Task
-from fire_toolkit.labelstudio.failures import Uncertain, status_of
-from fire_toolkit.labelstudio.projects import GUARDED, Place, check_config, own_projects, project_settings
+from fire_toolkit.labelstudio.calls import CallFailed
+from fire_toolkit.labelstudio.places import Place
+from fire_toolkit.labelstudio.projects import GUARDED, check_config, own_projects, project_settings
 
 BATCH_SIZE = 1000
 _TRIES = 5
 _SOON, _LATE = (0, 1, 2), (0, 1, 2, 4, 8, 15, 30)
-_SHOWN = 3
 _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it is not at work on it
+_SHOWN = 3
 _COUNTS = ("total_annotations", "cancelled_annotations")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,6 @@ class Queue:
     answered: frozenset[str] = frozenset()
     is_several: bool = False
 
-    @property
-    def to_ask(self) -> tuple[Task, ...]:
-        """The tasks that have no answer yet."""
-        return tuple(task for task in self.tasks if key_of(task) not in self.answered)
-
 
 def make_queues(
     entry: Round, guideline: Guideline, *, done: Collection[tuple[str, str]], campaign_key: str = ""
@@ -62,31 +58,19 @@ def make_queues(
             rest of it is held back, so that nobody can begin with it.
         campaign_key: makes the keys of pages.
     """
-    is_several = entry.n_captions > 1
-    contents = [] if is_several else tasks_to_json(entry.tasks, guideline).get(1, [])
-    by_pair = {key_of(content): content for content in contents}
-    withdrawn = withdrawn_pairs(entry.moves)
-    rows = {str(name): own for name, own in entry.assignments.groupby("annotator_id")}
     queues = []
-    for annotator_id in sorted({*rows, *withdrawn}):
-        name, gone = QueueName(entry.number, annotator_id), withdrawn.get(annotator_id, frozenset())
-        if is_several:
-            pages = page_tasks(entry, name, guideline, campaign_key)
-            gone = frozenset(key_of(task) for page, task in pages if page.is_withdrawn)
-        else:
-            own = rows.get(annotator_id, entry.assignments[:0]).sort_values("position")
-            kinds = zip(own["pair_id"], own["kind"], strict=True)
-            pages = [(QueuePage((pair,), kind == TRAINING), by_pair[pair]) for pair, kind in kinds]
-
-        def is_done(page: QueuePage, queue: str = str(name)) -> bool:
-            return all((queue, pair) in done for pair in page.pairs if pair not in page.withdrawn)
-
+    for name, pages in task_pages(entry, guideline, campaign_key).items():
+        gone = frozenset(key_of(task) for page, task in pages if page.is_withdrawn)
         kept = [(page, task) for page, task in pages if not page.is_withdrawn]
-        is_trained = all(is_done(page) for page, _ in kept if page.is_training)
-        sent = [(page, task) for page, task in kept if is_trained or page.is_training]
-        answered = frozenset(key_of(task) for page, task in sent if is_done(page))
-        tasks = tuple(task for _, task in sent)
-        queues.append(Queue(name, tasks, len(kept) - len(sent), gone, answered, is_several))
+        answered = frozenset(
+            key_of(task)
+            for page, task in kept
+            if all((str(name), pair) in done for pair in page.pairs if pair not in page.withdrawn)
+        )
+        is_trained = all(key_of(task) in answered for page, task in kept if page.is_training)
+        sent = tuple(task for page, task in kept if is_trained or page.is_training)
+        is_several = entry.n_captions > 1
+        queues.append(Queue(name, sent, len(kept) - len(sent), gone, answered, is_several))
     return queues
 
 
@@ -97,47 +81,44 @@ def key_of(task: Mapping[str, Any]) -> str:
     return key if isinstance(key, str) else ""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a queue lacks on the server, as a look there found it.
+@dataclass(frozen=True, kw_only=True)
+class Plan(Delivered):
+    """What a queue lacks on the server, as a look there found it, and what was done about it.
 
-    project: its number, 0 where there is none yet; twins: numbers of further projects of the queue; there:
-    how often each pair is there (tasks without pair_id under the empty text); missing: tasks that are not;
-    changed: by its number each task that holds another caption or address, and what it should hold; restored:
-    settings that somebody changed, as they should be.
+    project: its number, 0 where there is none yet, or needs none; twins: numbers of further projects of the
+    queue; there: how often each pair is there (tasks without pair_id under the empty text); missing: tasks
+    that are not; changed: by its number each task that holds another caption or address, and what it should
+    hold; restored: settings that somebody changed, as they should be.
+
+    Once carried out: crossed: what was answered in the moment of its change, so that the answer may be of
+    either; repeated: what was added once and is there more often.
     """
 
-    queue: Queue
+    wanted: Queue
     project: int = 0
     twins: tuple[int, ...] = ()
     there: Counter[str] = field(default_factory=Counter)
     missing: tuple[Task, ...] = ()
     changed: Mapping[int, Task] = field(default_factory=dict)
     restored: Mapping[str, Any] = field(default_factory=dict)
+    crossed: tuple[str, ...] = ()
+    repeated: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def to_send(self) -> tuple[Task, ...]:
         """The tasks that would be added or updated."""
         return (*self.missing, *self.changed.values())
 
+    @property
+    def duplicates(self) -> dict[str, int]:
+        """The pairs that are there more than once, and how often."""
+        return {key: n for key, n in self.there.items() if key and n > 1} | dict(self.repeated)
 
-@dataclass(frozen=True)
-class Pushed(Delivered):
-    """What a push found and did in the project of one queue, 0 where it needs none.
-
-    n_updated: tasks that held another caption or address; crossed: those of them that were answered in that
-    moment, so that the answer may be of either; duplicates: pairs that are there more than once; n_foreign:
-    tasks that are not of this queue or have no pair_id; twins: copies of the project; restored: settings that
-    somebody had changed.
-    """
-
-    project: int = 0
-    n_updated: int = 0
-    crossed: tuple[str, ...] = ()
-    duplicates: Mapping[str, int] = field(default_factory=dict)
-    n_foreign: int = 0
-    twins: tuple[int, ...] = ()
-    restored: tuple[str, ...] = ()
+    @property
+    def n_foreign(self) -> int:
+        """How many tasks there are not of this queue, or have no pair_id."""
+        own = {*map(key_of, self.wanted.tasks), *self.wanted.withdrawn}
+        return sum(n for key, n in self.there.items() if key not in own)
 
 
 def plan_push(
@@ -154,7 +135,7 @@ def plan_push(
     found = own_projects(api.projects() if listed is None else listed, campaign)
     plans = [_plan(api, campaign, queue, found.get(queue.name, [])) for queue in queues]
     answered = [
-        f"{plan.queue.name.annotator_id}: {key_words(key)}" for plan in plans for key in _answered(api, plan)
+        f"{plan.queue.annotator_id}: {key_words(key)}" for plan in plans for key in _answered(api, plan)
     ]
     if answered:
         shown = "; ".join(answered[:_SHOWN]) + ("; …" if len(answered) > _SHOWN else "")
@@ -169,7 +150,7 @@ def plan_push(
 
 def refuse_second(plans: Iterable[Plan], lost: Sequence[Place]) -> None:
     """Raise `FireError` where tasks would go to another project in the place of one that is missed."""
-    waiting = {str(plan.queue.name) for plan in plans if plan.missing}
+    waiting = {str(plan.queue) for plan in plans if plan.missing}
     if missed := [place for place in lost if place.queue in waiting]:
         raise FireError(
             f"{'; '.join(place.words for place in missed)}; nothing was sent. Restore it (`fire-toolkit "
@@ -178,13 +159,15 @@ def refuse_second(plans: Iterable[Plan], lost: Sequence[Place]) -> None:
 
 
 def _plan(api: Api, campaign: Campaign, queue: Queue, copies: Sequence[Project]) -> Plan:
-    if not copies:
-        return Plan(queue, missing=queue.to_ask)
-    project = api.project(int(copies[0]["id"]))
-    check_config(campaign, project)
-    tasks = {task["id"]: task for page in api.sweep(int(project["id"])) for task in page}
+    tasks: dict[int, Task] = {}
+    project: Project = {"id": 0, **GUARDED}
+    if copies:
+        project = api.project(int(copies[0]["id"]))
+        check_config(campaign, project)
+        tasks = {task["id"]: task for page in api.sweep(int(project["id"])) for task in page}
     wanted = {key_of(task): task for task in queue.tasks}
     there = Counter(map(key_of, tasks.values()))
+    missing = tuple(task for key, task in wanted.items() if key not in queue.answered and key not in there)
     changed = {}
     for number, task in tasks.items():
         own = wanted.get(key_of(task), {"data": {}})
@@ -192,11 +175,15 @@ def _plan(api: Api, campaign: Campaign, queue: Queue, copies: Sequence[Project])
         if any(task["data"].get(name) != value for name, value in own["data"].items()):
             changed[number] = own
     return Plan(
-        queue,
-        int(project["id"]),
+        queue=queue.name,
+        n_there=len(queue.tasks) - len(missing),
+        n_added=len(missing),
+        n_held=queue.n_held,
+        wanted=queue,
+        project=int(project["id"]),
         twins=tuple(int(copy["id"]) for copy in copies[1:]),
         there=there,
-        missing=tuple(task for task in queue.to_ask if key_of(task) not in there),
+        missing=missing,
         changed=changed,
         restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
     )
@@ -219,7 +206,7 @@ def carry_out(
     guideline: Guideline,
     report: Callable[[int], None] = lambda n: None,
     made: Callable[[Project], None] = lambda project: None,
-) -> Iterator[Pushed]:
+) -> Iterator[Plan]:
     """Make the projects of queues hold every task of theirs once; yield what was done in each.
 
     Args:
@@ -236,36 +223,18 @@ def carry_out(
     """
     for plan in plans:
         if plan.missing and not plan.project:
-            project, is_ours = _create(api, campaign, plan.queue, guideline)
+            project, is_ours = _create(api, campaign, plan.wanted, guideline)
             made(project)
-            plan = (
-                replace(plan, project=int(project["id"]))
-                if is_ours
-                else _plan(api, campaign, plan.queue, [project])
-            )
-        queue, keys = plan.queue, [key_of(task) for task in plan.queue.tasks]
+            number = int(project["id"])
+            plan = replace(plan, project=number) if is_ours else _plan(api, campaign, plan.wanted, [project])
         if plan.restored:
             api.change(f"api/projects/{plan.project}/", plan.restored)
         for task, content in plan.changed.items():
             api.change(f"api/tasks/{task}/", {"data": content["data"]})
-        report(len(keys) - len(plan.missing))
+        report(plan.n_there)
         repeated = _add(api, plan.project, plan.missing, report)
-        foreign = plan.there.keys() - set(keys) - queue.withdrawn
-        if not keys and not plan.project:
-            continue
-        yield Pushed(
-            queue.name,
-            project=plan.project,
-            n_there=len(keys) - len(plan.missing),
-            n_added=len(plan.missing),
-            n_held=queue.n_held,
-            n_updated=len(plan.changed),
-            crossed=tuple(_answered(api, plan)),
-            duplicates={key: n for key, n in plan.there.items() if key and n > 1} | repeated,
-            n_foreign=sum(plan.there[key] for key in foreign),
-            twins=plan.twins,
-            restored=tuple(sorted(plan.restored)),
-        )
+        if plan.wanted.tasks or plan.project:
+            yield replace(plan, repeated=repeated, crossed=tuple(_answered(api, plan)))
 
 
 def close_withdrawn(api: Api, campaign: Campaign, queues: Iterable[Queue]) -> int:
@@ -291,59 +260,65 @@ def close_withdrawn(api: Api, campaign: Campaign, queues: Iterable[Queue]) -> in
     return len(tasks)
 
 
+def _once(api: Api, write: Callable[[], T], look: Callable[[], T | None]) -> T:
+    """Carry a write out once, and return what it, or a look at the server, gives.
+
+    After a failure that leaves open whether the server carried it out, `look` tells; only where it finds
+    nothing each time is it sent again.
+    """
+    for _ in range(_TRIES):
+        try:
+            return write()
+        except CallFailed as error:
+            if not error.may_pass:
+                raise
+            last = error
+        for seconds in _SOON if last.status in _OVER_SOON else _LATE:
+            api.pause(seconds)
+            if (found := look()) is not None:
+                return found
+    raise last
+
+
 def _create(api: Api, campaign: Campaign, queue: Queue, guideline: Guideline) -> tuple[Project, bool]:
     """Return a new project of a queue, and whether the server said that this call made it.
 
     After a failure a project that is found may also be one of another push at the same time.
     """
     settings = project_settings(campaign, queue.name, guideline, is_several=queue.is_several)
-    for _ in range(_TRIES):
-        try:
-            project = api.write("POST", "api/projects/", json=settings)
-            if not isinstance(project, dict) or type(project.get("id")) is not int:
-                raise ServerError(f"{api.connection.url}: the server created a project without an id")
-            return project, True
-        except Uncertain as error:
-            last = error
-        for seconds in _pauses(last):
-            api.pause(seconds)
-            copies = own_projects(api.projects(), campaign).get(queue.name)
-            if copies:
-                return copies[0], False
-    raise ServerError(str(last))
 
+    def write() -> tuple[Project, bool]:
+        project = api.write("POST", "api/projects/", json=settings)
+        if not isinstance(project, dict) or type(project.get("id")) is not int:
+            raise ServerError(f"{api.connection.url}: the server created a project without an id")
+        return project, True
 
-def _pauses(error: Uncertain) -> tuple[int, ...]:
-    """Return how long to wait between looks whether the server carried a write out after all."""
-    return _SOON if status_of(error) in _OVER_SOON else _LATE
+    def look() -> tuple[Project, bool] | None:
+        copies = own_projects(api.projects(), campaign).get(queue.name)
+        return (copies[0], False) if copies else None
+
+    return _once(api, write, look)
 
 
 def _add(api: Api, project: int, tasks: Sequence[Task], report: Callable[[int], None]) -> dict[str, int]:
     """Add tasks in batches; return the pairs that are there more than once though added once."""
-    doubtful: list[str] = []
+    missing: dict[str, Task] = {}
+    doubtful: dict[str, None] = {}
+
+    def write() -> bool:
+        api.write("POST", f"api/projects/{project}/import", json=list(missing.values()))
+        return True
+
+    def look() -> bool | None:
+        doubtful.update(dict.fromkeys(missing))
+        for task in api.tasks_with_keys(project, list(missing)):
+            missing.pop(key_of(task), None)
+        return None if missing else True
+
     for start in range(0, len(tasks), BATCH_SIZE):
         batch = tasks[start : start + BATCH_SIZE]
-        doubtful += _add_batch(api, project, batch)
+        missing = {key_of(task): task for task in batch}
+        _once(api, write, look)
         report(len(batch))
-    times = Counter(map(key_of, api.tasks_with_keys(project, doubtful)))
+    times = Counter(map(key_of, api.tasks_with_keys(project, list(doubtful))))
     return {key: n for key, n in times.items() if n > 1}
-
-
-def _add_batch(api: Api, project: int, batch: Sequence[Task]) -> list[str]:
-    """Add a batch, looking after each doubtful failure what of it is there; return its keys if in doubt."""
-    missing = {key_of(task): task for task in batch}
-    doubtful: list[str] = []
-    for _ in range(_TRIES):
-        try:
-            api.write("POST", f"api/projects/{project}/import", json=list(missing.values()))
-            return doubtful
-        except Uncertain as error:
-            last = error
-        doubtful = list(map(key_of, batch))
-        for seconds in _pauses(last):
-            api.pause(seconds)
-            for task in api.tasks_with_keys(project, list(missing)):
-                missing.pop(key_of(task), None)
-            if not missing:
-                return doubtful
-    raise ServerError(str(last))

@@ -64,8 +64,7 @@ def prepare_folder(folder: Path) -> None:
         raise FireError(f"{folder}: belongs to another user; use a folder of your own")
     if stat.S_IMODE(found.st_mode) & 0o077:
         folder.chmod(0o700)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
+    if not (ignore := folder / ".gitignore").exists():
         ignore.write_text("*\n", encoding="utf-8")  # secrets and names of people stay out of repositories
 
 
@@ -81,31 +80,31 @@ def write_private(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def read_key(path: Path, loss: str = "the addresses of tasks made with it lead nowhere without it") -> bytes:
-    """Return the key in a file; empty where there is none.
+def key_at(
+    path: Path,
+    loss: str = "the addresses of tasks made with it lead nowhere without it",
+    *,
+    makes: bool = True,
+) -> bytes:
+    """Return the key in a file; where there is none it is made, for its owner only (else empty).
 
     loss: what is lost with it, for the message.
 
     Raises:
         FormatError: it is damaged, or belongs to another user.
     """
-    if not path.exists():
-        return b""
-    try:
-        key = bytes.fromhex(read_secret(path, is_token=False).strip())
-    except ValueError:
-        key = b""
-    if len(key) != _KEY_BYTES:
-        raise FormatError(
-            f"{path}: expected {2 * _KEY_BYTES} hexadecimal digits; restore it from a copy: {loss}"
-        )
-    return key
-
-
-def make_key(path: Path, *loss: str) -> bytes:
-    """Return the key in a file, as `read_key`; where there is none it is made, for its owner only."""
-    if key := read_key(path, *loss):
+    if path.exists():
+        try:
+            key = bytes.fromhex(read_secret(path, is_token=False).strip())
+        except ValueError:
+            key = b""
+        if len(key) != _KEY_BYTES:
+            raise FormatError(
+                f"{path}: expected {2 * _KEY_BYTES} hexadecimal digits; restore it from a copy: {loss}"
+            )
         return key
+    if not makes:
+        return b""
     prepare_folder(path.parent)
     key = secrets.token_bytes(_KEY_BYTES)
     write_private(path, key.hex() + "\n")

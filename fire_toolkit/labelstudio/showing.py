@@ -41,7 +41,6 @@ def refuse_unreachable(
     *,
     api: Api,
     sample: int | None = None,
-    transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
 ) -> tuple[int, int]:
     """Ask the addresses of tasks as Label Studio's pages do.
@@ -54,7 +53,6 @@ def refuse_unreachable(
         api: the server's; its token goes along to media behind the address of its pages, where a proxy may
             ask who is logged in.
         sample: ask only so many addresses; None: all.
-        transport: stands in for the network.
         report: called with 1 for each address that was asked.
 
     Raises:
@@ -66,7 +64,6 @@ def refuse_unreachable(
         authorization=api.authorization,
         needs_cors="<Video" in guideline.label_config,
         sample=sample,
-        transport=transport,
         report=report,
     )
     named = [
@@ -87,14 +84,12 @@ def _listed(words: list[str]) -> str:
     return "; ".join(words[:_SHOWN]) + ("; …" if len(words) > _SHOWN else "")
 
 
-def open_items(
-    api: Api, projects: Iterable[int], guideline: Guideline, *, transport: httpx.BaseTransport | None = None
-) -> dict[int, str]:
+def open_items(api: Api, projects: Iterable[int], guideline: Guideline) -> dict[int, str]:
     """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
     if not guideline.shows_media:
         return {}
     own = (api.connection.page_origin, api.authorization)
-    with open_links(transport, own=own) as client:
+    with open_links(own=own) as client:
         return {project: _open_item(api, project, guideline, client) for project in projects}
 
 

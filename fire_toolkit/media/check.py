@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fire_toolkit.media.links import Link, look_at_link, open_links
+from fire_toolkit.media.links import ask_link, open_links
 from fire_toolkit.media.places import file_at
 from fire_toolkit.media.probe import NO, PLAYS, UNSEEN, MediaFacts, judge_media, probe_file
 from fire_toolkit.tables import Items
@@ -31,7 +31,6 @@ def check_media(
     root: Path,
     origin: str = "",
     kind: str = "",
-    transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
 ) -> pd.DataFrame:
     """Return for each item what its media are and whether a browser shows them.
@@ -42,7 +41,6 @@ def check_media(
         origin: scheme, host and port of Label Studio, which addresses must answer with CORS; needed if
             there are addresses.
         kind: `video`, `image` or `audio` if the annotation page shows that kind only; empty: either.
-        transport: stands in for the network.
         report: called with the number of media looked at so far, each time one is done.
 
     Returns:
@@ -54,7 +52,7 @@ def check_media(
         FireError: there are videos and PyAV is not installed.
     """
     found: dict[str, tuple[str, ...]] = {}
-    with open_links(transport) as client, ThreadPoolExecutor(8) as pool:
+    with open_links() as client, ThreadPoolExecutor(8) as pool:
 
         def look(media_url: str) -> tuple[str, ...]:
             facts, state, reason, fix = _look(media_url, root, origin, kind, client)
@@ -77,33 +75,28 @@ def _look(
     """Return the facts, state, reason and fix of one item."""
     if not media_url:
         return MediaFacts(), NO, "no media_url", "give the item a path or a URL"
-    if media_url.lower().startswith(("http:", "https:")):  # one that is mistyped does not answer
-        link = look_at_link(client, media_url, origin)
-        return (link.facts, *_meaning(link, kind or link.facts.kind))
     path = file_at(media_url, root)
-    if path is None:
+    if media_url.lower().startswith(("http:", "https:")):  # one that is mistyped does not answer
+        link = ask_link(client, media_url, origin, is_probed=True)
+        facts = link.facts
+        is_read = (kind or facts.kind) != "image"  # by a script of the page, which also seeks
+        if link.fault:
+            return facts, NO, link.fault, "correct media_url, or fix its server"
+        if link.mixed:
+            return facts, NO, link.mixed, "serve it over https"
+        if is_read and (link.cors or link.ranges):
+            faults = "; ".join(filter(None, (link.cors, link.ranges)))
+            return facts, NO, faults, f"{_FETCH}fire-toolkit media serve"
+        if facts == MediaFacts():
+            return facts, UNSEEN, "its content was not checked", ""
+    elif path is None:
         return MediaFacts(), UNSEEN, "Label Studio looks it up in a storage of its own", ""
-    facts = probe_file(path)
+    else:
+        facts = probe_file(path)
     state, reason = judge_media(facts)
-    if state == PLAYS:
-        return facts, state, "", ""
+    fix = _FETCH + TRANSCODE if path is None else _REMEDIES.get(facts.kind, TRANSCODE)
     if facts.fault == "no such file":
-        return facts, state, reason, f"put it at {path}, or say where paths start ([media] root in fire.toml)"
-    if facts.fault:
-        return facts, state, reason, "copy it again from its source"
-    return facts, state, reason, _REMEDIES.get(facts.kind, TRANSCODE)
-
-
-def _meaning(link: Link, shown_as: str) -> tuple[str, str, str]:
-    """Return the state, reason and fix of an address, which a page shows as a video or an image."""
-    if link.fault:
-        return NO, link.fault, "correct media_url, or fix its server"
-    if link.mixed:
-        return NO, link.mixed, "serve it over https"
-    faults = [] if shown_as == "image" else [text for text in (link.cors, link.ranges) if text]
-    if faults:
-        return NO, "; ".join(faults), f"{_FETCH}fire-toolkit media serve"
-    if link.facts == MediaFacts():
-        return UNSEEN, "its content was not checked", ""
-    state, reason = judge_media(link.facts)
-    return state, reason, "" if state == PLAYS else _FETCH + TRANSCODE
+        fix = f"put it at {path}, or say where paths start ([media] root in fire.toml)"
+    elif facts.fault:
+        fix = "copy it again from its source"
+    return facts, state, reason, "" if state == PLAYS else fix

@@ -28,24 +28,22 @@ class Link:
     """What an address answered; each text says what is wrong, empty if nothing is.
 
     fault: no media come from there; cors: the page may not read it; ranges: the player cannot seek; mixed:
-    the browser blocks it on a page that came by https.
+    the browser blocks it on a page that came by https; facts: what media they are, where that was looked at.
     """
 
-    facts: MediaFacts = field(default_factory=MediaFacts)
     fault: str = ""
     cors: str = ""
     ranges: str = ""
     mixed: str = ""
     is_silent: bool = False
+    facts: MediaFacts = field(default_factory=MediaFacts)
 
     def hidden(self, *, needs_cors: bool) -> str:
         """Return why a page shows nothing of it; needs_cors: a script reads it, as the player's does."""
         return self.fault or self.mixed or (self.cors if needs_cors else "")
 
 
-def open_links(
-    transport: httpx.BaseTransport | None = None, *, own: tuple[str, str] = ("", ""), timeout_s: float = 20.0
-) -> httpx.Client:
+def open_links(*, own: tuple[str, str] = ("", ""), timeout_s: float = 20.0) -> httpx.Client:
     """Return an HTTP client that follows redirects, as a browser does; no proxy leads to this machine.
 
     own: an origin, and the Authorization that goes along to it and nowhere else.
@@ -58,7 +56,6 @@ def open_links(
             request.headers["Authorization"] = own[1]
 
     return httpx.Client(
-        transport=transport,
         timeout=timeout_s,
         follow_redirects=True,
         mounts={f"all://{host}": None for host in LOOPBACK_HOSTS if ":" not in host},
@@ -73,7 +70,6 @@ def reach_media(
     needs_cors: bool,
     authorization: str = "",
     sample: int | None = None,
-    transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
 ) -> tuple[dict[str, str], int]:
     """Return what addresses answer to a page of Label Studio, several asked at once.
@@ -87,7 +83,6 @@ def reach_media(
         authorization: goes along to addresses of that origin, and to no other.
         needs_cors: whether the page reads the media by a script, as Label Studio's video player does.
         sample: ask only so many, drawn at random with a fixed seed; None: all.
-        transport: stands in for the network.
         report: called with 1 for each address that was asked.
 
     A host that leaves 32 addresses in a row without an answer is not asked for its others.
@@ -97,14 +92,14 @@ def reach_media(
         wanted = sorted(random.Random(0).sample(wanted, sample))
     silent: Counter[str] = Counter()
     with (
-        open_links(transport, own=(origin, authorization), timeout_s=10.0) as client,
+        open_links(own=(origin, authorization), timeout_s=10.0) as client,
         ThreadPoolExecutor(_AT_ONCE) as pool,
     ):
 
         def ask(url: str) -> Link:
             host = url.partition("://")[2].partition("/")[0]
             if silent[host] >= _MOST_SILENT:
-                return Link(fault=f"not asked, since {host} does not answer")
+                return Link(f"not asked, since {host} does not answer")
             link = ask_link(client, url, origin)
             silent[host] = silent[host] + 1 if link.is_silent else 0
             report(1)
@@ -115,20 +110,16 @@ def reach_media(
     return faults, sum(bool(link.ranges) and not faults[url] for url, link in found.items())
 
 
-def ask_link(client: httpx.Client, url: str, origin: str) -> Link:
-    """Return how `url` answers a page from `origin` that asks for its first byte; the media are not read."""
-    asked = _ask(client, url, origin, 0, 1)
-    return asked if isinstance(asked, Link) else answered(asked[0], origin)
+def ask_link(client: httpx.Client, url: str, origin: str, *, is_probed: bool = False) -> Link:
+    """Return how `url` answers a page from `origin` (empty: any) that asks for its first byte.
 
-
-def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
-    """Return how `url` answers a page from `origin` (empty: not asked), and what media it holds."""
-    asked = _ask(client, url, origin, 0, _BLOCK_BYTES)
-    if isinstance(asked, Link):
-        return asked
-    answer, head = asked
+    is_probed: its beginning, and whatever else tells what media it holds, is read too.
+    """
+    answer, head = _ask(client, url, origin, 0, _BLOCK_BYTES if is_probed else 1)
+    if answer is None:
+        return Link(head.decode(), is_silent=True)
     link = answered(answer, origin)
-    if not answer.is_success:
+    if not is_probed or not answer.is_success:
         return link
     total = answer.headers.get("Content-Range", "").rpartition("/")[2]
     facts, image = MediaFacts(), image_format(head)
@@ -136,8 +127,7 @@ def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
         if image and int(total) > _BLOCK_BYTES:
             facts = MediaFacts("image", image, image)
         else:
-            raw = _Remote(client, url, origin, int(total), head)
-            with io.BufferedReader(raw, _BLOCK_BYTES) as remote:
+            with io.BufferedReader(_Remote(client, url, origin, int(total), head), _BLOCK_BYTES) as remote:
                 facts = probe_stream(cast(BinaryIO, remote), is_whole=False)
     elif len(head) < _BLOCK_BYTES:  # all of it, from a server that sends no parts
         facts = probe_stream(io.BytesIO(head), is_whole=True)
@@ -149,20 +139,19 @@ def answered(answer: httpx.Response, origin: str) -> Link:
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     fault = f"is {kind}, not a video or image" if kind in _NO_MEDIA else ""
     is_blocked = answer.url.scheme == "http" and answer.url.host not in LOOPBACK_HOSTS
+    mixed = "http on a page that came by https: browsers block it"
     return Link(
         fault=fault if answer.is_success else f"answers {answer.status_code}",
         cors=_cors_fault([*answer.history, answer], origin) if origin else "",
         ranges="" if answer.status_code == 206 else "does not answer parts (Range): no seeking",
-        mixed="http on a page that came by https: browsers block it"
-        if is_blocked and origin.startswith("https://")
-        else "",
+        mixed=mixed if is_blocked and origin.startswith("https://") else "",
     )
 
 
 def _ask(
     client: httpx.Client, url: str, origin: str, start: int, n_bytes: int
-) -> tuple[httpx.Response, bytes] | Link:
-    """Return the answer to a page that asks for a part, and at most so many bytes; a silent link if none.
+) -> tuple[httpx.Response | None, bytes]:
+    """Return the answer to a page that asks for a part, and at most so many bytes; without one, why not.
 
     A connection that breaks is asked once more, as a browser does: one that was dropped says nothing of the
     address. One that times out is not.
@@ -175,17 +164,16 @@ def _ask(
         found = b""
         try:
             with client.stream("GET", url, headers=headers) as answer:
-                if answer.is_success and n_bytes > 1:
-                    for piece in answer.iter_bytes():
-                        found += piece
-                        if len(found) >= n_bytes:
-                            break
+                for piece in answer.iter_bytes() if answer.is_success and n_bytes > 1 else ():
+                    found += piece
+                    if len(found) >= n_bytes:
+                        break
             return answer, found[:n_bytes]
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             fault = f"does not answer ({type(error).__name__})"
             if not isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError) or is_last:
                 break
-    return Link(fault=fault, is_silent=True)
+    return None, fault.encode()
 
 
 def _cors_fault(answers: list[httpx.Response], origin: str) -> str:
@@ -210,7 +198,6 @@ class _Remote(io.RawIOBase):
     """A file behind an address, read in parts; it ends early after 64 MB, which no header needs."""
 
     def __init__(self, client: httpx.Client, url: str, origin: str, size: int, head: bytes) -> None:
-        super().__init__()
         self._asked = (client, url, origin)
         self._size, self._head = size, head
         self._place, self._left = 0, _MAX_BYTES
@@ -231,10 +218,10 @@ class _Remote(io.RawIOBase):
         length = min(len(view), self._size - self._place)
         piece = self._head[self._place : self._place + max(length, 0)]
         if length > 0 and not piece and self._left > 0:
-            asked = _ask(*self._asked, self._place, length)
-            if isinstance(asked, Link):
-                raise OSError(asked.fault)
-            piece = asked[1] if asked[0].status_code == 206 else b""
+            answer, piece = _ask(*self._asked, self._place, length)
+            if answer is None:
+                raise OSError(piece.decode())
+            piece = piece if answer.status_code == 206 else b""
             self._left -= max(len(piece), 1)
         view[: len(piece)] = piece
         self._place += len(piece)

@@ -26,27 +26,22 @@ _HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nos
 _PAGES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css"}
 _OF_PAGES = {"Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"}
 _TYPES = {
-    ".mp4": "video/mp4",
-    ".m4v": "video/mp4",
-    ".webm": "video/webm",
-    ".ogv": "video/ogg",
-    ".mov": "video/quicktime",
-    ".mkv": "video/x-matroska",
-    ".avi": "video/x-msvideo",
-    ".mp3": "audio/mpeg",
-    ".wav": "audio/wav",
-    ".flac": "audio/flac",
-    ".m4a": "audio/mp4",
-    ".aac": "audio/aac",
-    ".ogg": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".png": "image/png",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".avif": "image/avif",
-    ".bmp": "image/bmp",
+    f".{suffix}": kind
+    for kind, suffixes in {
+        "video/mp4": "mp4 m4v",
+        "video/webm": "webm",
+        "video/ogg": "ogv",
+        "video/quicktime": "mov",
+        "video/x-matroska": "mkv",
+        "video/x-msvideo": "avi",
+        "audio/mpeg": "mp3",
+        "audio/mp4": "m4a",
+        "audio/ogg": "ogg opus",
+        "image/jpeg": "jpg jpeg",
+        **{f"audio/{name}": name for name in ("wav", "flac", "aac")},
+        **{f"image/{name}": name for name in ("png", "gif", "webp", "avif", "bmp")},
+    }.items()
+    for suffix in suffixes.split()
 }
 
 
@@ -80,6 +75,13 @@ def items_at(items: Items, base_url: str, addresses: Mapping[str, str]) -> Items
     return check_items(items.assign(media_url=[urls.get(url, url) for url in items["media_url"]]))
 
 
+def _application(files: StaticFiles, *more: Middleware, hosts: Iterable[str] = ()) -> Starlette:
+    """Return files as an application that answers to its own names: another can be a page's trick."""
+    known = sorted({*hosts, *_LOOPBACK_NAMES})
+    names = Middleware(TrustedHostMiddleware, allowed_hosts=known, www_redirect=False)
+    return Starlette(routes=[Mount("/", files)], middleware=[names, *more])
+
+
 class MediaServer(LocalServer):
     """Serves files by name from a folder, in parts, to pages of given origins, while its block runs.
 
@@ -108,10 +110,8 @@ class MediaServer(LocalServer):
             allow_headers=("Range", "If-Range", "If-None-Match"),
             expose_headers=("Accept-Ranges", "Content-Length", "Content-Range", "ETag"),
         )
-        # Another host's name can be a page's trick.
-        hosts = sorted({urlsplit(base_url).hostname or host, host, *_LOOPBACK_NAMES})
-        known = Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
-        app = Starlette(routes=[Mount("/", NamedFiles(root.resolve(), files))], middleware=[known, cors])
+        hosts = (urlsplit(base_url).hostname or host, host)
+        app = _application(NamedFiles(root.resolve(), files), cors, hosts=hosts)
 
         async def reporting(scope: Scope, receive: Receive, send: Send) -> None:
             async def watch(message: Message) -> None:
@@ -191,8 +191,7 @@ class GalleryServer(LocalServer):
             return found or content_type(path)
 
         files = NamedFiles(root, {name: name for name in names}, type_of=type_of, headers=_OF_PAGES)
-        known = Middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES, www_redirect=False)
-        super().__init__(Starlette(routes=[Mount("/", files)], middleware=[known]), port=port)
+        super().__init__(_application(files), port=port)
         place = quote((own / "index.html").relative_to(root).as_posix())
         self.address = f"http://{LOOPBACK}:{self.server_port}/{place}"
 

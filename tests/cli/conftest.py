@@ -1,6 +1,7 @@
 """A folder of small plain files, and the commands run in it as a person would."""
 
 import contextlib
+import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -92,23 +93,19 @@ def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
     """A Label Studio in this process, to which all commands are connected."""
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "labelstudio")
     from fake_api import TOKEN, URL, FakeServer
+    from network import answer_links
 
-    from fire_toolkit.labelstudio import api, doctor, people, showing
-    from fire_toolkit.media import links
-    from fire_toolkit.media.links import open_links
+    from fire_toolkit.cli import server_options
+    from fire_toolkit.labelstudio import api
 
     fake = FakeServer()
-    browser = api.browser
+    read = server_options.read_connection
 
-    def opened(connection: Any, **settings: Any) -> Any:
-        return browser(connection, **{**settings, "transport": fake.transport()})
+    def reached(*place: Any) -> Any:
+        return dataclasses.replace(read(*place), transport=fake.transport())
 
-    for module in (api, people, doctor):
-        monkeypatch.setattr(module, "browser", opened)
-    for module in (links, showing):
-        monkeypatch.setattr(
-            module, "open_links", lambda _, **options: open_links(fake.media_transport(), **options)
-        )
+    monkeypatch.setattr(server_options, "read_connection", reached)
+    answer_links(monkeypatch, fake.media)
     monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
     monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)
     monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)

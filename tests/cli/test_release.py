@@ -17,7 +17,7 @@ from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_wor
 
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.labelstudio.people import Annotator, write_register
+from fire_toolkit.labelstudio.register import Annotator, write_register
 from fire_toolkit.labelstudio.secrets import prepare_folder
 
 Fire = Callable[..., Result]

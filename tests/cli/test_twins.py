@@ -15,7 +15,7 @@ from campaigns import CAMPAIGN, make_api, round_of, tasks_of
 from fake_api import FakeServer
 
 from fire_toolkit.campaign.records import write_campaign, write_round
-from fire_toolkit.labelstudio.projects import find_doubled
+from fire_toolkit.labelstudio.places import find_doubled
 
 Fire = Callable[..., Result]
 ROUND = round_of(tasks_of(8, overlap=0.5), ("A02", "A03", "A04"))

@@ -22,7 +22,7 @@ from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Pushed, carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import Plan, carry_out, make_queues, plan_push
 from fire_toolkit.tables import Qrels, Tasks, check_items, check_pool, check_qrels, check_queries
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}  # accounts' numbers on the server
@@ -44,7 +44,7 @@ class PatientApi(Api):
 
 
 def make_api(server: FakeServer) -> Api:
-    return PatientApi(Connection(URL, TOKEN), transport=server.transport())
+    return PatientApi(Connection(URL, TOKEN, transport=server.transport()))
 
 
 def tasks_of(n_pairs: int, *, overlap: float = 0.0, prefix: str = "") -> Tasks:
@@ -83,7 +83,7 @@ def pairs_of(assignments: Assignments, annotator_id: str) -> list[str]:
     return list(rows.sort_values("position")["pair_id"])
 
 
-def push_round(server: FakeServer, entry: Round, done: set[tuple[str, str]] | None = None) -> list[Pushed]:
+def push_round(server: FakeServer, entry: Round, done: set[tuple[str, str]] | None = None) -> list[Plan]:
     """Push a round as the command does; done: queue and pair of each answer that is there."""
     api = make_api(server)
     queues = make_queues(entry, GUIDELINE, done=done or set(), campaign_key=CAMPAIGN.key)

@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from fire_toolkit.errors import ServerError, UsageError
+from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.people import Accounts, read_register
+from fire_toolkit.labelstudio.register import read_register
 
 INVITATION = "invitation-token"
 PAGE = '<form><input type="hidden" name="csrfmiddlewaretoken" value="C"></form>'
@@ -82,8 +83,8 @@ def server() -> Server:
 
 @pytest.fixture
 def accounts(server: Server, tmp_path: Path) -> Accounts:
-    connection = Connection("http://127.0.0.1:1", "t" * 40)
-    return Accounts(connection, tmp_path / ".labelstudio", transport=httpx.MockTransport(server))
+    connection = Connection("http://127.0.0.1:1", "t" * 40, transport=httpx.MockTransport(server))
+    return Accounts(connection, tmp_path / ".labelstudio")
 
 
 def test_added_accounts_can_log_in_with_what_is_shown(accounts: Accounts, server: Server) -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.labelstudio.people import (
-    Account,
+from fire_toolkit.labelstudio.register import (
     Annotator,
     add_rows,
     match_accounts,
@@ -20,7 +19,7 @@ from fire_toolkit.labelstudio.people import (
     write_register,
 )
 
-OWNER = Account("1", "admin@localhost", "2026-01-01", is_owner=True)
+OWNER = Annotator("", "1", "admin@localhost", "2026-01-01", "owner")
 
 
 def states(rows: list[Annotator]) -> dict[str, str]:
@@ -28,7 +27,7 @@ def states(rows: list[Annotator]) -> dict[str, str]:
 
 
 def test_accounts_get_the_next_free_pseudonyms_by_user_id() -> None:
-    accounts = [Account("10", "b@x.y", "t"), OWNER, Account("9", "a@x.y", "t")]
+    accounts = [Annotator("", "10", "b@x.y", "t"), OWNER, Annotator("", "9", "a@x.y", "t")]
     rows = match_accounts([Annotator("A01", "5", "c@x.y", "t")], accounts)
     assert [(row.pseudonym, row.user_id) for row in rows] == [
         ("A01", "5"),
@@ -39,7 +38,9 @@ def test_accounts_get_the_next_free_pseudonyms_by_user_id() -> None:
 
 
 def test_a_pending_row_finds_its_account_by_the_address() -> None:
-    rows = match_accounts(add_rows([], [("Jo", "")], ["pw"]), [Account("7", "jo@annotators.invalid", "t")])
+    rows = match_accounts(
+        add_rows([], [("Jo", "")], ["pw"]), [Annotator("", "7", "jo@annotators.invalid", "t")]
+    )
     assert rows == [Annotator("Jo", "7", "jo@annotators.invalid", "t", "active", "pw")]
 
 
@@ -50,19 +51,21 @@ def test_a_pending_row_without_account_stays_pending() -> None:
 
 def test_a_retired_account_keeps_its_row_and_its_hidden_address() -> None:
     before = [Annotator("A01", "2", "a@x.y", "t", "active", "pw")]
-    after = match_accounts(before, [Account("2", "", "t")])
+    after = match_accounts(before, [Annotator("", "2", "", "t", "retired")])
     assert after == [Annotator("A01", "2", "a@x.y", "t", "retired", "pw")]
-    assert match_accounts(after, [Account("2", "a@x.y", "t")])[0].state == "retired"
+    assert match_accounts(after, [Annotator("", "2", "a@x.y", "t")])[0].state == "retired"
 
 
 def test_a_deleted_account_keeps_its_row_but_not_its_number() -> None:
-    rows = match_accounts([Annotator("A01", "2", "a@x.y", "t")], [Account("2", "b@x.y", "later")])
+    rows = match_accounts([Annotator("A01", "2", "a@x.y", "t")], [Annotator("", "2", "b@x.y", "later")])
     assert states(rows) == {"A01": "deleted", "A02": "active"}
     assert pseudonyms(rows) == {"2": "A02"}
 
 
 def test_an_account_made_here_before_the_register_was_lost_gets_its_pseudonym_back() -> None:
-    rows = match_accounts([], [Account("2", "x@y.z", "t"), Account("3", "b07@annotators.invalid", "t")])
+    rows = match_accounts(
+        [], [Annotator("", "2", "x@y.z", "t"), Annotator("", "3", "b07@annotators.invalid", "t")]
+    )
     assert [row.pseudonym for row in rows] == ["A01", "B07"]
 
 
@@ -101,10 +104,12 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 _ACCOUNTS = st.lists(
     st.builds(
-        Account,
+        Annotator,
+        st.just(""),
         st.integers(1, 6).map(str),
         st.sampled_from(["", "a@x.y", "b@x.y", "A01@annotators.invalid"]),
         st.sampled_from(["t1", "t2"]),
+        st.sampled_from(["active", "retired"]),
     ),
     max_size=5,
     unique_by=lambda account: account.user_id,
@@ -112,7 +117,9 @@ _ACCOUNTS = st.lists(
 
 
 @given(st.lists(_ACCOUNTS, max_size=5))
-def test_whatever_the_server_lists_no_row_goes_and_no_pseudonym_changes(history: list[list[Account]]) -> None:
+def test_whatever_the_server_lists_no_row_goes_and_no_pseudonym_changes(
+    history: list[list[Annotator]],
+) -> None:
     rows: list[Annotator] = []
     for accounts in history:
         before, rows = rows, match_accounts(rows, accounts)

@@ -22,12 +22,7 @@ from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.guidelines.instructions import instructions_html
-from fire_toolkit.labelstudio.projects import (
-    config_difference,
-    marked_queue,
-    project_mark,
-    project_settings,
-)
+from fire_toolkit.labelstudio.projects import config_difference, marked_queue, project_mark, project_settings
 
 
 def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from examples import cases
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, checked_url, read_connection
-from fire_toolkit.labelstudio.failures import server_errors
 from fire_toolkit.labelstudio.secrets import read_secret
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
@@ -50,8 +49,8 @@ def refresh_jwt(expires_in_s: float = 3600) -> str:
 
 
 def asked(answer: Answer, token: str = TOKEN) -> object:
-    api = Api(Connection(URL, token), transport=httpx.MockTransport(answer), attempts=1)
-    return api.read("api/current-user/whoami")
+    connection = Connection(URL, token, transport=httpx.MockTransport(answer))
+    return Api(connection, attempts=1).read("api/current-user/whoami")
 
 
 # --- where a connection comes from
@@ -171,8 +170,8 @@ def test_a_server_below_a_path_is_asked_below_it() -> None:
         seen.append(str(request.url))
         return httpx.Response(200, json={"access": "a.b.c"})
 
-    connection = Connection("http://x/team", refresh_jwt())
-    Api(connection, transport=httpx.MockTransport(answer)).read("api/current-user/whoami")
+    connection = Connection("http://x/team", refresh_jwt(), transport=httpx.MockTransport(answer))
+    Api(connection).read("api/current-user/whoami")
     assert {"http://x/team/api/token/refresh/", "http://x/team/api/current-user/whoami"} == set(seen)
 
 
@@ -249,13 +248,6 @@ def test_a_real_closed_port_is_a_server_error() -> None:
 def test_a_page_in_place_of_a_refreshed_token_is_not_label_studio() -> None:
     with pytest.raises(ServerError, match=r"^POST .*/api/token/refresh/: .*not Label Studio"):
         asked(lambda request: httpx.Response(200, text=HTML), refresh_jwt())
-
-
-def test_what_is_not_the_servers_passes() -> None:
-    connection = Connection(URL, TOKEN)
-    for error in (KeyError("x"), FormatError("x"), ValueError("x")):
-        with pytest.raises(type(error)), server_errors(connection):
-            raise error
 
 
 # --- where the token never appears

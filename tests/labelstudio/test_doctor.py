@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import Finding, examine
-from fire_toolkit.labelstudio.projects import Place, keep_places, project_mark
+from fire_toolkit.labelstudio.places import Place, keep_places
+from fire_toolkit.labelstudio.projects import project_mark
 from fire_toolkit.workspace.database import STORE
 
 SERVER = Connection("http://127.0.0.1:1", "t" * 40)
@@ -31,7 +33,7 @@ def server(*, release: str = "1.23.2", token_status: int = 200) -> Answer:
 
 
 def found(answer: Answer, at: Connection = SERVER) -> dict[str, Finding]:
-    findings = list(examine(at, transport=httpx.MockTransport(answer)))
+    findings = list(examine(dataclasses.replace(at, transport=httpx.MockTransport(answer))))
     assert all(finding.fix for finding in findings if finding.state != "good")
     return {finding.name: finding for finding in findings}
 
@@ -111,7 +113,9 @@ def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, stat
         return well(request)
 
     begun = (campaign, read_guideline("query-validity-v1"))
-    (last,) = list(examine(SERVER, tmp_path, begun, transport=httpx.MockTransport(answer)))[3:]
+    (last,) = list(
+        examine(dataclasses.replace(SERVER, transport=httpx.MockTransport(answer)), tmp_path, begun)
+    )[3:]
     assert (last.name, last.state, words in last.words) == ("projects", state, True)
 
 
@@ -141,7 +145,7 @@ def test_a_project_that_was_pulled_and_is_gone_is_said(
         return well(request)
 
     begun = (campaign, read_guideline("query-validity-v1"))
-    findings = examine(SERVER, tmp_path, begun, transport=httpx.MockTransport(answer))
+    findings = examine(dataclasses.replace(SERVER, transport=httpx.MockTransport(answer)), tmp_path, begun)
     (gone,) = [each for each in findings if each.name == "projects" and each.state == "bad"]
     assert words in gone.words
     assert fix in gone.fix

@@ -92,11 +92,11 @@ def test_a_page_is_one_task_that_says_captions_keys_and_nothing_else(server: Fak
 
 
 def test_another_push_adds_nothing_and_changes_what_nobody_has_answered(server: FakeServer) -> None:
-    assert [(p.n_there, p.n_added, p.n_updated, p.n_foreign) for p in push_round(server, ROUND)] == [
+    assert [(p.n_there, p.n_added, len(p.changed), p.n_foreign) for p in push_round(server, ROUND)] == [
         (len(pages_of(server, name)), 0, 0, 0) for name in ("ann", "bob")
     ]
     other = replace(ROUND, tasks=type(ROUND.tasks)(ROUND.tasks.assign(text="a cat sleeps")))
-    assert sum(p.n_updated for p in push_round(server, other)) == 3
+    assert sum(len(p.changed) for p in push_round(server, other)) == 3
     shown = pages_of(server, "ann")[0]["data"]["captions"]  # type: ignore[index, call-overload]
     assert {caption["text"] for caption in shown} == {"a cat sleeps"}
     answer(server, int(pages_of(server, "ann")[0]["id"]), 2, ["relevant"] * 3)  # type: ignore[call-overload]

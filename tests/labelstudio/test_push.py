@@ -16,15 +16,15 @@ from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import push as pushing
 from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.calls import CallFailed
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.failures import Uncertain
 from fire_toolkit.labelstudio.projects import project_settings
-from fire_toolkit.labelstudio.push import Pushed
+from fire_toolkit.labelstudio.push import Plan
 
 ROUND = round_of(tasks_of(12, overlap=0.5))
 
 
-def push(server: FakeServer, entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> list[Pushed]:
+def push(server: FakeServer, entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> list[Plan]:
     return push_round(server, entry, done)
 
 
@@ -129,7 +129,7 @@ def test_a_project_found_after_a_doubtful_creation_is_looked_at(monkeypatch: pyt
     def create_too_late(self: Api, *call: object, **content: object) -> int:
         monkeypatch.undo()
         push(server, entry)  # somebody else's
-        raise Uncertain("no answer in time")
+        raise CallFailed("no answer in time", may_pass=True)
 
     monkeypatch.setattr(Api, "write", create_too_late)
     assert [(p.n_added, p.n_there) for p in push(server, entry)] == [(0, 5)]
@@ -144,7 +144,7 @@ def test_tasks_are_sent_to_the_letter_and_a_refusal_is_told_in_the_server_s_word
         return httpx.Response(400, json={"detail": "Validation error", "validation_errors": ["no video"]})
 
     tasks = [{"data": {"caption": '"é" 🙂 <b>', "pair_id": "q1|v1"}}]
-    api = Api(Connection(URL, TOKEN), transport=httpx.MockTransport(refuse))
+    api = Api(Connection(URL, TOKEN, transport=httpx.MockTransport(refuse)))
     with api, pytest.raises(ServerError, match=r"POST .*/api/projects/7/import: 400: .*no video"):
         api.write("POST", "api/projects/7/import", json=tasks)
     assert json.loads(asked[0].content) == tasks

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pandas as pd
@@ -35,10 +34,10 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import left_pairs, record_to_judgments, seen_pairs
 from fire_toolkit.errors import FireError
-from fire_toolkit.labelstudio import api, people
+from fire_toolkit.labelstudio import api
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.projects import GONE, read_places
+from fire_toolkit.labelstudio.places import GONE, read_places
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.locks import hold_workspace
 
@@ -125,7 +124,7 @@ class World:
     # What operators do
 
     def _carrier(self, root: Path, *, replaces: bool = False) -> LabelStudio:
-        return LabelStudio(Connection(URL, TOKEN), root, replaces=replaces)
+        return LabelStudio(Connection(URL, TOKEN, transport=self.transport), root, replaces=replaces)
 
     def push(self, *, replaces: bool = False) -> None:
         with hold_workspace(self.root, "push", wait_s=0):
@@ -254,13 +253,6 @@ def known_versions(ledger: pd.DataFrame) -> Versions:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> World:
     found = World(tmp_path, request.param)
-    browser = api.browser
-
-    def opened(connection: Connection, **settings: Any) -> httpx.Client:
-        return browser(connection, **{**settings, "transport": found.transport})
-
-    for module in (api, people):
-        monkeypatch.setattr(module, "browser", opened)
     monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
     return found
 

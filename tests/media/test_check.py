@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pandas as pd
 import pytest
+from network import answer_links
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.media.check import COLUMNS, check_media
@@ -46,8 +47,12 @@ class Web:
         return httpx.Response(206, headers=headers, content=part)
 
 
-def look(items: Items, clips: Path, *, origin: str = PAGE, kind: str = "") -> pd.DataFrame:
-    return check_media(items, root=clips, origin=origin, kind=kind, transport=httpx.MockTransport(Web(clips)))
+def look(
+    items: Items, clips: Path, *, origin: str = PAGE, kind: str = "", web: Web | None = None
+) -> pd.DataFrame:
+    with pytest.MonkeyPatch.context() as patched:
+        answer_links(patched, web or Web(clips))
+        return check_media(items, root=clips, origin=origin, kind=kind)
 
 
 def row(found: pd.DataFrame, number: int = 0) -> dict[str, str]:
@@ -102,7 +107,7 @@ def test_an_address_must_answer_pages_and_parts(
 def test_the_page_is_named_and_a_part_asked_for(clips: Path, items_of: MakeItems) -> None:
     web = Web(clips)
     items = items_of("http://media.example.org/good/h264.mp4")
-    check_media(items, root=clips, origin=PAGE, transport=httpx.MockTransport(web))
+    look(items, clips, web=web)
     assert {PAGE} == {request.headers["Origin"] for request in web.requests}
     assert all(request.headers["Range"].startswith("bytes=") for request in web.requests)
 

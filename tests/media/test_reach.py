@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 
 import httpx
 import pytest
+from network import answer_links
 
 from fire_toolkit.media.links import reach_media
 
 PAGE = "http://labels.test:8080"
+Answer = Callable[[httpx.Request], httpx.Response]
 GOOD = {"Content-Type": "video/mp4", "Access-Control-Allow-Origin": PAGE}
 
 
@@ -24,8 +27,15 @@ def reach(
             raise httpx.ConnectTimeout("nobody there", request=request)
         return found
 
-    network = httpx.MockTransport(answer)
-    return reach_media(urls, origin=PAGE, needs_cors=needs_cors, sample=sample, transport=network)
+    return reached(urls, answer, needs_cors=needs_cors, sample=sample)
+
+
+def reached(
+    urls: Sequence[str], answer: Answer, *, needs_cors: bool = True, sample: int | None = None
+) -> tuple[dict[str, str], int]:
+    with pytest.MonkeyPatch.context() as patched:
+        answer_links(patched, answer)
+        return reach_media(urls, origin=PAGE, needs_cors=needs_cors, sample=sample)
 
 
 def bad(found: tuple[dict[str, str], int]) -> dict[str, str]:
@@ -77,7 +87,7 @@ def test_a_host_that_stays_silent_is_not_waited_for_hundreds_of_times() -> None:
         return httpx.Response(206, headers=GOOD)
 
     urls = [f"http://{host}/{n}" for host in ("dead.test", "m.test") for n in range(300)]
-    found = reach_media(urls, origin=PAGE, needs_cors=True, transport=httpx.MockTransport(silent))
+    found = reached(urls, silent)
     assert len(bad(found)) == 300
     assert set(bad(found).values()) == {
         "does not answer (ConnectTimeout)",
@@ -105,8 +115,6 @@ def test_a_connection_that_breaks_is_asked_once_more(n_broken: int, fault: str) 
             raise httpx.ConnectError("dropped", request=request)
         return httpx.Response(206, headers=GOOD)
 
-    found, _ = reach_media(
-        ["http://m/a"], origin=PAGE, needs_cors=True, transport=httpx.MockTransport(breaks)
-    )
+    found, _ = reached(["http://m/a"], breaks)
     assert found == {"http://m/a": fault}
     assert len(asked) == 2

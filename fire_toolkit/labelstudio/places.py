@@ -1,0 +1,169 @@
+"""Where a campaign's queues lie on servers, in its record, and what is wrong with them.
+
+Every project that a workspace makes or reads is written down as a place, so that one that is gone, has lost
+its mark, or is there twice is missed whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+
+from fire_toolkit.campaign.queue_pages import queue_pages
+from fire_toolkit.campaign.records import Campaign, QueueName, Round, queue_named
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.labelstudio.projects import Project, marked_queue, own_projects, project_mark
+from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.words import n_of
+
+NEVER = "~"  # above all times
+GONE, UNMARKED, DROPPED = "was deleted", "has lost its mark (its description was changed)", "dropped"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project that this workspace made or read on a server; it is known by its server, number and birth.
+
+    queue: whose it is; read_up_to: the time up to which its changes were read, whole_at: when it was
+    last read from its beginning, each empty: never; n_tasks: it had when it was read, None: unknown; n_more:
+    by how many answers the server counts more than a whole reading found; lost: what had become of it at the
+    last look, empty: nothing; n_lost: how many of its answers count still.
+    """
+
+    source: str
+    project: int
+    born: str
+    queue: str
+    read_up_to: str = ""
+    whole_at: str = ""
+    n_tasks: int | None = None
+    n_more: int = 0
+    lost: str = ""
+    n_lost: int = 0
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """The project among those of a server, also where numbers are used again."""
+        return self.project, self.born
+
+    @property
+    def words(self) -> str:
+        """What is wrong with it."""
+        return f"project {self.project} ({self.queue}) {self.lost}, with {n_of(self.n_lost, 'answer')}"
+
+
+def born_at(project: Project) -> str:
+    """Return when a project was made, UTC, as answers' times are written; empty if nobody says."""
+    born = str(project.get("created_at") or "")
+    return utc_time(born) or born
+
+
+def places_of(listed: Iterable[Project], campaign: Campaign, source: str) -> list[tuple[Place, Project]]:
+    """Return those of a server's projects that are of the campaign, each with where it lies."""
+    return [
+        (Place(source, int(project["id"]), born_at(project), str(queue)), project)
+        for project in listed
+        if (queue := marked_queue(campaign, project))
+    ]
+
+
+def read_places(store: Store) -> list[Place]:
+    """Return all places, in the order of their numbers, those that are not missed any more too."""
+    columns = ", ".join(each.name for each in fields(Place))
+    return [Place(*row) for row in store.database.select(f"select {columns} from places order by 2, 3, 1")]
+
+
+def keep_places(store: Store, places: Iterable[Place]) -> None:
+    """Write places down, in place of what was known of them."""
+    there = set(read_places(store))
+    changed = [astuple(place) for place in places if place not in there]
+    if changed:
+        marks = ", ".join("?" * len(fields(Place)))
+        with store.database.transaction() as db:
+            db.executemany(f"insert or replace into places values ({marks})", changed)
+
+
+def find_lost(
+    listed: Sequence[Project], campaign: Campaign, store: Store, source: str
+) -> tuple[list[Place], dict[Place, str]]:
+    """Return the places on a server that are missed, by number, and until when their answers are theirs.
+
+    A place is missed if it is gone or has lost its mark; but a deleted one without answers is not where its
+    queue has another project. Another project may have its number now, from its own birth on.
+    """
+    born = {int(project["id"]): born_at(project) for project in listed}
+    own = {place.key: place.queue for place, _ in places_of(listed, campaign, source)}
+    times = store.answer_times(source)
+    until: dict[Place, str] = {}
+    for place in read_places(store):
+        if place.source != source or place.key in own or place.lost == DROPPED:
+            continue
+        is_there = born.get(place.project) == place.born
+        end = NEVER if is_there else born.get(place.project, NEVER)
+        n_lost = sum(place.born <= moment < end for moment in times.get(str(place.project), ()))
+        if n_lost or is_there or place.queue not in own.values():
+            until[replace(place, lost=UNMARKED if is_there else GONE, n_lost=n_lost)] = end
+    return list(until), until
+
+
+def lost_words(lost: Sequence[Place]) -> str:
+    """Return what is wrong with places that are missed, and what to do; empty if there are none."""
+    words = "; ".join(place.words for place in lost)
+    if any(place.n_lost for place in lost):
+        words += "; these answers still count: `fire-toolkit pull --full --accept-loss` drops them"
+    if any(place.lost == UNMARKED for place in lost):
+        words += "; restore the description of what lost its mark (`fire-toolkit doctor` prints it)"
+    return words
+
+
+def remedy(campaign: Campaign, place: Place) -> str:
+    """Return what to do about a place that is missed."""
+    queue = queue_named(place.queue)
+    if place.lost == UNMARKED and queue:
+        return f"set its description under Settings to: {project_mark(campaign, queue)}"
+    if place.n_lost:
+        return "its answers still count; to leave them out: fire-toolkit pull --full --accept-loss"
+    return "fire-toolkit push --replace (makes it again)"
+
+
+# What is there more than once: nothing on a server keeps two pushes from making a queue's project twice.
+# Answers in either count for the queue, so that nothing is lost; but the same pair may be asked twice.
+
+
+def n_answers(project: Project) -> int:
+    """Return how many answers and skips the server counts in a project."""
+    return sum(int(project.get(f"{what}_annotations_number") or 0) for what in ("total", "skipped"))
+
+
+def find_doubled(
+    listed: Iterable[Project], campaign: Campaign, rounds: Sequence[Round] = ()
+) -> list[tuple[str, str]]:
+    """Return what is there more than once, in words, each with the step that helps.
+
+    Copies of a project, of which the oldest stays where nobody has answered; and, of the rounds given,
+    projects that have more tasks than their queue.
+    """
+    n_tasks = {
+        QueueName(entry.number, str(name)): n if entry.n_captions == 1 else len(queue_pages(entry, str(name)))
+        for entry in rounds
+        for name, n in entry.given["annotator_id"].value_counts().items()
+    }
+    found: list[tuple[str, str]] = []
+    for queue, copies in own_projects(listed, campaign).items():
+        if len(copies) > 1:
+            shown = ", ".join(f"{each['id']} ({n_of(n_answers(each), 'answer')})" for each in copies)
+            answered = [project for project in copies if n_answers(project)]
+            spare = ", ".join(str(each["id"]) for each in copies if each not in (answered or copies[:1]))
+            fix = f"delete project {spare} in Label Studio (its Settings, Danger Zone): nobody has answered "
+            fix += "there"
+            if len(answered) > 1:
+                fix = "answers in each of them count; let the annotator go on in one, and delete the tasks "
+                fix += "without answers in the others (Data Manager)"
+            found.append((f"queue {queue} has {len(copies)} projects: {shown}", fix))
+        fullest = max(copies, key=lambda project: int(project.get("task_number") or 0))
+        n_more = int(fullest.get("task_number") or 0) - n_tasks.get(queue, 1 << 60)
+        if n_more > 0:
+            words = f"project {fullest['id']} (queue {queue}) has {n_more:,} tasks more than its queue"
+            fix = "fire-toolkit push (names them; delete copies without answers in the Data Manager)"
+            found.append((f"{words}: doubled or foreign", fix))
+    return found
