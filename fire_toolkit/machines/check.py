@@ -80,7 +80,7 @@ def check_judge(
     pairs = _as_arrays(both, grades, threshold)
     _refuse_few(pairs.people)
     drawn = draw_units(pairs.n_queries, n_resamples=n_resamples, seed=seed)
-    draws = np.concatenate([counts for _, counts in drawn])
+    draws = np.concatenate([np.ones((1, pairs.n_queries)), *(counts for _, counts in drawn)])
     statistics = [*_agreements(pairs, judgments, grades), auc_row(pairs, draws)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
     n_silent = int(np.isnan(pairs.judge).sum())

@@ -1,10 +1,13 @@
-"""Of a judge's answers beside people's labels: AUC, calibration, and what is overrated, with intervals."""
+"""Of a judge's answers beside people's labels: AUC, calibration, and what is overrated, with intervals.
+
+Every number is had at once from the pairs as they are and from resamples of their queries: `draws` says how
+often each query stands in each, and its first row is the queries as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -35,16 +38,16 @@ class JudgedPairs:
     score: Floats
     weight: Floats
 
-    def shares(self, draws: Floats, over: Floats, under: Floats) -> Floats:
-        """Return ratios of sums of columns in each resample of queries, (resamples, columns), nan over 0.
+    def ratios(self, draws: Floats, over: Floats, under: Floats) -> Floats:
+        """Return ratios of sums of columns in each of the draws, (draws, columns), nan over 0."""
+        return _ratio(*(draws @ self._sums(values) for values in (over, under)))
 
-        draws: how often each query is drawn in each resample.
-        """
-        above, below = (
-            draws @ np.stack([np.bincount(self.query, column, self.n_queries) for column in values.T], axis=1)
-            for values in (over, under)
-        )
-        return np.where(below > 0, above / np.where(below > 0, below, 1), np.nan)
+    def _sums(self, values: Floats) -> Floats:
+        return np.stack([np.bincount(self.query, column, self.n_queries) for column in values.T], axis=1)
+
+
+def _ratio(over: Floats, under: Floats) -> Floats:
+    return np.where(under > 0, over / np.where(under > 0, under, 1), np.nan)
 
 
 def auc(score: Floats, people: Floats, weights: Floats) -> Floats:
@@ -62,8 +65,7 @@ def auc(score: Floats, people: Floats, weights: Floats) -> Floats:
         np.add.reduceat(weights[:, order] * kind[order], starts, axis=1) for kind in (people, 1 - people)
     )
     below = np.cumsum(negative, axis=1) - negative / 2
-    total = positive.sum(axis=1) * negative.sum(axis=1)
-    return np.where(total > 0, (positive * below).sum(axis=1) / np.where(total > 0, total, 1), np.nan)
+    return _ratio((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
 
 
 def auc_row(pairs: JudgedPairs, draws: Floats) -> tuple[object, ...]:
@@ -74,20 +76,24 @@ def auc_row(pairs: JudgedPairs, draws: Floats) -> tuple[object, ...]:
     score, people, weight, query = (
         values[is_known] for values in (pairs.score, pairs.people, pairs.weight, pairs.query)
     )
-    value = float(auc(score, people, weight[None])[0])
     step = max(1, _CELLS // len(score))
     parts = (draws[start : start + step][:, query] * weight for start in range(0, len(draws), step))
-    low, high = _limits(np.concatenate([auc(score, people, weights) for weights in parts])[:, None])
+    found = np.concatenate([auc(score, people, weights) for weights in parts])
+    limits = (float(each[0]) for each in _with_limits(found[:, None]))
     n_without = len(is_known) - len(score)
     note = f"{n_without} answers without score left out" if n_without else ""
-    return "AUC", value, float(low[0]), float(high[0]), len(score), len(np.unique(query)), note
+    return "AUC", *limits, len(score), len(np.unique(query)), note
 
 
-def _limits(draws: Floats) -> tuple[Floats, Floats]:
-    """Return the middle 95% of each column; nan where a resample has no value in more than half of them."""
-    is_bad = np.isnan(draws).mean(axis=0) > 0.5
-    low, high = np.nanquantile(np.where(is_bad, 0.0, draws), [0.025, 0.975], axis=0)
-    return np.where(is_bad, np.nan, low), np.where(is_bad, np.nan, high)
+def _with_limits(draws: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the value of each column (its first row) and the middle 95% of the others.
+
+    nan where a resample has no value in more than half of them.
+    """
+    value, drawn = draws[0], draws[1:]
+    is_bad = np.isnan(drawn).mean(axis=0) > 0.5
+    low, high = np.nanquantile(np.where(is_bad, 0.0, drawn), [0.025, 0.975], axis=0)
+    return value, np.where(is_bad, np.nan, low), np.where(is_bad, np.nan, high)
 
 
 def calibration(pairs: JudgedPairs, draws: Floats) -> pd.DataFrame:
@@ -101,15 +107,13 @@ def calibration(pairs: JudgedPairs, draws: Floats) -> pd.DataFrame:
     inside = np.stack([(place == n) & is_known for n in range(len(edges) + 1)], axis=1)
     inside = inside[:, inside.any(axis=0)]
     under = inside * pairs.weight[:, None]
-    over = under * pairs.people[:, None]
     scores = [pairs.score[column] for column in inside.T]
     values = (
         inside.sum(axis=0),
         [each.min() for each in scores],
         [each.max() for each in scores],
         np.nansum(under * pairs.score[:, None], axis=0) / under.sum(axis=0),
-        over.sum(axis=0) / under.sum(axis=0),
-        *_limits(pairs.shares(draws, over, under)),
+        *_with_limits(pairs.ratios(draws, under * pairs.people[:, None], under)),
     )
     return pd.DataFrame(dict(zip(columns, values, strict=True)))
 
@@ -117,21 +121,31 @@ def calibration(pairs: JudgedPairs, draws: Floats) -> pd.DataFrame:
 def group_table(
     pairs: JudgedPairs, sources: PoolSources | None, groups: pd.Series | None, draws: Floats
 ) -> pd.DataFrame:
-    """Return how often people and the judge say relevant, in all pairs and in each group of them."""
+    """Return how often people and the judge say relevant, in all pairs and in each group of them.
+
+    The excess is what the judge calls relevant of a group beyond what it would if it did as in all other
+    pairs that people called the same.
+    """
+    columns = ["kind", "group", "n_pairs", "people", "judge", "overrating", "low", "high"]
+    columns += ["excess", "excess_low", "excess_high"]
     has_vote = ~np.isnan(pairs.judge)
     named = [(kind, name, own & has_vote) for kind, name, own in _memberships(pairs, sources, groups)]
     named = [each for each in named if each[2].any()]
-    columns = ["kind", "group", "n_pairs", "people", "judge", "overrating", "low", "high"]
-    columns += ["excess", "excess_low", "excess_high"]
     if not named:
         return pd.DataFrame(columns=columns)
     kinds, names, members = zip(*named, strict=True)
     inside = np.stack(members, axis=1)
+    judge, people = np.nan_to_num(pairs.judge)[:, None], pairs.people[:, None]
+    weight = (pairs.weight * has_vote)[:, None]
+    own, rest = inside * weight, ~inside * weight
+    of_people, of_judge = (pairs.ratios(draws, own * kind, own) for kind in (people, judge))
+    on_relevant, on_others = (
+        pairs.ratios(draws, rest * kind * judge, rest * kind) for kind in (people, 1 - people)
+    )
+    excess = of_judge - (of_people * on_relevant + (1 - of_people) * on_others)
+    shown = (of_people[0], of_judge[0], *_with_limits(of_judge - of_people), *_with_limits(excess))
+    numbers = np.stack(shown, axis=1)
     n_pairs = inside.sum(axis=0)
-    people, judge, excess = (part[0] for part in _rates(pairs, inside, _ratio))
-    drawn = _rates(pairs, inside, partial(pairs.shares, draws))
-    limits = (*_limits(drawn[1] - drawn[0]), excess, *_limits(drawn[2]))
-    numbers = np.stack([people, judge, judge - people, *limits], axis=1)
     numbers[n_pairs < LEAST_IN_GROUP] = np.nan
     table = pd.DataFrame(numbers, columns=columns[3:])
     return pd.concat([pd.DataFrame({"kind": kinds, "group": names, "n_pairs": n_pairs}), table], axis=1)
@@ -153,27 +167,3 @@ def _memberships(
         of_pair = pairs.ids["query_id"].map(groups[~groups.index.duplicated()]).fillna("").astype(str)
         for value in sorted(of_pair.unique()):
             yield str(groups.name), value or "(none)", (of_pair == value).to_numpy()
-
-
-def _rates(
-    pairs: JudgedPairs, inside: Bools, ratio: Callable[[Floats, Floats], Floats]
-) -> tuple[Floats, Floats, Floats]:
-    """Return what people and the judge call relevant of each group (the last axis), and the judge's excess.
-
-    The excess is beyond what the judge would call relevant of a group if it did as in all other pairs that
-    people called the same. ratio: of sums of columns.
-    """
-    has_vote = ~np.isnan(pairs.judge)
-    judge, people = np.nan_to_num(pairs.judge)[:, None], pairs.people[:, None]
-    weight = (pairs.weight * has_vote)[:, None]
-    own, rest = inside * weight, ~inside * weight
-    of_people, of_judge = ratio(own * people, own), ratio(own * judge, own)
-    elsewhere = [ratio(rest * kind * judge, rest * kind) for kind in (people, 1 - people)]
-    expected = of_people * elsewhere[0] + (1 - of_people) * elsewhere[1]
-    return of_people, of_judge, of_judge - expected
-
-
-def _ratio(over: Floats, under: Floats) -> Floats:
-    """Return the ratios of the sums of columns, one row of them; nan over 0."""
-    total = under.sum(axis=0)[None]
-    return np.where(total > 0, over.sum(axis=0) / np.where(total > 0, total, 1), np.nan)
