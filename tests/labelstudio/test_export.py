@@ -72,6 +72,10 @@ def reasons(found: ImportResult) -> list[str]:
     return list(found.dropped["reason"])
 
 
+def bare(**fields: Json) -> Json:
+    return annotation(1, fields.pop("label", "relevant"), unique_id=None, **fields)
+
+
 def test_an_answer_becomes_a_judgment_with_all_its_columns() -> None:
     answer = annotation(
         36,
@@ -100,6 +104,120 @@ def test_an_answer_becomes_a_judgment_with_all_its_columns() -> None:
     assert (len(found.dropped), found.notes) == (0, ())
 
 
+LATER, EVEN = "2026-11-21T00:00:00Z", "2026-11-20T12:00:00Z"
+PLAYS_NOT = [result("relevance", "relevant"), result("comment", "does not play")]
+DRAFT = {"id": 8, "user": 4, "created_at": EVEN, "result": [result("relevance", "relevant")]}
+NO_LABEL = [result("comment", "hm"), result("verdict", "relevant")]
+MIXED = [result("relevance", "relevant"), result("relevance", "x")]
+# Exports; who gave which label; and of what was dropped reason, annotator, label, detail, as far as given.
+OUTCOMES: dict[str, tuple[list[list[Json]], list[tuple[str, str]], list[tuple[str, ...]]]] = {
+    "the escalation is a label": ([[task(annotation(1, "ambiguous"))]], [("3", "ambiguous")], []),
+    "a skip is dropped with what it held": (
+        [[task(annotation(5, was_cancelled=True, result=PLAYS_NOT), annotation(6, "irrelevant"))]],
+        [("3", "irrelevant")],
+        [("skipped", "3", "relevant", "annotation 5 / does not play")],
+    ),
+    "an answer stands though the same person skipped the pair later": (
+        [[task(annotation(1), annotation(2, None, was_cancelled=True))]],
+        [("3", "relevant")],
+        [("skipped",)],
+    ),
+    "drafts are dropped with what they hold": (
+        [[task(drafts=[7, DRAFT, {"id": 9, "user": "ann@example.org", "result": []}])]],
+        [],
+        [("draft", "", "", "draft 7"), ("draft", "", "", "draft 9"), ("draft", "4", "relevant", "draft 8")],
+    ),
+    "no label and several labels are no votes": (
+        [
+            [
+                task(
+                    annotation(1, completed_by=1, result=NO_LABEL),
+                    annotation(2, completed_by=2, result=[result("relevance", "relevant", "irrelevant")]),
+                    annotation(3, completed_by=3, result=[result("relevance", "relevant")] * 2),
+                    annotation(4, completed_by=4, result=MIXED),
+                )
+            ]
+        ],
+        [("3", "relevant")],
+        [
+            ("no_label", "1", "", "annotation 1 / answered: comment, verdict / hm"),
+            ("several_labels", "2", "relevant;irrelevant", "annotation 2"),
+            ("several_labels", "4", "relevant;x", "annotation 4"),
+        ],
+    ),
+    "of several answers of one person the last change counts": (
+        [
+            [
+                task(
+                    annotation(1, "irrelevant", updated_at=LATER),
+                    annotation(2),
+                    annotation(3, completed_by=4),
+                )
+            ]
+        ],
+        [("3", "irrelevant"), ("4", "relevant")],
+        [("superseded",)],
+    ),
+    "among equal times the higher id counts": (
+        [[task(annotation(10, updated_at=EVEN), annotation(9, "irrelevant", updated_at=EVEN))]],
+        [("3", "relevant")],
+        [("superseded",)],
+    ),
+    "one pair in two tasks and projects is one pair": (
+        [[task(annotation(1)), task(annotation(2, "irrelevant", project=23), project=23)]],
+        [("3", "irrelevant")],
+        [("superseded",)],
+    ),
+    "of one annotation in two files the newest version counts": (
+        [[task(annotation(1))], [task(annotation(1, "irrelevant", updated_at=LATER))]],
+        [("3", "irrelevant")],
+        [("duplicate", "3", "relevant")],
+    ),
+    "whichever file comes first": (
+        [[task(annotation(1, "irrelevant", updated_at=LATER))], [task(annotation(1))]],
+        [("3", "irrelevant")],
+        [("duplicate", "3", "relevant")],
+    ),
+    "a newer version that is a skip takes the answer back": (
+        [[task(annotation(1))], [task(annotation(1, was_cancelled=True, updated_at=LATER))]],
+        [],
+        [("duplicate",), ("skipped",)],
+    ),
+    "without unique_id project and id tell copies": (
+        [[task(bare())], [task(bare())]],
+        [("3", "relevant")],
+        [("duplicate",)],
+    ),
+    "and what is none": ([[task(bare())], [task(bare(project=23))]], [("3", "relevant")], [("superseded",)]),
+    "an id that was used again for another pair or person is no copy": (
+        [[task(bare())], [task(bare(), pair=("q1", "v2"))], [task(bare(completed_by=4))]],
+        [("3", "relevant"), ("4", "relevant"), ("3", "relevant")],
+        [],
+    ),
+    "the same unique_id under two names is two votes": (
+        [[task(*(annotation(n, completed_by=n, unique_id="pair 1") for n in (1, 2)))]],
+        [("1", "relevant"), ("2", "relevant")],
+        [],
+    ),
+    "an older export still knows the name of a deleted account": (
+        [[task(annotation(7, completed_by=None))], [task(annotation(7))]],
+        [("3", "relevant")],
+        [("duplicate",)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+def test_every_answer_counts_or_is_dropped_with_its_reason(case: str) -> None:
+    exports, expected, dropped = OUTCOMES[case]
+    found = imported(*exports)
+    assert labels(found.judgments) == expected
+    columns = (found.dropped[name] for name in ("reason", "annotator_id", "label", "detail"))
+    rows = list(zip(*columns, strict=True))
+    assert [row[: len(wanted)] for row, wanted in zip(rows, dropped, strict=True)] == dropped
+    assert "updated_at" not in found.judgments
+
+
 @pytest.mark.parametrize(
     ("meta", "expected"), [({"round": 2}, 2), ({"round": "b"}, 1), ({"round": True}, 1), ({}, 1), (None, 1)]
 )
@@ -108,190 +226,63 @@ def test_a_task_of_a_later_round_says_so(meta: object, expected: int) -> None:
     assert list(imported([asked]).judgments["round"]) == [expected]
 
 
-def test_the_escalation_is_a_label() -> None:
-    assert labels(imported([task(annotation(1, "ambiguous"))]).judgments) == [("3", "ambiguous")]
-
-
-def test_a_skip_is_dropped_with_what_it_held() -> None:
-    partial = [result("relevance", "relevant"), result("comment", "does not play")]
-    found = imported([task(annotation(5, was_cancelled=True, result=partial), annotation(6, "irrelevant"))])
-    assert labels(found.judgments) == [("3", "irrelevant")]
-    row = found.dropped.iloc[0]
-    assert (row["reason"], row["label"], row["annotator_id"]) == ("skipped", "relevant", "3")
-    assert row["detail"] == "annotation 5 / does not play"
-
-
-def test_an_answer_stands_though_the_same_person_skipped_the_pair_later() -> None:
-    found = imported([task(annotation(1), annotation(2, None, was_cancelled=True))])
-    assert (labels(found.judgments), reasons(found)) == ([("3", "relevant")], ["skipped"])
-
-
-def test_drafts_are_dropped_with_what_they_hold() -> None:
-    full = {
-        "id": 8,
-        "user": 4,
-        "created_at": "2026-11-20T12:00:00Z",
-        "result": [result("relevance", "relevant")],
-    }
-    found = imported([task(drafts=[7, full, {"id": 9, "user": "ann@example.org", "result": []}])])
-    assert len(found.judgments) == 0
-    columns = ["reason", "annotator_id", "label", "detail"]
-    assert found.dropped[columns].to_numpy().tolist() == [
-        ["draft", "", "", "draft 7"],
-        ["draft", "", "", "draft 9"],
-        ["draft", "4", "relevant", "draft 8"],
-    ]
-
-
-def test_no_label_and_several_labels_are_no_votes() -> None:
-    found = imported(
-        [
-            task(
-                annotation(
-                    1, None, completed_by=1, result=[result("comment", "hm"), result("verdict", "relevant")]
-                ),
-                annotation(2, completed_by=2, result=[result("relevance", "relevant", "irrelevant")]),
-                annotation(3, completed_by=3, result=[result("relevance", "relevant")] * 2),
-                annotation(
-                    4, completed_by=4, result=[result("relevance", "relevant"), result("relevance", "x")]
-                ),
-            )
-        ]
-    )
-    assert labels(found.judgments) == [("3", "relevant")]
-    assert found.dropped[["annotator_id", "label", "reason", "detail"]].to_numpy().tolist() == [
-        ["1", "", "no_label", "annotation 1 / answered: comment, verdict / hm"],
-        ["2", "relevant;irrelevant", "several_labels", "annotation 2"],
-        ["4", "relevant;x", "several_labels", "annotation 4"],
-    ]
-
-
-def test_of_several_answers_of_one_person_the_last_change_counts() -> None:
-    early_but_changed_last = annotation(1, "irrelevant", updated_at="2026-11-21T00:00:00Z")
-    found = imported([task(early_but_changed_last, annotation(2), annotation(3, completed_by=4))])
-    assert labels(found.judgments) == [("3", "irrelevant"), ("4", "relevant")]
-    assert reasons(found) == ["superseded"]
-    assert "updated_at" not in found.judgments
-
-
-def test_among_equal_times_the_higher_id_counts() -> None:
-    same = "2026-11-20T12:00:00Z"
-    answers = [annotation(n, label, updated_at=same) for n, label in ((10, "relevant"), (9, "irrelevant"))]
-    assert labels(imported([task(*answers)]).judgments) == [("3", "relevant")]
-
-
 @pytest.mark.parametrize(
     "fields", [{"result": [result("relevance", "irrelevant")]}, {"updated_by": 9}, {"lead_time": 1.0}]
 )
 def test_where_time_and_id_are_equal_the_order_of_files_still_does_not_decide(fields: Json) -> None:
-    one, other = annotation(1, unique_id=None), annotation(1, unique_id=None, project=23, **fields)
+    one, other = bare(), bare(project=23, **fields)
     found = [imported([task(a)], [task(b)]).judgments for a, b in ((one, other), (other, one))]
     pdt.assert_frame_equal(*found)
 
 
-def test_one_pair_in_two_tasks_and_projects_is_one_pair() -> None:
-    found = imported([task(annotation(1)), task(annotation(2, "irrelevant", project=23), project=23)])
-    assert (labels(found.judgments), reasons(found)) == ([("3", "irrelevant")], ["superseded"])
-
-
-def test_the_same_annotation_in_two_files_counts_once_in_its_newest_version() -> None:
-    newer = annotation(1, "irrelevant", updated_at="2026-11-21T00:00:00Z")
-    for exports in (([task(annotation(1))], [task(newer)]), ([task(newer)], [task(annotation(1))])):
-        found = imported(*exports)
-        assert (labels(found.judgments), reasons(found)) == ([("3", "irrelevant")], ["duplicate"])
-        assert list(found.dropped["label"]) == ["relevant"]
-
-
-def test_a_newer_version_that_is_a_skip_takes_the_answer_back() -> None:
-    withdrawn = annotation(1, was_cancelled=True, updated_at="2026-11-21T00:00:00Z")
-    found = imported([task(annotation(1))], [task(withdrawn)])
-    assert len(found.judgments) == 0
-    assert reasons(found) == ["duplicate", "skipped"]
-
-
-def test_without_unique_id_project_and_id_tell_copies() -> None:
-    def bare(project: int, label: str) -> Json:
-        return annotation(1, label, unique_id=None, project=project)
-
-    assert reasons(imported([task(bare(22, "relevant"))], [task(bare(22, "relevant"))])) == ["duplicate"]
-    assert reasons(imported([task(bare(22, "relevant"))], [task(bare(23, "relevant"))])) == ["superseded"]
-
-
-def test_an_id_that_was_used_again_for_another_pair_or_person_is_no_copy() -> None:
-    def bare(**fields: Json) -> Json:
-        return annotation(1, unique_id=None, **fields)
-
-    found = imported([task(bare())], [task(bare(), pair=("q1", "v2"))], [task(bare(completed_by=4))])
-    assert (len(found.judgments), reasons(found)) == (3, [])
-
-
-def test_the_same_unique_id_under_two_names_is_two_votes() -> None:
-    answers = [annotation(n, completed_by=n, unique_id="pair 1") for n in (1, 2)]
-    assert labels(imported([task(*answers)]).judgments) == [("1", "relevant"), ("2", "relevant")]
-
-
-def test_a_deleted_account_keeps_its_votes_under_a_name_of_their_own() -> None:
-    found = imported([task(annotation(7, completed_by=None), annotation(8, "irrelevant", completed_by=None))])
-    assert labels(found.judgments) == [("deleted-7", "relevant"), ("deleted-8", "irrelevant")]
-    assert found.notes == (
-        "2 of 2 judgments are by deleted accounts "
-        "(kept, each as an annotator of its own, deleted-<annotation id>)",
-    )
-
-
-def test_an_older_export_still_knows_the_name_of_a_deleted_account() -> None:
-    found = imported([task(annotation(7, completed_by=None))], [task(annotation(7))])
-    assert (labels(found.judgments), reasons(found)) == ([("3", "relevant")], ["duplicate"])
-
-
-def test_an_account_may_be_an_object() -> None:
-    person = {"id": 12, "email": "ann@example.org", "first_name": "", "last_name": ""}
-    found = imported([task(annotation(1, completed_by=person, updated_by=12))])
-    assert labels(found.judgments) == [("12", "relevant")]
-    assert "ann@example.org" not in found.judgments.to_csv()
-    assert found.notes == ()
-
-
-def test_an_answer_that_somebody_else_changed_is_kept_and_flagged() -> None:
-    found = imported(
-        [
-            task(
-                annotation(
-                    1, updated_by=9, result=[result("flags", "sensitive"), result("relevance", "relevant")]
-                )
-            )
-        ]
-    )
-    assert list(found.judgments["flags"]) == ["sensitive;edited-by-other"]
-    assert found.notes == (
-        "1 of 1 judgments were changed by another account than their annotator's "
-        "(kept, flag edited-by-other)",
-    )
+PREDICTED = [result("relevance", "relevant", origin="prediction")]
+CHANGED = [result("relevance", "relevant", origin="prediction-changed")]
+FLAGGED = [result("relevance", "relevant"), result("flags", "a;b", "sensitive")]
+PERSON = {"id": 12, "email": "ann@example.org", "first_name": "", "last_name": ""}
 
 
 @pytest.mark.parametrize(
-    ("origin", "expected"),
+    ("fields", "column", "value", "note"),
     [
-        ("manual", "manual"),
-        ("prediction", "prediction"),
-        ("prediction-changed", "prediction-changed"),
-        (None, "api"),
+        (
+            {"completed_by": None},
+            "annotator_id",
+            "deleted-1",
+            "1 of 1 judgments are by deleted accounts (kept, each as an annotator of its own, "
+            "deleted-<annotation id>)",
+        ),
+        ({"completed_by": PERSON, "updated_by": 12}, "annotator_id", "12", ""),
+        (
+            {"updated_by": 9, "result": [result("flags", "sensitive"), result("relevance", "relevant")]},
+            "flags",
+            "sensitive;edited-by-other",
+            "1 of 1 judgments were changed by another account than their annotator's (kept, flag "
+            "edited-by-other)",
+        ),
+        (
+            {"result": FLAGGED},
+            "flags",
+            "a,b;sensitive",
+            "1 of 1 judgments have flags that guideline caption-relevance-v1 does not have (a,b; kept)",
+        ),
+        ({}, "origin", "manual", ""),
+        ({"result": PREDICTED}, "origin", "prediction", "preselected"),
+        ({"result": CHANGED}, "origin", "prediction-changed", ""),
+        ({"result": [result("relevance", "relevant", origin=None)]}, "origin", "api", ""),
+        ({"created_at": "2026-03-29T01:30:00+02:00"}, "created_at", "2026-03-28T23:30:00.000000Z", ""),
+        *(({"lead_time": given}, "duration_s", told, "") for given, told in ((0, 0.0), (3, 3.0))),
+        *(({"lead_time": given}, "duration_s", None, "") for given in (None, -1.5, 1e999, 10**400)),
     ],
 )
-def test_origin_tells_how_the_label_came_about(origin: str | None, expected: str) -> None:
-    found = imported([task(annotation(1, result=[result("relevance", "relevant", origin=origin)]))])
-    assert list(found.judgments["origin"]) == [expected]
-    assert any("preselected" in note for note in found.notes) == (origin == "prediction")
-
-
-def test_an_unknown_flag_is_kept_and_noted() -> None:
-    found = imported(
-        [task(annotation(1, result=[result("relevance", "relevant"), result("flags", "a;b", "sensitive")]))]
-    )
-    assert list(found.judgments["flags"]) == ["a,b;sensitive"]
-    assert found.notes == (
-        "1 of 1 judgments have flags that guideline caption-relevance-v1 does not have (a,b; kept)",
-    )
+def test_what_is_said_of_an_answer_is_kept_and_noted(
+    fields: Json, column: str, value: object, note: str
+) -> None:
+    found = imported([task(annotation(1, **fields))])
+    (told,) = found.judgments[column]
+    assert (None if pd.isna(told) else told) == value
+    assert len(found.notes) == bool(note)
+    assert note in "".join(found.notes)
+    assert "ann@example.org" not in found.judgments.to_csv()
 
 
 def test_unknown_labels_are_one_error_with_counts() -> None:
@@ -309,20 +300,6 @@ def test_unknown_labels_are_one_error_with_counts() -> None:
 def test_any_text_that_is_no_label_is_an_unknown_one(label: str) -> None:
     with pytest.raises(TableError, match="labels that guideline caption-relevance-v1 does not have: "):
         imported([task(annotation(1, label), annotation(2))])
-
-
-@pytest.mark.parametrize(
-    ("lead_time", "expected"),
-    [(0, 0.0), (3, 3.0), (None, None), (-1.5, None), (1e999, None), (10**400, None)],
-)
-def test_an_impossible_lead_time_is_missing(lead_time: float | None, expected: float | None) -> None:
-    duration = imported([task(annotation(1, lead_time=lead_time))]).judgments["duration_s"].iloc[0]
-    assert (None if pd.isna(duration) else duration) == expected
-
-
-def test_times_are_turned_into_utc() -> None:
-    found = imported([task(annotation(1, created_at="2026-03-29T01:30:00+02:00"))])
-    assert list(found.judgments["created_at"]) == ["2026-03-28T23:30:00.000000Z"]
 
 
 @pytest.mark.parametrize(
