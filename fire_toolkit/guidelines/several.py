@@ -1,13 +1,13 @@
 """Label Studio's page of one item and several captions, made from a guideline's page of one pair.
 
-Each caption has controls of its own (`relevance_0`, `flags_0`, …) in Label Studio's Repeater. The captions
-and the keys of their answers come with the task, so that a page may have any number of captions.
+Each caption has controls of its own (`relevance_0`, `flags_0`, …) in Label Studio's Repeater; several.xml has
+them. The captions and the keys of their answers come with the task, so that a page may have any number of
+captions.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from importlib.resources import files as resources
 from itertools import zip_longest
 
@@ -15,23 +15,15 @@ from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import CAPTION, FLAGS, RELEVANCE, LabelConfig
 
 CAPTIONS, TEXT, ANSWERS = "captions", "text", "answers"
-_INDEX = "{{idx}}"
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjklz")  # a row of the keyboard for each answer, then with Shift
 _ITEMS = ("Video", "Image", "HyperText", "Text")
 IN_PLACE_OF_KEYS = (
     "A page here has several captions of one item. Judge each by itself, as if it stood alone. The keys are "
     "not those named below: each answer has its own beside it."
 )
-_SEVERAL = (
-    "Answer every caption: each answer has its key beside it. Then submit with Ctrl+Enter; where it is set "
-    "up, the space bar submits too. A page with an unanswered caption is not sent: a warning stands over the "
-    "item, and what is missing is framed. Escape closes the warning; keys answer meanwhile too."
+_PAGE, _STYLE = (
+    (resources("fire_toolkit.guidelines") / f"several.{kind}").read_text("utf-8") for kind in ("xml", "css")
 )
-_MISSING = (
-    "Nothing is shown, or only a wheel turns? Do not answer: skip the page with Ctrl+Space (on a Mac "
-    "Alt+Enter), which reports it."
-)
-_STYLE = (resources("fire_toolkit.guidelines") / "several.css").read_text("utf-8")
 
 
 def several_config(label_config: str) -> str:
@@ -39,7 +31,8 @@ def several_config(label_config: str) -> str:
 
     Args:
         label_config: a guideline's page of one pair. Its question, item, answers, flags and the rules in its
-            `details` are taken over; a comment is not asked for, since it would belong to no caption.
+            `details` are taken over; a comment is not asked for, since it would belong to no caption. Of keys
+            its `details` say nothing, for they are others here.
 
     Returns:
         The same text for the same page.
@@ -49,77 +42,40 @@ def several_config(label_config: str) -> str:
         ValueError: a page that shows captions alone.
     """
     page = parse_label_config(label_config)
-    items = [name for name, (tag, _) in page.objects.items() if tag in _ITEMS and name != CAPTION]
-    if not items:
+    if not _items(page):
         raise ValueError("a page without an item has no several captions of one")
-    given = ET.fromstring(label_config)
-    view = ET.Element("View", className="judge")
-    ET.SubElement(view, "Style").text = _STYLE
-    question = ET.SubElement(view, "View", className="question")
+    view = ET.fromstring(_PAGE)
+    style, question, shown, captions, words = view
+    view.remove(words)
+    style.text = _STYLE
     for header in page.headers:
         ET.SubElement(question, "Header", value=header, size="5")
-    shown = ET.SubElement(view, "View", className="shown")
-    for element in given.iter():
-        if element.get("name") in items and element.get("toName") is None:
-            item = ET.SubElement(shown, "View", className="item")
-            item.append(_with_other_words(element, list(page.choices[RELEVANCE].hotkeys)))
-    captions = ET.SubElement(view, "View", className="captions")
-    repeater = ET.SubElement(captions, "Repeater", on=f"${CAPTIONS}", indexFlag=_INDEX)
-    repeater.append(_row(page))
+    for element in ET.fromstring(label_config).iter():
+        if element.get("name") in _items(page) and element.get("toName") is None:
+            ET.SubElement(shown, "View", className="item").append(element)
+            for details in element.iter("details"):
+                rules = [p.text or "" for p in details.iter("p")]
+                kept = [rule for rule in rules if rule.partition(":")[0] in page.choices[RELEVANCE].hotkeys]
+                for paragraph in details.findall("p"):
+                    details.remove(paragraph)
+                for text in (words[0].text, *kept, words[1].text):
+                    ET.SubElement(details, "p").text = text
+    for choices in captions.iter("Choices"):
+        choices.set("toName", page.choices[RELEVANCE].to_name)
+    (row,) = captions[0]
+    if FLAGS not in page.choices:
+        row.remove(row[-1])
     ET.indent(view)
     return ET.tostring(view, encoding="unicode", short_empty_elements=False) + "\n"
 
 
-def _with_other_words(element: ET.Element, labels: Sequence[str]) -> ET.Element:
-    """Return an item with what its `details` say of answers, and not of keys, which are others here."""
-    copied = ET.fromstring(ET.tostring(element, encoding="unicode"))
-    for details in copied.iter("details"):
-        rules = [p.text or "" for p in details.iter("p")]
-        for paragraph in list(details.findall("p")):
-            details.remove(paragraph)
-        kept = [rule for rule in rules if rule.partition(":")[0] in labels]
-        for words in (_SEVERAL, *kept, _MISSING):
-            ET.SubElement(details, "p").text = words
-    return copied
-
-
-def _row(page: LabelConfig) -> ET.Element:
-    """Return the row of a caption."""
-    about = page.choices[RELEVANCE].to_name
-    row = ET.Element("View", className="row")
-    text = ET.SubElement(row, "View", className="text")
-    value = f"${CAPTIONS}[{_INDEX}]"
-    ET.SubElement(text, "Text", name=f"{CAPTION}_{_INDEX}", value=f"{value}.{TEXT}", selectionEnabled="false")
-    answers = ET.SubElement(row, "View", className="answers")
-    ET.SubElement(
-        answers,
-        "Choices",
-        name=f"{RELEVANCE}_{_INDEX}",
-        toName=about,
-        choice="single-radio",
-        showInline="true",
-        required="true",
-        requiredMessage="Not sent: a caption is unanswered. Escape closes this.",
-        value=f"{value}.{ANSWERS}",
-    )
-    if FLAGS in page.choices:
-        flags = ET.SubElement(row, "View", className="flags")
-        ET.SubElement(
-            flags,
-            "Choices",
-            name=f"{FLAGS}_{_INDEX}",
-            toName=about,
-            choice="multiple",
-            showInline="true",
-            value=f"{value}.{FLAGS}",
-        )
-    return row
+def _items(page: LabelConfig) -> list[str]:
+    return [name for name, (tag, _) in page.objects.items() if tag in _ITEMS and name != CAPTION]
 
 
 def shows_several(label_config: str) -> bool:
     """Whether a page of one pair can be made one of several captions: it shows an item."""
-    objects = parse_label_config(label_config).objects
-    return any(tag in _ITEMS and name != CAPTION for name, (tag, _) in objects.items())
+    return bool(_items(parse_label_config(label_config)))
 
 
 def caption_entry(page: LabelConfig, row: int) -> dict[str, list[dict[str, str]]]:
