@@ -25,21 +25,21 @@ def doctor(*, as_json: bool) -> int:
     from fire_toolkit.labelstudio.doctor import BAD, START, Finding, examine
 
     workspace = current_workspace()
-    root = workspace.root if workspace else None
-    begun = read_campaign(root) if root else None
-    campaign = (begun, guideline_of_campaign(root, begun)) if root and begun else None
+    campaign = read_campaign(workspace.root) if workspace else None
+    begun = None
+    if workspace and campaign:
+        begun = (workspace.root, campaign, guideline_of_campaign(workspace.root, campaign))
     try:
-        findings = list(examine(used_connection(), root, campaign))
+        findings = list(examine(used_connection(), begun))
     except FireError as error:
         fix = START if isinstance(error, UsageError) else ""
         findings = [Finding("connection", BAD, str(error), fix)]
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
-    for finding in [] if as_json else findings:
+        click.echo(json.dumps(list(map(asdict, findings)), ensure_ascii=False))
+    for finding in () if as_json else findings:
         click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
         if finding.fix:
             click.echo(f"      {'':<10}  -> {finding.fix}")
     bad = [finding for finding in findings if finding.state == BAD]
     say(f"{len(bad)} of {len(findings)} checks failed" if bad else "all is well")
-    code = ServerError.exit_code if any(each.is_servers for each in bad) else FireError.exit_code
-    return code if bad else 0
+    return max((ServerError if each.is_servers else FireError).exit_code for each in bad) if bad else 0

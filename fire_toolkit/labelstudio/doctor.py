@@ -27,9 +27,8 @@ _LIMIT_S = 20.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at: whether it is `good`, a `note` or `bad`, and the step that fixes it.
 
-    state: `good`; `note`: works, but is worth knowing; `bad`. fix: the command or step that fixes it;
     is_servers: the fault is the server's.
     """
 
@@ -40,24 +39,20 @@ class Finding:
     is_servers: bool = False
 
 
-def examine(
-    connection: Connection,
-    root: Path | None = None,
-    campaign: tuple[Campaign, Guideline] | None = None,
-) -> Iterator[Finding]:
-    """Yield what was found of connection, server, token, projects and media, in the order in which to fix it.
+Begun = tuple[Path, Campaign, Guideline]  # a workspace, its campaign, and the guideline of its pages
 
-    Args:
-        connection: the server.
-        root: the workspace, or None; campaign: what was pushed from it, and the guideline of its pages.
+
+def examine(connection: Connection, begun: Begun | None = None) -> Iterator[Finding]:
+    """Yield what was found of connection, server, token, projects and media, in the order in which to fix it.
 
     What cannot be looked at because something before it is bad is left out.
     """
-    url, words, fix = connection.url, connection.url, ""
-    if not connection.is_local and not url.startswith("https://"):
-        words, fix = f"{url}: the token travels unencrypted", "serve it over https, and give that address"
-    yield Finding("connection", NOTE if fix else GOOD, words, fix)
-    fault = ""
+    url, fault = connection.url, ""
+    if connection.is_local or url.startswith("https://"):
+        yield Finding("connection", GOOD, url)
+    else:
+        fix = "serve it over https, and give that address"
+        yield Finding("connection", NOTE, f"{url}: the token travels unencrypted", fix)
     try:
         with Browser(connection, timeout_s=_LIMIT_S) as client:
             answer = client.get("/api/version")
@@ -70,11 +65,11 @@ def examine(
         fix = START if connection.is_local else f"check the address: curl -sS {url}/api/version"
         yield Finding("server", BAD, f"GET {url}/api/version: {fault}", fix, is_servers=True)
         return
+    words = f"Label Studio {release}"
     if release.startswith(f"{TESTED_SERVER}."):
-        yield Finding("server", GOOD, f"Label Studio {release}")
+        yield Finding("server", GOOD, words)
     else:
-        words = f"Label Studio {release}; tested with {TESTED_SERVER}"
-        yield Finding("server", NOTE, words, "try it on a copy first")
+        yield Finding("server", NOTE, f"{words}; tested with {TESTED_SERVER}", "try it on a copy first")
     name, fix = "token", f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN (a legacy one "
     fix += "must be allowed under Organization, API Tokens Settings)"
     try:
@@ -82,8 +77,8 @@ def examine(
             api.read("api/current-user/whoami")
             yield Finding("token", GOOD, "accepted")
             name, fix = "projects", "run it again, or see the server's log"
-            if root and campaign:
-                yield from _examine_campaign(root, *campaign, api)
+            if begun:
+                yield from _examine_campaign(*begun, api)
     except ServerError as error:
         yield Finding(name, BAD, str(error), fix, is_servers=True)
 

@@ -32,6 +32,9 @@ _LONGEST_PAUSE_S = 300.0
 _MOST_BYTES = 8 << 20
 _PATH = "/chat/completions"
 _SHOWN = 300
+# What all other requests would meet, too; what the server says stands in the place of {}.
+_REFUSING = dict.fromkeys((401, 403), f": refuses the key{{}}; set {KEY_VARIABLE} to one of this server")
+_REFUSING |= dict.fromkeys((402, 404, 405), "{}; look at endpoint and model")
 
 
 @dataclass(frozen=True)
@@ -92,16 +95,15 @@ if you may send them there, say so: --send-media-to api.example.org
     return Endpoint(f"{parts.scheme}://{parts.netloc}{path}", key, is_local)
 
 
-class _Again(Exception):
-    """The request may succeed later; its text says what happened."""
+class _Later(Exception):
+    """The request may succeed later; its text says what happened.
 
-    def __init__(self, reason: str, *, after_s: float | None = None) -> None:
+    after_s: the seconds that the server asks to wait; None: it does not say. is_alone: nobody is there.
+    """
+
+    def __init__(self, reason: str, *, after_s: float | None = None, is_alone: bool = False) -> None:
         super().__init__(reason)
-        self.after_s = after_s
-
-
-class _NoAnswer(_Again):
-    """Nobody is there."""
+        self.after_s, self.is_alone = after_s, is_alone
 
 
 class Chat:
@@ -136,19 +138,16 @@ class Chat:
         An answer that is not final has failed, with its reason, and may be asked again another day.
         """
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        trouble = _Again("not asked")
         for attempt in range(1, ATTEMPTS + 1):
-            if (left := self._closed_until - time.monotonic()) > 0:
-                time.sleep(left)
+            time.sleep(max(0.0, self._closed_until - time.monotonic()))
             began = time.monotonic()
             try:
                 found = self._answered(content)
                 return replace(found, latency_seconds=time.monotonic() - began)
-            except _Again as again:
-                trouble = again
+            except _Later as later:
+                trouble = later
             if trouble.after_s is None:
-                if attempt < ATTEMPTS:
-                    time.sleep(min(2.0 ** (attempt - 1), 30.0))
+                time.sleep(min(2.0 ** (attempt - 1), 30.0) if attempt < ATTEMPTS else 0.0)
             elif trouble.after_s > _LONGEST_PAUSE_S:
                 raise ServerError(
                     f"{self._endpoint.url}: {trouble}, and asks to wait {trouble.after_s:,.0f} s; run the "
@@ -157,55 +156,49 @@ class Chat:
             else:  # none of us asks until then
                 with self._gate:
                     self._closed_until = max(self._closed_until, time.monotonic() + trouble.after_s)
-        if isinstance(trouble, _NoAnswer):
+        if trouble.is_alone:
             raise ServerError(f"{self._endpoint.url}: {trouble}; is the server running?")
         return Answer(reason=f"{trouble} ({ATTEMPTS} attempts)")
 
     def _answered(self, content: bytes) -> Answer:
-        """Return what one request brings; an answer that is not final where the server refuses this one."""
+        """Return what one request brings; an answer that is not final where the server refuses this one.
+
+        Raises:
+            ServerError: all requests would be refused like this one.
+        """
         import httpx
 
-        url, headers = self._endpoint.url + _PATH, {"Content-Type": "application/json"}
+        where, headers = self._endpoint.url, {"Content-Type": "application/json"}
         raw, deadline = b"", time.monotonic() + self._timeout_s
         try:
-            with self._client.stream("POST", url, content=content, headers=headers) as response:
+            with self._client.stream("POST", where + _PATH, content=content, headers=headers) as response:
                 for piece in response.iter_bytes():
                     raw += piece
                     if len(raw) > _MOST_BYTES:
-                        raise _Again(f"an answer of more than {_MOST_BYTES:,} bytes")
+                        raise _Later(f"an answer of more than {_MOST_BYTES:,} bytes")
                     if time.monotonic() > deadline:
-                        raise _Again(f"an answer still incomplete after {self._timeout_s:g} s")
+                        raise _Later(f"an answer still incomplete after {self._timeout_s:g} s")
         except httpx.ConnectError as error:
             words = " ".join(str(error).split())[:100] or type(error).__name__
-            raise _NoAnswer(f"no connection ({words})") from None
+            raise _Later(f"no connection ({words})", is_alone=True) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _Again(f"no answer ({type(error).__name__})") from None
-        if response.status_code in _BUSY:
-            raise _Again(f"HTTP {response.status_code}{self._detail(raw)}", after_s=_retry_after(response))
-        if response.status_code != 200:
-            self._refuse_all(response, raw)
-            return Answer(reason=f"HTTP {response.status_code}{self._detail(raw)}")
+            raise _Later(f"no answer ({type(error).__name__})") from None
+        status = response.status_code
+        said = f"HTTP {status}{self._detail(raw)}"
+        if status in _BUSY:
+            raise _Later(said, after_s=_retry_after(response))
+        if 300 <= status < 400:
+            location = self._clean(response.headers.get("Location", "nowhere"))
+            words = f"{where}: redirects to {location}; neither key nor media follow: give the server's own"
+            raise ServerError(f"{words} address")
+        if status in _REFUSING:
+            raise ServerError(f"{where}: {status}{_REFUSING[status].format(self._detail(raw))}")
+        if status != 200:
+            return Answer(reason=said)
         try:
             return read_answer(json.loads(raw), self._prompt)
         except (ValueError, RecursionError):
             return read_answer({}, self._prompt)
-
-    def _refuse_all(self, response: httpx.Response, raw: bytes) -> None:
-        """Raise `ServerError` where all requests would be refused like this one."""
-        status, where = response.status_code, self._endpoint.url
-        if 300 <= status < 400:
-            location = self._clean(response.headers.get("Location", "nowhere"))
-            raise ServerError(
-                f"{where}: redirects to {location}; neither key nor media follow: give the server's "
-                "own address"
-            )
-        if status in (401, 403):
-            raise ServerError(
-                f"{where}: {status}: refuses the key{self._detail(raw)}; set {KEY_VARIABLE} to one of "
-                "this server"
-            )
-        if status in (402, 404, 405):
-            raise ServerError(f"{where}: {status}{self._detail(raw)}; look at endpoint and model")
 
     def _detail(self, raw: bytes) -> str:
         """Return what a body says, for a message: cut, and without the key."""

@@ -112,10 +112,8 @@ def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, stat
             return httpx.Response(200, json={"results": [project, foreign], "next": None})
         return well(request)
 
-    begun = (campaign, read_guideline("query-validity-v1"))
-    (last,) = list(
-        examine(dataclasses.replace(SERVER, transport=httpx.MockTransport(answer)), tmp_path, begun)
-    )[3:]
+    begun = (tmp_path, campaign, read_guideline("query-validity-v1"))
+    (last,) = list(examine(dataclasses.replace(SERVER, transport=httpx.MockTransport(answer)), begun))[3:]
     assert (last.name, last.state, words in last.words) == ("projects", state, True)
 
 
@@ -144,8 +142,8 @@ def test_a_project_that_was_pulled_and_is_gone_is_said(
             return httpx.Response(200, json=[{"id": 1, "created_at": "2020"}])
         return well(request)
 
-    begun = (campaign, read_guideline("query-validity-v1"))
-    findings = examine(dataclasses.replace(SERVER, transport=httpx.MockTransport(answer)), tmp_path, begun)
+    begun = (tmp_path, campaign, read_guideline("query-validity-v1"))
+    findings = examine(dataclasses.replace(SERVER, transport=httpx.MockTransport(answer)), begun)
     (gone,) = [each for each in findings if each.name == "projects" and each.state == "bad"]
     assert words in gone.words
     assert fix in gone.fix

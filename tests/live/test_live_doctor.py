@@ -12,13 +12,13 @@ from fire_toolkit.labelstudio.doctor import Finding, examine
 
 
 def found(live_server: LiveServer, token: str) -> dict[str, Finding]:
-    findings = list(examine(replace(live_server.connection, token=token), live_server.root))
+    findings = list(examine(replace(live_server.connection, token=token)))
     assert not any(token in repr(finding) for finding in findings)
     return {finding.name: finding for finding in findings}
 
 
 def test_a_fresh_server_is_well(live_server: LiveServer) -> None:
-    findings = list(examine(live_server.connection, live_server.root))
+    findings = list(examine(live_server.connection))
     assert [finding for finding in findings if finding.state != "good"] == []
     assert {finding.name for finding in findings} == {"connection", "server", "token"}
 
