@@ -109,11 +109,7 @@ def pull_answers(
             places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
     lost, until = find_lost(listed, campaign, store, source)
     if accepts_loss:
-        for place in lost:
-            there = (source, str(place.project))
-            rows = store.missing(*there, seen=(), since=place.born, until=until[place])
-            store.add_deleted([row for row in rows if queue_named(row["queue"])], store.now())
-        lost = [replace(place, lost=DROPPED) for place in lost]
+        lost = [_dropped(store, place, until[place]) for place in lost]
     now = store.now() if whole else ""
     for key, place in places.items():
         whole_at, gone = now if key in whole else place.whole_at, place.lost == DROPPED
@@ -122,6 +118,13 @@ def pull_answers(
     notes = [] if accepts_loss or not lost else [lost_words(lost)]
     notes += [f"{words}; {fix}" for words, fix in find_doubled(listed, campaign)]
     return fetched(store.counts, n_projects=len(projects), notes=[*notes, *store.notes])
+
+
+def _dropped(store: Store, place: Place, until: str) -> Place:
+    """Record the answers of a place that is missed as deleted, up to a time, and return it as one dropped."""
+    rows = store.missing(place.source, str(place.project), seen=(), since=place.born, until=until)
+    store.add_deleted([row for row in rows if queue_named(row["queue"])], store.now())
+    return replace(place, lost=DROPPED)
 
 
 def _checked(listed: Iterable[Project], campaign: Campaign, source: str) -> list[tuple[Place, Project]]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from fire_toolkit.campaign.carrier import Delivered
 from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.queue_pages import task_pages
-from fire_toolkit.campaign.records import Campaign, QueueName, Round
+from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
@@ -29,72 +29,28 @@ _COUNTS = ("total_annotations", "cancelled_annotations")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Queue:
-    """The tasks of one annotator in their order, as they are sent; n_held wait for the training.
-
-    withdrawn: tasks that were hers and are not asked of her any more; answered: tasks whose answer the record
-    has, which are not asked again should they be gone (with their project, say). Each task is known by its
-    key: the pair, or the page where is_several.
-    """
-
-    name: QueueName
-    tasks: tuple[Task, ...]
-    n_held: int = 0
-    withdrawn: frozenset[str] = frozenset()
-    answered: frozenset[str] = frozenset()
-    is_several: bool = False
-
-
-def make_queues(
-    entry: Round, guideline: Guideline, *, done: Collection[tuple[str, str]], campaign_key: str = ""
-) -> list[Queue]:
-    """Return the queues of a round, by annotator, of those too who have nothing any more.
-
-    Args:
-        entry: the round; if its pages have several captions, each is one task.
-        guideline: names the keys of a task's data.
-        done: (queue, pair) of every answer so far; while a queue's training is not done, the
-            rest of it is held back, so that nobody can begin with it.
-        campaign_key: makes the keys of pages.
-    """
-    queues = []
-    for name, pages in task_pages(entry, guideline, campaign_key).items():
-        gone = frozenset(key_of(task) for page, task in pages if page.is_withdrawn)
-        kept = [(page, task) for page, task in pages if not page.is_withdrawn]
-        answered = frozenset(
-            key_of(task)
-            for page, task in kept
-            if all((str(name), pair) in done for pair in page.pairs if pair not in page.withdrawn)
-        )
-        is_trained = all(key_of(task) in answered for page, task in kept if page.is_training)
-        sent = tuple(task for page, task in kept if is_trained or page.is_training)
-        is_several = entry.n_captions > 1
-        queues.append(Queue(name, sent, len(kept) - len(sent), gone, answered, is_several))
-    return queues
-
-
-def key_of(task: Mapping[str, Any]) -> str:
-    """Return the key that a task's data holds; empty if there is none."""
-    content = task.get("data")
-    key = content.get(PAIR_ID) if isinstance(content, dict) else None
-    return key if isinstance(key, str) else ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Plan(Delivered):
-    """What a queue lacks on the server, as a look there found it, and what was done about it.
+    """A queue, what it lacks on the server as a look there found it, and what was done about it.
+
+    tasks: of one annotator in their order, as they are sent, each known by its key (`key_of`): the pair, or
+    the page where is_several; n_held wait for the training; withdrawn: tasks that were hers and are not asked
+    of her any more; answered: tasks whose answer the record has, which are not asked again should they be
+    gone (with their project, say).
 
     project: its number, 0 where there is none yet, or needs none; twins: numbers of further projects of the
-    queue; there: how often each pair is there (tasks without pair_id under the empty text); missing: tasks
-    that are not; changed: by its number each task that holds another caption or address, and what it should
-    hold; restored: settings that somebody changed, as they should be.
+    queue; there: how often each key is there (tasks without one under the empty text); missing: tasks that
+    are not; changed: by its number each task that holds another caption or address, and what it should hold;
+    restored: settings that somebody changed, as they should be.
 
     Once carried out: crossed: what was answered in the moment of its change, so that the answer may be of
     either; repeated: what was added once and is there more often.
     """
 
-    wanted: Queue
+    tasks: tuple[Task, ...]
+    withdrawn: frozenset[str] = frozenset()
+    answered: frozenset[str] = frozenset()
+    is_several: bool = False
     project: int = 0
     twins: tuple[int, ...] = ()
     there: Counter[str] = field(default_factory=Counter)
@@ -117,12 +73,55 @@ class Plan(Delivered):
     @property
     def n_foreign(self) -> int:
         """How many tasks there are not of this queue, or have no pair_id."""
-        own = {*map(key_of, self.wanted.tasks), *self.wanted.withdrawn}
+        own = {*map(key_of, self.tasks), *self.withdrawn}
         return sum(n for key, n in self.there.items() if key not in own)
 
 
+def make_queues(
+    entry: Round, guideline: Guideline, *, done: Collection[tuple[str, str]], campaign_key: str = ""
+) -> list[Plan]:
+    """Return the queues of a round, by annotator, of those too who have nothing any more.
+
+    Args:
+        entry: the round; if its pages have several captions, each is one task.
+        guideline: names the keys of a task's data.
+        done: (queue, pair) of every answer so far; while a queue's training is not done, the
+            rest of it is held back, so that nobody can begin with it.
+        campaign_key: makes the keys of pages.
+    """
+    queues = []
+    for name, pages in task_pages(entry, guideline, campaign_key).items():
+        gone = frozenset(key_of(task) for page, task in pages if page.is_withdrawn)
+        kept = [(page, task) for page, task in pages if not page.is_withdrawn]
+        answered = frozenset(
+            key_of(task)
+            for page, task in kept
+            if all((str(name), pair) in done for pair in page.pairs if pair not in page.withdrawn)
+        )
+        is_trained = all(key_of(task) in answered for page, task in kept if page.is_training)
+        sent = tuple(task for page, task in kept if is_trained or page.is_training)
+        queues.append(
+            Plan(
+                queue=name,
+                tasks=sent,
+                n_held=len(kept) - len(sent),
+                withdrawn=gone,
+                answered=answered,
+                is_several=entry.n_captions > 1,
+            )
+        )
+    return queues
+
+
+def key_of(task: Mapping[str, Any]) -> str:
+    """Return the key that a task's data holds; empty if there is none."""
+    content = task.get("data")
+    key = content.get(PAIR_ID) if isinstance(content, dict) else None
+    return key if isinstance(key, str) else ""
+
+
 def plan_push(
-    api: Api, campaign: Campaign, queues: Sequence[Queue], *, listed: Sequence[Project] | None = None
+    api: Api, campaign: Campaign, queues: Sequence[Plan], *, listed: Sequence[Project] | None = None
 ) -> list[Plan]:
     """Return what each queue lacks on the server; nothing is changed there.
 
@@ -133,7 +132,7 @@ def plan_push(
         FireError: a task that holds another caption or address was answered already.
     """
     found = own_projects(api.projects() if listed is None else listed, campaign)
-    plans = [_plan(api, campaign, queue, found.get(queue.name, [])) for queue in queues]
+    plans = [_looked_at(api, campaign, each, found.get(each.queue, [])) for each in queues]
     answered = [
         f"{plan.queue.annotator_id}: {key_words(key)}" for plan in plans for key in _answered(api, plan)
     ]
@@ -158,28 +157,26 @@ def refuse_second(plans: Iterable[Plan], lost: Sequence[Place]) -> None:
         )
 
 
-def _plan(api: Api, campaign: Campaign, queue: Queue, copies: Sequence[Project]) -> Plan:
+def _looked_at(api: Api, campaign: Campaign, plan: Plan, copies: Sequence[Project]) -> Plan:
     tasks: dict[int, Task] = {}
     project: Project = {"id": 0, **GUARDED}
     if copies:
         project = api.project(int(copies[0]["id"]))
         check_config(campaign, project)
         tasks = {task["id"]: task for page in api.sweep(int(project["id"])) for task in page}
-    wanted = {key_of(task): task for task in queue.tasks}
+    wanted = {key_of(task): task for task in plan.tasks}
     there = Counter(map(key_of, tasks.values()))
-    missing = tuple(task for key, task in wanted.items() if key not in queue.answered and key not in there)
+    missing = tuple(task for key, task in wanted.items() if key not in plan.answered and key not in there)
     changed = {}
     for number, task in tasks.items():
         own = wanted.get(key_of(task), {"data": {}})
         # What somebody added beside does not count.
         if any(task["data"].get(name) != value for name, value in own["data"].items()):
             changed[number] = own
-    return Plan(
-        queue=queue.name,
-        n_there=len(queue.tasks) - len(missing),
+    return replace(
+        plan,
+        n_there=len(plan.tasks) - len(missing),
         n_added=len(missing),
-        n_held=queue.n_held,
-        wanted=queue,
         project=int(project["id"]),
         twins=tuple(int(copy["id"]) for copy in copies[1:]),
         there=there,
@@ -223,21 +220,21 @@ def carry_out(
     """
     for plan in plans:
         if plan.missing and not plan.project:
-            project, is_ours = _create(api, campaign, plan.wanted, guideline)
+            project, is_ours = _create(api, campaign, plan, guideline)
             made(project)
-            number = int(project["id"])
-            plan = replace(plan, project=number) if is_ours else _plan(api, campaign, plan.wanted, [project])
+            plan = replace(plan, project=int(project["id"]))
+            plan = plan if is_ours else _looked_at(api, campaign, plan, [project])
         if plan.restored:
             api.change(f"api/projects/{plan.project}/", plan.restored)
         for task, content in plan.changed.items():
             api.change(f"api/tasks/{task}/", {"data": content["data"]})
         report(plan.n_there)
         repeated = _add(api, plan.project, plan.missing, report)
-        if plan.wanted.tasks or plan.project:
+        if plan.tasks or plan.project:
             yield replace(plan, repeated=repeated, crossed=tuple(_answered(api, plan)))
 
 
-def close_withdrawn(api: Api, campaign: Campaign, queues: Iterable[Queue]) -> int:
+def close_withdrawn(api: Api, campaign: Campaign, queues: Iterable[Plan]) -> int:
     """Close the tasks that have moved away from their annotator, and return how many were still open.
 
     To delete tasks could take along an answer that is given at the same moment. A closed task is not offered
@@ -246,7 +243,7 @@ def close_withdrawn(api: Api, campaign: Campaign, queues: Iterable[Queue]) -> in
     Raises:
         ServerError: the server fails; what is closed by then stays so, and another push goes on.
     """
-    moved = {queue.name: sorted(queue.withdrawn) for queue in queues if queue.withdrawn}
+    moved = {each.queue: sorted(each.withdrawn) for each in queues if each.withdrawn}
     found = own_projects(api.projects(), campaign) if moved else {}
     tasks = [
         task["id"]
@@ -280,12 +277,12 @@ def _once(api: Api, write: Callable[[], T], look: Callable[[], T | None]) -> T:
     raise last
 
 
-def _create(api: Api, campaign: Campaign, queue: Queue, guideline: Guideline) -> tuple[Project, bool]:
+def _create(api: Api, campaign: Campaign, plan: Plan, guideline: Guideline) -> tuple[Project, bool]:
     """Return a new project of a queue, and whether the server said that this call made it.
 
     After a failure a project that is found may also be one of another push at the same time.
     """
-    settings = project_settings(campaign, queue.name, guideline, is_several=queue.is_several)
+    settings = project_settings(campaign, plan.queue, guideline, is_several=plan.is_several)
 
     def write() -> tuple[Project, bool]:
         project = api.write("POST", "api/projects/", json=settings)
@@ -294,7 +291,7 @@ def _create(api: Api, campaign: Campaign, queue: Queue, guideline: Guideline) ->
         return project, True
 
     def look() -> tuple[Project, bool] | None:
-        copies = own_projects(api.projects(), campaign).get(queue.name)
+        copies = own_projects(api.projects(), campaign).get(plan.queue)
         return (copies[0], False) if copies else None
 
     return _once(api, write, look)
