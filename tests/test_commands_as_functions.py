@@ -86,8 +86,8 @@ CALLS += [
     ("coverage", ["-m", "P@5"], {"measures": ["P@5"]}),
     (
         "orders",
-        ["-m", "AP", "--show", "swaps", "--resamples", "50"],
-        {"measures": ["AP"], "show": "swaps", "resamples": 50},
+        ["-m", "AP", "--show", "swaps"],
+        {"measures": ["AP"], "show": "swaps"},
     ),
     ("influence", ["--show", "scores", "-m", "C@1"], {"show": "scores", "measures": ["C@1"]}),
     ("influence", ["--rule", "majority", "--policy", "drop"], {"rule": "majority", "policy": "drop"}),

@@ -6,7 +6,6 @@ pseudonyms appear.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, write_r
 from fire_toolkit.campaign.rounds import count_moved, moved_rounds
 from fire_toolkit.campaign.views import free_tasks
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, deliver_files
-from fire_toolkit.cli.common import drawn, n_of, say, say_next, setting_or_default, summarise
+from fire_toolkit.cli.common import drawn, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.fetching import carrier_of, pull_once
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.locking import writes_workspace
@@ -30,8 +29,6 @@ from fire_toolkit.labelstudio.register import ACTIVE, OWNER, Annotator, read_reg
 
 def add(
     names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="[PSEUDONYM[=EMAIL]]...")] = (),
-    *,
-    as_json: bool,
 ) -> None:
     """Make accounts and print how to log in; existing ones stay as they are.
 
@@ -42,10 +39,10 @@ def add(
     folder = private_folder()
     accounts = Accounts(used_connection(), folder)
     if not names:
-        _print(accounts.refresh(), ("pseudonym", "state"), as_json=as_json)
+        _print(accounts.refresh(), ("pseudonym", "state"))
         return
     wanted = [(name, email) for name, _, email in (text.partition("=") for text in names)]
-    _print(accounts.add(wanted), ("pseudonym", "email", "password"), as_json=as_json)
+    _print(accounts.add(wanted), ("pseudonym", "email", "password"))
     say(f"people log in at {accounts.login_url}")
     say("send each person their e-mail and password safely; they stay in .labelstudio/annotators.csv")
     say_next("push")
@@ -68,7 +65,7 @@ def retire(
         own = {row.pseudonym for row in accounts}
         with_accounts = [name for name in names if not campaign or name not in campaign.people - own]
         rows = Accounts(used_connection(), private_folder()).retire(with_accounts)
-        _print(rows, ("pseudonym", "state"), as_json=False)
+        _print(rows, ("pseudonym", "state"))
     else:
         _refuse_strangers(campaign, names)
     if campaign:
@@ -94,7 +91,6 @@ def reassign(
     *,
     to: Annotated[str, Option(metavar="NAME,NAME")],
     dry_run: bool = False,
-    as_json: bool,
 ) -> None:
     """Give what annotators have not answered to others, who may be new to a running round.
 
@@ -126,7 +122,7 @@ def reassign(
     if not dry_run:
         for entry, moves in moved:
             add_moves(campaign.root, entry, moves)
-    summarise(counts | {"kept": n_left}, words, as_json=as_json)
+    say(words)
     if dry_run:
         say("nothing was written")
         return
@@ -166,11 +162,9 @@ def _check_hands(campaign: Begun, sources: Sequence[str], targets: Sequence[str]
             )
 
 
-def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:
-    records = [{key: getattr(row, key) for key in keys} for row in rows]
-    cells = [list(record.values()) for record in records]
-    drawn_rows = drawn(cells, keys, "table", align="left")
-    click.echo(json.dumps(records, ensure_ascii=False) + "\n" if as_json else drawn_rows, nl=False)
+def _print(rows: Sequence[Annotator], keys: tuple[str, ...]) -> None:
+    cells = [[getattr(row, key) for key in keys] for row in rows]
+    click.echo(drawn(cells, keys, "table", align="left"), nl=False)
 
 
 COMMANDS = (add, retire, reassign)

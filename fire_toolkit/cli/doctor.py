@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
 import click
 
 from fire_toolkit.campaign.records import read_campaign
@@ -16,7 +13,7 @@ from fire_toolkit.errors import FireError, ServerError, UsageError
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
 
-def doctor(*, as_json: bool) -> int:
+def doctor() -> int:
     """Check server, token, and this workspace's projects: there, unchanged, and their items seen.
 
     Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
@@ -34,9 +31,7 @@ def doctor(*, as_json: bool) -> int:
     except FireError as error:
         fix = START if isinstance(error, UsageError) else ""
         findings = [Finding("connection", BAD, str(error), fix)]
-    if as_json:
-        click.echo(json.dumps(list(map(asdict, findings)), ensure_ascii=False))
-    for finding in () if as_json else findings:
+    for finding in findings:
         click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
         if finding.fix:
             click.echo(f"      {'':<10}  -> {finding.fix}")

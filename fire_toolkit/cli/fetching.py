@@ -88,16 +88,6 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     return all_fetched(found)
 
 
-def fetch_all(root: Path, exports: Sequence[Path]) -> None:
-    """Bring the ledger up to what every carrier of the campaign has."""
-    rounds = Rounds(root)
-    carriers = {*rounds.carriers.values()}
-    if BY_HAND in carriers:
-        read_files(root, exports)
-    if carriers != {BY_HAND}:
-        pull_once(root)
-
-
 def guideline_of(root: Path) -> Guideline:
     """Return the guideline of the workspace's campaign, else the one that its tasks are made by."""
     return guideline_of_campaign(root, read_campaign(root))

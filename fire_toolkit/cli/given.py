@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.commands.command import counting, resampled, rests_on, tables_of
+from fire_toolkit.commands.command import counting, rests_on, tables_of
 
 _OF = ("", "run_", "asking_", "pool_", "report_")
 _READERS = tuple(f"{__package__}.{of}readers" for of in _OF)
@@ -66,7 +66,6 @@ class Given(Inputs):
         unusable = [self.unusable.words] if has_qrels and self.unusable is not None else []
         return rests_on(
             tables,
-            draws=resampled(tables) if "resamples" in tables else "",
             more=more,
             of_files=list(dict.fromkeys(words for path in self.used for words in machine_labels_in(path))),
             rules=[*unusable, *self.own.in_words(), *ages],

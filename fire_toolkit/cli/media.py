@@ -25,7 +25,6 @@ from fire_toolkit.cli.common import (
     say,
     say_next,
     setting_or_default,
-    summarise,
 )
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.media_links import addresses_here, base_and_port, media_root
@@ -150,7 +149,6 @@ def transcode(
     *,
     to: Literal["h264", "vp9"] = "h264",
     out: Annotated[Path | None, click.Path(file_okay=False, path_type=Path), Option(metavar="DIR")] = None,
-    as_json: bool,
 ) -> int:
     """Transcode videos that some browsers do not play to H.264 or VP9, without sound; write a new items.tsv.
 
@@ -182,7 +180,7 @@ def transcode(
         if reason:
             say(f"{url}: {reason}")
     words = ", ".join(f"{n:,} {state}" for state, n in counts.items()) or "nothing to do"
-    summarise(counts, f"{words}; {relative_path(file)} names what is to be shown", as_json=as_json)
+    say(f"{words}; {relative_path(file)} names what is to be shown")
     say_items(file, seen.name)
     say_next(f"media check {file}")
     return 1 if counts[FAILED] else 0

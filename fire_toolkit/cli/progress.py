@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
@@ -16,61 +15,34 @@ from fire_toolkit.campaign.progress import QueueProgress, measure_progress, tota
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
 from fire_toolkit.cli.common import (
-    Range,
     drawn,
     n_of,
     named_file,
-    named_files,
     say,
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.fetching import fetch_all
-from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.server_options import private_folder
-from fire_toolkit.commands.types import Option
-from fire_toolkit.errors import ServerError
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.register import read_register
 from fire_toolkit.workspace.config import BY_GUIDELINE
-from fire_toolkit.workspace.locks import Busy
 
 
-def progress(
-    *,
-    watch: Annotated[float | None, Range(min=1), Option(metavar="SECONDS")] = None,
-    as_json: bool,
-) -> None:
+def progress(*, as_json: bool) -> None:
     """Show a campaign's progress and quality: tasks, pace, agreement, controls, what to look into.
 
-    Counts what the ledger holds: `pull` first, or --watch. Below the queues stands alpha of the first
+    Counts what the ledger holds: `pull` first. Below the queues stands alpha of the first
     answers so far, and each annotator beside the others on the pairs that they share. Alarms are reasons to
     look: answers faster than the item lasts (where `items` say start_s and end_s, or duration_s), one
     answer to everything, agreement below 70% with others on 10 shared pairs or more. Accounts on a server are
     listed with their states.
-
-    Args:
-        watch: Pull and show again every so many seconds, until Ctrl-C.
     """
-    root = private_folder().parent
-    while True:
-        if watch:
-            try:
-                with workspace_lock():
-                    fetch_all(root, named_files("import", "exports"))
-            except (ServerError, Busy) as error:
-                say(f"note: {error}")
-            if not as_json:
-                click.clear()
-        states = {row.pseudonym: row.state for row in read_register(private_folder())}
-        if states and begun_here() is None:
-            _show_accounts(states, as_json=as_json)
-            say_next("push")
-        else:
-            _show(begun_campaign(), states, as_json=as_json)
-        if not watch:
-            return
-        time.sleep(watch)
+    states = {row.pseudonym: row.state for row in read_register(private_folder())}
+    if states and begun_here() is None:
+        _show_accounts(states, as_json=as_json)
+        say_next("push")
+    else:
+        _show(begun_campaign(), states, as_json=as_json)
 
 
 def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:

@@ -53,8 +53,7 @@ def command(function: Callable[_P, Found]) -> Callable[_P, Found]:
             values["clusters"] = column_of(values["queries"], values["clusters"])
         result = function(*given.args, **given.kwargs)
         values = {name: each for name, each in values.items() if name in counting(function, values)}
-        draws = resampled(values) if "resamples" in values else ""
-        basis = rests_on(values, draws=draws, more=result.more, rules=own.in_words(), n_added=own.n_added)
+        basis = rests_on(values, more=result.more, rules=own.in_words(), n_added=own.n_added)
         return replace(result, basis=basis)
 
     return called
@@ -206,7 +205,6 @@ def column_of(queries: pd.DataFrame | None, name: pd.Series | str | None) -> pd.
 def rests_on(
     tables: Mapping[str, Any],
     *,
-    draws: str = "",
     more: Sequence[str] = (),
     of_files: Sequence[str] = (),
     rules: Sequence[str] = (),
@@ -216,7 +214,6 @@ def rests_on(
 
     Args:
         tables: runs, qrels, augmented, labellings, labels, pool_sources and clusters, those that there are.
-        draws: how often what was resampled.
         more: what the result says beyond that.
         of_files: what the files of the qrels say of machine labels.
         rules: what was left out of the tables.
@@ -241,18 +238,10 @@ def rests_on(
     if "pool_sources" in has:  # ordered by query and doc
         ids = (codes_of(has["pool_sources"][name]) for name in ("query_id", "doc_id"))
         parts.append(f"{n_of(int(starts_of_groups(*ids).size), 'pair')} in the pool")
-    parts += [draws] if draws else [units_of(has["clusters"])] if "clusters" in has else []
+    parts += [units_of(has["clusters"])] if "clusters" in has else []
     return "; ".join([*parts, *more, *rules])
 
 
-def units_of(clusters: pd.Series | None) -> str:
-    """Return what is drawn again and again: queries, or clusters of them."""
-    if clusters is None:
-        return "queries"
+def units_of(clusters: pd.Series) -> str:
+    """Return what is drawn instead of queries, where they are in clusters."""
     return f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
-
-
-def resampled(values: Mapping[str, Any]) -> str:
-    """Return how often what is resampled, in words: of `resamples`, `seed` and `clusters`."""
-    units = units_of(values.get("clusters"))
-    return f"{n_of(values['resamples'], 'resample')} of {units}, seed {values['seed']}"

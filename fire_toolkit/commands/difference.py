@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
@@ -50,7 +50,6 @@ def difference(
     own_item: OwnItem = None,
     clusters: Clusters = None,
     measures: ScoreMeasures = SCORE,
-    family: Literal["measure", "all"] = "measure",
     tell: Tell = silent,
 ) -> Found:
     """Test the differences of every two runs: interval, p-value, effect size.
@@ -78,7 +77,6 @@ def difference(
         own_item: Drop or keep each query's own item. [default: the collection's protocol]
         clusters: Intervals over whole clusters of queries, named by this column of the queries.
         measures: A measure, such as C@10; may be repeated.
-        family: What Holm corrects together: the pairs of runs under one measure and qrels, or every row.
 
     Examples:
         >>> import fire_toolkit as fire
@@ -95,7 +93,7 @@ def difference(
     design = (
         None if augmented is None or known.design is None or known.design.sample is not None else known.design
     )
-    options: dict[str, Any] = {"sources": pool_sources, "family": family, "clusters": clusters, "tell": tell}
+    options: dict[str, Any] = {"sources": pool_sources, "clusters": clusters, "tell": tell}
     qrels_of_both = [qrels] if augmented is None else [qrels, augmented]
     by_design = labels if augmented is not None and is_by_design(labels, known) else None
     if by_design is None:
@@ -113,9 +111,13 @@ def difference(
         original, corrected = known.usable(qrels, augmented)
         usable = score_differences(alone, original, measures, augmented=corrected, **options)
         table = beside_usable(table, usable.table)
-    tested = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
     draw = partial(drawn_beside, draw=_drawn)
-    return Found({"differences": table}, [*said, *known.notes], [f"Holm over {tested}"], draw=draw)
+    return Found(
+        {"differences": table},
+        [*said, *known.notes],
+        ["Holm over the pairs of runs under one measure and qrels"],
+        draw=draw,
+    )
 
 
 def _drawn(table: pd.DataFrame, form: str) -> str:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 import pandas as pd
 
-from fire_toolkit.commands.command import column_of, command
+from fire_toolkit.commands.command import command
 from fire_toolkit.commands.types import (
     GradesOfJudge,
     LabelsOf,
     MachineOf,
-    Option,
     PoolIfAny,
-    QueriesIfBy,
     SourcesBeside,
     VotesIfAny,
 )
@@ -69,10 +67,7 @@ def machine_check(
     grades: GradesOfJudge = None,
     pool: PoolIfAny = None,
     pool_sources: SourcesBeside = None,
-    queries: QueriesIfBy = None,
-    by: Annotated[str | None, Option(metavar="COLUMN")] = None,
     threshold: float | None = None,
-    seed: int = 0,
     show: Literal["statistics", "calibration", "groups"] = "statistics",
 ) -> Found:
     """Check a judge against people's labels: agreement, AUC, calibration, what it overrates, with intervals.
@@ -88,11 +83,8 @@ def machine_check(
         grades: The grade of each label of the judge and of people.
         pool: The pool, with the chance of each pair, and pool_sources.csv beside it.
         pool_sources: Which run pooled which pair, for what is overrated by run and by rank.
-        queries: The queries: query_id, text and, of composed ones, reference.
-        by: Also by the values of this column of the queries.
         threshold: Relevant from this score on, for answers without a label. [default: 0.5 where all scores
             lie in 0..1]
-        seed: The same seed gives the same numbers.
         show: Agreement and AUC; the share of relevant pairs by score; what is overrated by run, rank and
             query.
 
@@ -117,9 +109,7 @@ def machine_check(
         judgments=judgments,
         sources=pool_sources,
         pool=pool,
-        groups=column_of(queries, by),
         threshold=threshold,
-        seed=seed,
     )
     has_groups = show == "statistics" and len(tables["groups"]) > 1
     return Found(

@@ -16,8 +16,8 @@ from fire_toolkit.commands.types import (
     Runs,
     ScoreMeasures,
 )
-from fire_toolkit.inference import compare_orders
 from fire_toolkit.inference.judged_pairs import Tell, silent
+from fire_toolkit.inference.orders import N_RESAMPLES, compare_orders
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.results import Found
 
@@ -32,8 +32,6 @@ def orders(
     measures: ScoreMeasures = SCORE,
     show: Literal["agreement", "swaps", "scores"] = "agreement",
     clusters: Clusters = None,
-    resamples: int = 10_000,
-    seed: int = 0,
     pooled_runs: FedRuns = None,
     tell: Tell = silent,
 ) -> Found:
@@ -50,8 +48,6 @@ def orders(
         measures: A measure, such as C@10; may be repeated.
         show: Tau of the orders, every pair of runs, or every place.
         clusters: Intervals over whole clusters of queries, named by this column of the queries.
-        resamples: Number of resamples.
-        seed: The same seed gives the same numbers.
         pooled_runs: The runs that fed the pool; a note names the others.
 
     Examples:
@@ -62,7 +58,7 @@ def orders(
         ...         {"clip": [2, 1], "ssb": [1, 2]}.items()]
         >>> pairs = pd.DataFrame({"query_id": "q", "doc_id": ["x", "y"], "relevance": 1})
         >>> qrels = {"original": check_qrels(pairs[:1]), "augmented": check_qrels(pairs)}
-        >>> found = fire.orders(runs, qrels, measures=["R@1"], show="scores", resamples=10)
+        >>> found = fire.orders(runs, qrels, measures=["R@1"], show="scores")
         >>> found.table[["labelling", "run_id", "value", "place"]]
            labelling run_id  value  place
         0   original   clip    1.0      1
@@ -70,11 +66,10 @@ def orders(
         2  augmented   clip    0.5      1
         3  augmented    ssb    0.5      1
         >>> found.basis
-        '2 runs; 1 query; original 1 pair, augmented 2 pairs; 10 resamples of queries, seed 0'
+        '2 runs; 1 query; original 1 pair, augmented 2 pairs; 10,000 resamples of queries, seed 0'
     """
-    draws = {"n_resamples": resamples, "seed": seed}
-    found = compare_orders(
-        runs, labellings, measures, clusters=column_of(queries, clusters), **draws, tell=tell
-    )
+    by = column_of(queries, clusters)
+    found = compare_orders(runs, labellings, measures, clusters=by, tell=tell)
     notes = [*found.notes, *(() if pooled_runs is None else unpooled(runs, pooled_runs))]
-    return replace(found, notes=notes, shown=show)
+    drawn = f"{N_RESAMPLES:,} resamples of {'queries' if clusters is None else 'clusters'}, seed 0"
+    return replace(found, notes=notes, more=[drawn], shown=show)

@@ -192,7 +192,7 @@ def _html(**values: Any) -> Found:
     facts, told = study.facts(), study.told
     own = {name: values.get(name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
-    of_page = {"title": title, "subtitle": told.basis or rests_on(own, draws=DRAWS), "warning": told.warning}
+    of_page = {"title": title, "subtitle": told.basis or rests_on(own, more=[DRAWS]), "warning": told.warning}
     text = render_page(of_page | facts)
     size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(facts['figures']), 'figure')}"
     table = pd.DataFrame(

@@ -215,7 +215,6 @@ GradesOfJudge = Annotated[Grades | None, Table("grades_of_judge", "Grades | None
 VotesIfAny = Annotated[Judgments | None, Table("votes_if_any", "Judgments | None")]
 PoolIfAny = Annotated[Pool | None, Table("pool_if_any", "Pool | None")]
 SourcesBeside = Annotated[PoolSources | None, Table("sources_if_any", "PoolSources | None", is_told=True)]
-QueriesIfBy = Annotated[Queries | None, Table("named_queries", "Queries | None")]
 OriginalAsRead = Annotated[Qrels | None, Table("original_if_named", "Qrels | None")]
 JudgedBefore = Annotated[pd.DataFrame | None, Table("judged_before", "pd.DataFrame | None", is_several=True)]
 PreviousPool = Annotated[Pool | None, Table("previous_pool", "Pool | None", metavar="POOL")]

@@ -17,6 +17,7 @@ from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, line_to_t
 from fire_toolkit.elsewhere.values import find_columns, round_of, seconds_of, text_of_value, texts_of, time_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text
+from fire_toolkit.ids import encoded_id, have_blanks
 from fire_toolkit.tables.checks import is_id
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -336,17 +337,20 @@ class _Rows:
 
         if "pair" in self._roles:
             return self._each(self._values("pair", rows), rows, read_pair)
+        named = {role: self._values(role, rows) for role in ("query", "doc")}
+        texts = [value for values in named.values() for value in values if isinstance(value, str)]
+        encode = encoded_id if have_blanks(texts) else str
         ids = (
-            self._each(self._values(role, rows), rows, partial(self._id, role)) for role in ("query", "doc")
+            self._each(values, rows, partial(self._id, role, encode=encode)) for role, values in named.items()
         )
         return list(zip(*ids, strict=True))
 
-    def _id(self, role: str, value: Any) -> str:
+    def _id(self, role: str, value: Any, *, encode: Callable[[str], str] = str) -> str:
         fields = self._table.attrs.get("fields", "")
         named = f"{self._roles[role]} ({role})" if fields else role
         if isinstance(value, float):
             raise FormatError(f"{named} is the number {value}, expected an id: text, or a whole number")
-        text = text_of_value(value)
+        text = encode(text_of_value(value))
         if not is_id(text):
             words = f"{named} is {text[:40]!r}, expected an id without white space"
             raise FormatError(f"{words}; found {fields}" if fields else words)

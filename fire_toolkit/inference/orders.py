@@ -20,6 +20,7 @@ from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels
 
 FEWEST_FOR_P = 5
+N_RESAMPLES = 10_000
 SWAPS = ["measure", "run_a", "run_b", "difference_a", "difference_b", "swapped", "p_swap", "p_reversed_a"]
 SWAPS += ["p_reversed_b", "labelling_a", "labelling_b"]
 
@@ -30,7 +31,7 @@ def compare_orders(
     measures: Sequence[str | Measure],
     *,
     clusters: pd.Series | None = None,
-    n_resamples: int = 10_000,
+    n_resamples: int = N_RESAMPLES,
     seed: int = 0,
     tell: Tell = silent,
 ) -> Found:

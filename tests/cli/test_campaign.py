@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -27,6 +26,7 @@ from fake_api import TOKEN, FakeServer
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
+from fire_toolkit.cli.fetching import pull_once
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.label_config import config_sha256
 
@@ -478,15 +478,7 @@ def states() -> dict[str, tuple[str, str]]:
     }
 
 
-def watch_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pull and show progress, and go before the next time."""
-    monkeypatch.setattr("fire_toolkit.cli.progress.time.sleep", Mock(side_effect=KeyboardInterrupt))
-    run("progress", "--watch", "60", code=1)
-
-
-def test_status_knows_what_was_pushed_and_pulled(
-    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: Path) -> None:
     (workspace / "pool" / "pool.csv").rename(workspace / "pairs.csv")
     run("tasks", "pairs.csv", "--overlap", "0.5")
     assert states()["push"] == ("ready", "not done yet")
@@ -501,7 +493,7 @@ def test_status_knows_what_was_pushed_and_pulled(
     assert [states()[name][0] for name in ("push", "pull")] == ["done", "done"]
 
     answer_all(server, {3: "irrelevant"})
-    watch_once(monkeypatch)  # answers that judgments.csv does not have
+    pull_once(workspace)  # answers that judgments.csv does not have
     state, reason = states()["pull"]
     assert state == "stale"
     assert reason == "campaign.sqlite has changed"

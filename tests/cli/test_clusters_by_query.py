@@ -12,7 +12,6 @@ Fire = Callable[..., Result]
 TWO = ("runs/fused.run", "runs/motion-track.run")
 LABELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 QUERIES = ("--queries", "queries.tsv", "--format", "csv")
-FEW = ("--resamples", 50)
 
 
 @pytest.mark.parametrize(
@@ -29,13 +28,11 @@ FEW = ("--resamples", 50)
                 "--qrels",
                 "a=augmented.txt",
                 *QUERIES,
-                *FEW,
                 "--cluster",
             ),
             ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
             ("agree", "judgments.csv", "--format", "csv", "--by"),
             ("report", "table2", "--judgments", "judgments.csv", *QUERIES, "--by"),
-            ("machine", "check", "machine.csv", "--labels", "labels", *QUERIES, "--by"),
         ],
         5,
     ),
@@ -45,11 +42,6 @@ def test_ids_of_queries_group_as_a_copy_of_that_column_does(sample: Fire, words:
     lines = Path("queries.tsv").read_text().splitlines()
     copied = ["\tcopy", *("\t" + line.split("\t")[0] for line in lines[1:])]
     Path("queries.tsv").write_text("".join(f"{a}{b}\n" for a, b in zip(lines, copied, strict=True)))
-    if words[0] == "machine":
-        rows = Path("labels/labels.csv").read_text().splitlines()[1:]
-        said = "".join(f"{','.join(row.split(',')[:2])},{n % 7 / 7}\n" for n, row in enumerate(rows))
-        Path("scores.csv").write_text("query_id,doc_id,score\n" + said)
-        sample("machine", "import", "scores.csv", "--backbone", "other", "--out", "machine.csv")
     found = sample(*words, "query_id").stdout
     assert found.count("\n") > 1
     if words[0] != "agree":  # which has no column but the judgments' own

@@ -14,12 +14,11 @@ Fire = Callable[..., Result]
 QRELS = ("--qrels", "qrels.txt")
 BOTH = (*QRELS, "--augmented", "augmented.txt")
 SOURCES = ("--pool-sources", "pool_sources.csv")
-FEW = ("--resamples", "50")
 COMMANDS = {
     "score": ("score", *BOTH, "-m", "C@1"),
     "honest": ("score", "--honest", *BOTH, "-m", "C@1"),
     "difference": ("difference", *BOTH, "-m", "C@1"),
-    "orders": ("orders", *QRELS, "--qrels", "augmented.txt", "-m", "C@1", *FEW),
+    "orders": ("orders", *QRELS, "--qrels", "augmented.txt", "-m", "C@1"),
     "reuse": ("reuse", *BOTH, *SOURCES, "-m", "C@1"),
     "influence": ("influence", *QRELS, "--judgments", "judgments.csv", "-m", "C@1"),
     "coverage": ("coverage", *BOTH, "-m", "C@1"),

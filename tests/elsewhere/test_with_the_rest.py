@@ -152,3 +152,15 @@ def test_trec_2011_from_its_raw_table(
     assert one.to_dict() == other.to_dict()
     again = json.loads(fire("import", raw, *columns, *labels, "--format", "json").stdout)
     assert (again["new"], again["edited"], again["judgments"]) == (0, 0, 17_395)
+
+
+def test_ids_with_blanks_are_those_of_the_collection(fire: Fire, workspace: Path, table: Table) -> None:
+    """All ids of the benchmark are percent-encoded where one has a blank, and so are those of a table."""
+    for file in Path("collection").iterdir():
+        file.unlink()
+    Path("theirs.csv").write_text("caption_id,caption,image\ncap 1,a dog,rain 100%.jpg\n2,a cat,v.jpg\n")
+    fire("add-collection", "theirs.csv", "--columns", "query_id=caption_id,text=caption,doc_id=image")
+    rows = [("w1", "cap 1", "rain 100%.jpg", "Yes"), ("w2", "2", "rain 100%.jpg", "No")]
+    fire("import", save(*rows), *COLUMNS, *YES_NO)
+    found = [(row["query_id"], row["doc_id"], row["label"]) for row in table("judgments.csv")]
+    assert found == [("2", "rain%20100%25.jpg", "irrelevant"), ("cap%201", "rain%20100%25.jpg", "relevant")]

@@ -60,7 +60,7 @@ WITH_MEASURES = {
     "difference": ("difference", *RUNS, *AUGMENTED, *CSV),
     "orders": (
         *("orders", *RUNS, "--qrels", "original=qrels.txt", "--qrels", "augmented=augmented.txt"),
-        *("--resamples", "50", *CSV),
+        *CSV,
     ),
     "reuse": ("reuse", *RUNS, *AUGMENTED, "--pool-sources", ".", "--show", "all", *CSV),
     "reuse, orders": (
