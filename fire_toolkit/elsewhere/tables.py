@@ -339,10 +339,8 @@ class _Rows:
             return self._each(self._values("pair", rows), rows, read_pair)
         named = {role: self._values(role, rows) for role in ("query", "doc")}
         texts = [value for values in named.values() for value in values if isinstance(value, str)]
-        encode = encoded_id if have_blanks(texts) else str
-        ids = (
-            self._each(values, rows, partial(self._id, role, encode=encode)) for role, values in named.items()
-        )
+        read = partial(self._id, encode=encoded_id if have_blanks(texts) else str)
+        ids = (self._each(values, rows, partial(read, role)) for role, values in named.items())
         return list(zip(*ids, strict=True))
 
     def _id(self, role: str, value: Any, *, encode: Callable[[str], str] = str) -> str:
@@ -352,8 +350,8 @@ class _Rows:
             raise FormatError(f"{named} is the number {value}, expected an id: text, or a whole number")
         text = encode(text_of_value(value))
         if not is_id(text):
-            words = f"{named} is {text[:40]!r}, expected an id without white space"
-            raise FormatError(f"{words}; found {fields}" if fields else words)
+            more = f"; found {fields}" if fields else ""
+            raise FormatError(f"{named} is {text[:40]!r}, expected an id without white space{more}")
         return text
 
     def _note(self, workers: Iterable[str], n_without_zone: int) -> None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import TableError
+from fire_toolkit.tables.blanks import with_encoded_ids
 from fire_toolkit.tables.columns import (
     are_ascending,
     arrow_text,
@@ -142,6 +143,9 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         TableError: with every failure found: columns missing, ids that are not text or hold white
             space, numbers out of range, missing values, keys given twice.
 
+    Where an id of a query or a doc has a blank within, all of them are percent-encoded, as the ids of a
+    collection are (see `ids`), and a `FileNote` says so.
+
     Examples:
         >>> spec = TableSpec("pairs", (Column("doc_id", "id"), Column("relevance", "int")), ("doc_id",))
         >>> check_table(spec, pd.DataFrame({"doc_id": ["d2", "d1"], "relevance": ["0", 1]}))
@@ -166,6 +170,8 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         elif column.name in table.columns or not column.rare:
             columns[column.name] = _default(column, len(table))
     if problems:
+        if (encoded := with_encoded_ids(table, where)) is not None:
+            return check_table(spec, encoded, where=where)
         raise TableError(f"{where}: {'; '.join(problems)}")
     # Others' columns without rows may be arrays without chunks, two of which pandas fails to join.
     columns |= {name: table[name] if len(table) else pd.Series([], dtype=table[name].dtype) for name in extra}

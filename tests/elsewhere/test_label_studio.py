@@ -144,7 +144,7 @@ def test_ratings_and_numbers_are_values_too(fire: Fire, workspace: Path, votes: 
     assert "control score is of type rectanglelabels, which does not answer" in error
 
 
-@pytest.mark.parametrize("query", [1.5, None, "two words", ""])
+@pytest.mark.parametrize("query", [1.5, None, "two\twords", ""])
 def test_an_id_that_is_none_is_refused_with_its_task(fire: Fire, workspace: Path, query: Any) -> None:
     file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))), task(query, "v1", annotation(2, 3)))
     assert (

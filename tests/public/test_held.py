@@ -127,7 +127,7 @@ def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
         (lambda: fire.run(SCORES, "m", depth=0), "depth is 0, expected a whole number from 1"),
         (lambda: fire.run({"q": {"a": "high"}}, "m"), "score 'high', expected a number"),
         (lambda: fire.run({"q": {1.5: 1.0}}, "m"), "1.5, expected an id: text or a whole number"),
-        (lambda: fire.run({"q": {"two words": 1.0}}, "m"), "two words"),
+        (lambda: fire.run({"q": {" padded": 1.0}}, "m"), " padded"),
         (lambda: fire.qrels([1]), "qrels: list, expected a path, a dict or a frame with query_id"),
         (lambda: fire.qrels({"q": {"a": 0.5}}), "score 0.5, expected a whole number"),
         (lambda: fire.qrels(pd.DataFrame({"qid": ["q"]})), "columns qid; expected doc_id (doc_id, doc-id,"),

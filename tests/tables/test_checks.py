@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.agreement.table import agreement
-from fire_toolkit.errors import TableError
+from fire_toolkit.errors import FileNote, TableError
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import (
@@ -84,7 +84,7 @@ def test_an_empty_table_is_valid_and_typed() -> None:
         ({"doc_id": [7], "n": [1]}, r"doc_id is not text \(1 of 1; row 1: 7\)"),
         ({"doc_id": [None], "n": [1]}, r"doc_id is missing"),
         ({"doc_id": [""], "n": [1]}, r"doc_id is empty or holds white space"),
-        ({"doc_id": ["a b"], "n": [1]}, r"doc_id is empty or holds white space.*row 1: 'a b'"),
+        ({"doc_id": [" ab"], "n": [1]}, r"doc_id is empty or holds white space.*row 1: ' ab'"),
         ({"doc_id": ["a\u00a0b"], "n": [1]}, r"white space"),
         ({"doc_id": ["a", "a"], "n": [1, 2]}, r"doc_id given twice \(1 rows; a\)"),
         ({"doc_id": ["a"], "n": ["x"]}, r"n is not a number \(1 of 1; row 1: 'x'\)"),
@@ -132,7 +132,7 @@ def test_whole_numbers_are_kept_to_the_digit_as_far_as_64_bits_go() -> None:
 
 def test_all_failures_stand_in_one_line() -> None:
     with pytest.raises(TableError) as caught:
-        check_table(SPEC, pd.DataFrame({"doc_id": ["a b", "c"], "n": [-1, 0.5]}), where="pools/x.csv")
+        check_table(SPEC, pd.DataFrame({"doc_id": [" ab", "c"], "n": [-1, 0.5]}), where="pools/x.csv")
     text = str(caught.value)
     assert text.startswith("pools/x.csv: doc_id")
     assert "n is below 0" in text
@@ -263,3 +263,14 @@ def test_tables_that_a_function_returns_are_as_their_contract_says() -> None:
     for by in (None, "annotator_id"):
         found = agreement(judgments, by=by)
         pd.testing.assert_frame_equal(check_table(AGREEMENT, found), found)
+
+
+def test_ids_with_a_blank_within_are_percent_encoded_all_or_none_and_it_is_said() -> None:
+    pairs = pd.DataFrame({"query_id": ["q 1", "q2"], "doc_id": ["50%", "d"], "relevance": 1})
+    with pytest.warns(FileNote, match="theirs: ids with blanks: all ids .*encoded, 'q 1' is 'q%201'"):
+        found = check_qrels(pairs, where="theirs")
+    assert found[["query_id", "doc_id"]].to_numpy().tolist() == [["q%201", "50%25"], ["q2", "d"]]
+    assert pairs["query_id"].tolist() == ["q 1", "q2"]
+    assert check_qrels(found).equals(found)
+    without = check_qrels(pd.DataFrame({"query_id": ["q2"], "doc_id": ["50%"], "relevance": 1}))
+    assert without["doc_id"].tolist() == ["50%"]

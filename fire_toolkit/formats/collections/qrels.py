@@ -15,9 +15,7 @@ from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.ids import encoded_id, have_blanks
 from fire_toolkit.tables import Qrels, check_qrels
-from fire_toolkit.tables.columns import PAIR
 
 _MOST = 10**15
 _BEIR = ["query-id", "corpus-id", "score"]
@@ -86,8 +84,6 @@ def read_qrels(path: str | Path) -> Qrels:
         return read_trec_qrels(path)
     else:
         table = _read(source)
-    if have_blanks([*table["query_id"], *table["doc_id"]]):
-        table = table.assign(**{name: table[name].map(encoded_id) for name in PAIR})
     return check_qrels(table, where=str(path))
 
 
