@@ -101,7 +101,7 @@ def previous_pool(given: Given) -> Pool | None:
 
 def labels_so_far(given: Given) -> Any:
     """The labels that a strategy reads; refused where the judgments have changed since."""
-    if not parse_strategy(given.plain["strategy"]).reads_labels:
+    if not parse_strategy(given.plain["strategy"]).strategy.reads_labels:
         return None
     path = given.found("labels")
     at = manifest_path(path.parent, is_folder=True) if path else None
@@ -226,7 +226,7 @@ def scores_of_judge(given: Given, judge: str = "") -> Any:
     """The score of each pair by a judge, see `scores_of_answers`; by default of a strategy that reads one."""
     if not judge:
         chosen = parse_strategy(given.plain["strategy"])
-        if not chosen.reads_machine:
+        if not chosen.strategy.reads_machine:
             return None
         judge = chosen.parameters["judge"]
     return scores_of_answers(answers_of_judge(given, judge), grades_guideline().grades)

@@ -1,9 +1,9 @@
-"""What a strategy chooses from, the docs in the top of the runs as codes, and what it returns."""
+"""What a strategy chooses from, the docs in the tops of the runs as codes, and what it returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,20 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from fire_toolkit.arrays import (
-    Bools,
-    Codes,
-    Floats,
-    Ints,
-    count_by_query,
-    find_pairs,
-    starts_of_groups,
-    starts_of_lists,
-)
-from fire_toolkit.pooling.tops import Tops
+from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, find_pairs, starts_of_groups
 from fire_toolkit.tables import Labels
-from fire_toolkit.tables.columns import packed_codes
+from fire_toolkit.tables.columns import arrow_text
 
 NO_PAIRS: Ints = np.empty(0, dtype=np.int64)
 _NOTHING: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
@@ -63,18 +54,31 @@ class Strategy:
     choose: a pure function of `Candidates` and `Budget`, which it keeps to; its keyword parameters are the
     strategy's own, and have a default of type int, float or str, or an annotation where they must be given.
     reads_labels: whether it reads the answers so far; pooled again, it goes on from them. reads_machine:
-    whether it reads a machine judge's scores. by_query: whether what it pools of a query depends on that
-    query alone, where there is no budget in all; many queries are then pooled a part at a time.
+    whether it reads a machine judge's scores. has_design: whether it draws or settles by a design of its own,
+    so that no queries can be drawn to be judged deep beside it.
     """
 
     choose: Callable[..., Choice]
     reads_labels: bool = False
     reads_machine: bool = False
-    by_query: bool = False
+    has_design: bool = False
 
 
-@dataclass(frozen=True)
-class Known:
+class Tables(NamedTuple):
+    """The tables that say what is known of pairs, all with query_id and doc_id; None: nothing is.
+
+    positives: the original ones; asked: of whom somebody was asked; judged: of whom somebody answered;
+    labels: with relevance, and n_agree where it is known; machine: with a judge's score.
+    """
+
+    positives: pd.DataFrame | None = None
+    asked: Sequence[pd.DataFrame] = ()
+    judged: pd.DataFrame | None = None
+    labels: Labels | None = None
+    machine: pd.DataFrame | None = None
+
+
+class Known(NamedTuple):
     """What is known of each pair before it is pooled.
 
     is_original: an original positive; is_asked: somebody was asked; is_judged: somebody answered; relevance:
@@ -88,7 +92,12 @@ class Known:
     n_agree: Ints
 
 
-@dataclass(frozen=True)
+def texts_at(ids: pd.Index[str], codes: Codes) -> Any:
+    """Return the id of each code, as a column of text."""
+    return pd.array(arrow_text(ids.array).take(pa.array(codes)), dtype="str")
+
+
+@dataclass(frozen=True, eq=False)
 class Candidates:
     """Every pair in the top of any run, and the entries of the runs that brought it.
 
@@ -98,11 +107,9 @@ class Candidates:
     Attributes:
         query_ids, doc_ids, run_ids: sorted; some queries and docs may have no entry.
         entry_query, entry_doc, run: codes of each entry.
-        rank, score: of each entry; depth: the deepest rank that was read.
-        query, doc: codes of each pair; pair: the place of each entry's pair; starts: its first entry.
-        known: what is known of each pair.
+        rank, score: of each entry.
+        tables: what is known of pairs; `known` and `machine_score` have it for each of them.
         seed: of what is drawn at random; depth_asked: the pool's depth, however deep the runs are.
-        machine_score: of each pair by a machine judge, nan where it has none; empty where none was asked.
     """
 
     query_ids: pd.Index[str]
@@ -111,19 +118,18 @@ class Candidates:
     entry_query: Codes
     entry_doc: Codes
     run: Codes
-    rank: Ints
-    depth: int
-    known: Known = field(repr=False)
-    scores: tuple[Sequence[Floats], Ints] = field(repr=False)  # run after run; entry → its place there
+    rank: Codes
+    score: npt.NDArray[Any]
+    tables: Tables = field(default=Tables(), repr=False)
     seed: int = 0
     depth_asked: int = 0
-    machine_score: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
-    @cached_property
-    def score(self) -> Floats:
-        """The score of each entry."""
-        parts, order = self.scores
-        return np.asarray(np.concatenate(parts)[order], dtype=np.float64)
+    def select(self, is_kept: Bools) -> Candidates:
+        """Return those of some entries."""
+        if is_kept.all():
+            return self
+        names = ("entry_query", "entry_doc", "run", "rank", "score")
+        return replace(self, **{name: getattr(self, name)[is_kept] for name in names})
 
     @cached_property
     def starts(self) -> Ints:
@@ -153,23 +159,23 @@ class Candidates:
     @cached_property
     def best_rank(self) -> Ints:
         """The best rank of each pair over the runs."""
-        return np.minimum.reduceat(self.rank, self.starts) if len(self.starts) else self.rank
+        best = np.minimum.reduceat(self.rank, self.starts) if len(self.starts) else self.rank
+        return best.astype(np.int64)
 
     @cached_property
     def n_pairs(self) -> Ints:
         """How many pairs each of `query_ids` has."""
-        return count_by_query(self.query.astype(np.int64), len(self.query_ids))
+        return self.count(np.arange(len(self.starts)))
 
-    @cached_property
-    def lists(self) -> tuple[Ints, Ints]:
-        """The pairs of each list in rank order, list after list by run and query, and where each begins.
+    def count(self, pairs: Ints | Bools) -> Ints:
+        """Return how many of some pairs each of `query_ids` has."""
+        return count_by_query(self.query[pairs].astype(np.int64), len(self.query_ids))
 
-        The list of run r and query q begins at `starts[r * len(query_ids) + q]`.
-        """
-        pairs = np.empty(len(self.rank), dtype=np.int64)
-        pairs[self.scores[1]] = self.pair
-        lists = self.run.astype(np.int64) * len(self.query_ids) + self.entry_query
-        return pairs, starts_of_lists(count_by_query(lists, len(self.run_ids) * len(self.query_ids)))
+    def ids_of(self, pairs: Ints) -> pd.DataFrame:
+        """Return query_id and doc_id of some pairs."""
+        query, doc = self.query[pairs], self.doc[pairs]
+        ids = {"query_id": texts_at(self.query_ids, query), "doc_id": texts_at(self.doc_ids, doc)}
+        return pd.DataFrame(ids, copy=False)
 
     def places_of(self, pairs: pd.DataFrame) -> Ints:
         """Return for each row (query_id, doc_id) its place among the pairs, −1 where it is none of them."""
@@ -181,48 +187,32 @@ class Candidates:
         keys = np.where(is_there, query * n_docs + doc, 0)
         return np.where(is_there, find_pairs(keys, own, len(self.query_ids) * n_docs), -1)
 
+    def spread(self, table: pd.DataFrame | None, values: Any, missing: Any) -> npt.NDArray[Any]:
+        """Return for each pair the value of its row in a table, `missing` where it has none.
 
-def candidates_of(tops: Tops, depth: int, queries: tuple[int, int] | None = None) -> Candidates:
-    """Return the candidates at ranks up to `depth`, of a range of queries; nothing is known of them yet."""
-    query, doc, run, rank, scores = tops.entries(depth, queries)
-    order = np.argsort(packed_codes([query, doc, run]), kind="stable")
-    nothing = Known(*(np.empty(0, dtype=kind) for kind in (bool, bool, bool, np.int64, np.int64)))
-    return Candidates(
-        tops.query_ids,
-        tops.doc_ids,
-        tops.run_ids,
-        *(query[order], doc[order], run[order]),
-        rank=rank[order],
-        depth=min(depth, int(rank.max(initial=0))),
-        known=nothing,
-        scores=(scores, order),
-    )
+        values: one for each row of the table, or one for all.
+        """
+        found = np.full(len(self.starts), missing)
+        if table is not None:
+            places = self.places_of(table)
+            found[places[places >= 0]] = np.broadcast_to(values, len(table))[places >= 0]
+        return found
 
+    @cached_property
+    def known(self) -> Known:
+        """What is known of each pair."""
+        positives, asked, judged, labels, _ = self.tables
+        is_judged = self.spread(judged, True, False) | self.spread(labels, True, False)
+        is_asked = np.any([is_judged, *(self.spread(table, True, False) for table in asked)], axis=0)
+        relevance = () if labels is None else labels["relevance"].to_numpy()
+        votes = 1 if labels is None or "n_agree" not in labels else labels["n_agree"].fillna(1).to_numpy()
+        n_agree = np.asarray(votes, dtype=np.int64)
+        of_labels = self.spread(labels, relevance, -1), self.spread(labels, n_agree, 0)
+        return Known(self.spread(positives, True, False), is_asked, is_judged, *of_labels)
 
-def known_of(
-    candidates: Candidates,
-    *,
-    positives: pd.DataFrame | None,
-    asked: Sequence[pd.DataFrame] = (),
-    judged: pd.DataFrame | None = None,
-    labels: Labels | None = None,
-) -> Known:
-    """Return what is known of each pair; all tables but labels have query_id and doc_id."""
-
-    def marked(tables: Sequence[pd.DataFrame | None]) -> Bools:
-        is_there = np.zeros(len(candidates.starts), dtype=bool)
-        for table in tables:
-            places = np.empty(0, dtype=np.int64) if table is None else candidates.places_of(table)
-            is_there[places[places >= 0]] = True
-        return is_there
-
-    relevance = np.full(len(candidates.starts), -1)
-    n_agree = np.zeros(len(candidates.starts), dtype=np.int64)
-    if labels is not None:
-        places = candidates.places_of(labels)
-        found = places >= 0
-        relevance[places[found]] = labels["relevance"].to_numpy()[found]
-        votes = labels["n_agree"].fillna(1) if "n_agree" in labels.columns else pd.Series(1, labels.index)
-        n_agree[places[found]] = votes.to_numpy(dtype=np.int64)[found]
-    is_judged = marked([judged, labels])
-    return Known(marked([positives]), marked(asked) | is_judged, is_judged, relevance, n_agree)
+    @cached_property
+    def machine_score(self) -> Floats:
+        """The score of each pair by a machine judge, nan where it has none."""
+        machine = self.tables.machine
+        score = () if machine is None else machine["score"].to_numpy(dtype=np.float64)
+        return self.spread(machine, score, np.nan)

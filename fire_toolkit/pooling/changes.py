@@ -41,8 +41,7 @@ def source_changes(
     """Return what each run pooled before and pools now.
 
     Args:
-        before: the sources of an earlier pool, by query and doc, as they are checked.
-        now: those of the present one.
+        before, now: the sources of an earlier pool and of the present one, by query and doc.
         judged: the pairs (query_id, doc_id) that have been judged.
         labels: the resolved labels.
 
@@ -59,30 +58,19 @@ def source_changes(
         >>> source_changes(before, now)[["run_id", "n_before", "n_now", "n_own_before"]].values.tolist()
         [['clip', 2, 0, 2], ['late', 0, 1, 0]]
     """
-    run_ids = sorted({*before["run_id"].unique(), *now["run_id"].unique()})
-    sides = [(before[before["run_id"] == run_id], now[now["run_id"] == run_id]) for run_id in run_ids]
-    n_kept = np.array([_n_kept(old, new) for old, new in sides], dtype=np.int64)
     starts = starts_of_groups(*(before[name].array for name in PAIR))
     own = before.iloc[starts[np.diff(starts, append=len(before)) == 1]]
-    relevant = None if labels is None else labels[labels["relevance"] >= 1]
-    known = {"n_own_judged": judged, "n_own_relevant": relevant}
-    counted: dict[str, pd.DataFrame] = {"n_before": before, "n_now": now, "n_own_before": own}
-    counted |= {name: _among(own, pairs) for name, pairs in known.items() if pairs is not None}
-    counts = {
-        name: rows["run_id"].value_counts().reindex(run_ids, fill_value=0) for name, rows in counted.items()
-    }
-    table = pd.DataFrame({name: column.to_numpy() for name, column in counts.items()})
-    changed = {"n_gone": table["n_before"] - n_kept, "n_new": table["n_now"] - n_kept}
-    return table.assign(run_id=run_ids, **changed).reindex(columns=COLUMNS)
+    known = (judged, None if labels is None else labels[labels["relevance"] >= 1])
+    rows = []
+    for run_id in sorted({*before["run_id"].unique(), *now["run_id"].unique()}):
+        old, new, alone = (table.loc[table["run_id"] == run_id, PAIR] for table in (before, now, own))
+        is_same = old.reset_index(drop=True).equals(new.reset_index(drop=True))  # as most are
+        n_kept = len(old) if is_same else _n_among(old, new)
+        of_own = [np.nan if pairs is None else _n_among(alone, pairs) for pairs in known]
+        counts = len(old), len(new), len(old) - n_kept, len(new) - n_kept, len(alone)
+        rows.append((run_id, *counts, *of_own))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _n_kept(before: pd.DataFrame, now: pd.DataFrame) -> int:
-    """Return how many pairs of a run's sources are among others."""
-    if before[PAIR].reset_index(drop=True).equals(now[PAIR].reset_index(drop=True)):
-        return len(before)
-    return int((pair_rows(before, now) >= 0).sum())
-
-
-def _among(sources: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the sources whose pair is among `pairs`."""
-    return sources[pair_rows(sources, pairs) >= 0]
+def _n_among(pairs: pd.DataFrame, others: pd.DataFrame) -> int:
+    return int((pair_rows(pairs, others) >= 0).sum())

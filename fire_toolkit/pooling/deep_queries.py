@@ -11,9 +11,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.draws import draw_ids
-from fire_toolkit.tables import Pool, QueryDesign, check_query_design
-from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
-from fire_toolkit.tables.designs import DEEP, ORIGINAL, SHALLOW
+from fire_toolkit.tables import QueryDesign, check_query_design
 
 LEAST = 40  # queries: below it the intervals of the estimates do not hold
 DEPTH = 50
@@ -80,48 +78,3 @@ def design_queries(
         "seed": seed,
     }
     return check_query_design(pd.DataFrame(columns))
-
-
-def mark_deep(pairs: pd.DataFrame, deep: pd.DataFrame, design: QueryDesign) -> pd.DataFrame:
-    """Return the pairs of a pool and of its deep queries, with stratum, inclusion_probability and seed.
-
-    Args:
-        pairs: pooled for every query, ordered.
-        deep: all pairs of the queries drawn.
-        design: which these are.
-
-    Returns:
-        Each pair once, by query_id and doc_id: `shallow`, with probability 1, where it is among `pairs`,
-        else `deep`, with that of its query.
-    """
-    drawn = design[design["is_sampled"]]
-    is_shallow = pair_rows(deep, pairs) >= 0
-    chance = np.where(is_shallow, 1.0, drawn["inclusion_probability"].max())
-    deep = deep.assign(stratum=np.where(is_shallow, SHALLOW, DEEP), inclusion_probability=chance)
-    others = pairs[~are_in(pairs["query_id"], drawn["query_id"])]
-    others = others.assign(stratum=SHALLOW, inclusion_probability=1.0)
-    both = pd.concat([others, deep]).assign(seed=int(drawn["seed"].max()))
-    return both.sort_values(PAIR, ignore_index=True)
-
-
-def known_whole(pairs: pd.DataFrame, design: QueryDesign | None, seed: int) -> pd.DataFrame:
-    """Return the pairs of a sample with the originals that were added to it, which no draw decided on."""
-    if "stratum" not in pairs:
-        return pairs
-    added = pairs["stratum"].isna()
-    known = {"stratum": ORIGINAL if design is None else SHALLOW, "inclusion_probability": 1.0, "seed": seed}
-    return pairs.assign(
-        **{name: pairs[name].mask(added, value) for name, value in known.items() if name in pairs}
-    )
-
-
-def refuse_other_seed(pairs: pd.DataFrame, previous: Pool | None) -> None:
-    """Raise UsageError for a sample of another seed than that of the earlier pool."""
-    if previous is None or not {"seed"} <= set(pairs) & set(previous) or not len(previous) * len(pairs):
-        return
-    earlier, now = previous["seed"].iloc[0], pairs["seed"].iloc[0]
-    if earlier != now:
-        raise UsageError(
-            f"the earlier pool was drawn with seed {earlier}, this one with {now}; a sample of two designs "
-            f"gives no estimate, expected --seed {earlier}"
-        )

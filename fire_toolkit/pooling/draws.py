@@ -13,24 +13,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import GOLDEN, Floats, mix_bits
+from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits
+from fire_toolkit.pooling.candidates import Candidates
+from fire_toolkit.tables.columns import listed
 
 _Codes = npt.NDArray[Any]
-_Words = npt.NDArray[np.uint64]
 
 
 def draw_ids(ids: Sequence[str], *, seed: int) -> Floats:
-    """Return a number in [0, 1) for each id, from the id and the seed alone.
-
-    Args:
-        ids: each once.
-        seed: 0 or more.
+    """Return a number in [0, 1) for each id, each once, from the id and the seed (0 or more) alone.
 
     Examples:
         >>> draw_ids(["q1", "q2"], seed=0).round(4), draw_ids(["q2"], seed=0).round(4)
         (array([0.0334, 0.4843]), array([0.4843]))
     """
-    return _as_shares(mix_bits(_words(ids) + _step(seed)))
+    return _as_shares(_mixed(ids, seed))
 
 
 def draw_pairs(
@@ -43,19 +40,24 @@ def draw_pairs(
         query, doc: of each pair the place of its ids among these.
         seed: 0 or more.
     """
-    queries = mix_bits(_words(query_ids) + _step(seed))
-    return _as_shares(mix_bits(queries[query] ^ _words(doc_ids)[doc]))
+    return _as_shares(mix_bits(_mixed(query_ids, seed)[query] ^ _words(doc_ids)[doc]))
 
 
-def _words(ids: Sequence[str]) -> _Words:
+def draw_candidates(candidates: Candidates, pairs: Ints) -> Floats:
+    """Return a number in [0, 1) for each of some pairs of candidates, with their seed."""
+    ids = listed(candidates.query_ids), listed(candidates.doc_ids)
+    return draw_pairs(*ids, candidates.query[pairs], candidates.doc[pairs], seed=candidates.seed)
+
+
+def _words(ids: Sequence[str]) -> npt.NDArray[np.uint64]:
     """Return 64 bits of the sha256 of each id."""
     digests = b"".join([hashlib.sha256(name.encode()).digest()[:8] for name in ids])
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
-def _step(seed: int) -> np.uint64:
-    return np.uint64((seed + 1) * GOLDEN % 2**64)
+def _mixed(ids: Sequence[str], seed: int) -> npt.NDArray[np.uint64]:
+    return mix_bits(_words(ids) + np.uint64((seed + 1) * GOLDEN % 2**64))
 
 
-def _as_shares(words: _Words) -> Floats:
+def _as_shares(words: npt.NDArray[np.uint64]) -> Floats:
     return np.asarray((words >> np.uint64(11)) * 2.0**-53, dtype=np.float64)

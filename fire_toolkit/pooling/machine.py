@@ -6,25 +6,18 @@ scores can be estimated from it; what the order alone brought has none.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints, count_by_query
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
-from fire_toolkit.pooling.draws import draw_pairs
-from fire_toolkit.pooling.orders import best_by, stops_of, sum_by_rank
-from fire_toolkit.tables.columns import listed
-from fire_toolkit.tables.designs import SUREST, check_machine_sample
+from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice
+from fire_toolkit.pooling.orders import best_by, fused_ranks, stops_of
+from fire_toolkit.pooling.score_strata import draw_by_score
 
 AUTO, EVEN, BEST = "auto", "even", "best"
-N_STRATA = 10
-_LEAST = 5  # pairs drawn of a stratum: its own variance is estimated from them
-_RRF = 60
 
 
 def machine(
@@ -54,159 +47,46 @@ def machine(
         UsageError: the judge scored none of the pairs, neither random pairs nor a budget, a budget a query
             beside random pairs or `best`, or a budget below the number drawn.
     """
-    score = candidates.machine_score
-    if not len(score) or np.isnan(score).all():
+    if np.isnan(candidates.machine_score).all():
         raise UsageError(f"judge {judge!r} scored none of these pairs; run `machine run` or `machine import`")
     _check(budget, random, fusion, share)
     if share == AUTO:
         share = EVEN if budget.in_all is None else BEST
-    drawn = _draw(candidates, score, judge, random) if random else None
-    first = np.empty(0, dtype=np.int64) if drawn is None else drawn.pairs
+    drawn = draw_by_score(candidates, judge, random) if random else Choice(NO_PAIRS)
     if budget == Budget():
-        ordered = Choice(first)
-    else:
-        key = fuse_orders(candidates, score, fusion=fusion, share=share)
-        key[first] = np.inf
-        ordered = _ordered(key, candidates, budget, first, share)
-    if drawn is None:
-        return ordered
-    return ordered._replace(columns=_columns(candidates, drawn, ordered.pairs), population=drawn.population)
-
-
-def with_scores(candidates: Candidates, machine: pd.DataFrame | None) -> Candidates:
-    """Return candidates with a judge's scores, nan where it has none; as they are where no judge is given."""
-    if machine is None:
-        return candidates
-    score = np.full(len(candidates.starts), np.nan)
-    places = candidates.places_of(machine)
-    score[places[places >= 0]] = machine["score"].to_numpy(dtype=np.float64)[places >= 0]
-    return replace(candidates, machine_score=score)
-
-
-def sample_of(candidates: Candidates, choice: Choice) -> pd.DataFrame | None:
-    """Return the pairs that a judge's sample could draw, as `check_machine_sample` has them; None without."""
-    if choice.population is None:
-        return None
-    pairs, columns = choice.population.pairs, choice.population.columns
-    ids = {
-        "query_id": candidates.query_ids[candidates.query[pairs]],
-        "doc_id": candidates.doc_ids[candidates.doc[pairs]],
-        "best_rank": candidates.best_rank[pairs],
-        "seed": candidates.seed,
-    }
-    return check_machine_sample(pd.DataFrame({**ids, **columns}))
-
-
-def _ordered(key: Floats, candidates: Candidates, budget: Budget, first: Ints, share: str) -> Choice:
-    """Return the pairs of the highest keys within a budget, all of `first` among them."""
+        return drawn
+    key = fuse_orders(candidates, fusion=fusion, share=share)
+    key[drawn.pairs] = np.inf
     if share == EVEN:
-        n_first = count_by_query(candidates.query[first].astype(np.int64), len(candidates.query_ids))
-        return best_by(key, candidates, budget, asked=n_first)
-    codes = [-each.astype(np.int64) for each in (candidates.query, candidates.doc)]
-    pairs = np.lexsort([*codes, -key])[: budget.in_all]
-    taken = count_by_query(candidates.query[pairs].astype(np.int64), len(candidates.query_ids))
-    return Choice(pairs, stops=stops_of(candidates, budget, taken))
+        ordered = best_by(key, candidates, budget, asked=candidates.count(drawn.pairs))
+    else:
+        codes = [-each.astype(np.int64) for each in (candidates.query, candidates.doc)]
+        pairs = np.lexsort([*codes, -key])[: budget.in_all]
+        ordered = Choice(pairs, stops=stops_of(candidates, budget, candidates.count(pairs)))
+    if not random:
+        return ordered
+    missing: dict[str, Any] = {"stratum": "", "inclusion_probability": np.nan, "seed": candidates.seed}
+    columns = {
+        name: pd.Series(values, drawn.pairs).reindex(ordered.pairs, fill_value=missing[name]).to_numpy()
+        for name, values in drawn.columns.items()
+    }
+    return ordered._replace(columns=columns, population=drawn.population)
 
 
-def fuse_orders(candidates: Candidates, score: Floats, *, fusion: float, share: str = EVEN) -> Floats:
+def fuse_orders(candidates: Candidates, *, fusion: float, share: str = EVEN) -> Floats:
     """Return a key of each pair, the better the higher: −log(rank by judge) − fusion · log(rank by the runs).
 
     Ranks are those within the query, or among all pairs where `share` is `best`; equal scores have their mean
     rank. The runs' order is that of reciprocal rank fusion (k = 60). A pair without a score has the middle
     rank, as nothing is known of it.
     """
-    weights = 1 / (_RRF + np.arange(1, candidates.depth + 1))
-    table = pd.DataFrame({"judge": score, "runs": sum_by_rank(candidates, weights)})
+    table = pd.DataFrame({"judge": candidates.machine_score, "runs": fused_ranks(candidates)})
     group = candidates.query if share == EVEN else np.zeros(len(table), dtype=np.int64)
     by_query = table.groupby(group, sort=False)
     ranks = by_query.rank(ascending=False, method="average")
     middle = (by_query["judge"].transform("size") + 1) / 2
     judged = np.log(ranks["judge"].fillna(middle).to_numpy(dtype=np.float64))
     return np.asarray(-judged - fusion * np.log(ranks["runs"].to_numpy(dtype=np.float64)))
-
-
-def stratify_scores(score: Floats, n_strata: int = N_STRATA) -> Ints:
-    """Return the stratum of each score, from 0 for the lowest: equally many pairs in each, ties together.
-
-    Pairs without a score (nan) are a stratum of their own, the last. Where many scores are equal there are
-    fewer strata.
-
-    Examples:
-        >>> stratify_scores(np.array([0.1, 0.9, 0.3, np.nan, 0.8]), 2).tolist()
-        [0, 1, 0, 2, 1]
-    """
-    known = np.sort(score[~np.isnan(score)])
-    edges = np.unique(known[(np.arange(1, n_strata) * len(known)) // n_strata]) if len(known) else known
-    place = np.searchsorted(edges, score, side="right")
-    place[np.isnan(score)] = len(edges) + 1
-    return np.unique(place, return_inverse=True)[1].astype(np.int64)
-
-
-def allocate(score: Floats, stratum: Ints, n: int) -> Ints:
-    """Return how many of n pairs are drawn of each stratum: Neyman's N·√(f(1 − f)), f its mean score.
-
-    A mean nearer to 0 or 1 than .03 counts as that, an unscored stratum's as a half: with .005 intervals by
-    200 pairs of a judge that is three times surer than it is right covered .85, with .03 they cover .93. At
-    least 5 pairs are drawn of each stratum, or all where it has fewer, so a few more than n may be.
-
-    Examples:
-        >>> allocate(np.repeat([0.02, 0.5], 100), np.repeat([0, 1], 100), 60).tolist()
-        [15, 45]
-    """
-    size = np.bincount(stratum)
-    total = np.bincount(stratum, weights=np.nan_to_num(score, nan=0.5))
-    mean = np.clip(total / size, SUREST, 1 - SUREST)
-    least = np.minimum(size, _LEAST)
-    weight = size * np.sqrt(mean * (1 - mean))
-    low, high = 0.0, float((size / weight).max())  # of the scale at which n pairs are drawn
-    for _ in range(60):
-        middle = (low + high) / 2
-        is_few = np.clip(middle * weight, least, size).sum() < n
-        low, high = (middle, high) if is_few else (low, middle)
-    wanted = np.clip(high * weight, least, size)
-    found = np.floor(wanted + 1e-6).astype(np.int64)
-    rest = max(min(n, int(size.sum())) - int(found.sum()), 0)
-    found[np.argsort(found - wanted, kind="stable")[:rest]] += 1
-    return np.asarray(np.minimum(found, size))
-
-
-def _draw(candidates: Candidates, score: Floats, judge: str, n: int) -> Choice:
-    """Return the pairs drawn, and all that could be, with stratum, probability, score, and if drawn."""
-    known = score[~np.isnan(score)]
-    if known.min() < 0 or known.max() > 1:
-        raise UsageError(
-            f"scores of judge {judge!r} lie between {known.min():g} and {known.max():g}; a random sample "
-            "needs probabilities, from 0 to 1 (an order does not: leave out random)"
-        )
-    could = np.flatnonzero(~candidates.known.is_original)
-    ids = (listed(candidates.query_ids), listed(candidates.doc_ids))
-    number = draw_pairs(*ids, candidates.query[could], candidates.doc[could], seed=candidates.seed)
-    stratum = stratify_scores(score[could])
-    wanted, size = allocate(score[could], stratum, n), np.bincount(stratum)
-    order = np.lexsort([number, stratum])
-    starts = np.cumsum(size) - size
-    is_drawn = np.empty(len(could), dtype=bool)
-    is_drawn[order] = np.arange(len(could)) - starts[stratum[order]] < wanted[stratum[order]]
-    columns: dict[str, npt.NDArray[Any]] = {
-        "stratum": np.array([f"{judge}:{k + 1}" for k in range(len(size))], dtype=object)[stratum],
-        "inclusion_probability": (wanted / size)[stratum],
-        "is_drawn": is_drawn,
-        "judge_id": np.full(len(could), judge, dtype=object),
-        "score": score[could],
-    }
-    return Choice(could[is_drawn], population=Choice(could, columns))
-
-
-def _columns(candidates: Candidates, drawn: Choice, pairs: Ints) -> dict[str, npt.NDArray[Any]]:
-    """Return stratum, inclusion_probability and seed of pairs, missing where the draw did not bring them."""
-    stratum = np.full(len(candidates.starts), "", dtype=object)
-    chance = np.full(len(candidates.starts), np.nan)
-    population = drawn.population or drawn
-    own = population.columns["is_drawn"]
-    stratum[drawn.pairs] = population.columns["stratum"][own]
-    chance[drawn.pairs] = population.columns["inclusion_probability"][own]
-    seed = np.full(len(pairs), candidates.seed)
-    return {"stratum": stratum[pairs], "inclusion_probability": chance[pairs], "seed": seed}
 
 
 def _check(budget: Budget, random: int, fusion: float, share: str) -> None:

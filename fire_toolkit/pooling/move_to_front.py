@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, count_by_query
+from fire_toolkit.arrays import Bools, Ints, are_among, starts_of_groups
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 from fire_toolkit.pooling.orders import shares_of, stops_of
@@ -33,45 +34,42 @@ def move_to_front(candidates: Candidates, budget: Budget, *, batch: int = 10) ->
     """
     if batch < 1:
         raise UsageError(f"batch is {batch}, expected 1 or more")
-    known, query = candidates.known, candidates.query.astype(np.int64)
-    n_asked, n_open = (
-        count_by_query(query[is_in], len(candidates.query_ids))
-        for is_in in (known.is_asked, known.is_asked & ~known.is_judged)
-    )
+    known = candidates.known
+    n_asked, n_open = (candidates.count(each) for each in (known.is_asked, known.is_asked & ~known.is_judged))
     wanted, most, left = shares_of(candidates.n_pairs, budget, n_asked)
-    more = np.flatnonzero(most > wanted)[:left]
-    wanted = wanted + count_by_query(more, len(wanted))
+    wanted = wanted + are_among(np.flatnonzero(most > wanted)[:left], len(wanted))
     n_new = np.clip(np.minimum(batch - n_open, wanted - n_asked), 0, None)
     falls = np.where(known.is_judged, known.relevance == 0, ~known.is_original)
-    new = [
-        pair
-        for each in np.flatnonzero(n_new).tolist()
-        for pair in _next_docs(candidates, each, int(n_new[each]), falls)
-    ]
-    chosen = np.concatenate([np.flatnonzero(known.is_asked), np.array(new, dtype=np.int64)])
-    taken = count_by_query(query[chosen], len(wanted))
+    new = np.fromiter(_next_docs(candidates, n_new, falls), dtype=np.int64)
+    chosen = np.concatenate([np.flatnonzero(known.is_asked), new])
+    taken = candidates.count(chosen)
     stops = np.where(taken < wanted, WAITING, np.array(stops_of(candidates, budget, taken), dtype=object))
     return Choice(chosen, stops=stops.tolist())
 
 
-def _next_docs(candidates: Candidates, query: int, n_new: int, falls: Bools) -> Iterator[int]:
-    """Yield the next pairs of a query that nobody was asked, after going through those that were.
+def _next_docs(candidates: Candidates, n_new: Ints, falls: Bools) -> Iterator[int]:
+    """Yield so many pairs of each query that nobody was asked, after going through those that were.
 
     falls: of each pair, whether it lowers the priority of the run that it was taken from.
     """
-    pairs, starts = candidates.lists
-    lists = query + len(candidates.query_ids) * np.arange(len(candidates.run_ids))
-    place, stop = starts[lists].tolist(), starts[lists + 1].tolist()
-    priority = [0] * len(place)
-    taken: set[int] = set()
-    while n_new:
-        run = max((run for run, at in enumerate(place) if at < stop[run]), key=lambda run: priority[run])
-        pair = int(pairs[place[run]])
-        place[run] += 1
-        if pair in taken:
-            continue
-        taken.add(pair)
-        priority[run] -= bool(falls[pair])
-        if not candidates.known.is_asked[pair]:
-            n_new -= 1
-            yield pair
+    order = np.lexsort((candidates.rank, candidates.run, candidates.entry_query))
+    order = order[n_new[candidates.entry_query[order]] > 0]
+    query, pairs = candidates.entry_query[order], candidates.pair[order].tolist()
+    starts = starts_of_groups(query, candidates.run[order])
+    bounds = [*starts.tolist(), len(order)]
+    firsts = starts_of_groups(query[starts])  # the first list of each query
+    for first, last in pairwise([*firsts.tolist(), len(starts)]):
+        place, stop = bounds[first:last], bounds[first + 1 : last + 1]
+        priority, taken = [0] * len(place), set[int]()
+        n_left = int(n_new[query[starts[first]]])
+        while n_left:
+            run = max((run for run, at in enumerate(place) if at < stop[run]), key=priority.__getitem__)
+            pair = pairs[place[run]]
+            place[run] += 1
+            if pair in taken:
+                continue
+            taken.add(pair)
+            priority[run] -= bool(falls[pair])
+            if not candidates.known.is_asked[pair]:
+                n_left -= 1
+                yield pair

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
+from fire_toolkit.arrays import Floats, Ints, rows_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 
 ALL, PER_QUERY, BUDGET = "all_docs", "per_query", "budget"  # why no more of a query is pooled
-_ENTRIES = 1 << 22  # of the runs, added up together
+RRF = 60  # the constant of reciprocal rank fusion, as published
 
 
 def best_by(
@@ -37,14 +37,14 @@ def best_by(
             "one the pool would be that of depth)"
         )
     wanted, most, left = shares_of(candidates.n_pairs, budget, asked)
-    order, place = _best_first(score, candidates, most)
-    query = candidates.query[order]
+    backwards = np.arange(len(score))[::-1]  # of a query's equal scores the higher doc comes first
+    order = backwards[np.lexsort((-score[backwards], candidates.query[backwards]))]
+    place, query = rows_of_lists(0, candidates.n_pairs), candidates.query[order]
     following = order[(wanted[query] <= place) & (place < most[query])]
     keys = [-each[following].astype(np.int64) for each in (candidates.query, candidates.doc)]
     more = following[np.lexsort([*keys, -score[following]])][:left]
-    taken = wanted + np.bincount(candidates.query[more], minlength=len(wanted))
     pairs = np.concatenate([order[place < wanted[query]], more])
-    return Choice(pairs, stops=stops_of(candidates, budget, taken))
+    return Choice(pairs, stops=stops_of(candidates, budget, candidates.count(pairs)))
 
 
 def shares_of(n_pairs: Ints, budget: Budget, asked: Ints | None = None) -> tuple[Ints, Ints, int]:
@@ -92,36 +92,15 @@ def stops_of(candidates: Candidates, budget: Budget, taken: Ints) -> list[str]:
     return list(np.where(is_whole, ALL, np.where(is_full, PER_QUERY, BUDGET)).tolist())
 
 
-def _best_first(score: npt.NDArray[Any], candidates: Candidates, wanted: Ints) -> tuple[Ints, Ints]:
-    """Return the best pairs of each query, at least as many as wanted, best first, and their places in it."""
-    bounds = starts_of_lists(candidates.n_pairs)
-    is_near = np.ones(len(score), dtype=bool)
-    for query in np.flatnonzero(wanted < candidates.n_pairs):
-        own = slice(bounds[query], bounds[query + 1])
-        n_below = candidates.n_pairs[query] - wanted[query]
-        is_near[own] = score[own] >= np.partition(score[own], n_below)[n_below] if wanted[query] else False
-    near = np.flatnonzero(is_near)
-    query, doc = candidates.query[near], candidates.doc[near]
-    order = near[np.lexsort([-doc.astype(np.int64), -score[near], query])]
-    return order, rows_of_lists(0, np.bincount(query, minlength=len(wanted)))
-
-
-def sum_by_rank(candidates: Candidates, weights: Floats) -> Floats:
-    """Return the sum of `weights[rank - 1]` over the runs that brought each pair.
+def fused_ranks(candidates: Candidates, k: int = RRF) -> Floats:
+    """Return the sum of 1 / (k + rank) over the runs that brought each pair.
 
     It is added from the best rank to the worst, so that pairs at the same ranks have the same sum, whichever
     runs ranked them.
     """
-    total = np.empty(len(candidates.starts))
-    bounds = np.append(candidates.starts, len(candidates.rank))
-    first = 0
-    while first < len(total):
-        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _ENTRIES, side="right")) - 1)
-        own = slice(bounds[first], bounds[last])
-        place = candidates.rank[own] - 1
-        small = place.astype(np.uint16) if len(weights) <= 1 << 16 else place  # sorted in linear time
-        order = np.argsort(small, kind="stable")
-        pair = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
-        total[first:last] = np.bincount(pair[order], weights[place[order]], minlength=last - first)
-        first = last
-    return total
+    rank = candidates.rank
+    small = rank.astype(np.uint16) if rank.max(initial=0) < 1 << 16 else rank  # sorted in linear time
+    order = np.argsort(small, kind="stable")
+    weights = 1 / (k + rank[order])
+    fused = np.bincount(candidates.pair[order], weights, minlength=len(candidates.starts))
+    return np.asarray(fused, dtype=np.float64)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
-from fire_toolkit.pooling.orders import best_by, sum_by_rank
+from fire_toolkit.pooling.orders import RRF, best_by, fused_ranks
 
 
-def rrf(candidates: Candidates, budget: Budget, *, k: int = 60) -> Choice:
+def rrf(candidates: Candidates, budget: Budget, *, k: int = RRF) -> Choice:
     """Pool the pairs of the highest sum of 1 / (k + rank) over the runs that brought them.
 
     Raises:
@@ -17,4 +15,4 @@ def rrf(candidates: Candidates, budget: Budget, *, k: int = 60) -> Choice:
     """
     if k < 0:
         raise UsageError(f"k is {k}, expected 0 or more")
-    return best_by(sum_by_rank(candidates, 1 / (k + np.arange(1, candidates.depth + 1))), candidates, budget)
+    return best_by(fused_ranks(candidates, k), candidates, budget)

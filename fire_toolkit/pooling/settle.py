@@ -7,22 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fire_toolkit.arrays import (
-    Bools,
-    Ints,
-    are_among,
-    count_by_query,
-    rows_of_lists,
-)
+from fire_toolkit.arrays import Bools, Ints, are_among, count_by_query, rows_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
+from fire_toolkit.pooling.orders import RRF
 
 SETTLED, WAITING, PER_QUERY, BUDGET = "settled", "waiting", "per_query", "budget"
 CONFIRMED = 2  # votes for a new positive
-_RRF = 60
 _NEVER = np.iinfo(np.int64).max
-_MEASURE = re.compile(r"(?:(?P<kind>[CP])|RR)@(?P<k>[1-9][0-9]{0,8})|RR")
-_FROM_TOP = "first rank"  # the kind of measure that reads the rank of the first positive
+_MEASURE = re.compile(r"(?:([CP])|RR)@([1-9][0-9]{0,8})|RR")
 
 
 def settle(candidates: Candidates, budget: Budget, *, measure: str, batch: int = 1) -> Choice:
@@ -49,145 +42,84 @@ def settle(candidates: Candidates, budget: Budget, *, measure: str, batch: int =
     Raises:
         UsageError: another measure; one deeper than the pool; batch below 1; a budget below what was asked.
     """
-    kind, k = _target(measure, candidates.depth_asked)
+    lists = _lists(measure, candidates)
     if batch < 1:
         raise UsageError(f"batch is {batch}, expected 1 or more")
-    state = _state(candidates)
-    lists = _lists(candidates, k)
-    is_needed = _needed(kind, lists, state)
-    of_pair = lists.pair[is_needed]
-    is_open = are_among(of_pair[state.is_fresh[of_pair]], len(candidates.starts))
-    order = _in_order(kind, candidates, lists, is_needed, np.flatnonzero(is_open))
-    place = rows_of_lists(0, np.bincount(candidates.query[order], minlength=len(candidates.query_ids)))
-    new = order if kind == "P" else order[place < batch]
-    held = _held(kind, lists, state)
-    is_asked = candidates.known.is_asked
-    new, cut = _within(budget, candidates, np.flatnonzero(is_asked), new)
-    pairs = np.concatenate([np.flatnonzero(is_asked), new])
-    stops = _stops(candidates, held, new, cut)
-    return Choice(pairs, stops=stops, again=held[candidates.known.is_judged[held]])
-
-
-class _State(NamedTuple):
-    """Whether each pair is a positive that decides; was never asked; was asked and has no final answer."""
-
-    is_positive: Bools
-    is_fresh: Bools
-    is_waiting: Bools
+    known, n_pairs = candidates.known, len(candidates.starts)
+    is_positive = known.is_original | ((known.relevance >= 1) & (known.n_agree >= CONFIRMED))
+    is_waiting = known.is_asked & ~is_positive & (known.relevance != 0)
+    is_open = lists.are_open(is_positive | is_waiting)
+    is_new = are_among(lists.pair[is_open], n_pairs) & ~known.is_asked & ~known.is_original
+    new = _in_order(lists, candidates, is_open, np.flatnonzero(is_new))
+    if lists.kind != "P":
+        new = new[rows_of_lists(0, candidates.count(new)) < batch]
+    held = np.flatnonzero(are_among(lists.pair[lists.are_open(is_positive)], n_pairs) & is_waiting)
+    asked = np.flatnonzero(known.is_asked)
+    new, cut = _within(budget, candidates, asked, new)
+    stops = np.full(len(candidates.query_ids), SETTLED, dtype=object)
+    for reason, pairs in ((WAITING, held), *cut.items(), (WAITING, new)):
+        stops[candidates.query[pairs]] = reason
+    return Choice(np.concatenate([asked, new]), stops=stops.tolist(), again=held[known.is_judged[held]])
 
 
 class _Lists(NamedTuple):
-    """The entries of the top k: the pair of each, its rank and its list, a run's of a query."""
+    """The entries of the top k: the pair of each, its rank and its list, a run's of a query; C, P, or RR."""
 
+    kind: str
     pair: Ints
     rank: Ints
     list: Ints
     n_lists: int
 
+    def are_open(self, decides: Bools) -> Bools:
+        """Return the entries that can change their list's value, where some pairs decide theirs."""
+        if self.kind == "P":
+            return np.ones(len(self.pair), dtype=bool)
+        first = np.full(self.n_lists, _NEVER)
+        np.minimum.at(first, self.list[decides[self.pair]], self.rank[decides[self.pair]])
+        return first[self.list] == _NEVER if self.kind == "C" else self.rank < first[self.list]
 
-def _target(measure: str, depth: int) -> tuple[str, int]:
-    """Return the kind of a measure (`C`, `P` or the rank of the first positive) and how deep it reads."""
-    found = _MEASURE.fullmatch(measure)
+
+def _lists(measure: str, candidates: Candidates) -> _Lists:
+    found, depth = _MEASURE.fullmatch(measure), candidates.depth_asked
     if found is None:
         raise UsageError(f"{measure} cannot be settled, expected C@k, P@k, RR or RR@k")
-    kind, k = found["kind"] or _FROM_TOP, int(found["k"] or depth)
+    k = int(found[2] or depth)
     if k > depth:
         raise UsageError(f"{measure} reads to rank {k} and the pool to {depth}, expected --depth {k}")
-    return kind, k
+    is_read, n_runs = candidates.rank <= k, len(candidates.run_ids)
+    lists = candidates.entry_query[is_read] * np.int64(n_runs) + candidates.run[is_read]
+    rank = candidates.rank[is_read].astype(np.int64)
+    n_lists = n_runs * len(candidates.query_ids)
+    return _Lists(found[1] or "RR", candidates.pair[is_read], rank, lists, n_lists)
 
 
-def _state(candidates: Candidates) -> _State:
-    known = candidates.known
-    is_new = (known.relevance >= 1) & (known.n_agree >= CONFIRMED)
-    is_positive = known.is_original | is_new
-    is_waiting = known.is_asked & ~is_positive & ((known.relevance >= 1) | (known.relevance < 0))
-    return _State(is_positive, ~known.is_asked & ~known.is_original, is_waiting)
-
-
-def _lists(candidates: Candidates, k: int) -> _Lists:
-    is_read = candidates.rank <= k
-    n_runs = len(candidates.run_ids)
-    place = candidates.entry_query[is_read].astype(np.int64) * n_runs + candidates.run[is_read]
-    return _Lists(
-        candidates.pair[is_read], candidates.rank[is_read], place, n_runs * len(candidates.query_ids)
-    )
-
-
-def _first_rank(lists: _Lists, is_marked: Bools) -> Ints:
-    """Return the best rank of a marked pair in each list, `_NEVER` where it has none."""
-    first = np.full(lists.n_lists, _NEVER)
-    entries = is_marked[lists.pair]
-    np.minimum.at(first, lists.list[entries], lists.rank[entries])
-    return first
-
-
-def _needed(kind: str, lists: _Lists, state: _State) -> Bools:
-    """Return the entries that can still change their list's value, whatever is still to be answered."""
-    if kind == "P":
-        return np.ones(len(lists.pair), dtype=bool)
-    first = _first_rank(lists, state.is_positive | state.is_waiting)[lists.list]
-    return first == _NEVER if kind == "C" else lists.rank < first
-
-
-def _held(kind: str, lists: _Lists, state: _State) -> Ints:
-    """Return the pairs asked whose next vote can decide a list."""
-    first = _first_rank(lists, state.is_positive)[lists.list]
-    reaches = {"C": first == _NEVER, _FROM_TOP: lists.rank < first, "P": np.ones(len(first), dtype=bool)}[
-        kind
-    ]
-    return np.flatnonzero(are_among(lists.pair[reaches], len(state.is_waiting)) & state.is_waiting)
-
-
-def _in_order(kind: str, candidates: Candidates, lists: _Lists, is_needed: Bools, pairs: Ints) -> Ints:
+def _in_order(lists: _Lists, candidates: Candidates, is_open: Bools, pairs: Ints) -> Ints:
     """Return pairs by query, and within it the most promising first."""
     n_pairs = len(candidates.starts)
-    fused = np.bincount(lists.pair, 1 / (_RRF + lists.rank), minlength=n_pairs)
     first: Ints = np.full(n_pairs, _NEVER)
-    np.minimum.at(first, lists.pair[is_needed], lists.rank[is_needed])
-    if kind == "C":
-        first = -count_by_query(lists.pair[is_needed], n_pairs)
-    order = np.lexsort(  # fused sums are rounded, since runs may be added in any order
-        (
-            -candidates.doc[pairs].astype(np.int64),
-            -fused[pairs].round(12),
-            first[pairs],
-            candidates.query[pairs],
-        )
-    )
-    return np.asarray(pairs[order], dtype=np.int64)
+    np.minimum.at(first, lists.pair[is_open], lists.rank[is_open])
+    if lists.kind == "C":
+        first = -count_by_query(lists.pair[is_open], n_pairs)
+    fused = np.bincount(lists.pair, 1 / (RRF + lists.rank), minlength=n_pairs).round(12)  # whatever is first
+    query, doc = candidates.query[pairs], candidates.doc[pairs].astype(np.int64)
+    return np.asarray(pairs[np.lexsort((-doc, -fused[pairs], first[pairs], query))], dtype=np.int64)
 
 
-def _within(budget: Budget, candidates: Candidates, asked: Ints, new: Ints) -> tuple[Ints, dict[str, Bools]]:
-    """Return what a budget leaves of the new pairs, and the queries that it cut."""
-    query, n_queries = candidates.query, len(candidates.query_ids)
-    before = count_by_query(query[asked].astype(np.int64), n_queries)
-    cut = {}
+def _within(budget: Budget, candidates: Candidates, asked: Ints, new: Ints) -> tuple[Ints, dict[str, Ints]]:
+    """Return what a budget leaves of the new pairs, one of each query after another, and what limits cut."""
+    before, cut = candidates.count(asked), {}
+    for limit, n_asked, of in (
+        (budget.per_query, int(before.max(initial=0)), "of a query"),
+        (budget.in_all, len(asked), "in all"),
+    ):
+        if limit is not None and n_asked > limit:
+            raise UsageError(f"{n_asked:,} pairs {of} were asked before, more than the budget of {limit:,}")
     if budget.per_query is not None:
-        _refuse_more(int(before.max(initial=0)), budget.per_query, "of a query")
-        place = rows_of_lists(0, np.bincount(query[new], minlength=n_queries))
-        is_in = before[query[new]] + place < budget.per_query
-        cut[PER_QUERY] = are_among(query[new[~is_in]], n_queries)
-        new = new[is_in]
+        is_in = before[candidates.query[new]] + rows_of_lists(0, candidates.count(new)) < budget.per_query
+        new, cut[PER_QUERY] = new[is_in], new[~is_in]
     if budget.in_all is not None:
-        _refuse_more(len(asked), budget.in_all, "in all")
-        place = rows_of_lists(0, np.bincount(query[new], minlength=n_queries))
-        first = np.argsort(place, kind="stable")
+        first = np.argsort(rows_of_lists(0, candidates.count(new)), kind="stable")
         left = budget.in_all - len(asked)
-        cut[BUDGET] = are_among(query[new[first[left:]]], n_queries)
-        new = new[np.sort(first[:left])]
+        new, cut[BUDGET] = new[np.sort(first[:left])], new[first[left:]]
     return new, cut
-
-
-def _refuse_more(n_asked: int, most: int, of: str) -> None:
-    if n_asked > most:
-        raise UsageError(f"{n_asked:,} pairs {of} were asked before, more than the budget of {most:,}")
-
-
-def _stops(candidates: Candidates, held: Ints, new: Ints, cut: dict[str, Bools]) -> list[str]:
-    """Return how far each query is."""
-    n_queries = len(candidates.query_ids)
-    reasons = np.full(n_queries, SETTLED, dtype=object)
-    for reason, is_so in ({WAITING: are_among(candidates.query[held], n_queries)} | cut).items():
-        reasons[is_so] = reason
-    reasons[are_among(candidates.query[new], n_queries)] = WAITING
-    return list(reasons.tolist())

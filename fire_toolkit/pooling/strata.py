@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, Ints
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
-from fire_toolkit.pooling.draws import draw_pairs
-from fire_toolkit.tables.columns import listed
+from fire_toolkit.pooling.draws import draw_candidates
 from fire_toolkit.tables.designs import ORIGINAL
 
 _STRATUM = re.compile(r"([1-9][0-9]{0,8}):([1-9][0-9]{0,8}):([0-9]*\.?[0-9]+)")
@@ -93,38 +92,30 @@ def draw_strata(candidates: Candidates, budget: Budget, *, strata: str) -> Choic
     """
     if budget != Budget():
         raise UsageError("draws as many pairs as its rates give, and takes no budget; change the rates")
-    found = parse_strata(strata)
-    if found[-1].last > candidates.depth_asked:
+    found, known, rank = parse_strata(strata), candidates.known, candidates.best_rank
+    last = found[-1].last
+    if last > candidates.depth_asked:
         raise UsageError(
-            f"strata reach to rank {found[-1].last} and the pool to {candidates.depth_asked}, expected "
-            f"--depth {found[-1].last}"
+            f"strata reach to rank {last} and the pool to {candidates.depth_asked}, expected --depth {last}"
         )
-    is_original = candidates.known.is_original
-    place = np.where(is_original, len(found) + 1, place_in_strata(found, candidates.best_rank))
-    place[is_original & (candidates.best_rank > found[-1].last)] = len(found)
-    rate = np.array([*(stratum.rate for stratum in found), 0.0, 1.0])[place]
-    ids = (listed(candidates.query_ids), listed(candidates.doc_ids))
-    drawn = draw_pairs(*ids, candidates.query, candidates.doc, seed=candidates.seed) < rate
-    _refuse_other_draws(candidates, (rate > 0) & ~drawn, place, [stratum.name for stratum in found])
     names = np.array([*(stratum.name for stratum in found), "", ORIGINAL], dtype=object)
+    place = place_in_strata(found, rank)
+    place[known.is_original & (rank <= last)] = len(found) + 1
+    rate = np.array([*(stratum.rate for stratum in found), 0.0, 1.0])[place]
+    is_drawn = draw_candidates(candidates, np.arange(len(rate))) < rate
+    undrawn = np.flatnonzero((rate > 0) & ~is_drawn)
+    for odd in undrawn[known.is_asked[undrawn]][:1]:
+        pair = f"{candidates.query_ids[candidates.query[odd]]} {candidates.doc_ids[candidates.doc[odd]]}"
+        raise UsageError(
+            f"{int(known.is_asked[undrawn].sum()):,} pairs that were asked before are not drawn with seed "
+            f"{candidates.seed} (first: {pair} in {names[place[odd]]}), and a sample of two designs gives no "
+            "estimate; expected the earlier seed and no smaller rate, the rate 1 down to where all was "
+            "judged, or a workspace without these judgments (such as a pilot's: `plan --pilot` has what they "
+            "tell)"
+        )
 
     def chosen(pairs: Ints) -> Choice:
         columns = {"stratum": names[place[pairs]], "inclusion_probability": rate[pairs]}
         return Choice(pairs, columns | {"seed": np.full(len(pairs), candidates.seed)})
 
-    undrawn = chosen(np.flatnonzero((rate > 0) & ~drawn))
-    return chosen(np.flatnonzero(drawn))._replace(undrawn=undrawn)
-
-
-def _refuse_other_draws(candidates: Candidates, is_undrawn: Bools, place: Ints, names: Sequence[str]) -> None:
-    """Raise UsageError for pairs that were asked before and that this draw leaves out."""
-    odd = np.flatnonzero(is_undrawn & candidates.known.is_asked)
-    if len(odd):
-        one = odd[0]
-        pair = f"{candidates.query_ids[candidates.query[one]]} {candidates.doc_ids[candidates.doc[one]]}"
-        raise UsageError(
-            f"{len(odd):,} pairs that were asked before are not drawn with seed {candidates.seed} (first: "
-            f"{pair} in {names[place[one]]}), and a sample of two designs gives no estimate; expected the "
-            "earlier seed and no smaller rate, the rate 1 down to where all was judged, or a workspace "
-            "without these judgments (such as a pilot's: `plan --pilot` has what they tell)"
-        )
+    return chosen(np.flatnonzero(is_drawn))._replace(undrawn=chosen(undrawn))

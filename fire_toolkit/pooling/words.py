@@ -15,40 +15,36 @@ from fire_toolkit.words import n_of
 
 def takes_all(parameters: Mapping[str, Any]) -> bool:
     """Return whether all that the runs bring is pooled, so that each run's pairs are its own affair."""
-    limits = (parameters["budget"], parameters["per_query"])
-    return parameters["strategy"] == "depth" and not any(limits)
+    return parameters["strategy"] == "depth" and not (parameters["budget"] or parameters["per_query"])
 
 
 def counts_in_words(counts: Mapping[str, int], parameters: Mapping[str, Any], seconds: float | None) -> str:
     """Return what a pool holds, in words; seconds: that people need for a pair, None where nobody knows."""
-    chosen_by = "" if parameters["strategy"] == "depth" else f", chosen by {parameters['strategy']}"
+    n_pairs, strategy, n = counts["pairs"], parameters["strategy"], counts.get
+    stopped = [f"{count:,} {name[8:]}" for name, count in counts.items() if name.startswith("stopped_")]
+    told = {
+        "originals": f"{n('originals_in_pool', 0):,} of {n('originals', 0):,} original positives among them",
+        "extra_queries": f"{n('extra_queries', 0):,} queries that the qrels do not have left out",
+        "deep_queries": f"{n_of(n('deep_queries', 0), 'query')} drawn with seed {parameters['seed']} to be "
+        f"judged to depth {parameters['deep_depth']}",
+        "own_items": f"{n_of(n('own_items', 0), 'pair')} of a query and its own item left out",
+        "stopped": f"queries stopped: {', '.join(stopped)}",
+        "again": f"{n_of(n('again', 0), 'pair')} to be asked again (`next-round --strategy`)",
+    }
+    is_told = {name: n(name, 0) for name in told} | {"stopped": len(stopped)}
+    is_told |= {name: name in counts for name in ("originals", "deep_queries", "again")}
     words = [
-        f"{n_of(counts['pairs'], 'pair')} of {n_of(counts['queries'], 'query')} "
-        f"from {n_of(counts['runs'], 'run')} at depth {parameters['depth']}{chosen_by}"
+        f"{n_of(n_pairs, 'pair')} of {n_of(counts['queries'], 'query')} "
+        f"from {n_of(counts['runs'], 'run')} at depth {parameters['depth']}"
+        + ("" if strategy == "depth" else f", chosen by {strategy}"),
+        *(sentence for name, sentence in told.items() if is_told[name]),
     ]
-    if "originals" in counts:
-        words.append(
-            f"{counts['originals_in_pool']:,} of {counts['originals']:,} original positives among them"
-        )
-    if counts["extra_queries"]:
-        words.append(f"{counts['extra_queries']:,} queries that the qrels do not have left out")
-    if "deep_queries" in counts:
-        n_deep, deep = n_of(counts["deep_queries"], "query"), parameters["deep_depth"]
-        words.append(f"{n_deep} drawn with seed {parameters['seed']} to be judged to depth {deep}")
-    if counts.get("own_items"):
-        words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
-    stopped = [f"{n:,} {name[8:]}" for name, n in counts.items() if name.startswith("stopped_")]
-    if stopped:
-        words.append(f"queries stopped: {', '.join(stopped)}")
-    if "again" in counts:
-        words.append(f"{n_of(counts['again'], 'pair')} to be asked again (`next-round --strategy`)")
     if "to_ask" in counts:
-        n_asked = counts["to_ask"]
-        waiting = counts["pairs"] - counts["judged_before"] - n_asked
+        n_asked, n_judged = counts["to_ask"], counts["judged_before"]
         new = f"{n_asked:,} new, to be asked in round {counts['round']}{time_in_words(n_asked, seconds)}"
-        parts = [f"{waiting:,} asked and not judged"] if waiting else []
-        parts.append(new if n_asked else "none new")
-        words.append(", ".join([f"{counts['judged_before']:,} judged before", *parts]))
+        n_waiting = n_pairs - n_judged - n_asked
+        waiting = [f"{n_waiting:,} asked and not judged"] if n_waiting else []
+        words.append(", ".join([f"{n_judged:,} judged before", *waiting, new if n_asked else "none new"]))
     return "; ".join(words)
 
 
@@ -80,28 +76,25 @@ def changes_in_words(
     Args:
         before: the earlier pool's sources; None: there is none.
         pool, sources: the present pool.
-        judged: the pairs that have been judged.
-        labels: the labels so far, for what withdrawn runs alone had brought.
+        judged: the pairs that have been judged; labels: the labels so far.
         is_whole: whether all that the runs bring is pooled; else the strategy has chosen others.
     """
     names = ["query_id", "doc_id", "run_id"]
     if before is None or before[names].equals(sources[names]):
         return
     is_withdrawn = bool(set(before["run_id"].unique()) - set(sources["run_id"].unique()))
-    known = (judged, labels) if is_withdrawn else (None, None)
-    found = source_changes(before, sources, judged=known[0], labels=known[1])
+    known: Any = {"judged": judged, "labels": labels} if is_withdrawn else {}
+    found = source_changes(before, sources, **known)
     rows = found[(found["n_gone"] > 0) | (found["n_new"] > 0)].to_dict("records")
     for row in rows:
-        is_changed = row["n_before"] and row["n_now"]
-        if not is_changed or is_whole:
+        if is_whole or not (row["n_before"] and row["n_now"]):
             yield f"{row['run_id']}: {_change_in_words(row)}"
-    if judged is None or not rows or (is_whole and not any(row["n_gone"] for row in rows)):
-        return
-    pairs = before[PAIR].drop_duplicates()
-    is_gone = pair_rows(pairs, pool) < 0
-    if n_left := int((is_gone & (pair_rows(pairs, judged) >= 0)).sum()):
-        left = n_of(n_left, "judged pair")
-        yield f"{left} no longer in the pool; their judgments stay in labels and qrels"
+    if judged is not None and rows and not (is_whole and not any(row["n_gone"] for row in rows)):
+        pairs = before[PAIR].drop_duplicates()
+        is_gone = (pair_rows(pairs, pool) < 0) & (pair_rows(pairs, judged) >= 0)
+        if n_left := int(is_gone.sum()):
+            left = n_of(n_left, "judged pair")
+            yield f"{left} no longer in the pool; their judgments stay in labels and qrels"
 
 
 def _change_in_words(row: Mapping[Any, Any]) -> str:
@@ -110,7 +103,7 @@ def _change_in_words(row: Mapping[Any, Any]) -> str:
         return f"new, {pairs}"
     if row["n_now"]:
         return f"changed; {pairs}, {before:,} before; {row['n_new']:,} new, {row['n_gone']:,} gone"
-    counts = [(row[f"n_own_{word}"], word) for word in ("judged", "relevant")]
-    known = ", ".join(f"{count:,} {word}" for count, word in counts if not pd.isna(count))
+    counts = {"judged": row["n_own_judged"], "relevant": row["n_own_relevant"]}
+    known = ", ".join(f"{count:,.0f} {word}" for word, count in counts.items() if not pd.isna(count))
     alone = f"{row['n_own_before']:,} of them alone" + (f" ({known})" if known else "")
     return f"withdrawn; it had pooled {n_of(before, 'pair')}, {alone}"

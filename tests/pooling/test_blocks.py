@@ -1,9 +1,10 @@
-"""A pool made in ranges of queries, from runs read a block at a time, is the pool made in one."""
+"""A pool of runs that are read a block at a time is the pool of the same runs whole."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,9 @@ from fire_toolkit.errors import JoinError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run
-from fire_toolkit.pooling import pool_runs, tops
+from fire_toolkit.matching.blocks import StoredRun
+from fire_toolkit.matching.judge_matrix import MatrixSource
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Run, check_qrels, check_run
 
 DEPTH = 3
@@ -61,46 +64,40 @@ def slow_sources(runs: list[Run], own: dict[str, str], queries: set[str] | None)
     return sorted(found)
 
 
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[StoredRun | MatrixSource]:
+    """The same runs in files, of which a few rows are read at a time."""
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 9)
+    for run in RUNS:
+        (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
+    return [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
+
+
 @pytest.mark.parametrize("own", [{}, OWN], ids=["whole", "own_items"])
 @pytest.mark.parametrize(
     "given", [{}, {"originals": QRELS, "include_originals": True}], ids=["", "originals"]
 )
-@pytest.mark.parametrize("n_rows", [pytest.param(1, marks=pytest.mark.slow), 7])
-def test_ranges_of_stored_runs_give_the_pool_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, str], given: dict, n_rows: int
+def test_blocks_of_stored_runs_give_the_pool_of_all(
+    stored: list[StoredRun | MatrixSource], own: dict[str, str], given: dict
 ) -> None:
     whole = pool_runs(RUNS, depth=DEPTH, own_items=own, **given)
     queries = set(QRELS["query_id"]) if given else None
     assert list(whole.sources.itertuples(index=False, name=None)) == slow_sources(RUNS, own, queries)
-    monkeypatch.setattr(native, "_BLOCK_ROWS", 9)
-    monkeypatch.setattr(tops, "_ROWS_AT_ONCE", n_rows)
-    for run in RUNS:
-        (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
-    stored = [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
     found = pool_runs(stored, depth=DEPTH, own_items=own, **given)
     assert found.counts == whole.counts
     pd.testing.assert_frame_equal(found.sources, whole.sources)
     pd.testing.assert_frame_equal(found.pool, whole.pool)
 
 
-@pytest.mark.parametrize("n_rows", [pytest.param(1, marks=pytest.mark.slow), 7])
-@pytest.mark.parametrize("strategy", ["depth", "rrf", "move-to-front", "settle(C@2)", "settle(RR)"])
-def test_ranges_give_what_other_strategies_pool_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, n_rows: int
+@pytest.mark.parametrize("strategy", ["rrf", "move-to-front", "settle(C@2)", "settle(RR)"])
+def test_strategies_choose_from_blocks_what_they_choose_from_all(
+    stored: list[StoredRun | MatrixSource], strategy: str
 ) -> None:
-    for run in RUNS:
-        (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
-    stored = [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
-    options = {"depth": DEPTH, "strategy": strategy, "per_query": 2, "originals": QRELS}
-    for more in ({}, {"include_originals": True}):
-        monkeypatch.setattr(tops, "_ROWS_AT_ONCE", 1 << 20)
-        whole = pool_runs(RUNS, **options, **more)
-        monkeypatch.setattr(tops, "_ROWS_AT_ONCE", n_rows)
-        found = pool_runs(stored, **options, **more)
-        assert found.counts == whole.counts
-        pd.testing.assert_frame_equal(found.pool, whole.pool)
-        pd.testing.assert_frame_equal(found.sources, whole.sources)
-        pd.testing.assert_frame_equal(found.stops, whole.stops)
+    options: dict[str, Any] = {"depth": DEPTH, "strategy": strategy, "per_query": 2, "originals": QRELS}
+    whole, found = (pool_runs(runs, include_originals=True, **options) for runs in (RUNS, stored))
+    assert found.counts == whole.counts
+    pd.testing.assert_frame_equal(found.pool, whole.pool)
+    pd.testing.assert_frame_equal(found.stops, whole.stops)
 
 
 def test_a_run_without_a_query_in_common_is_named() -> None:
@@ -112,19 +109,12 @@ def test_a_run_without_a_query_in_common_is_named() -> None:
         pool_runs([*RUNS, other], depth=1, originals=QRELS)
 
 
-def test_the_command_writes_the_same_bytes_by_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for run in RUNS:
+def test_a_damaged_run_is_named_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in RUNS[:2]:
         (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
     monkeypatch.chdir(tmp_path)
-    for out, n_rows in (("whole", 1 << 20), ("parts", 5)):
-        monkeypatch.setattr(tops, "_ROWS_AT_ONCE", n_rows)
-        words = ["pool", "z.parquet", "a.parquet", "m.parquet", "--depth", "3", "--out", out]
-        result = CliRunner().invoke(main, words)
-        assert result.exit_code == 0, result.output
-    files = {path.name for path in (tmp_path / "whole").iterdir()}
-    assert files == {"pool.csv", "pool_sources.csv", "manifest.json"}
-    for name in files:
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
     bad = tmp_path / "b.parquet"
     bad.write_bytes((tmp_path / "a.parquet").read_bytes()[:-9])
     result = CliRunner().invoke(main, ["pool", "z.parquet", "b.parquet", "--out", "never"])
