@@ -18,9 +18,8 @@ from fire_toolkit.formats.plot_files import check_kind
 from fire_toolkit.formats.sides import guideline_of, named_guideline, side_at
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.reporting.against import Side, Since
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
-from fire_toolkit.reporting.sides import Side
-from fire_toolkit.reporting.since import Since
 from fire_toolkit.reporting.study import DRAWS, TOP, Told
 from fire_toolkit.tables import Judgments, Queries, Run, first_round
 from fire_toolkit.workspace.config import Workspace

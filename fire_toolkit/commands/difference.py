@@ -33,7 +33,7 @@ from fire_toolkit.inference.correction import (
 from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import SCORE
-from fire_toolkit.reporting.usable import beside_usable, drawn_beside
+from fire_toolkit.reporting.honest import beside_usable, drawn_beside
 from fire_toolkit.results import Found, drawn_text
 
 

@@ -29,23 +29,20 @@ from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures.defaults import FIRST, PAPER
 from fire_toolkit.pooling.draws import draw_ids
-from fire_toolkit.reporting.captions import by_length, by_similarity, saturation
-from fire_toolkit.reporting.contributions import all_and_new
-from fire_toolkit.reporting.data import describe_data
-from fire_toolkit.reporting.drawn import (
-    DATA,
-    LENGTH,
-    NEW,
-    SATURATION,
-    SIMILARITY,
+from fire_toolkit.reporting.against import Since
+from fire_toolkit.reporting.figures import FIGURES, Figure, figures_of, figures_of_page
+from fire_toolkit.reporting.methods import blanks_of, drawn_paragraphs, methods_paragraphs
+from fire_toolkit.reporting.page import headline_of, render_page
+from fire_toolkit.reporting.paper import (
+    all_and_new,
+    by_length,
+    by_similarity,
+    describe_data,
     drawn_as,
     drawn_overlaps,
-    drawn_paragraphs,
+    saturation,
 )
-from fire_toolkit.reporting.methods import blanks_of, methods_paragraphs
-from fire_toolkit.reporting.page import render_page
-from fire_toolkit.reporting.since import Since
-from fire_toolkit.reporting.study import DRAWS, FIGURES, TOP, Study, Told
+from fire_toolkit.reporting.study import DRAWS, TOP, Study, Told
 from fire_toolkit.resolution.resolve import grades_or_usual
 from fire_toolkit.results import Found
 from fire_toolkit.scoring import score_runs
@@ -103,7 +100,7 @@ def _table2(
     )
     notes = [*([later] if n_later else []), *dict.fromkeys(note for note in found["note"] if note)]
     more = [n_of(len(judgments), "judgment"), "rule fire"]
-    return Found({"data": found}, notes, more, draw=drawn_as(DATA))
+    return Found({"data": found}, notes, more, draw=drawn_as("table2"))
 
 
 def _table3(runs: Sequence[Run]) -> Found:
@@ -122,7 +119,7 @@ def _table4(
     measures: Sequence[str] = (),
 ) -> Found:
     table = all_and_new(runs, qrels, augmented, measures or PAPER[:3], sources=pool_sources)
-    return Found({"new": table}, _unpooled(runs, fed), draw=drawn_as(NEW))
+    return Found({"new": table}, _unpooled(runs, fed), draw=drawn_as("table4"))
 
 
 def _length(
@@ -135,7 +132,7 @@ def _length(
     measures: Sequence[str] = (),
 ) -> Found:
     table = by_length(runs, qrels, augmented, queries, measures or (FIRST,))
-    return Found({"length": table}, _unpooled(runs, fed), draw=drawn_as(LENGTH))
+    return Found({"length": table}, _unpooled(runs, fed), draw=drawn_as("length"))
 
 
 def _saturation(
@@ -147,7 +144,7 @@ def _saturation(
     measures: Sequence[str] = (),
 ) -> Found:
     table = saturation(runs, qrels, augmented, measures or PAPER[:3])
-    return Found({"saturation": table}, _unpooled(runs, fed), draw=drawn_as(SATURATION))
+    return Found({"saturation": table}, _unpooled(runs, fed), draw=drawn_as("saturation"))
 
 
 def _similarity(
@@ -170,7 +167,7 @@ def _similarity(
     some = [f"{len(drawn):,} of {len(ids):,} captions, drawn by their ids"]
     notes = [*(some if len(drawn) < len(ids) else []), *_unpooled(runs, fed)]
     more = [n_of(len(train), "training caption")]
-    return Found({"similarity": table}, notes, more, draw=drawn_as(SIMILARITY))
+    return Found({"similarity": table}, notes, more, draw=drawn_as("similarity"))
 
 
 def _methods(*, told: Told | None = None) -> Found:
@@ -189,40 +186,37 @@ def _study(values: Mapping[str, Any]) -> Study:
 
 def _html(**values: Any) -> Found:
     study = _study(values)
-    facts, told = study.facts(), study.told
+    told, figures = study.told, figures_of_page(study)
     own = {name: values.get(name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
-    of_page = {"title": title, "subtitle": told.basis or rests_on(own, more=[DRAWS]), "warning": told.warning}
-    text = render_page(of_page | facts)
-    size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(facts['figures']), 'figure')}"
-    table = pd.DataFrame(
-        {"figure": list(facts["figures"]), "text": [each.text for each in facts["figures"].values()]}
-    )
+    subtitle = told.basis or rests_on(own, more=[DRAWS])
+    text = render_page(study, figures, title=title, subtitle=subtitle)
+    size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(figures), 'figure')}"
+    said = [*(text.replace("*", "") for text in headline_of(study)), f"{{out}}: {size}; open it in a browser"]
     return Found(
-        {"figures": table},
+        {"figures": _texts(figures)},
         files={"report.html": text},
         place="report.html",
-        words="\n".join(
-            [*(text.replace("*", "") for text in facts["headline"]), f"{{out}}: {size}; open it in a browser"]
-        ),
+        words="\n".join(said),
         parameters={"against": study.since.old.name} if study.since else {},
     )
+
+
+def _texts(figures: Mapping[str, Figure]) -> pd.DataFrame:
+    return pd.DataFrame({"figure": list(figures), "text": [each.text for each in figures.values()]})
 
 
 def _figures(*, figure: str | None = None, **values: Any) -> Found:
     if values.get("measures") and figure not in (None, "scores", "differences", "order", "length"):
         raise OptionError(f"-m does not go with {figure}; leave one of them out")
-    study = _study(values)
-    drawn = {name: study.figure(name) for name in ([figure] if figure else FIGURES)}
-    found = {name: each for name, each in drawn.items() if each is not None}
+    found = figures_of(_study(values), [figure] if figure else FIGURES)
     if not found:
         raise UsageError(f"nothing to draw: the study holds too little for {figure or 'any figure'}")
-    texts = [each.text for each in found.values()]
     return Found(
-        {"figures": pd.DataFrame({"figure": list(found), "text": texts})},
+        {"figures": _texts(found)},
         files={f"{name}.svg": each.plot for name, each in found.items()},
         place=f"figures/{figure}.svg" if figure else "figures",
-        words=f"{{out}}: {texts[0] if figure else n_of(len(found), 'figure')}",
+        words=f"{{out}}: {found[figure].text if figure else n_of(len(found), 'figure')}",
     )
 
 

@@ -36,8 +36,13 @@ from fire_toolkit.inference.trust import describe_labelled
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.measures.defaults import SCORE
-from fire_toolkit.reporting.honest import honest_rows, show_honest
-from fire_toolkit.reporting.usable import USABLE, heading_of_usable, with_usable_scores
+from fire_toolkit.reporting.honest import (
+    USABLE,
+    heading_of_usable,
+    honest_rows,
+    show_honest,
+    usable_scores,
+)
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.scoring import score_curves, score_runs
 from fire_toolkit.scoring.bidirectional import drawn_directions, score_both_ways
@@ -178,7 +183,8 @@ def score(
         scores, said = with_corrected_scores(scores, correction), []
         notes += correction.notes
     if by is None:
-        scores = with_usable_scores(scores, known.unusable, runs, qrels, augmented, measures, **ordered)
+        usable = usable_scores(known.unusable, runs, qrels, augmented, measures, **ordered)
+        scores = scores if usable is None else Scores(pd.concat([scores, usable]))
     drawn: Any = {"by": by, "is_long": per_query, "is_plain": is_plain}
     return _shown(scores, [*notes, *on_labels], said, queries, **drawn)
 

@@ -34,7 +34,7 @@ Read = Callable[[Path], Judgments]
 
 
 def side_at(path: Path, *, use: Use, note: Callable[[Path], None], read: Read) -> dict[str, Any]:
-    """Return the workspace, the release or the zipped release at `path`, as `reporting.sides.Side` takes it.
+    """Return the workspace, the release or the zipped release at `path`, as `against.Side` takes it.
 
     use: checks a file against its manifest, notes that it was read, and returns it; note: only notes it;
     read: reads judgments.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import scores_with_uncertainty
-from fire_toolkit.inference.background import Background
+from fire_toolkit.inference.background import FLAG, Background, Unusable
 from fire_toolkit.inference.correction import (
     IF_INDEPENDENT,
     correct_for_errors,
@@ -20,11 +20,19 @@ from fire_toolkit.inference.correction import (
 )
 from fire_toolkit.inference.judged_pairs import Runs, Tell, silent
 from fire_toolkit.inference.trust import describe_trust
-from fire_toolkit.measures import parse_measure, parse_measures
-from fire_toolkit.reporting.usable import beside_usable, drawn_beside
+from fire_toolkit.matching.stored_runs import AnyRun
+from fire_toolkit.measures import parse_measures
+from fire_toolkit.reporting.plots import points
+from fire_toolkit.reporting.templates import limits
 from fire_toolkit.results import Found, drawn_text
 from fire_toolkit.scoring.drawn import augmented_cell, bounds_cell
-from fire_toolkit.tables import Labels, PoolSources, Qrels
+from fire_toolkit.scoring.score import score_runs
+from fire_toolkit.tables import Labels, PoolSources, Qrels, Scores
+
+USABLE = "usable"  # the query_id of a mean over the usable queries
+_VALUES = ["original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",
+           "upper", "without_own", "own_change", "labelled", "estimate", "estimate_low",
+           "estimate_high"]  # fmt: skip
 
 
 class HonestRows(NamedTuple):
@@ -95,91 +103,125 @@ def honest_rows(
 
 def show_honest(rows: HonestRows, *, place: str = "") -> Found:
     """Return the honest rows as a command shows them, with all that is said of them; place: see `Found`."""
-    notes = [*rows.notes, *rows.trusted, *_counted(rows.scores), *rows.corrected]
+    counted = [
+        f"policy {row.policy}: of the original positives {row.confirmed:,} confirmed, "
+        f"{row.rejected:,} rejected, {row.never_judged:,} never judged; {row.new:,} new positives"
+        for row in rows.scores.drop_duplicates("policy").itertuples()
+    ]
+    notes = [*rows.notes, *rows.trusted, *counted, *rows.corrected]
     if (rows.scores["pooled"] == "").all():
         notes.insert(0, "no pool sources given, so nothing is said about each run's own contributions")
     table = beside_usable(rows.scores, rows.usable)
     return Found({"honest": table}, notes, draw=partial(drawn_beside, draw=_drawn), place=place)
 
 
-def _counted(scores: pd.DataFrame) -> list[str]:
-    """Return for each policy what became of the original positives, as a sentence."""
-    return [
-        f"policy {row.policy}: of the original positives {row.confirmed:,} confirmed, "
-        f"{row.rejected:,} rejected, {row.never_judged:,} never judged; {row.new:,} new positives"
-        for row in scores.drop_duplicates("policy").itertuples()
-    ]
-
-
 def _drawn(scores: pd.DataFrame, form: str) -> str:
-    """Return the rows as a table; the policy is named where there are several.
+    cells = honest_cells(first_of(scores), unit="%" if form == "table" else "")
+    return drawn_text([list(row.values()) for row in cells], list(cells[0]), form)
+
+
+def in_points(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with their values as they are shown: shares times 100."""
+    names = [name for name in _VALUES if name in scores]
+    scale = scores["measure"].map(points)
+    return scores.assign(**{name: scores[name] * scale for name in names})
+
+
+def honest_cells(scores: pd.DataFrame, *, unit: str) -> list[dict[str, str]]:
+    """Return the cells of each row as text, by their headings; the policy is named where there are several.
 
     Corrected scores that come first are the score and have the 95%; those as labelled stand beside them.
     Where it is not known that votes err independently, those as labelled come first, under that name.
+
+    Args:
+        scores: as `first_of` returns them.
+        unit: after shares that are not times 100.
     """
     several = scores["policy"].nunique() > 1
-    unit = "%" if form == "table" else ""
-    shown = first_of(scores)
-    drop = set() if _has_estimates(shown) else {"est."}
-    is_second = "estimate_method" in shown and (shown["estimate_method"] == IF_INDEPENDENT).any()
-    heads = {"score": "as labelled", "95%": "95% as labelled"} if is_second else {}
+    method = scores.get("estimate_method", pd.Series(dtype="str"))
+    heads = {"score": "as labelled", "95%": "95% as labelled"} if (method == IF_INDEPENDENT).any() else {}
+    has_estimates = "estimate" in scores and bool((scores["estimate"].notna() | (method != "")).any())
     rows = []
-    for row in shown.to_dict("records"):
+    for row in in_points(scores).to_dict("records"):
         cells = ({"policy": row["policy"]} if several else {}) | _cells(row, unit)
-        rows.append({heads.get(name, name): cell for name, cell in cells.items() if name not in drop})
-    return drawn_text([list(row.values()) for row in rows], list(rows[0]), form)
-
-
-def _has_estimates(scores: pd.DataFrame) -> bool:
-    """Return whether any row has an estimate, or a reason why there is none."""
-    return "estimate" in scores and bool(
-        (scores["estimate"].notna() | (scores["estimate_method"] != "")).any()
-    )
+        if not has_estimates:
+            cells.pop("est.", None)
+        rows.append({heads.get(name, name): cell for name, cell in cells.items()})
+    return rows
 
 
 def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
-    """Return the cells of an honest row: shares times 100, one decimal."""
-    scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
-    value = {name: scale * row[name] for name in _SCALED}
-    labelled = row.get("labelled")
-    beside = (
-        {}
-        if labelled is None
-        else {"as labelled": f"{scale * labelled:.1f}" if labelled == labelled else "same"}
-    )
-    return {
+    cells = {
         "measure": row["measure"],
         "run": row["run_id"] + (" (not pooled)" if row["pooled"] == "no" else ""),
-        "score": augmented_cell(value["augmented"], value["original"], value["delta"]),
-        "95%": _range(value["low"], value["high"]) or "not known",
-        **beside,
-        "95% of gain": _range(value["delta_low"], value["delta_high"]) or "not known",
-        "condensed": f"{value['condensed']:.1f}",
-        "if unjudged": bounds_cell(value["lower"], value["upper"]),
+        "score": augmented_cell(row["augmented"], row["original"], row["delta"]),
+        "95%": limits(row["low"], row["high"]) or "not known",
+    }
+    if "labelled" in row:
+        cells["as labelled"] = f"{row['labelled']:.1f}" if row["labelled"] == row["labelled"] else "same"
+    own = row["without_own"]
+    cells |= {
+        "95% of gain": limits(row["delta_low"], row["delta_high"]) or "not known",
+        "condensed": f"{row['condensed']:.1f}",
+        "if unjudged": bounds_cell(row["lower"], row["upper"]),
         "judged": f"{100 * row['judged']:.0f}{unit}",
-        "w/o own": _with_change(value["without_own"], value["own_change"]),
-    } | (_estimate_cells(row, scale, unit) if "estimate" in row else {})
+        "w/o own": f"{own:.1f} ({round(row['own_change'], 1) + 0.0:+.1f})" if own == own else "",
+    }
+    if "estimate" in row:
+        value, method = row["estimate"], row["estimate_method"]
+        interval = limits(row["estimate_low"], row["estimate_high"])
+        cells["est."] = f"{value:.1f} ({interval})" if value == value else method.split(":")[0]
+        cells["est."] += f", {method}" if method == IF_INDEPENDENT else ""
+    if "missing" in row:
+        cells["never judged"] = (
+            f"{100 * row['missing']:.0f}{unit}" if row["missing"] == row["missing"] else ""
+        )
+    return cells
 
 
-def _estimate_cells(row: Mapping[Any, Any], scale: int, unit: str) -> dict[str, str]:
-    """Return the cells of an estimate, and of the share of positives that was never judged."""
-    value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
-    method = row["estimate_method"]
-    shown = f"{value:.1f} ({_range(low, high)})" if value == value else method.split(":")[0]
-    shown += f", {method}" if method == IF_INDEPENDENT else ""
-    if "missing" not in row:
-        return {"est.": shown}
-    missing = row["missing"]
-    return {"est.": shown, "never judged": "" if missing != missing else f"{100 * missing:.0f}{unit}"}
+def usable_scores(
+    flagged: Unusable | None,
+    runs: AnyRun | Sequence[AnyRun],
+    original: Qrels,
+    augmented: Qrels | None,
+    measures: Sequence[str],
+    **ordered: Any,
+) -> Scores | None:
+    """Return the scores over the usable queries, under the query id `usable`; None where none is flagged.
+
+    ordered: how docs of equal score stand, as `score_runs` takes it.
+    """
+    if flagged is None or flagged.policy != FLAG or augmented is None or not len(flagged.queries):
+        return None
+    left = flagged.usable(original)
+    if not len(left):
+        return None
+    found = score_runs(runs, left, measures, augmented=flagged.usable(augmented), **ordered)
+    return Scores(found.scores.assign(query_id=USABLE))
 
 
-_SCALED = ("original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",
-           "upper", "without_own", "own_change")  # fmt: skip
+def beside_usable(table: pd.DataFrame, usable: pd.DataFrame | None) -> pd.DataFrame:
+    """Return rows over all queries and over the usable ones, told apart by the column `queries`.
+
+    The table alone, without that column, where there are none over usable queries.
+    """
+    if usable is None:
+        return table
+    parts = [table.assign(queries="all"), usable.assign(queries=USABLE)]
+    return pd.concat([part.set_index("queries").reset_index() for part in parts], ignore_index=True)
 
 
-def _with_change(value: float, change: float) -> str:
-    return "" if value != value else f"{value:.1f} ({round(change, 1) + 0.0:+.1f})"
+def drawn_beside(table: pd.DataFrame, form: str, draw: Callable[[Any, str], str]) -> str:
+    """Return what `beside_usable` made as text: the rows over all queries, below them the others."""
+    if "queries" not in table:
+        return draw(table, form)
+    is_usable = table["queries"] == USABLE
+    over_all, usable = (table[own].drop(columns="queries") for own in (~is_usable, is_usable))
+    estimated = [name for name in table if str(name).startswith(("estimate", "missing"))]
+    usable = usable.drop(columns=estimated)  # estimates are of all queries
+    return draw(over_all, form) + heading_of_usable(form) + draw(usable, form)
 
 
-def _range(low: float, high: float) -> str:
-    return "" if low != low else f"{low:.1f} to {high:.1f}"
+def heading_of_usable(form: str) -> str:
+    """Return what stands above a table over the usable queries."""
+    return "% usable queries alone\n" if form == "latex" else "\nusable queries alone:\n\n"

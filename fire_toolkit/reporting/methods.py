@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,7 +115,7 @@ def methods_paragraphs(facts: MethodFacts) -> list[tuple[str, str]]:
         >>> title, text[:44]
         ('Annotators', 'They are students. [qualification: not state')
     """
-    labels_by, augmented, agreement = facts.labels_by or {}, facts.augmented or {}, facts.agreement
+    augmented, agreement = facts.augmented or {}, facts.agreement
     errors = augmented.get("label_errors")
     return rendered_blocks(
         "reporting",
@@ -122,10 +123,10 @@ def methods_paragraphs(facts: MethodFacts) -> list[tuple[str, str]]:
         **vars(facts),
         blank=blank,
         asked_of_study=list(STUDY),
-        chosen=_chosen(facts.pool or {}),
-        excluded=labels_by.get("excluded", {}),
-        statistics=list(_statistics(agreement)) if agreement else [],
-        units=UNITS[agreement.cluster] if agreement else "",
+        excluded=(facts.labels_by or {}).get("excluded", {}),
+        statistics=[] if agreement is None else agreement.table.to_dict("records"),
+        titles={name: statistic.title for name, statistic in STATISTICS.items()},
+        units="" if agreement is None else UNITS[agreement.cluster],
         not_by_votes=[*([words_of_errors(errors)] if errors else []), *words_of_machine(augmented)],
     )
 
@@ -137,10 +138,7 @@ def blanks_of(paragraphs: Sequence[tuple[str, str]]) -> list[str]:
         >>> blanks_of([("Annotators", f"{blank('pay')} They agreed. {blank('ethics')}")])
         ['pay', 'ethics']
     """
-    found = []
-    for _, text in paragraphs:
-        found += [part.split(": not stated]")[0] for part in text.split("[")[1:] if ": not stated]" in part]
-    return found
+    return [name for _, text in paragraphs for name in re.findall(r"\[([^\[]*): not stated\]", text)]
 
 
 _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
@@ -154,29 +152,17 @@ _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
 }
 
 
-def drawn_paragraph(title: str, text: str, form: str) -> str:
-    """Return a paragraph as plain text, or for LaTeX, with its special characters escaped.
+def drawn_paragraphs(paragraphs: pd.DataFrame, form: str) -> str:
+    """Return paragraphs (title, text) as plain text, or for LaTeX, with its special characters escaped.
 
     Examples:
-        >>> print(drawn_paragraph("Pay", "100% of $12", "latex"))
+        >>> paragraphs = pd.DataFrame({"title": ["Pay"], "text": ["100% of $12"]})
+        >>> print(drawn_paragraphs(paragraphs, "latex"), end="")
         \\paragraph{Pay} 100\\% of \\$12
     """
+    both = zip(paragraphs["title"], paragraphs["text"], strict=True)
     if form == "latex":
-        return f"\\paragraph{{{title}}} {''.join(_LATEX.get(char, char) for char in text)}"
-    return f"{title}. {text}"
-
-
-def _chosen(pool: Mapping[str, Any]) -> str:
-    """Return how the pairs were chosen among those of the runs' tops; empty where all were pooled."""
-    limits = [f"{pool['per_query']:,} a query"] if pool.get("per_query") else []
-    limits += [f"{pool['budget']:,} in all"] if pool.get("budget") else []
-    by = f", chosen by {pool['strategy']}" if pool.get("strategy", "depth") != "depth" or limits else ""
-    return by + (f", at most {' and '.join(limits)}" if limits else "")
-
-
-def _statistics(summary: AgreementSummary) -> Iterator[dict[Hashable, Any]]:
-    """Yield each statistic of agreement with its name in words."""
-    for row in summary.table.to_dict("records"):
-        is_other = row["statistic"] == "alpha" and row["level"] != "nominal"
-        name = STATISTICS[str(row["statistic"])].title
-        yield {**row, "name": f"{name} ({row['level']})" if is_other else name}
+        texts = [f"\\paragraph{{{title}}} {text.translate(str.maketrans(_LATEX))}" for title, text in both]
+    else:
+        texts = [f"{title}. {text}" for title, text in both]
+    return "\n\n".join(texts) + "\n"

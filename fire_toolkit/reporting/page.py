@@ -1,79 +1,80 @@
-"""One HTML file that asks for nothing outside itself: facts that a template says in words, and plots."""
+"""The report as one HTML file: a study and its figures, which a template puts into words."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.reporting.plots import Plot
+from fire_toolkit.reporting.figures import Figure
+from fire_toolkit.reporting.methods import methods_paragraphs
+from fire_toolkit.reporting.plots import plot_orders, points
+from fire_toolkit.reporting.study import Study
 from fire_toolkit.reporting.templates import rendered
+from fire_toolkit.results import Found
 
-_DATA = files("fire_toolkit.reporting") / "data"
+_HOLDS = 0.95  # the share of resamples in which two labellings must order two runs differently
+_LONGEST_FILE = 20_000  # characters of a manifest that are shown
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table as text; numbers stand in columns of their own, so that they align.
+def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subtitle: str) -> str:
+    """Return the report as one HTML file that asks for nothing outside itself.
 
-    caption: what it shows; columns: headings; rows: cells, as many as columns.
+    Every text stands in it as text, whatever it holds, and none names an annotator or a folder of this
+    machine. Vega, Vega-Lite and Vega-Embed are within (BSD-3-Clause).
     """
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def is_number(self, column: int) -> bool:
-        """Return whether every cell of a column begins like a number, or is empty."""
-        cells = [row[column] for row in self.rows if row[column]]
-        return bool(cells) and all(cell.lstrip("+-−.")[:1].isdigit() for cell in cells)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A plot, which holds its data, and a sentence that says what it shows."""
-
-    plot: Plot
-    text: str
-
-    @property
-    def spec(self) -> str:
-        """The spec as JSON that can stand within a script of a page, with its data by columns."""
-        spec = {**self.plot, "data": _columns(self.plot.table)}
-        text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"))
-        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    manifests = {}
+    for name, text in study.told.manifests.items():
+        left = len(text) - _LONGEST_FILE
+        manifests[name] = text[:_LONGEST_FILE] + (
+            f"\n… {left:,} characters more in the file" if left > 0 else ""
+        )
+    bundle = files("fire_toolkit.reporting") / "data/vega-bundle.js"
+    return rendered(
+        "reporting",
+        "data/report.html",
+        title=title,
+        subtitle=subtitle,
+        study=study,
+        figures=figures,
+        headline=headline_of(study),
+        swaps=swaps,
+        plot_orders=plot_orders,
+        methods=methods_paragraphs(study.told.facts),
+        manifests=manifests,
+        points=points,
+        bundle=bundle.read_text(encoding="utf-8"),
+    )
 
 
-def _columns(table: pd.DataFrame) -> dict[str, Any]:
-    """Return the columns of a plot's data: values, or texts by their places `at` among those in `of`."""
-    columns: dict[str, Any] = {}
-    for name, values in table.items():
-        if all(isinstance(value, str) for value in values):
-            codes, texts = pd.factorize(values)
-            columns[str(name)] = {"of": texts.tolist(), "at": codes.tolist()}
-        else:
-            columns[str(name)] = [
-                float(f"{value:.5g}") if isinstance(value, float) and value == value else _or_null(value)
-                for value in values.tolist()
-            ]
-    return columns
+def headline_of(study: Study) -> list[str]:
+    """Return the three sentences of a study, see `headline`."""
+    return headline(study.outcome, study.scores, study.orders if len(study.runs) > 1 else None)
 
 
-def _or_null(value: Any) -> Any:
-    return None if value != value else value
+def headline(outcome: Mapping[str, Any], scores: pd.DataFrame, orders: Found | None) -> list[str]:
+    """Return three sentences: right answers that counted as wrong, how far scores were off, who swaps.
 
-
-def render_page(facts: Mapping[str, Any]) -> str:
-    """Return the page as HTML; every text stands in it as text, whatever it holds.
-
-    Vega, Vega-Lite and Vega-Embed are within the page (BSD-3-Clause).
+    Points are those of the first measure that is a share; what is to be bold stands between asterisks.
 
     Args:
-        facts: what `Study.facts` returns.
+        outcome: new, n_queries.
+        scores: honest rows as `first_of` returns them.
+        orders: of `compare_orders`; None for a single run.
     """
-    bundle = (_DATA / "vega-bundle.js").read_text(encoding="utf-8")
-    return rendered("reporting", "data/report.html", bundle=bundle, **facts)
+    shares = [name for name in dict.fromkeys(scores["measure"]) if points(name) == 100]
+    facts: dict[str, Any] = {"outcome": outcome, "measure": "", "runs": scores["run_id"].nunique()}
+    if shares:
+        gains = 100 * scores.loc[scores["measure"] == shares[0], "delta"]
+        facts |= {"measure": shares[0], "low": round(gains.min()), "high": round(gains.max())}
+        facts["swaps"] = [] if orders is None else swaps(orders)
+    return rendered("reporting", "data/headline.txt", **facts).splitlines()
+
+
+def swaps(orders: Found) -> list[dict[str, Any]]:
+    """Return every two runs that change places, and whether that is more than chance."""
+    rows = orders.swaps[orders.swaps["swapped"].astype(bool)]
+    found: Any = rows.assign(holds=rows["p_swap"] >= _HOLDS).to_dict("records")
+    return list(found)

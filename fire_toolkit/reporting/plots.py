@@ -1,9 +1,4 @@
-"""The plots: Vega-Lite specs, which stand as files in data/, filled with a table.
-
-A filled spec holds its own data, so it can be drawn anywhere: Jupyter draws it by itself, `report html` puts
-it into a page. Colours are of Okabe and Ito's palette, which people with colour blindness tell apart; no plot
-says anything by colour alone.
-"""
+"""Plots as Vega-Lite specs: each a file in data/, filled with the table that it shows."""
 
 from __future__ import annotations
 
@@ -24,7 +19,6 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
 _MANY = 10  # runs, above which a grid shows whole points
-SETS = 12  # sets of runs that are shown, those that found most first
 
 
 class Plot(dict[str, Any]):
@@ -37,6 +31,57 @@ class Plot(dict[str, Any]):
     def table(self) -> pd.DataFrame:
         """The data of the plot."""
         return pd.DataFrame(self["data"]["values"])
+
+    @property
+    def packed(self) -> str:
+        """The spec as JSON that can stand within a script of a page, with its data by columns.
+
+        A column of texts holds these once in `of`, and the place of each in `at`; nan is null.
+        """
+        columns: dict[str, Any] = {}
+        for name, values in self.table.items():
+            if all(isinstance(value, str) for value in values):
+                codes, texts = pd.factorize(values)
+                columns[str(name)] = {"of": texts.tolist(), "at": codes.tolist()}
+            else:
+                columns[str(name)] = [_short(value) for value in values.tolist()]
+        text = json.dumps({**self, "data": columns}, ensure_ascii=False, separators=(",", ":"))
+        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _short(value: Any) -> Any:
+    """Return a number with five digits; None for nan."""
+    if value != value:
+        return None
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def draw(name: str, table: pd.DataFrame) -> Plot:
+    """Return the spec data/plot-NAME.json with its data: the columns that it names, nan as null.
+
+    Of several measures a menu chooses one. The heights of rows become a number, since beside a width that
+    fits a page Vega-Lite takes nothing else.
+    """
+    text = (files("fire_toolkit.reporting") / f"data/plot-{name}.json").read_text(encoding="utf-8")
+    spec = {"$schema": SCHEMA, **json.loads(text)}
+    table = table[spec.pop("columns")]
+    spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=10))}
+    if "vconcat" not in spec:
+        spec["width"] = "container"
+    if isinstance(rows := spec.get("height"), dict):
+        spec["height"] = rows["step"] * max(table[spec["encoding"]["y"]["field"]].nunique(), 1)
+    is_of_few = table["run_id"].nunique() <= len(PALETTE) if "run_id" in table else True
+    spec["config"] = {"range": {"category": list(PALETTE) if is_of_few else {"scheme": "tableau20"}}}
+    if "measure" not in table or not len(table):
+        return Plot(spec)
+    measures = list(dict.fromkeys(table["measure"]))
+    title: Any = measures[0]
+    if len(measures) > 1:
+        menu = {"input": "select", "options": measures, "name": "measure "}
+        spec["params"] = [{"name": "shown_measure", "value": measures[0], "bind": menu}]
+        spec["transform"] = [{"filter": "datum.measure === shown_measure"}, *spec.get("transform", [])]
+        title = {"expr": "shown_measure"}
+    return Plot(spec | {"title": {"text": title, "anchor": "start", "frame": "bounds", "fontSize": 12}})
 
 
 def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
@@ -58,26 +103,15 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
         0   clip       0.4        0.6  60.0
     """
     measures = measures or list(dict.fromkeys(scores["measure"]))
-    table = scores.sort_values("augmented", ascending=False, kind="stable")
-    table = _of_measures(table, measures)
-    labelled = table.get("labelled", pd.Series(np.nan, table.index))
-    best = table["augmented"]
-    table = table.assign(
-        augmented=labelled.fillna(best),
-        corrected=best.where(labelled.notna()),
-        best=best,
-        shown=(100 * best).map("{:.1f}".format),
-        original_shown=(100 * table["original"]).map("{:.1f}".format),
+    table = _of_measures(scores.sort_values("augmented", ascending=False, kind="stable"), measures)
+    best, labelled = table["augmented"], table.get("labelled", pd.Series(np.nan, table.index))
+    points = {name: (100 * table[each]).map("{:.1f}".format)
+              for name, each in {"shown": "augmented", "original_shown": "original"}.items()}  # fmt: skip
+    corrected = best.where(labelled.notna())
+    return draw(
+        "scores",
+        table.assign(**points, best=best, corrected=corrected, augmented=labelled.fillna(best)),
     )
-    names = ["run_id", "measure", "original", "augmented", "corrected", "low", "high", "best"]
-    plot = _plot("scores", table[[*names, "shown", "original_shown"]])
-    is_shown = {"original": True, "augmented": True, "corrected": table["corrected"].notna().any()}
-    points = plot["layer"][2]["encoding"]
-    for channel in ("color", "shape"):
-        points[channel]["legend"] = points["color"]["legend"] | {
-            "values": [name for name in is_shown if is_shown[name]]
-        }
-    return plot
 
 
 def plot_differences(
@@ -108,23 +142,27 @@ def plot_differences(
     has_corrected = table["measure"].isin(table.loc[table["qrels"] == "corrected", "measure"])
     other = np.where(has_corrected, "corrected", "augmented")
     table = table[(table["qrels"] == "original") | (table["qrels"] == other)]
-    is_apart = (table["low"] > 0) | (table["high"] < 0)
-    verdict = np.select([table["p_holm"] < 0.05, is_apart], _VERDICTS[:2], _VERDICTS[2])
-    table = table.assign(verdict=verdict)
     runs = list(order or dict.fromkeys([*differences["run_a"], *differences["run_b"]]))
     place = {run: at for at, run in enumerate(runs, start=1)}
     is_first = table["run_a"].map(place) < table["run_b"].map(place)
     is_turned = (table["qrels"] == "original").to_numpy() == is_first.to_numpy()  # b is to stand in the row
-    turned = table[is_turned].rename(columns={"run_a": "run_b", "run_b": "run_a"})
-    turned = turned.assign(difference=-turned["difference"], low=-turned["high"], high=-turned["low"])
-    table = pd.concat([table[~is_turned], turned], ignore_index=True)
-    points = np.array([_points(name) for name in table["measure"]]) * table["difference"]
-    digits = 1 if len(runs) <= _MANY else 0
-    shown = [f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−") for value in points]
+    a, b, low, high, difference = (
+        table[name].to_numpy() for name in ("run_a", "run_b", "low", "high", "difference")
+    )
     named = {run: f"{at:>{len(str(len(runs)))}} {run}" for run, at in place.items()}
-    table = table.assign(row=table["run_a"].map(named), column=table["run_b"].map(named), shown=shown)
-    names = ["row", "column", "qrels", "measure", "difference", "low", "high", "p_holm", "verdict", "shown"]
-    return _plot("differences", table[names])
+    is_apart = (table["low"] > 0) | (table["high"] < 0)
+    table = table.assign(
+        row=[named[run] for run in np.where(is_turned, b, a)],
+        column=[named[run] for run in np.where(is_turned, a, b)],
+        difference=np.where(is_turned, -difference, difference),
+        low=np.where(is_turned, -high, low),
+        high=np.where(is_turned, -low, high),
+        verdict=np.select([table["p_holm"] < 0.05, is_apart], _VERDICTS[:2], _VERDICTS[2]),
+    )
+    digits = 1 if len(runs) <= _MANY else 0
+    in_points = table["measure"].map(points) * table["difference"]
+    shown = [f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−") for value in in_points]
+    return draw("differences", table.assign(shown=shown))
 
 
 def plot_lengths(lengths: pd.DataFrame) -> Plot:
@@ -142,8 +180,8 @@ def plot_lengths(lengths: pd.DataFrame) -> Plot:
     """
     runs = lengths[lengths["run_id"] != ""]
     kept = runs[runs["measure"] == runs["measure"].iloc[0]] if len(runs) else runs
-    kept = kept.assign(bin=kept["from_chars"].astype(str) + "–" + (kept["to_chars"] - 1).astype(str))
-    plot = _plot("lengths", kept[["bin", "run_id", "measure", "delta", "low", "high", "n_queries"]])
+    bins = kept["from_chars"].astype(str) + "–" + (kept["to_chars"] - 1).astype(str)
+    plot = draw("lengths", kept.assign(bin=bins))
     plot["encoding"]["y"]["title"] = f"gain in {next(iter(kept['measure']), 'nothing')}"
     return plot
 
@@ -170,8 +208,9 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
     swapped = kept.assign(run_a=kept["run_b"], run_b=kept["run_a"])
     runs = list(dict.fromkeys([*kept["run_a"], *kept["run_b"]]))
     own = pd.DataFrame({"run_a": runs, "run_b": runs, "measure": measure, "value": 1.0})
-    table = pd.concat([kept, swapped, own] if measure.startswith(_ONE_WHERE_EQUAL) else [kept, swapped])
-    plot = _plot("overlap", table[["run_a", "run_b", "measure", "value"]])
+    plot = draw(
+        "overlap", pd.concat([kept, swapped] + ([own] if measure.startswith(_ONE_WHERE_EQUAL) else []))
+    )
     for axis in ("x", "y"):
         plot["encoding"][axis]["sort"] = runs
     return plot
@@ -190,8 +229,7 @@ def plot_judged(scores: pd.DataFrame) -> Plot:
         [{'run_id': 'clip', 'depth': 2, 'value': 0.5}]
     """
     depth = scores["measure"].str.extract(r"^Judged@(\d+)$")[0]
-    kept = scores[depth.notna()].assign(depth=depth[depth.notna()].astype(int))
-    return _plot("judged", kept[["run_id", "depth", "value"]])
+    return draw("judged", scores[depth.notna()].assign(depth=depth[depth.notna()].astype(int)))
 
 
 def plot_orders(places: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
@@ -214,17 +252,13 @@ def plot_orders(places: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
     kept = before.sort_values(["place", "before"], kind="stable")
     kept = _of_measures(kept, measures or list(dict.fromkeys(places["measure"])))
     labellings = list(dict.fromkeys(places["labelling"]))
-    columns = {
-        "slot": kept.groupby(["measure", "labelling"], sort=False).cumcount() + 1,
-        "name": kept["place"].astype(str) + " " + kept["run_id"],
-        "is_first": kept["labelling"] == labellings[0],
-        "is_last": kept["labelling"] == labellings[-1],
-    }
-    kept = kept.sort_values("labelling", key=lambda names: names.map(labellings.index), kind="stable")
-    plot = _plot(
-        "orders", kept.assign(**columns)[["labelling", "measure", "run_id", "value", "place", *columns]]
-    )
-    return Plot(plot | {"height": max(140, 24 * kept["run_id"].nunique())})
+    kept = kept.assign(
+        slot=kept.groupby(["measure", "labelling"], sort=False).cumcount() + 1,
+        name=kept["place"].astype(str) + " " + kept["run_id"],
+        is_first=kept["labelling"] == labellings[0],
+        is_last=kept["labelling"] == labellings[-1],
+    ).sort_values("labelling", key=lambda names: names.map(labellings.index), kind="stable")
+    return Plot(draw("orders", kept) | {"height": max(140, 24 * kept["run_id"].nunique())})
 
 
 def plot_annotators(profiles: pd.DataFrame) -> Plot:
@@ -239,32 +273,11 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
         >>> plot_annotators(pd.DataFrame([row | {"duration_s_q50": 3.0}]))["description"]
         'Annotators: share of positive votes and agreement with others'
     """
-    names = ["annotator_id", "n_votes", "positive_rate", "peer_agreement", "duration_s_q50"]
-    kept = profiles.dropna(subset=["positive_rate", "peer_agreement"])[names]
-    plot = _plot("annotators", kept)
+    kept = profiles.dropna(subset=["positive_rate", "peer_agreement"])
+    plot = draw("annotators", kept)
     for axis, name in (("x", "positive_rate"), ("y", "peer_agreement")):
         plot["encoding"][axis]["scale"] = {"domain": _around(kept[name])}
     return plot
-
-
-def plot_flips(flips: pd.DataFrame) -> Plot:
-    """Plot how many pairs have another label than the benchmark says, by any groups.
-
-    Args:
-        flips: group, flip (`new positive`, `rejected original`, `dispute`), n_pairs, share, href (where a bar
-            leads, or empty); groups in their order.
-    """
-    return _plot("flips", flips)
-
-
-def plot_found(found: pd.DataFrame) -> Plot:
-    """Plot which runs found the new positives: a column for each set of runs, those that found most first.
-
-    Args:
-        found: set (a number from 1), run_id, is_in (whether the run is of the set), n_pairs (of the set); a
-            row for each set and run.
-    """
-    return _plot("found", found[found["set"] <= SETS])
 
 
 def _around(shares: pd.Series) -> list[float]:
@@ -287,31 +300,6 @@ def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     return found
 
 
-def _points(measure: str) -> int:
+def points(measure: str) -> int:
     """Return what a measure's values are times in points: shares are times 100."""
     return 100 if parse_measure(measure).definition.unit == "share" else 1
-
-
-def _plot(name: str, table: pd.DataFrame) -> Plot:
-    """Return a spec with its data; nan is null, which Vega-Lite leaves out. Several measures have a menu."""
-    text = (files("fire_toolkit.reporting") / f"data/plot-{name}.json").read_text(encoding="utf-8")
-    spec = {"$schema": SCHEMA, **json.loads(text)}
-    spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=10))}
-    if "vconcat" not in spec:
-        spec["width"] = "container"
-        if isinstance(
-            rows := spec.get("height"), dict
-        ):  # beside a width that fits a page heights are numbers
-            spec["height"] = rows["step"] * max(table[spec["encoding"]["y"]["field"]].nunique(), 1)
-    is_of_few = table["run_id"].nunique() <= len(PALETTE) if "run_id" in table else True
-    spec["config"] = {"range": {"category": list(PALETTE) if is_of_few else {"scheme": "tableau20"}}}
-    if "measure" not in table or not len(table):
-        return Plot(spec)
-    measures = list(dict.fromkeys(table["measure"]))
-    title: Any = measures[0]
-    if len(measures) > 1:
-        menu = {"input": "select", "options": measures, "name": "measure "}
-        spec["params"] = [{"name": "shown_measure", "value": measures[0], "bind": menu}]
-        spec["transform"] = [{"filter": "datum.measure === shown_measure"}, *spec.get("transform", [])]
-        title = {"expr": "shown_measure"}
-    return Plot(spec | {"title": {"text": title, "anchor": "start", "frame": "bounds", "fontSize": 12}})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from fire_toolkit.scoring.drawn import augmented_cell
 from fire_toolkit.words import n_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ def _template(room: str, name: str) -> Template:
     from jinja2 import Environment, StrictUndefined
 
     is_html = name.endswith(".html")
-
     made = Environment(
         autoescape=is_html,
         undefined=StrictUndefined,
@@ -47,10 +47,11 @@ def _template(room: str, name: str) -> Template:
         "n": "{:,}".format,
         "n_of": n_of,
         "sentence": sentence,
-        "coded": coded,
-        "strong": strong,
-        "quoted": quoted,
+        "marked": marked,
+        "quoted": partial(json.dumps, ensure_ascii=False),
+        "signed": signed,
     }
+    made.globals |= {"limits": limits, "augmented_cell": augmented_cell}
     text = (files(f"fire_toolkit.{room}") / f"{name}.jinja").read_text(encoding="utf-8")
     return made.from_string(text)
 
@@ -66,32 +67,34 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def coded(text: str) -> Any:
-    """Return a text as HTML in which what stands between backticks is code, and all else text.
+def marked(text: str, sign: str, tag: str) -> Any:
+    """Return a text as HTML in which what stands between two signs has a tag, and all else is text.
 
     Examples:
-        >>> print(coded("1 < 2: see `pool`"))
+        >>> print(marked("1 < 2: see `pool`", "`", "code"))
         1 &lt; 2: see <code>pool</code>
     """
-    return _marked(text, r"`([^`]+)`", "code")
-
-
-def strong(text: str) -> Any:
-    """Return a text as HTML in which what stands between asterisks is bold, and all else text.
-
-    Examples:
-        >>> print(strong("*3 < 4* holds"))
-        <b>3 &lt; 4</b> holds
-    """
-    return _marked(text, r"\*([^*]+)\*", "b")
-
-
-def _marked(text: str, between: str, tag: str) -> Any:
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(between, rf"<{tag}>\1</{tag}>", str(escape(text))))
+    sign = re.escape(sign)
+    return Markup(re.sub(f"{sign}([^{sign}]+){sign}", rf"<{tag}>\1</{tag}>", str(escape(text))))
 
 
-def quoted(text: str) -> str:
-    """Return a text as a JSON string, which is a YAML scalar too."""
-    return json.dumps(text, ensure_ascii=False)
+def limits(low: float, high: float, form: str = ".1f") -> str:
+    """Return an interval as text; empty where it is not known.
+
+    Examples:
+        >>> limits(20.0, 61.25), limits(float("nan"), 1.0)
+        ('20.0 to 61.2', '')
+    """
+    return "" if low != low else f"{low:{form}} to {high:{form}}"
+
+
+def signed(value: float) -> str:
+    """Return a change as text; what would be 0 has no sign.
+
+    Examples:
+        >>> signed(1.25), signed(-0.01)
+        ('+1.2', '0.0')
+    """
+    return f"{value:+.1f}" if round(value, 1) else "0.0"

@@ -5,7 +5,7 @@ import pytest
 
 from fire_toolkit.inference import compare_orders, leave_out, score_differences
 from fire_toolkit.matching.ranking import rank_run
-from fire_toolkit.reporting.captions import saturation
+from fire_toolkit.reporting.paper import saturation
 from fire_toolkit.results import bold
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import score_cells

@@ -12,7 +12,7 @@ from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import PooledPairs, join_runs
 from fire_toolkit.measures import code_qrels, judge_run
-from fire_toolkit.reporting.captions import by_length
+from fire_toolkit.reporting.paper import by_length
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels, check_queries
 

@@ -5,9 +5,14 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.reporting.facts import headline
-from fire_toolkit.reporting.flips import flipped_pairs, flips_by_length, flips_by_run, sets_of_runs
-from fire_toolkit.reporting.people import agreement_of_two, annotators_beside_others
+from fire_toolkit.reporting.page import headline
+from fire_toolkit.reporting.voted import (
+    annotators_beside_others,
+    flipped_pairs,
+    flips_by_length,
+    flips_by_run,
+    sets_of_runs,
+)
 from fire_toolkit.results import Found
 from fire_toolkit.tables import check_judgments, check_labels, check_pool_sources, check_qrels, check_queries
 
@@ -96,8 +101,8 @@ def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
     ]
     judgments = check_judgments(pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"]))
     grades = {"0": 0, "1": 1, "2": None}
-    table = annotators_beside_others(judgments, grades=grades).set_index("annotator_id")
-    two = agreement_of_two(judgments, grades=grades).set_index(["a", "b"])
+    table, two = annotators_beside_others(judgments, grades=grades)
+    table, two = table.set_index("annotator_id"), two.set_index(["a", "b"])
     votes = {(doc, who): label == "1" for _, doc, who, label in rows if label != "2"}
     for who in "uvw":
         beside = [(own, other) for (doc, one), own in votes.items() if one == who

@@ -9,9 +9,7 @@ from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference import scores_with_uncertainty
-from fire_toolkit.reporting.captions import by_length, by_similarity, saturation
-from fire_toolkit.reporting.contributions import all_and_new
-from fire_toolkit.reporting.data import describe_data
+from fire_toolkit.reporting.paper import all_and_new, by_length, by_similarity, describe_data, saturation
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
 

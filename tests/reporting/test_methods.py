@@ -1,9 +1,11 @@
+import pandas as pd
+
 from examples import cases
 from fire_toolkit.reporting.methods import (
     STUDY,
     MethodFacts,
     blanks_of,
-    drawn_paragraph,
+    drawn_paragraphs,
     methods_paragraphs,
 )
 from fire_toolkit.workspace.config import SETTINGS
@@ -68,8 +70,8 @@ def test_a_pool_that_was_chosen_is_said_to_be(parameters: dict[str, object], sai
 
 
 def test_special_characters_are_escaped_for_latex() -> None:
-    found = drawn_paragraph("Pay", "5% & $3_a {b} #1 a\\b ~ ^ <x> “q”", "latex")
-    assert found == (
+    paragraphs = pd.DataFrame({"title": ["Pay"], "text": ["5% & $3_a {b} #1 a\\b ~ ^ <x> “q”"]})
+    assert drawn_paragraphs(paragraphs, "latex").rstrip() == (
         r"\paragraph{Pay} 5\% \& \$3\_a \{b\} \#1 a\textbackslash{}b \textasciitilde{} "
         r"\textasciicircum{} \textless{}x\textgreater{} ``q''"
     )

@@ -1,22 +1,26 @@
 """The page is one file, and whatever stands in a text stays text."""
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pandas as pd
+import pytest
 from reports import data_of_plot
+from small_world import World, make_run
 
-from fire_toolkit.reporting.page import Figure, Table, render_page
+from fire_toolkit.evidence.qrels import augment_qrels
+from fire_toolkit.inference.background import Background
+from fire_toolkit.reporting.figures import figures_of_page
+from fire_toolkit.reporting.methods import MethodFacts
+from fire_toolkit.reporting.page import render_page
 from fire_toolkit.reporting.plots import Plot
+from fire_toolkit.reporting.study import Study, Told
+from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> \u202e العربية {{ 7*7 }} &amp;"
-ROWS = [
-    {"run_id": HOSTILE, "value": 0.5, "low": None, "n": 3},
-    {"run_id": "b", "value": 1.0, "low": None, "n": 4},
-]
-FIGURES = ("scores", "differences", "order", "flips", "overlap", "length", "judged")
-SWAP = {"measure": HOSTILE, "run_a": HOSTILE, "run_b": "b", "p_swap": 0.97, "holds": True}
+ID = HOSTILE.replace(" ", "_").replace("\u202e", "")  # ids have no white space or control characters
 
 
 class _Tags(HTMLParser):
@@ -28,75 +32,82 @@ class _Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def page(**changed: Any) -> str:
-    """A page of facts in which every text is hostile."""
-    table = Table(HOSTILE, [HOSTILE, "n"], [[HOSTILE, "1"], ["b", ""]])
-    figure = Figure(Plot({"description": HOSTILE, "data": {"values": ROWS}}), HOSTILE)
-    cell = {"value": HOSTILE, "interval": HOSTILE, "mark": "†‡"}
-    outcome = dict.fromkeys(
-        ("n_queries", "confirmed", "rejected", "never_judged", "new", "original", "augmented"), 2
-    )
-    facts: dict[str, Any] = {
-        "title": HOSTILE,
-        "subtitle": HOSTILE,
-        "warning": HOSTILE,
-        "outcome": outcome | {"policy": "union", "original_by_query": 1.0, "augmented_by_query": 2.5},
-        "headline": [HOSTILE],
-        "scores": {"measures": ["C@1"], "rows": {HOSTILE: {"C@1": cell}}, "is_corrected": False,
-                   "unknown": True, "not_pooled": True},
-        "uncertain": table,
-        "score_notes": [HOSTILE],
-        "bound_notes": [HOSTILE],
-        "trusted": [HOSTILE],
-        "usable": table,
-        "unusable": HOSTILE,
-        "differences": {"n": 2, "holding": 1, "alone": 2, "notes": [HOSTILE]},
-        "orders": {"swaps": [SWAP], "notes": [HOSTILE]},
-        "annotators": {"table": table, "two": table},
-        "agreement": {"table": table, "votes": HOSTILE, "alpha": [HOSTILE] * 3, "notes": [HOSTILE]},
-        "overlap_notes": [HOSTILE],
-        "since": {"name": HOSTILE, "tables": [table], "notes": [HOSTILE], "orders": None},
-        "methods": [(HOSTILE, HOSTILE)],
-        "manifests": {HOSTILE: HOSTILE},
-        "figures": dict.fromkeys(FIGURES, figure),
-        "gallery": "gallery/index.html",
-    }  # fmt: skip
-    return render_page(facts | changed)
+@pytest.fixture(scope="module")
+def study() -> Study:
+    """A study in which every name and text is hostile."""
+    world = World(0)
+    docs: dict[str, dict[str, float]] = {}
+    for row in world.runs.itertuples():
+        if row.run_id == "r1":
+            docs.setdefault(str(row.query_id), {})[str(row.doc_id)] = float(row.score)
+    runs = [make_run(docs, ID), make_run({query: dict(zip(own, range(99), strict=False))
+                                          for query, own in docs.items()}, "r2")]  # fmt: skip
+    answers = world.labels[["query_id", "doc_id", "label"]].assign(annotator_id="someone")
+    answers = pd.concat([answers, answers.assign(annotator_id=ID)])
+    return Study(
+        runs=runs,
+        original=world.original,
+        augmented=augment_qrels(world.original, world.labels)[0],
+        labels=world.labels,
+        background=Background(),
+        queries=check_queries(world.original[["query_id"]].assign(text=HOSTILE)),
+        tops=runs,
+        sources=check_pool_sources(world.sources.assign(run_id=ID).drop_duplicates(["query_id", "doc_id"])),
+        judgments=check_judgments(answers),
+        grades={"relevant": 1, "irrelevant": 0},
+        told=Told(HOSTILE, HOSTILE, HOSTILE, MethodFacts(study={"pay": HOSTILE}), {HOSTILE: HOSTILE},
+                  measures=["C@1", "AP"], gallery="gallery/index.html"),
+    )  # fmt: skip
 
 
-def test_hostile_texts_stay_text() -> None:
+@pytest.fixture(scope="module")
+def page(study: Study) -> str:
+    return render_page(study, figures_of_page(study), title=HOSTILE, subtitle=HOSTILE)
+
+
+def _tags(page: str) -> _Tags:
     tags = _Tags()
-    tags.feed(page().replace("window.vega", "window_vega"))
-    assert {tag for tag, _ in tags.found} & {"img", "iframe", "link", "object"} == set()
-    assert [tag for tag, _ in tags.found].count("script") == len(FIGURES) + 2  # the specs; Vega, what draws
-    assert not any(name.startswith("on") for _, attributes in tags.found for name in attributes)
-    assert "{{ 7*7 }}" in page()
+    tags.feed(page.replace("window.vega", "window_vega"))
+    return tags
 
 
-def test_the_data_of_a_plot_come_back_as_they_were() -> None:
-    assert data_of_plot(page(), "scores-1") == ROWS
+def test_hostile_texts_stay_text(study: Study, page: str) -> None:
+    tags = [tag for tag, _ in _tags(page).found]
+    assert set(tags) & {"img", "iframe", "link", "object"} == set()
+    assert tags.count("script") == len(figures_of_page(study)) + 2  # the specs; Vega, what draws
+    assert not any(name.startswith("on") for _, attributes in _tags(page).found for name in attributes)
+    assert "{{ 7*7 }}" in page
+    assert len(figures_of_page(study)) == 10
 
 
-def test_the_page_may_load_nothing() -> None:
-    assert "default-src 'none'" in page()
-    tags = _Tags()
-    tags.feed(page())
-    assert not any(
-        attributes.get(name) for tag, attributes in tags.found for name in ("src", "data", "action")
-    )
-    links = {attributes["href"] for tag, attributes in tags.found if tag == "a"}
+def test_the_data_of_a_plot_come_back_as_they_were(study: Study, page: str) -> None:
+    shown = pd.DataFrame(data_of_plot(page, "scores-1"))
+    rows = pd.DataFrame(figures_of_page(study)["scores"].plot["data"]["values"])
+    assert set(shown["run_id"]) == {ID, "r2"}
+    pd.testing.assert_frame_equal(shown, rows, check_dtype=False, rtol=1e-4)
+
+
+def test_the_page_may_load_nothing(page: str) -> None:
+    assert "default-src 'none'" in page
+    found = _tags(page).found
+    assert not any(attributes.get(name) for _, attributes in found for name in ("src", "data", "action"))
+    links = {attributes["href"] for tag, attributes in found if tag == "a"}
     assert {link for link in links if link and not link.startswith("#")} == {"gallery/index.html"}
-    ids = {attributes.get("id") for _, attributes in tags.found}
+    ids = {attributes.get("id") for _, attributes in found}
     assert {link[1:] for link in links if link and link.startswith("#")} <= ids
 
 
-def test_columns_of_numbers_are_known() -> None:
-    table = Table("", ["name", "value", "sign", "none"], [["a", "1.5", "-2", ""], ["b", "", "+3", ""]])
-    assert [table.is_number(column) for column in range(4)] == [False, True, True, False]
+def test_one_run_has_a_report_without_what_two_would_have(study: Study) -> None:
+    told: Any = replace(study.told, gallery="")
+    alone = replace(study, runs=study.runs[:1], tops=(), sources=None, told=told)
+    page = render_page(alone, figures_of_page(alone), title="", subtitle="")
+    ids = {attributes.get("id") for _, attributes in _tags(page).found}
+    assert not ids & {"differences", "order", "overlap", "found-1"}
+    assert {"scores-1", "length-1", "judged-share-1", "annotators"} <= ids
 
 
 def test_a_spec_is_small_beside_its_rows() -> None:
     rows = [{"run_id": "a-long-name-of-a-run", "value": n / 7} for n in range(1_000)]
-    figure = Figure(Plot({"data": {"values": rows}}), "")
-    assert len(figure.spec) < len(json.dumps(rows)) / 3
-    assert pd.DataFrame(rows)["value"].sub(json.loads(figure.spec)["data"]["value"]).abs().max() < 1e-2
+    packed = Plot({"data": {"values": rows}}).packed
+    assert len(packed) < len(json.dumps(rows)) / 3
+    assert pd.DataFrame(rows)["value"].sub(json.loads(packed)["data"]["value"]).abs().max() < 1e-2
