@@ -24,6 +24,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.resolution.votes import Votes
@@ -72,30 +73,29 @@ def sample(world: World, design: str, n_doubled: int, rng: np.random.Generator) 
     """Return votes on so many pairs judged twice; of an uneven draw so many are expected."""
     if design != "uneven":
         first, second = world.answers(rng, n_doubled)
-        pair = np.tile(np.arange(n_doubled), 2)
-        chance = None
+        pair, n_pairs, chance = np.tile(np.arange(n_doubled), 2), n_doubled, None
     else:
         positive = world.prevalence * world.found + (1 - world.prevalence) * world.wrong
-        n = round(n_doubled / (positive + REST * (1 - positive)))
-        first, second = world.answers(rng, n)
-        chances = np.where(first, 1.0, REST)
-        is_doubled = rng.random(n) < chances
+        n_pairs = round(n_doubled / (positive + REST * (1 - positive)))
+        first, second = world.answers(rng, n_pairs)
+        chance = np.where(first, 1.0, REST)
+        is_doubled = rng.random(n_pairs) < chance
         second = second[is_doubled]
-        pair = np.concatenate([np.arange(n), np.flatnonzero(is_doubled)])
-        chance = chances[pair]
+        pair = np.concatenate([np.arange(n_pairs), np.flatnonzero(is_doubled)])
     value = np.concatenate([first, second]).astype(np.int64)
     who = np.repeat([0, 1], [len(first), len(second)])
-    cluster = pair // world.n_each if world.n_each else None
-    return Votes(pair, value, who, ("0", "1"), np.arange(2.0), chance, cluster)
+    cluster = np.arange(n_pairs) // world.n_each if world.n_each else None
+    pairs = pd.DataFrame(index=range(n_pairs))
+    return Votes(pair, value, who, ("0", "1"), np.arange(2.0), pairs, chance=chance, cluster=cluster)
 
 
 def pattern(votes: Votes) -> tuple[int, ...]:
     """Return how many pairs have which votes and chance; without captions intervals hang on that alone."""
-    one_chance = np.zeros(len(votes.pair)) if votes.inclusion is None else votes.inclusion < 1
-    n_pairs = votes.pair.max() + 1
+    n_pairs = len(votes.pairs)
+    one_chance = np.zeros(n_pairs) if votes.chance is None else votes.chance < 1
     second = np.full(n_pairs, 2)
     second[votes.pair[n_pairs:]] = votes.label[n_pairs:]
-    kind = (votes.label[:n_pairs] * 3 + second) * 2 + one_chance[:n_pairs].astype(np.int64)
+    kind = (votes.label[:n_pairs] * 3 + second) * 2 + one_chance.astype(np.int64)
     return tuple(np.bincount(kind, minlength=12).tolist())
 
 

@@ -19,7 +19,7 @@ from fire_toolkit.resolution.votes import Level, Votes
 CELLS_FOR_THE_PACKAGE = 20_000_000
 
 
-def sum_coincidences(counts: Ints, votes: Votes, level: str) -> Sums:
+def sum_coincidences(counts: Ints, votes: Votes) -> Sums:
     """Return alpha from coincidence matrices: one minus observed over expected disagreement.
 
     A pair's matrix has c_i (c_k − [i = k]) / (n − 1) for its n votes, none for one vote (Krippendorff,
@@ -28,11 +28,13 @@ def sum_coincidences(counts: Ints, votes: Votes, level: str) -> Sums:
     computes the plain value (`compute_by_package`); weights, intervals and leaving annotators out are made
     of these sums. Tests hold the two equal.
     """
-    graded, domain = grade_counts(counts, votes, level)
+    graded, domain = grade_counts(counts, votes)
     matrices = graded[:, :, None] * (graded[:, None, :] - np.eye(len(domain), dtype=np.int64))
     each = matrices / (np.maximum(graded.sum(axis=1), 2) - 1)[:, None, None]
     shape = (-1, len(domain), len(domain))
-    return Sums(each.reshape(len(counts), -1), lambda totals: alphas(totals.reshape(shape), domain, level))
+    return Sums(
+        each.reshape(len(counts), -1), lambda totals: alphas(totals.reshape(shape), domain, votes.level)
+    )
 
 
 def total_coincidences(graded: Ints, weights: Floats) -> Floats:
@@ -70,46 +72,42 @@ def alphas(matrices: Floats, values: Floats, level: str) -> Floats:
     return np.where(defined, 1 - observed * (n - 1) / np.where(defined, expected, 1), np.nan)
 
 
-def grade_labels(votes: Votes, level: str) -> tuple[Ints, Floats]:
-    """Return the place of each label among the values of `level`, and the values ascending.
+def grade_labels(votes: Votes) -> tuple[Ints, Floats]:
+    """Return the place of each label among the values of the level, and the values ascending.
 
     Labels of equal grade are one value, except at the nominal level, where each is a category of its own.
     """
-    if level == "nominal":
-        n_labels = len(votes.labels)
-        return np.arange(n_labels), np.arange(n_labels, dtype=np.float64)
+    if votes.level == "nominal":
+        return np.arange(len(votes.labels)), np.arange(len(votes.labels), dtype=np.float64)
     domain, place = np.unique(votes.grades, return_inverse=True)
     return np.asarray(place, dtype=np.int64), domain
 
 
-def grade_counts(counts: Ints, votes: Votes, level: str) -> tuple[Ints, Floats]:
-    """Return counts of pairs × the values of `level`, and the values ascending."""
-    place, domain = grade_labels(votes, level)
+def grade_counts(counts: Ints, votes: Votes) -> tuple[Ints, Floats]:
+    """Return counts of pairs × the values of the level, and the values ascending."""
+    place, domain = grade_labels(votes)
     return counts @ (place[:, None] == np.arange(len(domain))).astype(np.int64), domain
 
 
-def compute_by_package(votes: Votes, level: str) -> float:
+def compute_by_package(votes: Votes) -> float:
     """Return alpha by the package: it gets int64 counts of pairable pairs in ascending order of grades."""
-    counts, domain = grade_counts(votes.counts, votes, level)
+    counts, domain = grade_counts(votes.counts, votes)
     if counts.size * len(domain) > CELLS_FOR_THE_PACKAGE:
-        return float(alphas(total_coincidences(counts, np.ones(len(counts)))[None], domain, level)[0])
+        return float(alphas(total_coincidences(counts, np.ones(len(counts)))[None], domain, votes.level)[0])
     import krippendorff
 
-    measured = krippendorff.alpha(
-        value_counts=counts, value_domain=domain, level_of_measurement=cast(Level, level)
-    )
+    level = cast(Level, votes.level)
+    measured = krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level)
     return float(measured)
 
 
-def explain_undefined(votes: Votes, level: str) -> str:
+def explain_undefined(votes: Votes) -> str:
     """Return why alpha is undefined, or an empty text."""
-    counts, domain = grade_counts(votes.counts, votes, level)
+    counts, domain = grade_counts(votes.counts, votes)
     used = np.flatnonzero(counts.any(axis=0))
-    if not len(used):
-        return NO_PAIR
-    if len(used) > 1:
-        return ""
-    what = repr(votes.labels[used[0]]) if level == "nominal" else f"grade {domain[used[0]]:g}"
+    if len(used) != 1:
+        return "" if len(used) else NO_PAIR
+    what = repr(votes.labels[used[0]]) if votes.level == "nominal" else f"grade {domain[used[0]]:g}"
     return f"every judgment on pairs with two judgments says {what}: there is nothing to disagree about"
 
 

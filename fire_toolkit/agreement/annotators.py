@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -28,16 +26,13 @@ def leave_one_out(
     """Return Krippendorff's alpha without each annotator in turn.
 
     Args:
-        judgments, grades, level, inclusion, all_rounds: as in `agreement`.
+        judgments, grades, level, inclusion, all_rounds: as in `agreement`; so are the errors.
 
     Returns:
         Columns annotator_id, n_votes (of the annotator), n_pairable (pairs with two votes that remain),
         value (alpha without the annotator), change (value − alpha of all: above 0, the annotator lowers
         agreement), note (why the value is nan; the change is nan too when alpha of all is undefined).
         One row for each annotator, by id; no judgments: no rows.
-
-    Raises:
-        UsageError, TableError: as `agreement`.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments
@@ -52,30 +47,31 @@ def leave_one_out(
     """
     judgments = judgments if all_rounds else first_round(judgments)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion)
-    counts, domain = grade_counts(votes.by_label, votes, votes.level)
-    n_pairs, weight = int(votes.is_pairable.sum()), votes.weights * votes.is_pairable
-    whole = total_coincidences(counts, weight)
-    place, rows = grade_labels(votes, votes.level)[0], _shared_rows(votes)
-    matrices, n_pairable = [], []
-    in_order = rows[np.argsort(votes.annotator[rows], kind="stable")]
-    ends = np.cumsum(_count(votes, rows))
-    for own in np.split(in_order, ends[:-1]) if len(ends) else []:
+    counts, domain = grade_counts(votes.by_label, votes)
+    weight, place = votes.weights * votes.is_pairable, grade_labels(votes)[0]
+    whole, rows = total_coincidences(counts, weight), _shared_rows(votes)
+    own_rows = rows[np.argsort(votes.annotator[rows], kind="stable")]
+    n_own, matrices, n_pairable = _count(votes, rows), [], []
+    for own in np.split(own_rows, np.cumsum(n_own)[:-1]) if len(n_own) else []:
         before, weights = counts[votes.pair[own]], weight[votes.pair[own]]
         after = before - np.eye(len(domain), dtype=np.int64)[place[votes.label[own]]]
         left = whole - total_coincidences(before, weights) + total_coincidences(after, weights)
         is_lost = before.sum(axis=1) == 2
-        n_pairable.append(n_pairs - int(is_lost.sum()))
+        n_pairable.append(int(votes.is_pairable.sum() - is_lost.sum()))
         mean = (weight.sum() - weights[is_lost].sum()) / max(n_pairable[-1], 1)  # weights are to have mean 1
         matrices.append(np.where(np.abs(left) < 1e-9, 0.0, left) / (mean or 1.0))
     value = alphas(np.array(matrices).reshape(len(matrices), *whole.shape), domain, votes.level)
-    reason = np.where(np.array(n_pairable) == 0, NO_PAIR, ONE_VALUE)
+    notes = [
+        "" if value == value else NO_PAIR if not n else ONE_VALUE
+        for value, n in zip(value, n_pairable, strict=True)
+    ]
     columns = {
         "annotator_id": pd.array(votes.annotators, dtype="str"),
         "n_votes": _count(votes, votes.voting),
         "n_pairable": np.array(n_pairable, dtype=np.int64),
         "value": value,
         "change": value - alphas(whole[None], domain, votes.level),
-        "note": pd.array(np.where(np.isnan(value), reason, "").astype(object), dtype="str"),
+        "note": pd.array(notes, dtype="str"),
     }
     return pd.DataFrame(columns)
 
@@ -90,7 +86,7 @@ def annotator_profiles(
     """Return one row of numbers for each annotator, to look into, not to drop anyone by.
 
     Args:
-        judgments, grades, all_rounds: as in `agreement`.
+        judgments, grades, all_rounds: as in `agreement`; so are the errors.
         min_pairs: what rests on fewer pairs is nan; 1 or more.
 
     Returns:
@@ -98,10 +94,6 @@ def annotator_profiles(
         votes; positive from grade 1); n_shared (pairs that others voted on too), shared_positive_rate
         and peer_positive_rate (on these pairs, own and others'), peer_agreement (the chance that another's
         vote on such a pair is the same); duration_s_q50. No judgments: no rows.
-
-    Raises:
-        UsageError: min_pairs out of range; otherwise as `agreement`.
-        TableError: as `agreement`.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments
@@ -125,7 +117,7 @@ def annotator_profiles(
     others = (counts @ positive - positive[label]) / n_peers
     agreeing = (counts[np.arange(len(rows)), label] - 1) / n_peers
     seconds = judgments["duration_s"].groupby(votes.annotator).median()
-    columns: dict[str, Any] = {
+    columns = {
         "annotator_id": pd.array(votes.annotators, dtype="str"),
         "n_votes": _count(votes, votes.voting),
         "n_without_vote": _count(votes, np.flatnonzero(votes.label < 0)),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from fire_toolkit.agreement.statistic import Statistic, TablesValue, divide, no_pair
+from fire_toolkit.agreement.statistic import Statistic, divide, no_pair
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.resolution.votes import Votes
 
@@ -33,98 +33,77 @@ def cohen_kappas(tables: Floats) -> Floats:
 COHEN_KAPPA = Statistic(no_pair, of_two=cohen_kappas, title="Cohen's kappa")
 
 
-@dataclass(frozen=True)
-class Tables:
-    """Every two votes on one pair, and what two annotators made of the pairs that they share.
+class MeanOfTwo(NamedTuple):
+    """The mean of a coefficient over every two annotators.
 
-    Of each two votes: unit (their pair, or its cluster), table (that of the two annotators), cell (label of
-    one × labels + label of the other) and weight. votes: tables × labels × labels; values, sizes: of each
-    table the coefficient, 0 where undefined, and its weight in the mean, then 0.
+    value: weighted by the pairs that two share; nan where note says why; influences: its derivative by the
+    weight of each pair with two votes (or cluster of them), of which the sum of squares is the linearised
+    variance.
     """
 
-    unit: Ints
-    table: Ints
-    cell: Ints
-    weight: Floats
-    votes: Floats
-    values: Floats
-    sizes: Floats
-    n_undefined: int
-
-    @classmethod
-    def of(cls, votes: Votes, coefficients: TablesValue) -> Tables:
-        """Return the tables of votes with a pairable pair, weighted if the votes are."""
-        found = list(_every_two(votes))
-        pair, two, cell = (np.concatenate(each) for each in zip(*found, strict=True))
-        table = np.unique(two, return_inverse=True)[1]
-        unit = pair if votes.clusters is None else votes.clusters[pair]
-        weight, n_labels = votes.weights[pair], len(votes.labels)
-        tables = _counted(table, cell, weight, n_labels)
-        units = np.unique(unit, return_inverse=True)[1]
-        return cls(units, table, cell, weight, tables, *_valued(tables, coefficients))
+    value: float
+    note: str
+    influences: Floats
 
 
-def mean_of_two(votes: Votes, coefficients: TablesValue) -> tuple[float, str]:
-    """Return the mean of each two annotators' coefficient, weighted by the pairs they share, and a note.
+def mean_of_two(votes: Votes, coefficients: Callable[[Floats], Floats]) -> MeanOfTwo:
+    """Return the mean of each two annotators' coefficient, and how it varies.
 
-    votes: with a pairable pair; coefficients: tables (annotator pairs × labels × labels) to values, nan
-    where undefined.
+    Only the tables in which a pair stands change with its weight, so the work grows with the votes: each of
+    these is valued once more with a little less of the pair's votes.
+
+    Args:
+        votes: with a pairable pair.
+        coefficients: tables (annotator pairs × labels × labels) to values, nan where undefined.
     """
-    tables = Tables.of(votes, coefficients)
-    n = len(tables.votes)
-    if tables.n_undefined == n:
-        return math.nan, "every two annotators gave one and the same label on all pairs they share"
-    left_out = f"{tables.n_undefined} of {n} annotator pairs undefined and left out"
-    n_few = int((np.bincount(tables.table) < FEW).sum())
-    few = f"{n_few} of {n} annotator pairs share fewer than {FEW} pairs; values on so few tend to be too low"
-    notes = [*([left_out] if tables.n_undefined else []), *([few] if n_few else [])]
-    return float(np.average(tables.values, weights=tables.sizes)), "; ".join(notes)
+    pair, two, cell = _every_two(votes)
+    table = np.unique(two, return_inverse=True)[1]
+    unit = np.unique(pair if votes.cluster is None else votes.cluster[pair], return_inverse=True)[1]
+    n_tables, n_cells = int(table.max()) + 1, len(votes.labels) ** 2
+    keys, place = np.unique(unit * n_tables + table, return_inverse=True)
+    changed_by, changed = np.divmod(keys, n_tables)
+
+    def counted(rows: Ints) -> Floats:
+        n = np.bincount(rows * n_cells + cell, votes.weights[pair], minlength=(rows.max() + 1) * n_cells)
+        return n.astype(np.float64).reshape(-1, len(votes.labels), len(votes.labels))
+
+    def valued(tables: Floats) -> tuple[Floats, Floats]:
+        values = coefficients(tables)
+        is_known = ~np.isnan(values)
+        sizes = np.where(is_known, tables.sum(axis=(1, 2)), 0.0)
+        return np.where(is_known, values, 0.0) * sizes, sizes
+
+    tables = counted(table)
+    sums, sizes = valued(tables)
+    n_undefined = int((sizes == 0).sum())
+    if n_undefined == n_tables:
+        none = "every two annotators gave one and the same label on all pairs they share"
+        return MeanOfTwo(math.nan, none, np.empty(0))
+    less, sizes_less = valued(tables[changed] - _STEP * counted(place))
+    over = sums.sum() + np.bincount(changed_by, less - sums[changed])
+    under = sizes.sum() + np.bincount(changed_by, sizes_less - sizes[changed])
+    value = float(sums.sum() / sizes.sum())
+    of_all = f"of {n_tables} annotator pairs"
+    n_few = int((np.bincount(table) < FEW).sum())
+    few = f"{n_few} {of_all} share fewer than {FEW} pairs; values on so few tend to be too low"
+    notes = [f"{n_undefined} {of_all} undefined and left out"] * bool(n_undefined) + [few] * bool(n_few)
+    return MeanOfTwo(value, "; ".join(notes), np.asarray((value - over / under) / _STEP))
 
 
-def influences(votes: Votes, coefficients: TablesValue) -> Floats:
-    """Return the derivative of the mean by the weight of each unit with two votes (or cluster of them).
-
-    The sum of their squares is the linearised variance. Only the tables in which a unit stands change, so the
-    work grows with the votes: each of these is valued once more with a little less of the unit's votes.
-    """
-    all_of = Tables.of(votes, coefficients)
-    n_tables = len(all_of.votes)
-    keys, place = np.unique(all_of.unit * n_tables + all_of.table, return_inverse=True)
-    unit, table = np.divmod(keys, n_tables)
-    own = _counted(place, all_of.cell, all_of.weight, all_of.votes.shape[1])
-    values, sizes, _ = _valued(all_of.votes[table] - _STEP * own, coefficients)
-    sums = all_of.values * all_of.sizes
-    over = sums.sum() + np.bincount(unit, values * sizes - sums[table])
-    under = all_of.sizes.sum() + np.bincount(unit, sizes - all_of.sizes[table])
-    return np.asarray((sums.sum() / all_of.sizes.sum() - over / under) / _STEP)
-
-
-def _every_two(votes: Votes) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Yield pair, code of two annotators and cell of every two votes on a pair.
+def _every_two(votes: Votes) -> tuple[Ints, Ints, Ints]:
+    """Return pair, code of two annotators and cell (label of one × labels + label of the other) of two votes.
 
     Votes are sorted by pair; votes k places apart on the same pair are compared for k = 1, 2, ..., so
     memory grows with the votes, not with their products.
     """
     rows = votes.voting[np.lexsort([votes.annotator[votes.voting], votes.pair[votes.voting]])]
     pair, annotator, label = votes.pair[rows], votes.annotator[rows], votes.label[rows]
-    n_annotators = int(annotator.max(initial=-1)) + 1
+    n_annotators, found = int(annotator.max(initial=-1)) + 1, []
     for step in range(1, len(rows)):
         first = np.flatnonzero(pair[step:] == pair[:-step])
         if not len(first):
-            return
+            break
         two = annotator[first] * n_annotators + annotator[first + step]
-        yield pair[first], two, label[first] * len(votes.labels) + label[first + step]
-
-
-def _counted(table: Ints, cell: Ints, weight: Floats, n_labels: int) -> Floats:
-    n_cells = (int(table.max()) + 1) * n_labels**2
-    n = np.bincount(table * n_labels**2 + cell, weight, minlength=n_cells)
-    return n.astype(np.float64).reshape(-1, n_labels, n_labels)
-
-
-def _valued(tables: Floats, coefficients: TablesValue) -> tuple[Floats, Floats, int]:
-    """Return each table's value and its size, both 0 where the value is undefined, and how many are so."""
-    values = coefficients(tables)
-    undefined = np.isnan(values)
-    sizes = np.where(undefined, 0.0, tables.sum(axis=(1, 2)))
-    return np.where(undefined, 0.0, values), sizes, int(undefined.sum())
+        found.append((pair[first], two, label[first] * len(votes.labels) + label[first + step]))
+    pairs, twos, cells = (np.concatenate(each) for each in zip(*found, strict=True))
+    return pairs, twos, cells

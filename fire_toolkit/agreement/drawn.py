@@ -9,7 +9,6 @@ from fire_toolkit.results import drawn_text
 
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
-_MORE = ("below_667", "below_800", "n_resampled")
 _NOTES = ("note", "interval_note")
 _HEADINGS = {
     "statistic": "measure",
@@ -28,19 +27,22 @@ def draw_agreement(measured: pd.DataFrame, form: str, *, by: str | None, is_summ
     by: the column that groups; is_summary: leave out the chances of alpha below its customary bounds, and
     what was resampled.
     """
-    is_paper = form != "table"
-    shown = measured.drop(columns=[*_NOTES, *(_MORE if is_summary else ())], errors="ignore")
+    left_out = ("below_667", "below_800", "n_resampled") if is_summary else ()
+    shown = measured.drop(columns=[*_NOTES, *left_out], errors="ignore")
     if by is None:
-        alike = [name for name in _SAID_BELOW if name in shown.columns and shown[name].nunique() == 1]
-        shown = shown.drop(columns=["group", *alike])
-    if is_paper:
+        one_number = [name for name in _SAID_BELOW if name in shown.columns and shown[name].nunique() == 1]
+        shown = shown.drop(columns=["group", *one_number])
+    if form != "table":
         shown["statistic"] = [STATISTICS[name].title or name for name in shown["statistic"]]
     if "low" in shown.columns:
-        limits = "[{:.3f}, {:.3f}]" if is_paper else "{:.4f} to {:.4f}"
+        limits = "{:.4f} to {:.4f}" if form == "table" else "[{:.3f}, {:.3f}]"
         ends = zip(shown.pop("low"), shown.pop("high"), strict=True)
         interval = [limits.format(low, high) if low == low else "not known" for low, high in ends]
         shown.insert(list(shown.columns).index("value") + 1, "95%", interval)
-    rows = [[_cell(value) for value in row] for row in shown.itertuples(index=False)]
+    rows = [
+        [f"{x:.4f}" if isinstance(x, float) else x if isinstance(x, str) else f"{x:,}" for x in row]
+        for row in shown.itertuples(index=False)
+    ]
     return drawn_text(rows, [{"group": by, **_HEADINGS}.get(name) or name for name in shown.columns], form)
 
 
@@ -54,9 +56,3 @@ def notes_of_rows(measured: pd.DataFrame) -> list[str]:
             of_rows = ", ".join(name.removeprefix("all ") for name in names)
             notes.append(str(note) if len(own) == len(measured) else f"{of_rows}: {note}")
     return notes
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return value if isinstance(value, str) else f"{value:,}"

@@ -10,13 +10,12 @@ from fire_toolkit.agreement.statistic import Statistic, beyond_chance, no_pair
 from fire_toolkit.resolution.votes import Votes
 
 
-def explain_undefined(votes: Votes, level: str) -> str:
+def explain_undefined(votes: Votes) -> str:
     """Return that there is no pairable pair, or one label in all votes; or an empty text."""
     used = np.flatnonzero(votes.by_label.any(axis=0))
-    if len(used) != 1:
-        return no_pair(votes, level)
-    one = f"every judgment says {votes.labels[used[0]]!r}: there is nothing to disagree about"
-    return no_pair(votes, level) or one
+    if no_pair(votes) or len(used) != 1:
+        return no_pair(votes)
+    return f"every judgment says {votes.labels[used[0]]!r}: there is nothing to disagree about"
 
 
 # Percent agreement is taken over pairable pairs, the label shares π behind chance agreement Σ π² over all

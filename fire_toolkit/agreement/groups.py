@@ -1,9 +1,8 @@
-"""Which judgments agreement is of, and by what they can be grouped."""
+"""By what agreement can be grouped beside the judgments' own columns."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,7 +51,10 @@ def join_columns(judgments: Judgments, table: pd.DataFrame, *, by: str | None = 
         )
     added = table[[*on, *new]].drop_duplicates()
     if "text" in new:
-        added = added.assign(text_words=_text_words(added["text"]))
+        steps = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
+        labels = [*steps, f"{LENGTHS[-1] + 1} or more"]
+        n_words = [len(text.split()) for text in added["text"]]
+        added = added.assign(text_words=pd.cut(n_words, bins=[-1, *LENGTHS, np.inf], labels=labels))
     joined = judgments.merge(added, on=on, how="left", indicator="_partner")
     if len(judgments) and not (joined["_partner"] == "both").any():
         raise JoinError(f"no judgment has its {', '.join(on)} in the joined table; is it of these judgments?")
@@ -62,11 +64,3 @@ def join_columns(judgments: Judgments, table: pd.DataFrame, *, by: str | None = 
             f"times; group by one of {', '.join(new)}"
         )
     return Judgments(joined.drop(columns="_partner"))
-
-
-def _text_words(text: pd.Series) -> Any:
-    """Return the number of words in steps, in the order of numbers."""
-    labels = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
-    n_words = [len(words.split()) for words in text]
-    bins = [-1, *LENGTHS, np.inf]
-    return pd.cut(n_words, bins=bins, labels=[*labels, f"{LENGTHS[-1] + 1} or more"])

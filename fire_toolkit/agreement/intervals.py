@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
-from fire_toolkit.agreement.cohen import influences, mean_of_two
+from fire_toolkit.agreement.cohen import mean_of_two
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.statistic import Statistic, Sums
+from fire_toolkit.agreement.statistic import Statistic
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.draws import draw_weights
@@ -21,7 +23,6 @@ from fire_toolkit.tables.columns import distinct_codes
 LEAST_POSITIVES = 10
 MOST_LABELS = 12
 PRIOR = 1.5  # imagined pairs: a half for each two labels where there are two, by Jeffreys
-ONE_CLUSTER = "only one cluster has pairs with two judgments"
 _ROUNDING = 1e-9  # of a standard error by a difference quotient
 
 
@@ -64,15 +65,14 @@ class Resampling:
 def measure(votes: Votes, statistic: str) -> tuple[float, str]:
     """Return the named statistic of `votes`, by their weights, and a note: where it is nan, why."""
     definition = STATISTICS[statistic]
-    reason = definition.reason(votes, votes.level)
-    if reason:
+    if reason := definition.reason(votes):
         return math.nan, reason
     if definition.of_two is not None:
-        return mean_of_two(votes, definition.of_two)
+        return mean_of_two(votes, definition.of_two)[:2]
     if definition.plain is not None and is_evenly_drawn(votes):
-        return definition.plain(votes, votes.level), ""
-    pairs = _Pairs.of(votes, definition)
-    value = float(pairs.sums.value(np.bincount(pairs.place, pairs.weights)[None] @ pairs.sums.columns)[0])
+        return definition.plain(votes), ""
+    pairs = _summed(votes, definition)
+    value = float(pairs.value(np.bincount(pairs.place, pairs.weights)[None] @ pairs.columns)[0])
     return value, "its sums give no value" if math.isnan(value) else ""
 
 
@@ -98,8 +98,8 @@ def interval_of(
         return Interval(value, note=note)
     definition = STATISTICS[statistic]
     if definition.of_two is not None:
-        return _of_two(votes, value, influences(votes, definition.of_two))
-    pairs = _Pairs.of(votes, definition)
+        return _linearised(votes, value, mean_of_two(votes, definition.of_two).influences)
+    pairs = _summed(votes, definition)
     if definition.is_share and is_evenly_drawn(votes):
         return _of_share(pairs, value)
     return _drawn(votes, pairs, value, statistic, resampling)
@@ -107,7 +107,7 @@ def interval_of(
 
 def is_evenly_drawn(votes: Votes) -> bool:
     """Whether all pairs with a vote, single ones too, had one and the same chance of a second judgment."""
-    chance = None if votes.inclusion is None else votes.inclusion[votes.voting]
+    chance = None if votes.chance is None else votes.chance[votes.n_votes > 0]
     return chance is None or bool((chance == chance[:1]).all())
 
 
@@ -136,52 +136,6 @@ def describe_few_positives(votes: Votes, statistic: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """The pairs that enter a statistic: their patterns of counts and what these sum to.
-
-    place: the pattern of each pair; weights, clusters: of each; imagined: counts of imagined pairs.
-    Its sums are of the patterns, then of the imagined pairs.
-    """
-
-    sums: Sums
-    place: Ints
-    weights: Floats
-    clusters: Ints | None
-    added: Floats
-
-    @classmethod
-    def of(cls, votes: Votes, definition: Statistic) -> _Pairs:
-        assert definition.sums is not None
-        is_even = definition.of_all and is_evenly_drawn(votes)
-        kept = votes.n_votes > 0 if is_even else votes.is_pairable
-        weights = np.ones(int(kept.sum())) if is_even else votes.weights[kept]
-        patterns, place = count_patterns(votes.by_label[kept])
-        imagined = _imagined_pairs(votes)
-        sums = definition.sums(np.concatenate([patterns, imagined]), votes, votes.level)
-        n, clusters = len(patterns), votes.clusters
-        return cls(
-            Sums(sums.columns[:n], sums.value),
-            place,
-            weights,
-            None if clusters is None else clusters[kept],
-            sums.columns[n:] * _weights_of(imagined, votes)[:, None],
-        )
-
-    def kinds(self) -> tuple[Floats, Ints]:
-        """Return the weighted columns of each kind of pair, or of cluster, and how many there are of each."""
-        if self.clusters is None:
-            strata, stratum = np.unique(self.weights, return_inverse=True)
-            kinds, n_each = np.unique(self.place * max(len(strata), 1) + stratum, return_counts=True)
-            pattern, stratum = np.divmod(kinds, max(len(strata), 1))
-            return strata[stratum][:, None] * self.sums.columns[pattern], n_each.astype(np.int64)
-        columns = self.sums.columns[self.place].T * self.weights
-        sums = np.stack([np.bincount(self.clusters, column) for column in columns], axis=1)
-        sums = sums[np.bincount(self.clusters) > 0]
-        _, first, n_each = np.unique(sums.round(10), axis=0, return_index=True, return_counts=True)
-        return np.asarray(sums[first], dtype=np.float64), n_each.astype(np.int64)
-
-
 def count_patterns(counts: Ints) -> tuple[Ints, Ints]:
     """Return the distinct rows of `counts` (units × values) in a fixed order, and the place of each row."""
     base = int(counts.max(initial=0)) + 1
@@ -193,84 +147,120 @@ def count_patterns(counts: Ints) -> tuple[Ints, Ints]:
     return keys[:, None] // powers % base, place
 
 
-def _imagined_pairs(votes: Votes) -> Ints:
-    """Return counts of pairs with one vote for each of every two labels, a label twice among them.
+class _Summed(NamedTuple):
+    """The pairs that enter a statistic, by their patterns of counts.
+
+    columns: what is summed, of each pattern; value: what is made of totals; place, weights, cluster: the
+    pattern of each pair, its weight and its cluster; imagined: weighted columns of imagined pairs.
+    """
+
+    columns: Floats
+    value: Callable[[Floats], Floats]
+    place: Ints
+    weights: Floats
+    cluster: Ints | None
+    imagined: Floats
+
+
+def _summed(votes: Votes, definition: Statistic) -> _Summed:
+    assert definition.sums is not None
+    is_even = definition.of_all and is_evenly_drawn(votes)
+    kept = votes.n_votes > 0 if is_even else votes.is_pairable
+    weights = np.ones(int(kept.sum())) if is_even else votes.weights[kept]
+    patterns, place = count_patterns(votes.by_label[kept])
+    imagined, weight = _imagined(votes)
+    sums, n = definition.sums(np.concatenate([patterns, imagined]), votes), len(patterns)
+    cluster = None if votes.cluster is None else votes.cluster[kept]
+    return _Summed(sums.columns[:n], sums.value, place, weights, cluster, sums.columns[n:] * weight[:, None])
+
+
+def _imagined(votes: Votes) -> tuple[Ints, Floats]:
+    """Return counts of pairs with one vote for each of every two labels, a label twice among them; weights.
 
     The labels are those found, and all of the guideline where one alone was; none where there are more than
-    a guideline has (numbers from a slider, say).
+    a guideline has (numbers from a slider, say). A pair weighs as those with either label, whichever weigh
+    more: where positives weigh little (all were doubled, and few negatives), imagined positives do too, and a
+    disagreement that nobody has seen weighs as much as the negatives among which it may be. Where captions
+    are drawn whole, an imagined pair counts for as many as a caption has with its labels.
     """
     used = np.flatnonzero(votes.by_label.any(axis=0))
     used = used if len(used) > 1 else np.arange(len(votes.labels))
     used = used[: len(used) if len(used) <= MOST_LABELS else 0]
     first, second = np.triu_indices(len(used))
     one_of = np.eye(len(votes.labels), dtype=np.int64)[used]
-    return np.asarray(one_of[first] + one_of[second])
-
-
-def _weights_of(imagined: Ints, votes: Votes) -> Floats:
-    """Return what each imagined pair weighs: as those with either label, whichever weigh more.
-
-    Where positives weigh little (all were doubled, and few negatives), imagined positives do too, and a
-    disagreement that nobody has seen weighs as much as the negatives among which it may be. Where captions
-    are drawn whole, an imagined pair counts for as many as a caption has with its labels.
-    """
+    imagined = np.asarray(one_of[first] + one_of[second])
     has = votes.counts > 0
     n_pairs, weights = has.sum(axis=0), votes.weights[votes.is_pairable]
     weight = np.where(n_pairs > 0, weights @ has / np.maximum(n_pairs, 1), 1.0)
-    heavier = (weight * (imagined > 0)).max(axis=1, initial=0)
-    if votes.clusters is None:
-        return np.asarray(heavier)
-    own = votes.clusters[votes.is_pairable]
+    heavier = np.asarray((weight * (imagined > 0)).max(axis=1, initial=0))
+    if votes.cluster is None:
+        return imagined, heavier
+    own = votes.cluster[votes.is_pairable]
     n_clusters = [max(len(np.unique(own[each])), 1) for each in has.T]
-    return np.asarray(heavier * (imagined @ np.maximum(n_pairs / n_clusters, 1) / 2))
+    return imagined, heavier * (imagined @ np.maximum(n_pairs / n_clusters, 1) / 2)
+
+
+def _kinds(pairs: _Summed) -> tuple[Floats, Ints]:
+    """Return the weighted columns of each kind of pair, or of cluster, and how many there are of each."""
+    if pairs.cluster is None:
+        strata, stratum = np.unique(pairs.weights, return_inverse=True)
+        kinds, n_each = np.unique(pairs.place * max(len(strata), 1) + stratum, return_counts=True)
+        pattern, stratum = np.divmod(kinds, max(len(strata), 1))
+        return strata[stratum][:, None] * pairs.columns[pattern], n_each.astype(np.int64)
+    columns = pairs.columns[pairs.place].T * pairs.weights
+    sums = np.stack([np.bincount(pairs.cluster, column) for column in columns], axis=1)
+    sums = sums[np.bincount(pairs.cluster) > 0]
+    _, first, n_each = np.unique(sums.round(10), axis=0, return_index=True, return_counts=True)
+    return np.asarray(sums[first], dtype=np.float64), n_each.astype(np.int64)
 
 
 def _too_few(votes: Votes, value: float) -> Interval:
-    note = "only one pair has two judgments" if votes.cluster is None else ONE_CLUSTER
-    return Interval(value, n_resampled=1, note=note)
+    one = "only one pair has" if votes.cluster is None else "only one cluster has pairs with"
+    return Interval(value, n_resampled=1, note=f"{one} two judgments")
 
 
-def _drawn(votes: Votes, pairs: _Pairs, value: float, statistic: str, resampling: Resampling) -> Interval:
+def _drawn(votes: Votes, pairs: _Summed, value: float, statistic: str, resampling: Resampling) -> Interval:
     """By the Bayesian bootstrap over pairs or clusters."""
-    columns, n_each = pairs.kinds()
-    n_units, n_added = int(n_each.sum()), len(pairs.added)
+    columns, n_each = _kinds(pairs)
+    n_units, n_imagined = int(n_each.sum()), len(pairs.imagined)
     if n_units < 2:
         return _too_few(votes, value)
     drawn = draw_weights(
-        np.concatenate([n_each, np.full(n_added, PRIOR / max(n_added, 1))]),
+        np.concatenate([n_each, np.full(n_imagined, PRIOR / max(n_imagined, 1))]),
         n_resamples=resampling.n_resamples,
         seed=resampling.seed,
     )
-    both = np.concatenate([columns, pairs.added])
-    values: Floats = np.concatenate([pairs.sums.value(weights @ both) for weights in drawn])
+    both = np.concatenate([columns, pairs.imagined])
+    values: Floats = np.concatenate([pairs.value(weights @ both) for weights in drawn])
     if np.isnan(values).any() or (values == values[0]).all():
         return Interval(value, n_resampled=n_units, note="too little to tell how certain it is")
     tail = NormalDist().cdf(-critical_value(n_units))
-    low, high = np.quantile(values, [tail, 1 - tail])
-    low, high = min(float(low), value), max(float(high), value)
+    low, high = (float(limit) for limit in np.quantile(values, [tail, 1 - tail]))
     below = [float((values < bound).mean()) if statistic == "alpha" else math.nan for bound in (0.667, 0.8)]
     note = describe_few_positives(votes, statistic)
-    return Interval(value, low, high, below[0], below[1], n_units, note, float(values.std()))
+    return Interval(
+        value, min(low, value), max(high, value), below[0], below[1], n_units, note, float(values.std())
+    )
 
 
-def _of_share(pairs: _Pairs, value: float) -> Interval:
+def _of_share(pairs: _Summed, value: float) -> Interval:
     """By Wilson's score, on the share that the statistic grows with."""
-    over, under = pairs.sums.columns[pairs.place].T * pairs.weights
-    n_units = len(over) if pairs.clusters is None else len(np.unique(pairs.clusters))
-    limits = np.array(share_interval(over, under, cluster=pairs.clusters))
+    over, under = pairs.columns[pairs.place].T * pairs.weights
+    n_units = len(over) if pairs.cluster is None else len(np.unique(pairs.cluster))
+    limits = np.array(share_interval(over, under, cluster=pairs.cluster))
     if np.isnan(limits).any():
         note = "all of it is of one cluster, which tells nothing of others"
         return Interval(value, n_resampled=n_units, note=note)
-    low, high = pairs.sums.value(np.stack([limits, np.ones(2)], axis=1)).tolist()
+    low, high = pairs.value(np.stack([limits, np.ones(2)], axis=1)).tolist()
     return Interval(value, low, high, n_resampled=n_units)
 
 
-def _of_two(votes: Votes, value: float, influence: Floats) -> Interval:
+def _linearised(votes: Votes, value: float, influences: Floats) -> Interval:
     """By linearised variance."""
-    n_units = len(influence)
+    n_units = len(influences)
     if n_units < 2:
         return _too_few(votes, value)
-    error = math.sqrt(n_units / (n_units - 1) * float((influence**2).sum()))
+    error = math.sqrt(n_units / (n_units - 1) * float((influences**2).sum()))
     if error < _ROUNDING:
         note = "no pair moves it, which does not tell how certain it is"
         return Interval(value, n_resampled=n_units, note=note)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.annotators import annotator_profiles
 from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, measure
 from fire_toolkit.agreement.pages import alike
-from fire_toolkit.resolution.votes import Grades, code_votes
+from fire_toolkit.arrays import Ints
+from fire_toolkit.resolution.votes import Grades, Votes, code_votes
 from fire_toolkit.tables import Items, Judgments, first_round
 
 RESAMPLING = Resampling(n_resamples=2000)
@@ -51,7 +53,7 @@ def live_quality(
 
     Args:
         judgments: one row for each annotator and pair; answers of later rounds are left out.
-        grades, level: as in `agreement`.
+        grades, level: as in `agreement`; so are the errors.
         lengths_s: doc_id → length of the item, in seconds, where known.
         least_agreement: agreement with peers below this is an alarm.
 
@@ -66,9 +68,6 @@ def live_quality(
         the same, where that has a chance below .01 by the shares of all others' votes; agreement with peers
         on 10 pairs or more below `least_agreement`. An alarm is a reason to look, not a verdict.
 
-    Raises:
-        UsageError, TableError: as `agreement`.
-
     Examples:
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
@@ -81,10 +80,9 @@ def live_quality(
     votes = code_votes(judgments, grades=grades, level=level, cluster=alike(judgments))
     alpha, n_pairable = interval_of(votes, "alpha", RESAMPLING), len(votes.counts)
     people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
-    seconds = judgments.assign(pair=votes.pair)
-    people = people.set_index("annotator_id").join(_paces(seconds)).join(_faster(seconds, lengths_s))
-    people = people.reset_index().astype(dict.fromkeys(["n_timed", "n_faster"], "int64"))
-    rows = [*_alarms(people, Judgments(judgments[votes.label >= 0]), least_agreement)]
+    paces = _paces(judgments, votes.pair, lengths_s)
+    people = people.merge(paces, left_on="annotator_id", right_index=True, how="left")
+    rows = [*_alarms(people, votes, least_agreement)]
     if n_pairable >= _MIN_PAIRS_OF_ALPHA and alpha.high < LEAST_ALPHA:
         limit = f"alpha is at most {alpha.high:.2f} (95%), below {LEAST_ALPHA}"
         rows.insert(0, ("all", "alpha", f"{limit}: little agreement beyond chance"))
@@ -103,49 +101,45 @@ def item_seconds(items: Items) -> pd.Series | None:
     return pd.Series(seconds.to_numpy(), index=items["doc_id"])
 
 
-def _paces(judgments: pd.DataFrame) -> pd.DataFrame:
-    """Return for each annotator the median seconds on shared pairs, own and those of the others there."""
-    timed = judgments[["pair", "annotator_id", "duration_s"]].dropna()
+def _paces(judgments: Judgments, pair: Ints, lengths_s: pd.Series | None) -> pd.DataFrame:
+    """Return for each annotator the columns of `live_quality` that are of seconds."""
+    timed = judgments.assign(pair=pair)[["pair", "annotator_id", "duration_s"]].dropna()
     timed = timed[timed.duplicated("pair", keep=False)]
     both = timed.merge(timed, on="pair", suffixes=("", "_peer"))
     both = both[both["annotator_id"] != both["annotator_id_peer"]]
     own = both.drop_duplicates(["annotator_id", "pair"]).groupby("annotator_id")["duration_s"]
     peers = both.groupby("annotator_id")["duration_s_peer"]
-    paces = pd.DataFrame({"shared_duration_s": own.median(), "peer_duration_s": peers.median()})
-    return paces.reindex(sorted(set(judgments["annotator_id"])))
-
-
-def _faster(judgments: pd.DataFrame, lengths_s: pd.Series | None) -> pd.DataFrame:
-    """Return for each annotator how many answers are timed with a known length, and how many were faster."""
     known = pd.Series(dtype="float64") if lengths_s is None else lengths_s
     lengths = judgments["doc_id"].map(known).astype("float64")
     seconds = judgments["duration_s"].astype("float64")
     if "page_s" in judgments.columns:  # an item is seen once for all captions of its page
         seconds = judgments["page_s"].astype("float64").fillna(seconds)
     is_timed = lengths.notna() & seconds.notna()
-    by = pd.DataFrame({"n_timed": is_timed, "n_faster": is_timed & (seconds < lengths)})
-    return by.groupby(judgments["annotator_id"]).sum()
+    of_answers = pd.DataFrame({"n_timed": is_timed, "n_faster": is_timed & (seconds < lengths)})
+    counts = of_answers.groupby(judgments["annotator_id"]).sum().astype("int64")
+    medians = pd.DataFrame({"shared_duration_s": own.median(), "peer_duration_s": peers.median()})
+    return medians.reindex(counts.index).join(counts)
 
 
-def _alarms(people: pd.DataFrame, votes: Judgments, least_agreement: float) -> Iterator[tuple[str, str, str]]:
+def _alarms(people: pd.DataFrame, votes: Votes, least_agreement: float) -> Iterator[tuple[str, str, str]]:
     """Yield annotator, alarm and words."""
-    counts = votes.groupby(["annotator_id", "label"]).size().unstack(fill_value=0)
-    totals = counts.sum()
+    n_labels = len(votes.labels)
+    cells = votes.annotator[votes.voting] * n_labels + votes.label[votes.voting]
+    counts = np.bincount(cells, minlength=len(people) * n_labels).reshape(-1, n_labels)
+    totals = counts.sum(axis=0)
     row: dict[Any, Any]
-    for row in people.to_dict("records"):
+    for own, row in zip(counts, people.to_dict("records"), strict=True):
         name = str(row["annotator_id"])
         if row["n_timed"] >= MIN_PAIRS and row["n_faster"] > _FAST_SHARE * row["n_timed"]:
             few = f"{row['n_faster']:,} of {row['n_timed']:,}"
             yield name, "fast", f"{few} answers took less time than the item lasts"
-        own = counts.loc[name] if name in counts.index else totals[:0]
-        n, n_others = own.to_numpy().sum(), totals.to_numpy().sum() - own.to_numpy().sum()
+        n, n_others = int(own.sum()), int(totals.sum() - own.sum())
         if n >= _MIN_ALIKE and (own > 0).sum() == 1 and n_others:
-            label = str(own.idxmax())
-            share = float((totals[label] - n + 1) / (n_others + 2))  # never quite 1 (Laplace)
+            label = int(own.argmax())
+            share = (totals[label] - n + 1) / (n_others + 2)  # never quite 1 (Laplace)
             if share**n < _BY_CHANCE:
-                said = f"all {n:,} votes are {label!r}"
+                said = f"all {n:,} votes are {votes.labels[label]!r}"
                 yield name, "one_answer", f"{said}; of the others' votes {100 * share:.0f}% are"
         if row["n_shared"] >= MIN_PAIRS and row["peer_agreement"] < least_agreement:
-            share = 100 * row["peer_agreement"]
-            words = f"agrees with others on {share:.0f}% of {row['n_shared']:,} shared pairs"
-            yield name, "agreement", words
+            words = f"{100 * row['peer_agreement']:.0f}% of {row['n_shared']:,} shared pairs"
+            yield name, "agreement", f"agrees with others on {words}"

@@ -13,15 +13,12 @@ from fire_toolkit.plugins import Registry
 DEFAULTS = ("alpha", "percent_agreement", "positive_agreement", "prevalence")
 
 STATISTICS: Registry[Statistic] = Registry("statistics", "statistic", Statistic)
-for _name, _statistic in {
-    "alpha": ALPHA,
-    "percent_agreement": PERCENT_AGREEMENT,
-    "positive_agreement": POSITIVE_AGREEMENT,
-    "negative_agreement": NEGATIVE_AGREEMENT,
-    "cohen_kappa": COHEN_KAPPA,
-    "fleiss_kappa": FLEISS_KAPPA,
-    "gwet_ac1": GWET_AC1,
-    "prevalence": PREVALENCE,
-    "unanimous": UNANIMOUS,
-}.items():
-    STATISTICS.add(_name, _statistic)
+STATISTICS.add("alpha", ALPHA)
+STATISTICS.add("percent_agreement", PERCENT_AGREEMENT)
+STATISTICS.add("positive_agreement", POSITIVE_AGREEMENT)
+STATISTICS.add("negative_agreement", NEGATIVE_AGREEMENT)
+STATISTICS.add("cohen_kappa", COHEN_KAPPA)
+STATISTICS.add("fleiss_kappa", FLEISS_KAPPA)
+STATISTICS.add("gwet_ac1", GWET_AC1)
+STATISTICS.add("prevalence", PREVALENCE)
+STATISTICS.add("unanimous", UNANIMOUS)

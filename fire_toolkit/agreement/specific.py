@@ -13,7 +13,7 @@ from fire_toolkit.resolution.votes import Votes
 NO_GRADE = "labels have no grades, so none is known to be positive (give grades)"
 
 
-def sum_specific(counts: Ints, votes: Votes, level: str, *, positive: bool) -> Sums:
+def sum_specific(counts: Ints, votes: Votes, *, positive: bool) -> Sums:
     """Return PA+: given that one vote on a pair is positive (grade 1 or more), the chance that another is.
 
     Σ c (c − 1) / Σ c (n − 1) over the pairable pairs, c of whose n votes are positive (Uebersax, A
@@ -30,28 +30,28 @@ def sum_specific(counts: Ints, votes: Votes, level: str, *, positive: bool) -> S
     return Sums(columns, lambda totals: divide(2 * totals[:, 0], totals.sum(axis=1)))
 
 
-def explain_none(votes: Votes, level: str, *, positive: bool) -> str:
+def explain_none(votes: Votes, *, positive: bool) -> str:
     """Return that there is no pairable pair, no grade, or no vote on this side; or an empty text."""
-    if np.isnan(votes.grades).any() or not len(votes.counts):
-        return no_pair(votes, level) or NO_GRADE
+    if no_pair(votes) or np.isnan(votes.grades).any():
+        return no_pair(votes) or NO_GRADE
     if votes.counts[:, (votes.grades >= 1) == positive].any():
         return ""
     return f"no judgment on pairs with two judgments is {'positive' if positive else 'negative'}"
 
 
-def sum_positives(counts: Ints, votes: Votes, level: str) -> Sums:
+def sum_positives(counts: Ints, votes: Votes) -> Sums:
     """Return the share of positive votes (grade 1 or more) on a pair, averaged over the pairs."""
     return ratio(counts[:, votes.grades >= 1].sum(axis=1) / counts.sum(axis=1), np.ones(len(counts)))
 
 
-def explain_no_positives(votes: Votes, level: str) -> str:
+def explain_no_positives(votes: Votes) -> str:
     """Return that no pair has a vote, or that labels have no grades; or an empty text."""
     if not len(votes.voting):
         return "no pair has a vote"
     return NO_GRADE if np.isnan(votes.grades).any() else ""
 
 
-def sum_unanimous(counts: Ints, votes: Votes, level: str) -> Sums:
+def sum_unanimous(counts: Ints, votes: Votes) -> Sums:
     """Return the share of pairable pairs on which all votes are for one label."""
     return ratio(counts.max(axis=1, initial=0) == counts.sum(axis=1), np.ones(len(counts)))
 

@@ -19,8 +19,6 @@ from fire_toolkit.resolution.votes import Votes
 
 NO_PAIR = "no pair has two judgments"
 
-TablesValue = Callable[[Floats], Floats]
-
 
 @dataclass(frozen=True)
 class Sums:
@@ -38,33 +36,33 @@ class Sums:
 class Statistic:
     """A statistic of agreement, from which its value, weighted value and intervals are made.
 
-    reason: votes and level → why it is undefined, or an empty text. Its definition is one of two: sums,
-    of counts (patterns × labels), votes and level; or of_two, the value of two annotators' table of votes
-    (... × labels × labels), of which the mean over every two is taken. has_levels: whether the level of
-    measurement changes it; otherwise it is nominal. of_all: whether pairs with a single vote enter, too.
-    Where second judgments were drawn unevenly they do not, since who has a second vote then depends on what
-    the first one said: pairable pairs stand for all, by their weights.
+    reason: votes → why it is undefined, or an empty text. Its definition is one of two: sums, of counts
+    (patterns × labels) and votes; or of_two, the value of two annotators' table of votes (... × labels ×
+    labels), of which the mean over every two is taken. has_levels: whether the level of measurement changes
+    it; otherwise it is nominal. of_all: whether pairs with a single vote enter, too. Where second judgments
+    were drawn unevenly they do not, since who has a second vote then depends on what the first one said:
+    pairable pairs stand for all, by their weights.
     is_share: whether its sums are two columns, and it grows with the share that the first is of the second,
     the first never being larger: its interval is that of the share.
     title: what a paper's table calls it. plain: what computes the value instead of the sums where pairs
     have no weights.
     """
 
-    reason: Callable[[Votes, str], str]
-    sums: Callable[[Ints, Votes, str], Sums] | None = None
-    of_two: TablesValue | None = None
+    reason: Callable[[Votes], str]
+    sums: Callable[[Ints, Votes], Sums] | None = None
+    of_two: Callable[[Floats], Floats] | None = None
     has_levels: bool = False
     of_all: bool = False
     is_share: bool = False
     title: str = ""
-    plain: Callable[[Votes, str], float] | None = None
+    plain: Callable[[Votes], float] | None = None
 
     def __post_init__(self) -> None:
         if (self.sums is None) == (self.of_two is None):
             raise TypeError("a Statistic needs either sums or of_two, which its value is made of")
 
 
-def no_pair(votes: Votes, level: str) -> str:
+def no_pair(votes: Votes) -> str:
     """Return why no coefficient can be had of `votes`, or an empty text."""
     return "" if len(votes.counts) else NO_PAIR
 
@@ -81,7 +79,7 @@ def divide(over: Any, under: Any) -> Floats:
     return np.where(defined, over / np.where(defined, under, 1), np.nan)
 
 
-def agreeing_share(counts: Ints, votes: Votes, level: str) -> Sums:
+def agreeing_share(counts: Ints, votes: Votes) -> Sums:
     """Return the share of agreeing pairs of votes on a pair, averaged over the pairable pairs.
 
     This is Fleiss' P̄ (1971, eq. 2), with as many votes on a pair as it has. It takes no account of
@@ -92,21 +90,19 @@ def agreeing_share(counts: Ints, votes: Votes, level: str) -> Sums:
     return ratio(np.where(n >= 2, share, 0.0), n >= 2)
 
 
-def beyond_chance(counts: Ints, votes: Votes, level: str, chance: Callable[[Floats], Any]) -> Sums:
+def beyond_chance(counts: Ints, votes: Votes, chance: Callable[[Floats], Any]) -> Sums:
     """Return (observed − chance) / (1 − chance), observed being `agreeing_share`.
 
     chance: label shares (any number × labels) to agreement by chance. A label's share is that of the votes
     on a pair, averaged over all pairs given, single votes included.
     """
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    observed = agreeing_share(counts, votes, level)
+    observed = agreeing_share(counts, votes)
 
     def value(totals: Floats) -> Floats:
-        given = totals[:, 2:]
-        by_chance = chance(given / given.sum(axis=1, keepdims=True))
+        by_chance = chance(totals[:, 2:] / totals[:, 2:].sum(axis=1, keepdims=True))
         return divide(observed.value(totals) - by_chance, 1 - by_chance)
 
-    return Sums(np.column_stack([observed.columns, shares]), value)
+    return Sums(np.column_stack([observed.columns, counts / counts.sum(axis=1, keepdims=True)]), value)
 
 
 PERCENT_AGREEMENT = Statistic(no_pair, agreeing_share, is_share=True, title="Agreement")

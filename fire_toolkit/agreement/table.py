@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, measure
+from fire_toolkit.agreement.intervals import Resampling, interval_of, measure
+from fire_toolkit.agreement.pages import alike, has_pages
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.resolution.votes import INCLUSION, Grades, Votes, code_votes, refuse_unknown_columns
+from fire_toolkit.results import Result
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
 
-_BESIDE = {
-    "low": "float64",
-    "high": "float64",
-    "below_667": "float64",
-    "below_800": "float64",
-    "n_resampled": "int64",
-    "interval_note": "str",
-}
+UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column
 TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --cluster query_id draws these whole"
+_NUMBERS = ("low", "high", "below_667", "below_800")
+_BESIDE = {**dict.fromkeys(_NUMBERS, "float64"), "n_resampled": "int64", "interval_note": "str"}
 
 
 def agreement(
@@ -85,17 +83,13 @@ def agreement(
         ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 40,
         ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
-        >>> agreement(judgments)[["group", "statistic", "value", "n_pairable"]].round(4)
-          group           statistic   value  n_pairable
-        0   all               alpha  0.8005          40
-        1   all   percent_agreement  0.9000          40
-        2   all  positive_agreement  0.8889          40
-        3   all          prevalence  0.4500          40
-        >>> table = agreement(judgments, statistics=["alpha", "percent_agreement"], intervals=Resampling())
-        >>> table[["statistic", "low", "high"]].round(1)
-                   statistic  low  high
-        0              alpha  0.5   0.9
-        1  percent_agreement  0.8   1.0
+        >>> table = agreement(judgments, intervals=Resampling())
+        >>> table[["statistic", "value", "n_pairable", "low", "high"]].round(1)
+                    statistic  value  n_pairable  low  high
+        0               alpha    0.8          40  0.5   0.9
+        1   percent_agreement    0.9          40  0.8   1.0
+        2  positive_agreement    0.9          40  0.7   1.0
+        3          prevalence    0.4          40  0.3   0.6
     """
     refuse_unknown_columns(judgments, by)
     for name in statistics:
@@ -105,43 +99,85 @@ def agreement(
     groups = [("all", votes)] if by is None else _groups(votes, counted, by)
     n_each = len(votes.pairs) / max(counted["query_id"].nunique(), 1)
     caution = TOO_NARROW.format(n_each) if cluster is None and n_each >= 2 else ""
-    return measure_groups(groups, statistics, intervals, caution=caution)
+    return _measured(groups, statistics, intervals, caution)
 
 
-def measure_groups(
+class _AgreementSummary(NamedTuple):
+    table: pd.DataFrame
+    n_pairs_by_votes: tuple[int, ...]
+    cluster: str
+    design_effect: float
+
+
+class AgreementSummary(_AgreementSummary, Result):
+    """Agreement with intervals, and what it rests on.
+
+    table: as `agreement` returns it with intervals; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
+    cluster: `query_id` where the intervals draw captions whole, `doc_id` where items (judged on pages of
+    several captions), empty where they draw pairs; design_effect: how many times larger the variance of
+    alpha is by these than by pairs (Kish 1965), nan without.
+    """
+
+    __slots__ = ()
+
+
+def agreement_summary(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str | None = None,
+    inclusion: str | None = INCLUSION,
+    all_rounds: bool = False,
+) -> AgreementSummary:
+    """Return alpha, percent agreement, agreement on positives and prevalence, with what they rest on.
+
+    Captions (query_id) are drawn whole where they have two pairs or more on average, since pairs of a caption
+    are alike, else pairs. Where there are pages of several captions, what a page shows is drawn whole in any
+    case. Arguments and errors are those of `agreement`.
+    """
+    judgments = judgments if all_rounds else first_round(judgments)
+    cluster = alike(judgments)
+    by_cluster = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
+    by_pair = replace(by_cluster, cluster=None)
+    n_judged = int((by_cluster.n_votes > 0).sum())
+    n_each = tuple(np.bincount(by_cluster.n_votes, minlength=2).tolist())
+    if not has_pages(judgments) and n_judged < 2 * max(judgments[cluster].nunique(), 1):
+        table = _measured([("all", by_pair)], DEFAULTS, Resampling())
+        return AgreementSummary(table, n_each, "", math.nan)
+    table = _measured([("all", by_cluster)], DEFAULTS, Resampling())
+    whole, one = (interval_of(votes, "alpha", Resampling()).standard_error for votes in (by_cluster, by_pair))
+    return AgreementSummary(table, n_each, cluster, (whole / one) ** 2 if one > 0 else math.nan)
+
+
+def _measured(
     groups: Iterable[tuple[str, Votes]],
     statistics: Sequence[str],
     intervals: Resampling | None,
-    *,
     caution: str = "",
 ) -> Agreement:
     """Return what `agreement` returns, for each group of votes; caution: a note on every interval."""
     rows = []
     for group, votes in groups:
-        n_pairs, n_left = int((votes.n_votes > 0).sum()), len(votes.label) - len(votes.voting)
-        n_people = len(np.unique(votes.annotator[votes.voting]))
+        n_left = len(votes.label) - len(votes.voting)
         left_out = f"{n_left} answer{'s' * (n_left != 1)} without a vote left out" if n_left else ""
+        of_whom = (votes.n_votes > 0).sum(), len(votes.counts), len(np.unique(votes.annotator[votes.voting]))
         for name in statistics:
-            measured = value, reason = measure(votes, name)
+            value, reason = measure(votes, name)
             note = "; ".join(filter(None, [reason, left_out]))
             level = votes.level if STATISTICS[name].has_levels else "nominal"
-            row = (group, name, level, value, n_pairs, len(votes.counts), n_people, note)
-            beside = _beside(interval_of(votes, name, intervals, measured), caution) if intervals else ()
-            rows.append((*row, *beside))
+            row: tuple[object, ...] = (group, name, level, value, *of_whom, note)
+            if intervals is not None:
+                interval = interval_of(votes, name, intervals, (value, reason))
+                cautions = [interval.note, "" if math.isnan(interval.low) else caution]
+                row += (*astuple(interval)[1:6], "; ".join(filter(None, cautions)))
+            rows.append(row)
     columns = AGREEMENT.dtypes | (_BESIDE if intervals else {})
     return Agreement(pd.DataFrame(rows, columns=list(columns)).astype(columns))
 
 
-def _beside(interval: Interval, caution: str) -> tuple[object, ...]:
-    """Return the columns of an interval."""
-    _, *numbers, note, _ = astuple(interval)
-    return *numbers, "; ".join(filter(None, [note, "" if math.isnan(interval.low) else caution]))
-
-
 def _groups(votes: Votes, judgments: Judgments, by: str) -> Iterator[tuple[str, Votes]]:
     codes, values = pd.factorize(judgments[by], sort=True, use_na_sentinel=True)
-    if (codes < 0).any():
-        yield "", votes.select(codes < 0)
-    for code, value in enumerate(values):
+    for code, value in ((-1, ""), *enumerate(values)):
         own = np.asarray(codes == code)
-        yield str(value), votes.on_pairs_of(own) if by == "annotator_id" else votes.select(own)
+        if own.any():
+            yield str(value), votes.on_pairs_of(own) if by == "annotator_id" else votes.select(own)

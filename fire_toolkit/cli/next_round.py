@@ -29,7 +29,6 @@ from fire_toolkit.resolution.plan import (
     STRATA,
     RoundPlan,
     cost_in_words,
-    lacks_random,
     plan_round,
 )
 
@@ -169,7 +168,8 @@ def _ask_planned(
         counts = dict(zip(planned.strata["stratum"], map(int, planned.strata["n_asked"]), strict=True))
         again.write(entry, files, numbers | {"ask": list(numbers["ask"])}, counts)
     _show(planned, again, entry)
-    if "random" in numbers["ask"] and numbers["random_share"] and lacks_random(planned):
+    random = planned.strata.set_index("stratum").loc["random"]
+    if "random" in numbers["ask"] and numbers["random_share"] and random["n_pairs"] and not random["n_asked"]:
         say(
             "warning: the budget leaves no random share: agreement over this round would be that of chosen "
             "pairs alone, and no weight corrects for it"

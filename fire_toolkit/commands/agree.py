@@ -11,14 +11,14 @@ from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.pages import alike, page_effects
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
-from fire_toolkit.agreement.summary import UNITS, AgreementSummary, agreement_summary
-from fire_toolkit.agreement.table import agreement
+from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement, agreement_summary
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.notes import pairs_by_votes
 from fire_toolkit.commands.types import AnyJudgments, GradesInPython, GuidelineOf, Joined, Option
 from fire_toolkit.guidelines.grades import label_grades
+from fire_toolkit.guidelines.model import fitting_level
 from fire_toolkit.resolution.judgments import typed_judgments
-from fire_toolkit.resolution.votes import INCLUSION, Grades, level_for
+from fire_toolkit.resolution.votes import INCLUSION, Grades
 from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs
@@ -82,7 +82,7 @@ def agree(
     """
     if grades is None and guideline is not None:
         grades = label_grades(judgments["label"], guideline)
-    at = level if level != "guideline" else guideline.level if guideline else level_for(grades, None)
+    at = level if level != "guideline" else guideline.level if guideline else fitting_level(grades or {})
     counted, notes, said = _first_answers(judgments, all_rounds=all_rounds)
     for table in joined:
         counted = typed_judgments(join_columns(counted, table, by=by), where="joined table")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.summary import AgreementSummary, agreement_summary
+from fire_toolkit.agreement.table import AgreementSummary, agreement_summary
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference import compare_orders
 from fire_toolkit.inference.changes import score_changes

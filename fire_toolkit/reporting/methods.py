@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.summary import UNITS, AgreementSummary, agreement_summary
+from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement_summary
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.label_quality import words_of_errors
 from fire_toolkit.reporting.templates import rendered_blocks

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fire_toolkit.arrays import are_among
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.votes import Verdicts, Votes
 
@@ -30,8 +31,7 @@ def accuracy_on_controls(votes: Votes, decide: Callable[[Votes], Verdicts]) -> d
     found = np.full(len(votes.pairs), -1, dtype=np.int64)
     for fold in range(min(FOLDS, len(controls))):
         hidden = controls[fold::FOLDS]
-        truth = votes.truth.copy()
-        truth[hidden] = -1
+        truth = np.where(are_among(hidden, len(found)), -1, votes.truth)
         found[hidden] = decide(replace(votes, truth=truth)).label[hidden]
     counts = {"n_controls": len(controls)}
     for whose, label in (("n", found[controls]), ("majority", majority(votes).label[controls])):

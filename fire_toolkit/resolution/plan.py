@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +28,9 @@ OF_FOURTH = (
     "votes on positives by 2 to 1, which no label counts: 100 of them show errors that agree (correlation "
     ".02, .05, .1) with power .45, .90, 1"
 )
-OF_UNANSWERED = "asked, and skipped, reported or rejected: no vote"
 ENOUGH_ORIGINALS = 10
 MOST_RESERVED = 0.1
+_IN_ORDER = "low_posterior"  # asked from the least sure on; of other strata whoever the draw names
 
 
 class _RoundPlan(NamedTuple):
@@ -127,31 +126,37 @@ def plan_round(
         >>> plan.pool[["doc_id", "stratum", "inclusion_probability"]].values.tolist()
         [['a', 'dispute', 1.0], ['b', 'unverified_positive', 1.0], ['c', 'random', 0.5]]
     """
-    _check_arguments(ask, budget, random_share, low_posterior, seed, round)
-    waiting = disputes.iloc[:0][PAIR] if waiting is None else waiting[PAIR]
+    unknown = ", ".join(sorted(set(ask) - {*STRATA, FOURTH_VOTE}))
+    shares = {"random_share": random_share, "low_posterior": low_posterior}
+    for is_right, wrong in (
+        (not unknown, f"ask names {unknown}; expected some of {', '.join(STRATA)}"),
+        (budget is None or budget >= 0, f"budget is {budget}; expected 0 or more pairs"),
+        *((0 <= x <= 1, f"{name} is {x}; expected a number from 0 to 1") for name, x in shares.items()),
+        (seed >= 0, f"seed is {seed}, expected 0 or more"),
+        (round >= 1, f"round is {round}; expected 1 or more"),
+    ):
+        if not is_right:
+            raise UsageError(wrong)
+    taken = disputes.iloc[:0][PAIR] if waiting is None else waiting[PAIR]
     votes = code_votes(first_round(judgments), grades=grades)
-    found = [
-        *_of_unanswered(unanswered),
-        *_of_votes(by_design, fourth if FOURTH_VOTE in ask else None, waiting, votes),
-        *_of_disputes(disputes),
-        *_of_labels(labels, votes, original, low_posterior, random_share),
-    ]
-    draw, taken, strata = np.random.default_rng(seed), waiting, []
-    for each in found:  # a pair is in the first stratum that holds it
-        pairs = _without(each.pairs, taken)
+    found = [*_of_asked(unanswered, by_design, fourth if FOURTH_VOTE in ask else None, taken, votes)]
+    found += _of_what_is_known(labels, disputes, votes, original, low_posterior)
+    draw, strata = np.random.default_rng(seed), []
+    for name, pairs, chance, note in found:  # a pair is in the first stratum that holds it
+        is_single = pairs["n_judgments"].eq(1).fillna(False) if "n_judgments" in pairs else False
+        pairs = pairs[PAIR].assign(chance=chance, is_single=is_single)[pair_rows(pairs, taken) < 0]
         taken = pd.concat([taken, pairs[PAIR]], ignore_index=True)
-        order = draw.permutation(len(pairs)) if each.is_even else np.arange(len(pairs))
-        strata.append(replace(each, pairs=pairs.iloc[order]))
-    numbers, kept, unused = _shared_out(strata, {*ask, BY_DESIGN, UNANSWERED}, budget)
+        in_order = np.arange(len(pairs)) if name == _IN_ORDER else draw.permutation(len(pairs))
+        strata.append((name, pairs.iloc[in_order], note))
+    numbers, kept, unused = _shared_out(strata, {*ask, BY_DESIGN, UNANSWERED}, random_share, budget)
     asked, rows = [], []
-    for stratum, n_asked in zip(strata, numbers, strict=True):
-        chosen, n_pairs = stratum.pairs.iloc[:n_asked], len(stratum.pairs)
-        chance = n_asked / n_pairs if stratum.is_even and n_pairs else float(n_asked > 0)
-        asked.append(chosen[PAIR].assign(stratum=stratum.name, inclusion_probability=chance))
-        bought = float(chosen["chance"].sum(skipna=False))
-        rows.append((stratum.name, n_pairs, n_asked, chance, bought, stratum.note))
-    seconds = float(judgments["duration_s"].median())
+    for (name, pairs, note), n_asked in zip(strata, numbers, strict=True):
+        chosen, n_pairs = pairs.iloc[:n_asked], len(pairs)
+        share = n_asked / n_pairs if name != _IN_ORDER and n_pairs else float(n_asked > 0)
+        asked.append(chosen[PAIR].assign(stratum=name, inclusion_probability=share))
+        rows.append((name, n_pairs, n_asked, share, float(chosen["chance"].sum(skipna=False)), note))
     pool = check_pool(pd.concat(asked).assign(round=round))
+    seconds = float(judgments["duration_s"].median())
     return RoundPlan(pool, pd.DataFrame(rows, columns=STRATUM_COLUMNS), seconds, kept, unused)
 
 
@@ -186,137 +191,84 @@ def cost_in_words(planned: RoundPlan, number: int) -> Iterator[str]:
         yield f"{planned.unused:,} of the budget unused: what is asked here holds no more pairs"
 
 
-def lacks_random(planned: RoundPlan) -> bool:
-    """Return whether the budget leaves no random share, so that agreement would be of chosen pairs alone."""
-    random = planned.strata.set_index("stratum").loc["random"]
-    return bool(random["n_pairs"] and not random["n_asked"])
+_Stratum = tuple[str, pd.DataFrame, Any, str]  # name, pairs, chance that asking one changes something, note
 
 
-def _check_arguments(
-    ask: Collection[str],
-    budget: int | None,
-    random_share: float,
-    low_posterior: float,
-    seed: int,
-    number: int,
-) -> None:
-    unknown = sorted(set(ask) - {*STRATA, FOURTH_VOTE})
-    if unknown:
-        raise UsageError(f"ask names {', '.join(unknown)}; expected some of {', '.join(STRATA)}")
-    if budget is not None and budget < 0:
-        raise UsageError(f"budget is {budget}; expected 0 or more pairs")
-    for name, share in (("random_share", random_share), ("low_posterior", low_posterior)):
-        if not 0 <= share <= 1:
-            raise UsageError(f"{name} is {share}; expected a number from 0 to 1")
-    if seed < 0:
-        raise UsageError(f"seed is {seed}, expected 0 or more")
-    if number < 1:
-        raise UsageError(f"round is {number}; expected 1 or more")
+def _of_asked(
+    unanswered: pd.DataFrame | None,
+    by_design: pd.DataFrame | None,
+    fourth: pd.DataFrame | None,
+    waiting: pd.DataFrame,
+    votes: Votes,
+) -> Iterator[_Stratum]:
+    """Yield what came back without a vote, what a policy asks, and fourth votes."""
+    if unanswered is not None and len(unanswered):
+        yield UNANSWERED, unanswered[PAIR], 1.0, "asked, and skipped, reported or rejected: no vote"
+    if by_design is not None:
+        pairs = by_design[pair_rows(by_design, waiting) < 0]
+        n_votes = pairs["design_votes"].str.len()
+        n_second = int((n_votes == 1).sum())
+        note = f"by the policy: {n_second:,} second votes on positives, {len(pairs) - n_second:,} third votes"
+        chance = np.where(n_votes == 1, _changes(votes)[1], 1.0)
+        yield BY_DESIGN, pairs[PAIR].assign(n_judgments=n_votes), chance, note
+    if fourth is not None:
+        yield FOURTH_VOTE, fourth[PAIR], 0.0, OF_FOURTH
+
+
+def _of_what_is_known(
+    labels: Labels, disputes: Disputes, votes: Votes, original: Qrels | None, low_posterior: float
+) -> Iterator[_Stratum]:
+    """Yield the strata of disputes and of pairs that have a label, in their order."""
+    is_escalated = disputes["reason"] == ESCALATED
+    yield "dispute", disputes.loc[~is_escalated, PAIR], 1.0, ""
+    yield "escalated", disputes.loc[is_escalated, PAIR], 1.0, ""
+    of_negative, of_positive = _changes(votes)
+    if original is not None:
+        yield "rejected_original", _rejected(labels, original), *_changes_of_rejected(votes, original)
+    is_single = labels["n_judgments"] == 1
+    is_unverified = is_single & (labels["relevance"] >= 1)
+    yield "unverified_positive", labels[is_unverified], of_positive, _noted(of_positive)
+    support = labels.get("posterior", pd.Series(1.0, index=labels.index))
+    is_unsure = ~is_unverified & (support < low_posterior)
+    doubted = labels.assign(support=support)[is_unsure].sort_values(["support", *PAIR])
+    yield "low_posterior", doubted, 1 - doubted["support"], "by the model's own posterior"
+    yield "random", labels[is_single & ~is_unverified & ~is_unsure], of_negative, _noted(of_negative)
 
 
 def _shared_out(
-    strata: Sequence[_Stratum], ask: Collection[str], budget: int | None
+    strata: Sequence[tuple[str, pd.DataFrame, str]],
+    ask: Collection[str],
+    random_share: float,
+    budget: int | None,
 ) -> tuple[list[int], int, int]:
     """Return how many pairs of each stratum to ask, and how much of the budget is kept and unused.
 
-    The last stratum is the random share: it is served before all others, and again at the end.
+    A pair is expected to cost one answer; one with a single vote also a third one, where the second differs
+    and makes a dispute. The last stratum is the random share: it is served before all others, and again at
+    the end.
     """
-    wanted = [each.wanted if each.name in ask else 0 for each in strata]
+    sizes = [len(pairs) * (name in ask) for name, pairs, _ in strata]
+    wanted = [*sizes[:-1], math.ceil(random_share * sizes[-1] - 1e-9)]
     if budget is None:
         return wanted, 0, 0
-    costs, n_random = [each.cost for each in strata], len(strata[-1].pairs) * (strata[-1].name in ask)
-    numbers, left = [0] * len(strata), float(budget)
-    last = len(strata) - 1
-    turns = [(last, wanted[-1], MOST_RESERVED * budget), *((n, most, None) for n, most in enumerate(wanted))]
-    for place, most, part in [*turns, (last, n_random, None)]:
+    costs = [
+        1 + float(pairs["chance"].where(pairs["is_single"], 0).fillna(0).sum()) / max(len(pairs), 1)
+        for _, pairs, _ in strata
+    ]
+    numbers, left, last = [0] * len(strata), float(budget), len(strata) - 1
+    turns = [
+        (last, wanted[last], MOST_RESERVED * budget),
+        *((n, most, None) for n, most in enumerate(wanted)),
+    ]
+    for place, most, part in [*turns, (last, sizes[last], None)]:
         affordable = int((left if part is None else part) / costs[place] + 1e-9)
         more = min(most - numbers[place], affordable)
         numbers[place] += more
         left -= more * costs[place]
     rest = budget - sum(numbers)
-    is_short = any(n < most for n, most in zip(numbers, [*wanted[:-1], n_random], strict=True))
     thirds = sum(n * (cost - 1) for n, cost in zip(numbers, costs, strict=True))
-    kept = rest if is_short else min(rest, math.ceil(thirds - 1e-9))
+    kept = rest if any(map(int.__lt__, numbers, sizes)) else min(rest, math.ceil(thirds - 1e-9))
     return numbers, kept, rest - kept
-
-
-@dataclass(frozen=True)
-class _Stratum:
-    """Pairs in the order in which they are asked, and which share of them is wanted.
-
-    pairs: with columns chance (that asking one changes something) and thirds (disputes that it is expected
-    to create); is_even: drawn at random, so that each has the same chance of being asked.
-    """
-
-    name: str
-    pairs: pd.DataFrame
-    note: str
-    is_even: bool = True
-    share: float = 1.0
-
-    @property
-    def wanted(self) -> int:
-        """How many of the pairs are wanted."""
-        return math.ceil(self.share * len(self.pairs) - 1e-9)
-
-    @property
-    def cost(self) -> float:
-        """Answers that a pair is expected to take: one, and a third one where it makes a dispute."""
-        return 1.0 + float(self.pairs["thirds"].fillna(0).sum()) / max(len(self.pairs), 1)
-
-
-def _stratum(name: str, pairs: pd.DataFrame, chance: Any, note: str = "", **how: Any) -> _Stratum:
-    """Return the stratum of some pairs; a second answer that differs from the first is a dispute."""
-    found = pairs[PAIR].assign(chance=chance)
-    n_votes = pairs["n_judgments"] if "n_judgments" in pairs else pd.Series(0, index=pairs.index)
-    is_single = (n_votes == 1).fillna(False).to_numpy(dtype=bool)
-    return _Stratum(name, found.assign(thirds=found["chance"].where(is_single, 0.0)), note, **how)
-
-
-def _of_votes(
-    by_design: pd.DataFrame | None, fourth: pd.DataFrame | None, waiting: pd.DataFrame, votes: Votes
-) -> Iterator[_Stratum]:
-    """Yield what a policy asks (positives of one vote, and two votes that differ), and fourth votes."""
-    if by_design is not None:
-        pairs = _without(by_design, waiting)
-        n_votes = pairs["design_votes"].str.len()
-        n_second = int((n_votes == 1).sum())
-        note = f"by the policy: {n_second:,} second votes on positives, {len(pairs) - n_second:,} third votes"
-        chance = np.where(n_votes == 1, _changes(votes)[1], 1.0)
-        yield _stratum(BY_DESIGN, pairs.assign(n_judgments=n_votes), chance, note)
-    if fourth is not None:
-        yield _stratum(FOURTH_VOTE, fourth[PAIR], 0.0, OF_FOURTH)
-
-
-def _of_unanswered(pairs: pd.DataFrame | None) -> Iterator[_Stratum]:
-    if pairs is not None and len(pairs):
-        yield _stratum(UNANSWERED, pairs, 1.0, OF_UNANSWERED)
-
-
-def _of_disputes(disputes: Disputes) -> Iterator[_Stratum]:
-    only_escalated = disputes["reason"] == ESCALATED
-    yield _stratum("dispute", disputes.loc[~only_escalated, PAIR], 1.0)
-    yield _stratum("escalated", disputes.loc[only_escalated, PAIR], 1.0)
-
-
-def _of_labels(
-    labels: Labels, votes: Votes, original: Qrels | None, low_posterior: float, random_share: float
-) -> Iterator[_Stratum]:
-    """Yield the strata of pairs that have a label, in their order."""
-    of_negative, of_positive = _changes(votes)
-    if original is not None:
-        rejected = _rejected(labels, original)
-        yield _stratum("rejected_original", rejected, *_changes_of_rejected(votes, original, of_negative))
-    single = labels["n_judgments"] == 1
-    unverified = single & (labels["relevance"] >= 1)
-    yield _stratum("unverified_positive", labels[unverified], of_positive, _noted(of_positive))
-    support = labels.get("posterior", pd.Series(1.0, index=labels.index))
-    unsure = ~unverified & (support < low_posterior)
-    doubted = labels.assign(support=support)[unsure].sort_values(["support", *PAIR])
-    note = "by the model's own posterior"
-    yield _stratum("low_posterior", doubted, 1 - doubted["support"], note, is_even=False)
-    others = labels[single & ~unverified & ~unsure]
-    yield _stratum("random", others, of_negative, _noted(of_negative), share=random_share)
 
 
 def _rejected(labels: Labels, original: Qrels) -> pd.DataFrame:
@@ -336,27 +288,20 @@ def _changes(votes: Votes, is_counted: Bools | None = None) -> tuple[float, floa
     return found[0], found[1]
 
 
-def _changes_of_rejected(votes: Votes, original: Qrels, plain: float) -> tuple[float, str]:
-    """Return the chance that another vote on a rejected original is positive, and what that rests on.
-
-    plain: the chance of any negative vote.
-    """
-    if math.isnan(plain):
-        return plain, _noted(plain)
+def _changes_of_rejected(votes: Votes, original: Qrels) -> tuple[float, str]:
+    """Return the chance that another vote on a rejected original is positive, and what that rests on."""
+    chance = _changes(votes)[0]
+    if math.isnan(chance):
+        return chance, NO_DOUBLED
     is_original = pair_rows(votes.pairs, original[original["relevance"] >= 1]) >= 0
     is_doubted = votes.by_label[:, votes.grades >= 1].sum(axis=1) < votes.n_votes
     n_known = int((is_original & is_doubted & votes.is_pairable).sum())
     if n_known < ENOUGH_ORIGINALS:
         few = f"that of all doubled pairs; only {n_known} doubled originals have a negative vote"
-        return plain, f"{_noted(plain)} ({few})"
+        return chance, f"{_noted(chance)} ({few})"
     chance = _changes(votes, is_original)[0]
     return chance, f"{_noted(chance)} (that of {n_known:,} doubled originals with a negative vote)"
 
 
 def _noted(chance: float) -> str:
     return NO_DOUBLED if math.isnan(chance) else f"another vote differs with probability {chance:.3f}"
-
-
-def _without(table: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose pair is not among `pairs`."""
-    return table[pair_rows(table, pairs) < 0]

@@ -39,15 +39,17 @@ def label_queries(
         0        q  unusable      False        2        2  unclear;unspecific
     """
     own, said = (each[each["doc_id"] == ALONE].reset_index(drop=True) for each in (labels, judgments))
-    flags = said.groupby("query_id")["flags"].agg(
-        lambda flags: ";".join(sorted({*";".join(flags).split(";")} - {""}))
+    flags = (
+        said["flags"]
+        .groupby(said["query_id"])
+        .agg(lambda given: ";".join(sorted({*";".join(given).split(";")} - {""})))
     )
-    columns = {
-        "is_usable": own["relevance"] >= 1,
-        "n_votes": own["n_judgments"],
-        "flags": own["query_id"].map(flags).fillna("").astype("str"),
-    }
-    kept = ["query_id", "label", "is_usable", "n_votes", "n_agree", "flags"]
+    found = own[["query_id", "label"]].assign(
+        is_usable=own["relevance"] >= 1,
+        n_votes=own["n_judgments"],
+        n_agree=own["n_agree"],
+        flags=own["query_id"].map(flags).fillna("").astype("str"),
+    )
     shown = said.assign(guideline=guideline, guideline_sha256=guideline_sha256)
     names = [*QUERY_VALIDITY.names, *(name for name in ("comment", "round") if name in shown)]
-    return check_query_labels(own.assign(**columns)[kept]), check_query_validity(shown[names])
+    return check_query_labels(found), check_query_validity(shown[names])

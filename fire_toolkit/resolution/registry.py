@@ -12,14 +12,9 @@ from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.unanimous import unanimous
 from fire_toolkit.resolution.votes import Verdicts, Votes
 
-Rule = Callable[[Votes], Verdicts]
-
-RULES: Registry[Rule] = Registry("rules", "rule")
-for _name, _rule in {
-    "fire": fire,
-    "majority": majority,
-    "unanimous": unanimous,
-    "adjudicator": adjudicator,
-    "dawid-skene": dawid_skene,
-}.items():
-    RULES.add(_name, _rule)
+RULES: Registry[Callable[[Votes], Verdicts]] = Registry("rules", "rule")
+RULES.add("fire", fire)
+RULES.add("majority", majority)
+RULES.add("unanimous", unanimous)
+RULES.add("adjudicator", adjudicator)
+RULES.add("dawid-skene", dawid_skene)

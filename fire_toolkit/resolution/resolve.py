@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Ints, are_among
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.resolution.controls import accuracy_on_controls
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.votes import Grades, Verdicts, Votes, code_votes, label_codes
+from fire_toolkit.resolution.votes import Grades, Model, Verdicts, Votes, code_votes, codes_among
 from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
 from fire_toolkit.tables.columns import pair_rows
 
@@ -104,33 +103,41 @@ def resolve(
     """
     named = RULES.named(rule)
     grades = grades_or_usual(judgments, grades)
-    _refuse_parts(grades)
+    if not grades:
+        raise UsageError("grades are empty; expected the grade of each label of the guideline")
+    for name, grade in grades.items():
+        if grade is not None and not float(grade).is_integer():
+            raise UsageError(
+                f"grade of label {name!r} is {grade}; relevance is a whole number, or None for no vote"
+            )
     known = judged = judgments if count_unassigned else asked_judgments(judgments)
     if answers is not None and len(answers):
         both = pd.concat([judged, answers], ignore_index=True)
         known = latest_judgments(both, where="answers to controls")[0]
     votes = code_votes(known, grades=grades, controls=controls, adjudicators=adjudicators)
     own = votes if known is judged else code_votes(judged, grades=grades)
-    kept = np.arange(len(own.pairs)) if known is judged else pair_rows(own.pairs, votes.pairs)
+    kept = pair_rows(own.pairs, votes.pairs)  # an answer to a control is no judgment of the pair
     decide, plain = (named, majority) if votes.labels else (_dispute_all, _dispute_all)
     verdicts = decide(votes)
-    label = np.asarray(verdicts.label)
+    label, model = np.asarray(verdicts.label), verdicts.model
     codes = np.arange(-1, len(votes.labels))
     if label.shape != (len(votes.pairs),) or label.dtype.kind != "i" or not np.isin(label, codes).all():
         raise PluginError(
             f"rule {rule}: expected the code of a label with a grade, or -1, for each of {len(votes.pairs)} "
             "pairs"
         )
-    posteriors = verdicts.posterior
+    before, after = plain(own).label, label[kept]
+    is_same, had, has = before == after, before >= 0, after >= 0
+    against = {"same": is_same & has, "other": ~is_same & had & has, "gained": ~had & has, "lost": had & ~has}
     return Resolution(
-        _labels(votes, verdicts, kept[label[kept] >= 0], rule),
-        _disputes(votes, known, kept[label[kept] < 0], grades),
-        None if posteriors is None else _of_pairs(votes, kept, "p_{}", posteriors),
-        None if verdicts.confusions is None else _confusions(votes, verdicts.confusions),
-        verdicts.trace,
-        verdicts.converged,
+        _labels(votes, verdicts, kept[has], rule),
+        _disputes(votes, known, kept[~has], grades),
+        None if model is None else _of_pairs(votes, kept, "p_{}", votes.labels, model.posterior),
+        None if model is None else _confusions(votes, model),
+        () if model is None else tuple(map(float, model.log_likelihoods)),
+        model is None or model.converged,
         tuple(np.bincount(votes.n_votes, minlength=2).tolist()),
-        _against(plain(own).label, label[kept]),
+        {name: int(are.sum()) for name, are in against.items()},
         None if controls is None else accuracy_on_controls(votes, decide),
     )
 
@@ -145,79 +152,54 @@ def grades_or_usual(judgments: Judgments, grades: Grades | None) -> Grades:
     return found
 
 
-def _refuse_parts(grades: Grades) -> None:
-    if not grades:
-        raise UsageError("grades are empty; expected the grade of each label of the guideline")
-    for label, grade in grades.items():
-        if grade is not None and not float(grade).is_integer():
-            raise UsageError(
-                f"grade of label {label!r} is {grade}; relevance is a whole number, or None for no vote"
-            )
-
-
 def _dispute_all(votes: Votes) -> Verdicts:
     """Return no label for any pair: no label of the guideline is a vote."""
     return Verdicts(np.full(len(votes.pairs), -1, dtype=np.int64))
 
 
-def _against(before: Ints, after: Ints) -> dict[str, int]:
-    """Return how many pairs have the same label, another one, gained one and lost one; −1: none."""
-    return {
-        "same": int(((before == after) & (after >= 0)).sum()),
-        "other": int(((before != after) & (before >= 0) & (after >= 0)).sum()),
-        "gained": int(((before < 0) & (after >= 0)).sum()),
-        "lost": int(((before >= 0) & (after < 0)).sum()),
-    }
-
-
-def _of_pairs(votes: Votes, rows: Ints, heading: str, values: Any, names: Any = None) -> pd.DataFrame:
+def _of_pairs(votes: Votes, rows: Any, heading: str, names: Iterable[str], values: Any) -> pd.DataFrame:
     """Return the pairs of some rows with a column for each label, named by `heading`."""
-    pairs = votes.pairs.iloc[rows].reset_index(drop=True)
-    named = {heading.format(name): values[rows, code] for code, name in enumerate(names or votes.labels)}
-    return pairs.assign(**named)
+    columns = {heading.format(name): values[rows, code] for code, name in enumerate(names)}
+    return pd.DataFrame(votes.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
 
 
-def _confusions(votes: Votes, confusions: Any) -> pd.DataFrame:
+def _confusions(votes: Votes, model: Model) -> pd.DataFrame:
     """Return the cells by annotator, then true and given label in the guideline's order."""
-    names = votes.annotators[: len(confusions)]
+    names = votes.annotators[: len(model.confusions)]
     cells = pd.MultiIndex.from_product([names, votes.labels, votes.labels])
     table = cells.to_frame(index=False, name=["annotator_id", "truth", "label"])
     n_votes = np.bincount(votes.annotator[votes.voting], minlength=len(names))
     each = np.repeat(n_votes, len(votes.labels) ** 2)
-    return table.assign(probability=confusions.ravel(), n_votes=each)
+    return table.assign(probability=model.confusions.ravel(), n_votes=each)
 
 
-def _labels(votes: Votes, verdicts: Verdicts, rows: Ints, rule: str) -> Labels:
+def _labels(votes: Votes, verdicts: Verdicts, rows: Any, rule: str) -> Labels:
     label = verdicts.label[rows]
     n_judgments, n_agree = votes.n_votes[rows], votes.by_label[rows, label]
-    support = n_agree / n_judgments if verdicts.support is None else verdicts.support[rows]
     columns: dict[str, Any] = {
         "label": pd.array(np.array(votes.labels, dtype=object)[label], dtype="str"),
         "relevance": votes.relevance[label],
         "method": rule,
         "n_judgments": n_judgments,
         "n_agree": n_agree,
-        verdicts.support_name: support,
+        verdicts.support_name: n_agree / n_judgments if verdicts.support is None else verdicts.support[rows],
     }
     if votes.round is not None and votes.round.dtype.kind in "iu":
-        columns["rounds"] = pd.array(_rounds(votes, votes.round.to_numpy())[rows], dtype="str")
+        texts = np.full(len(votes.pairs), "", dtype=object)  # the rounds of the votes, ascending
+        of_votes = votes.round.to_numpy()[votes.voting]
+        for number in np.unique(of_votes):
+            pairs = np.unique(votes.pair[votes.voting[of_votes == number]])
+            texts[pairs] += np.where(texts[pairs] == "", "", ";").astype(object) + str(number)
+        columns["rounds"] = pd.array(texts[rows], dtype="str")
     return check_labels(votes.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
 
 
-def _rounds(votes: Votes, rounds: Any) -> Any:
-    """Return the rounds of the votes on each pair, ascending, joined by `;`."""
-    texts = np.full(len(votes.pairs), "", dtype=object)
-    for number in np.unique(rounds[votes.voting]):
-        is_of = are_among(votes.pair[votes.voting][rounds[votes.voting] == number], len(texts))
-        texts[is_of] = texts[is_of] + np.where(texts[is_of] == "", "", ";").astype(object) + str(number)
-    return texts
-
-
-def _disputes(votes: Votes, judgments: Judgments, rows: Ints, grades: Grades) -> Disputes:
+def _disputes(votes: Votes, judgments: Judgments, rows: Any, grades: Grades) -> Disputes:
     """Return the pairs with a reason and the answers with each label, those that are no votes too."""
-    cells = votes.pair * len(grades) + label_codes(judgments["label"], tuple(grades))
-    answers = np.bincount(cells, minlength=len(votes.pairs) * len(grades)).reshape(-1, len(grades))
-    table = _of_pairs(votes, rows, "n_{}", answers, list(grades))
-    reason = np.where(votes.n_votes[rows] > 0, NO_MAJORITY, ESCALATED).astype(object)
+    shape = len(votes.pairs), len(grades)
+    cells = votes.pair * len(grades) + codes_among(grades, judgments["label"])
+    answers = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    table = _of_pairs(votes, rows, "n_{}", grades, answers)
+    reason = np.where(votes.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
     table.insert(2, "reason", pd.Series(reason, dtype="str"))
     return check_disputes(table)

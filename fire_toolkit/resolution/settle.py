@@ -8,10 +8,8 @@ import pandas as pd
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.resolve import NO_MAJORITY
 from fire_toolkit.resolution.votes import Grades
-from fire_toolkit.tables import SUPPORT, Disputes, Labels, check_labels
+from fire_toolkit.tables import LABELS, SUPPORT, Disputes, Labels, check_labels
 from fire_toolkit.tables.columns import PAIR
-
-ENDS = ("0", "1")
 
 
 def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: str) -> Labels:
@@ -30,33 +28,31 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
         UsageError: an unknown end; no label has such a grade.
 
     Examples:
-        >>> from fire_toolkit.resolution.resolve import resolve
-        >>> from fire_toolkit.tables import check_judgments
-        >>> judgments = check_judgments(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": "a", "annotator_id": ["u", "v"], "label": ["no", "yes"]}))
-        >>> labels, disputes = resolve(judgments, grades={"no": 0, "yes": 1})[:2]
+        >>> from fire_toolkit.tables import check_disputes, check_labels
+        >>> disputes = check_disputes(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": ["a"], "reason": "no_majority", "n_no": 1, "n_yes": 1}))
+        >>> labels = check_labels(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": ["b"], "label": "no", "relevance": 0}))
         >>> settle_disputes(labels, disputes, grades={"no": 0, "yes": 1}, end="1").iloc[:, 1:7]
           doc_id label  relevance         method  n_judgments  n_agree
         0      a   yes          1  disputes_as_1            2        1
+        1      b    no          0                        <NA>     <NA>
     """
-    if end not in ENDS:
-        raise UsageError(f"disputes as {end!r}; expected one of {', '.join(ENDS)}")
+    if end not in ("0", "1"):
+        raise UsageError(f"disputes as {end!r}; expected one of 0, 1")
     known = {name: grade for name, grade in grades.items() if grade is not None}
     side = [(grade, name) for name, grade in known.items() if (grade >= 1) == (end == "1")]
     if not side:
         what = "positive" if end == "1" else "negative"
         raise UsageError(f"no label is {what}, so disputes cannot be so")
     grade, label = min(side) if end == "1" else max(side)
-    open_pairs = disputes[disputes["reason"] == NO_MAJORITY]
-    settled = open_pairs[PAIR].assign(
+    tied = disputes[disputes["reason"] == NO_MAJORITY]
+    settled = tied[PAIR].assign(
         label=label,
         relevance=int(grade),
         method=f"disputes_as_{end}",
-        n_judgments=open_pairs[[f"n_{name}" for name in known]].astype(np.int64).sum(axis=1),
-        n_agree=open_pairs[f"n_{label}"].astype(np.int64),
-        **{name: "" for name in labels.columns if name not in (*SUPPORT, *PAIR, *_OWN)},
+        n_judgments=tied[[f"n_{name}" for name in known]].astype(np.int64).sum(axis=1),
+        n_agree=tied[f"n_{label}"].astype(np.int64),
+        **{name: "" for name in labels.columns if name not in (*SUPPORT, *LABELS.names)},
     )
     return check_labels(pd.concat([labels, settled]) if len(settled) else labels)
-
-
-_OWN = ("label", "relevance", "method", "n_judgments", "n_agree")

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import are_among
@@ -46,10 +45,7 @@ def labels_without_each(
     Args:
         judgments: those that count, as `resolve` takes them.
         labels: what the rule makes of all of them.
-        grades, rule, adjudicators: as in `resolve`.
-
-    Raises:
-        UsageError, TableError: as `resolve`.
+        grades, rule, adjudicators: as in `resolve`; so are the errors.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments
@@ -61,24 +57,22 @@ def labels_without_each(
         >>> [(each.annotator_id, "".join(each.pairs["doc_id"]), each.n_lost) for each in found]
         [('u', 'ab', 2), ('v', '', 0), ('w', 'a', 1)]
     """
-    unit, pairs = code_pairs(judgments)
+    unit, every = code_pairs(judgments)
     names = judgments["annotator_id"].to_numpy(dtype=object)
     for name in sorted({*names} - ({*adjudicators} if len({*adjudicators}) == 1 else set())):
         is_own = names == name
-        n_pairs = len(pairs)
-        asked = are_among(unit[is_own], n_pairs) if rule in _PAIR_BY_PAIR else np.ones(n_pairs, dtype=bool)
+        asked = are_among(unit[is_own], len(every)) if rule in _PAIR_BY_PAIR else np.full(len(every), True)
         others = Judgments(judgments[~is_own & asked[unit]].reset_index(drop=True))
         left = [each for each in adjudicators if each != name]
         found = resolve(others, grades=grades, rule=rule, adjudicators=left, count_unassigned=True).labels
-        before, after = (_labels_of(pairs[asked], table) for table in (labels, found))
-        is_changed = before != after
-        changed = pairs[asked][is_changed].reset_index(drop=True)
+        pairs = every[asked].reset_index(drop=True)
+        before, after = (
+            np.append(each["label"].to_numpy(dtype=object), "")[pair_rows(pairs, each)]
+            for each in (labels, found)
+        )
+        is_lost, is_gained = (before != "") & (after == ""), (before == "") & (after != "")
+        is_other = (before != after) & ~is_lost & ~is_gained
+        changed = pairs[before != after].reset_index(drop=True)
         kept = Labels(found[pair_rows(found, changed) >= 0].reset_index(drop=True))
-        n_lost, n_gained = (int((is_changed & (each == "")).sum()) for each in (after, before))
-        n_other = int(is_changed.sum()) - n_lost - n_gained
-        yield LabelsWithout(name, kept, changed, n_other, n_lost, n_gained, int(is_own.sum()))
-
-
-def _labels_of(pairs: pd.DataFrame, labels: Labels) -> npt.NDArray[np.object_]:
-    """Return the label of each pair, an empty text where it has none."""
-    return np.append(labels["label"].to_numpy(dtype=object), "")[pair_rows(pairs, labels)]
+        counts = (int(each.sum()) for each in (is_other, is_lost, is_gained, is_own))
+        yield LabelsWithout(name, kept, changed, *counts)

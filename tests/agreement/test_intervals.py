@@ -3,6 +3,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_judgments import agreement_intervals, alpha_interval, krippendorff_alpha, on_pairs
 
@@ -28,7 +29,8 @@ def two_raters(n: int, seed: int, *, prevalence: float = 0.13, error: float = 0.
 def coded(answers: np.ndarray) -> Votes:
     """The answers of two raters (pairs × 2) as votes."""
     unit, rater = np.indices(answers.shape).reshape(2, -1)
-    return Votes(unit, answers.ravel(), rater, ("0", "1"), np.arange(2.0))
+    pairs = pd.DataFrame(index=range(len(answers)))
+    return Votes(unit, answers.ravel(), rater, ("0", "1"), np.arange(2.0), pairs)
 
 
 def true_alpha(prevalence: float, error: float) -> float:

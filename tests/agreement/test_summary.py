@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 from small_judgments import agreement_intervals
 
-from fire_toolkit.agreement.summary import agreement_summary
-from fire_toolkit.agreement.table import agreement
+from fire_toolkit.agreement.table import agreement, agreement_summary
 from fire_toolkit.tables import Judgments, check_judgments
 
 

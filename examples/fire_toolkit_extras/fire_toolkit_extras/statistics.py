@@ -7,7 +7,7 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.resolution.votes import Votes
 
 
-def sum_gaps(counts: Ints, votes: Votes, level: str) -> Sums:
+def sum_gaps(counts: Ints, votes: Votes) -> Sums:
     """Return the mean gap of the highest and the lowest grade of a pair; counts: pairs × labels."""
     highest = np.where(counts > 0, votes.grades, -np.inf).max(axis=1, initial=-np.inf)
     lowest = np.where(counts > 0, votes.grades, np.inf).min(axis=1, initial=np.inf)
