@@ -18,6 +18,7 @@ from fire_toolkit.tables import UNASSIGNED, Judgments, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.tables.design import (
     CLASSES,
+    DESIGN,
     DOUBLED,
     OPEN,
     RECHECK,
@@ -73,6 +74,8 @@ def design_pairs(
     """
     if policy not in (None, *POLICIES):
         raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
+    if policy == UNTIL_CONFIRMED and sources is None:
+        raise UsageError("policy until-confirmed needs the pool's sources: where each run ranks a pair")
     classes: Any = np.full(len(pairs), {None: SINGLE, VERIFY_POSITIVES: VERIFY}.get(policy, UNTIL_CONFIRMED))
     if deep is not None and policy is not None:
         classes = np.where(pair_rows(pairs, deep) >= 0, VERIFY, classes)
@@ -80,25 +83,20 @@ def design_pairs(
         classes = np.where(_are_positives(pairs, original), SINGLE, classes)
     classes = np.where(pairs["is_doubled"].to_numpy(dtype=bool), DOUBLED, classes)
     found = pairs[PAIR].assign(design_class=pd.array(classes, dtype="str"), place=1, cells="")
-    if policy == UNTIL_CONFIRMED:
-        if sources is None:
-            raise UsageError("policy until-confirmed needs the pool's sources: where each run ranks a pair")
-        found = found.assign(place=_places(found, sources), cells=_cells(found, sources, original, depths))
+    if policy == UNTIL_CONFIRMED and sources is not None:
+        ranks = sources[PAIR].assign(best=sources["rank"], fused=1 / (RRF + sources["rank"]))
+        of_pairs = ranks.groupby(PAIR, as_index=False).agg({"best": "min", "fused": "sum"})
+        ranked = pairs[PAIR].merge(of_pairs, on=PAIR, how="left").fillna({"best": np.inf, "fused": 0})
+        in_order = ranked.sort_values(
+            ["query_id", "best", "fused", "doc_id"], ascending=[True, True, False, True]
+        )
+        place = in_order.groupby("query_id").cumcount().sort_index().to_numpy() + 1
+        found = found.assign(place=place, cells=_cells(found, sources, original, depths))
     return found.sort_values(["query_id", "place", "doc_id"], ignore_index=True)
 
 
 def _are_positives(pairs: pd.DataFrame, original: Qrels) -> Any:
     return pair_rows(pairs, original[original["relevance"] >= 1]) >= 0
-
-
-def _places(pairs: pd.DataFrame, sources: PoolSources) -> Any:
-    """Return the place of each pair in its query."""
-    ranks = sources[PAIR].assign(best=sources["rank"], fused=1 / (RRF + sources["rank"]))
-    each = ranks.groupby(PAIR, as_index=False).agg({"best": "min", "fused": "sum"})
-    ranked = pairs[PAIR].merge(each, on=PAIR, how="left").fillna({"best": np.inf, "fused": 0})
-    keys = {"query_id": True, "best": True, "fused": False, "doc_id": True}  # ascending or not
-    in_order = ranked.sort_values([*keys], ascending=[*keys.values()])
-    return (in_order.groupby("query_id").cumcount() + 1).sort_index().to_numpy()
 
 
 def _cells(
@@ -158,8 +156,8 @@ def with_design(
     """
     classes = _text_of(table, decide_classes(design, votes), "design_class")
     classes = np.where(pair_rows(table, rechecked) >= 0, RECHECK, classes)
-    both = {"design_class": classes, "design_votes": _text_of(table, votes, "design_votes")}
-    return table.assign(**{name: pd.array(values, dtype="str") for name, values in both.items()})
+    both = zip(DESIGN, (classes, _text_of(table, votes, "design_votes")), strict=True)
+    return table.assign(**{name: pd.array(values, dtype="str") for name, values in both})
 
 
 def _text_of(pairs: pd.DataFrame, known: pd.DataFrame, column: str) -> Any:
@@ -186,39 +184,31 @@ def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
         >>> classes("1", "1"), classes("11", "1"), classes("0", "1")
         (['verify', ''], ['verify', 'single'], ['verify', 'verify'])
     """
-    found = design[PAIR].assign(
-        design_class=design["design_class"].astype(object),
-        design_votes=_text_of(design, votes, "design_votes"),
+    said, classes = (
+        _text_of(design, votes, "design_votes"),
+        design["design_class"].to_numpy(dtype=object, copy=True),
     )
-    if (found["design_class"] == UNTIL_CONFIRMED).any():
-        masks = [int(cells or "0", 16) for cells in design["cells"]]
-        in_order = design.reset_index(drop=True).sort_values(["query_id", "place"], kind="stable").index
-        found["design_class"] = _walk(found, masks, in_order.tolist())
-    elif unknown := sorted({*found["design_class"]} - {"", *CLASSES, RECHECK}):
-        raise UsageError(
-            f"design class {unknown[0]!r}; expected one of {', '.join(CLASSES)}, {UNTIL_CONFIRMED}"
-        )
-    return found.astype({"design_class": "str", "design_votes": "str"})
-
-
-def _walk(pairs: pd.DataFrame, masks: Sequence[int], in_order: Sequence[int]) -> list[str]:
-    """Return classes in the fixed order of each query's pairs: confirmed pairs cover cells, open ones may."""
-    classes, votes, query = (pairs[name].tolist() for name in ("design_class", "design_votes", "query_id"))
-    last, covered, pending = None, 0, 0
-    for row in in_order:
-        mask = masks[row]
-        if query[row] != last:
-            last, covered, pending = query[row], 0, 0
-        if classes[row] == UNTIL_CONFIRMED:
-            is_sure = mask & ~covered & ~pending
-            classes[row] = VERIFY if is_sure else "" if mask & ~covered else SINGLE
-        if classes[row] in (VERIFY, DOUBLED):
-            label = label_by_design(classes[row], votes[row])
-            covered |= mask if label == 1 else 0
-            pending |= mask if label == OPEN else 0
-        elif not classes[row] and votes[row][:1] != "0":
-            pending |= mask
-    return classes
+    if unknown := sorted({*classes} - {"", *CLASSES, RECHECK, UNTIL_CONFIRMED}):
+        known = ", ".join((*CLASSES, UNTIL_CONFIRMED))
+        raise UsageError(f"design class {unknown[0]!r}; expected one of {known}")
+    if (classes == UNTIL_CONFIRMED).any():
+        last, covered, pending = None, 0, 0  # cells that confirmed pairs cover, and that open ones may cover
+        in_order = design.reset_index(drop=True).sort_values(["query_id", "place"], kind="stable")
+        for row, query, cells in zip(in_order.index, in_order["query_id"], in_order["cells"], strict=True):
+            if query != last:
+                last, covered, pending = query, 0, 0
+            mask = int(cells or "0", 16)
+            if classes[row] == UNTIL_CONFIRMED:
+                is_sure = mask & ~covered & ~pending
+                classes[row] = VERIFY if is_sure else "" if mask & ~covered else SINGLE
+            if classes[row] in (VERIFY, DOUBLED):
+                label = label_by_design(classes[row], said[row])
+                covered |= mask if label == 1 else 0
+                pending |= mask if label == OPEN else 0
+            elif not classes[row] and said[row][:1] != "0":
+                pending |= mask
+    columns = {name: pd.array(each, dtype="str") for name, each in zip(DESIGN, (classes, said), strict=True)}
+    return design[PAIR].assign(**columns)
 
 
 def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame:

@@ -48,16 +48,28 @@ def latest_judgments(
         (['relevant'], ['irrelevant'], ['superseded'])
     """
     checked = check_table(_ANSWERS, answers, where=where)
-    if not has_repeats(packed_codes([codes_of(checked[name]) for name in _VOTE])):
-        return Judgments(ordered(checked, JUDGMENTS.order)), _superseded(checked.iloc[:0])
-    vote = checked.groupby(_VOTE, sort=False).ngroup()
-    repeated = vote.duplicated(keep=False)
-    contested = checked[repeated].assign(vote=vote[repeated])
-    contested["when"] = _times(contested, time, where)
-    contested.loc[contested["when"].eq("").groupby(contested["vote"]).transform("any"), "when"] = ""
-    in_order = contested.sort_values(["vote", "when"], kind="stable")
-    earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
-    return Judgments(ordered(checked.drop(index=earlier), JUDGMENTS.order)), _superseded(checked.loc[earlier])
+    vote = pd.Series(packed_codes([codes_of(checked[name]) for name in _VOTE]))
+    earlier = checked.index[:0]
+    if has_repeats(vote.to_numpy()):
+        contested = vote[vote.duplicated(keep=False)].to_frame("vote")
+        contested["when"] = [
+            _comparable(text, f"{where}: row {row + 1}: {time}")
+            for row, text in checked.loc[contested.index, time].items()
+        ]
+        contested.loc[contested["when"].eq("").groupby(contested["vote"]).transform("any"), "when"] = ""
+        in_order = contested.sort_values(["vote", "when"], kind="stable")
+        earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
+    left = checked.loc[earlier, ["query_id", "doc_id", "annotator_id", "label", "created_at"]]
+    reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
+    kept = checked.drop(index=earlier) if len(earlier) else checked
+    return Judgments(ordered(kept, JUDGMENTS.order)), check_dropped(left.assign(**reasons))
+
+
+def _comparable(text: str, where: str) -> str:
+    """Return a time as `utc_time` does, an empty text where there is none."""
+    if (moment := utc_time(text) if text else "") is None:
+        raise TableError(f"{where} is {text!r}, {describe_bad_time(text)}")
+    return moment
 
 
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
@@ -97,7 +109,7 @@ def utc_time(text: str) -> str | None:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return _in_form(moment)
 
 
 def just_after(moment: str) -> str:
@@ -107,8 +119,11 @@ def just_after(moment: str) -> str:
         >>> just_after("2026-03-28T23:59:59.999999Z")
         '2026-03-29T00:00:00.000000Z'
     """
-    later = datetime.fromisoformat(moment) + timedelta(microseconds=1)
-    return later.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return _in_form(datetime.fromisoformat(moment) + timedelta(microseconds=1))
+
+
+def _in_form(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def describe_bad_time(text: str) -> str:
@@ -120,23 +135,6 @@ def describe_bad_time(text: str) -> str:
     """
     found = "a US date, or one with the day first; " if _SLASHED.match(text.strip()) else ""
     return f"{found}expected a time as in ISO 8601 (2026-03-14T10:00:00Z)"
-
-
-def _times(contested: pd.DataFrame, time: str, where: str) -> list[str]:
-    """Return comparable times of rows; empty where there is none."""
-    found: list[str] = []
-    for row, text in zip(contested.index, contested[time], strict=True):
-        moment = utc_time(text) if text else ""
-        if moment is None:
-            raise TableError(f"{where}: row {row + 1}: {time} is {text!r}, {describe_bad_time(text)}")
-        found.append(moment)
-    return found
-
-
-def _superseded(answers: pd.DataFrame) -> Dropped:
-    columns = ["query_id", "doc_id", "annotator_id", "label", "created_at"]
-    reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
-    return check_dropped(answers[columns].assign(**reasons))
 
 
 def number_annotators(judgments: Judgments) -> dict[str, int]:
