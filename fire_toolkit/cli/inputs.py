@@ -170,8 +170,7 @@ class Inputs:
         Raises:
             FireError: a file would overwrite one that was read, or one that this stage did not write.
         """
-        from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
-        from fire_toolkit.workspace.outputs import check_outputs
+        from fire_toolkit.workspace.manifests import Manifest, check_outputs, manifest_path, write_stage
 
         is_folder = out.name not in contents
         folder = out if is_folder else out.parent

@@ -216,7 +216,7 @@ def _is_on_server(file: Path) -> bool:
     if workspace is None:
         return False
     numbers = [n for n, path in handed_out(workspace.root).items() if path.resolve() == file.resolve()]
-    return bool(set(numbers) & campaign_rounds(workspace.root) - rounds_by_hand(workspace.root))
+    return bool(set(numbers) & campaign_rounds(workspace.root).keys() - rounds_by_hand(workspace.root))
 
 
 def _warn_of_unshown(made: Tasks) -> None:

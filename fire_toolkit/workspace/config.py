@@ -62,6 +62,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 RUN: dict[str, Any] = {"backbone": ""}  # the keys of a section [runs.NAME]
 
 MAY_LACK = {("collection", "items")}
+_BESIDE = (".manifest.json", "query_ids.txt", "doc_ids.txt", ".md")  # files beside runs or exports
 
 
 @dataclass(frozen=True)
@@ -95,25 +96,15 @@ class Workspace:
         Raises:
             FormatError: one is not a pattern of paths below the workspace.
         """
-        found = {
-            path
-            for pattern in self.settings[section][key]
-            for path in self._matching(section, key, pattern)
-            if path.is_file() and not path.name.startswith(".") and not _is_beside(path)
-        }
-        return sorted(found)
-
-    def _matching(self, section: str, key: str, pattern: str) -> list[Path]:
-        try:
-            return list(self.root.glob(pattern))
-        except (ValueError, NotImplementedError) as error:
-            where = f"{self.root / CONFIG}: [{section}] {key} = {pattern!r}"
-            raise FormatError(f"{where}: {error}; expected a pattern such as runs/*") from None
-
-
-def _is_beside(path: Path) -> bool:
-    """Whether a file beside runs or exports is something else: ids, a manifest, a note."""
-    return path.name.endswith((".manifest.json", "query_ids.txt", "doc_ids.txt", ".md"))
+        found: set[Path] = set()
+        for pattern in self.settings[section][key]:
+            try:
+                found.update(self.root.glob(pattern))
+            except (ValueError, NotImplementedError) as error:
+                where = f"{self.root / CONFIG}: [{section}] {key} = {pattern!r}"
+                raise FormatError(f"{where}: {error}; expected a pattern such as runs/*") from None
+        own = [path for path in found if not path.name.startswith(".") and not path.name.endswith(_BESIDE)]
+        return sorted(path for path in own if path.is_file())
 
 
 def find_workspace(start: Path) -> Workspace | None:
@@ -130,7 +121,8 @@ def read_workspace(root: Path) -> Workspace:
     Raises:
         FormatError: fire.toml is no TOML, or has a section, key or type that is not known.
     """
-    return _workspace_of(root, _text(root / CONFIG))
+    path = root / CONFIG
+    return _workspace_of(root, read_text(path) if read_bytes(path).strip() else "")  # all are the defaults
 
 
 @lru_cache(maxsize=4)  # a command asks a dozen times for its workspace
@@ -145,24 +137,12 @@ def _workspace_of(root: Path, text: str) -> Workspace:
             raise FormatError(f"{path}: {section} = …, expected a section [{section}]")
         for key, value in values.items():
             if section == "runs" and isinstance(value, dict):
-                runs[key] = _of_run(path, key, value)
+                runs[key] = dict(RUN)
+                for name, each in value.items():
+                    _put(path, f"runs.{key}", runs[key], RUN, name, each)
             else:
-                _known(path, f"key in [{section}]", key, settings[section])
-                settings[section][key] = _typed(path, f"[{section}] {key}", SETTINGS[section][key], value)
+                _put(path, section, settings[section], SETTINGS[section], key, value)
     return Workspace(root, settings, runs)
-
-
-def _of_run(path: Path, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    own = dict(RUN)
-    for key, value in values.items():
-        _known(path, f"key in [runs.{name}]", key, own)
-        own[key] = _typed(path, f"[runs.{name}] {key}", own[key], value)
-    return own
-
-
-def _text(path: Path) -> str:
-    """Return the text of a file that may be empty: all of its settings are then the defaults."""
-    return read_text(path) if read_bytes(path).strip() else ""
 
 
 def _known(path: Path, what: str, name: str, known: Mapping[str, Any]) -> None:
@@ -172,13 +152,18 @@ def _known(path: Path, what: str, name: str, known: Mapping[str, Any]) -> None:
         raise FormatError(f"{path}: no {what} is called {name!r}; {hint}")
 
 
-def _typed(path: Path, where: str, default: Any, value: Any) -> Any:
+def _put(
+    path: Path, section: str, into: dict[str, Any], defaults: Mapping[str, Any], key: str, value: Any
+) -> None:
+    """Set a key of a section, whose value has the type of its default."""
+    _known(path, f"key in [{section}]", key, defaults)
+    default = defaults[key]
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     is_text_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if type(value) is not type(default) or (isinstance(default, list) and not is_text_list):
-        raise FormatError(f"{path}: {where} = {value!r}, expected a value like {default!r}")
-    return value
+        raise FormatError(f"{path}: [{section}] {key} = {value!r}, expected a value like {default!r}")
+    into[key] = value
 
 
 def config_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:

@@ -74,10 +74,18 @@ def is_locked(path: Path) -> bool:
     if not path.exists():
         return False
     handle = open_lock(path)
-    if handle is None:
-        return True
-    os.close(handle)
-    return False
+    if handle is not None:
+        os.close(handle)
+    return handle is None
+
+
+def _await_lock(path: Path, mode: int, wait_s: float, told: Callable[[], None] = lambda: None) -> int | None:
+    """Return a handle that holds the lock on `path`, None if somebody else holds it all that time."""
+    deadline = time.monotonic() + wait_s
+    while (handle := open_lock(path, mode=mode)) is None and time.monotonic() < deadline:
+        told()
+        time.sleep(POLL_S)
+    return handle
 
 
 @contextmanager
@@ -87,11 +95,9 @@ def hold_lock(path: Path, *, wait_s: float, what: str) -> Iterator[int]:
     Raises:
         FireError: somebody else (`what`) holds it all that time.
     """
-    deadline = time.monotonic() + wait_s
-    while (handle := open_lock(path)) is None:
-        if time.monotonic() > deadline:
-            raise FireError(f"{path}: {what} is still running; wait for it, or stop it")
-        time.sleep(POLL_S)
+    handle = _await_lock(path, _PRIVATE, wait_s)
+    if handle is None:
+        raise FireError(f"{path}: {what} is still running; wait for it, or stop it")
     try:
         yield handle
     finally:
@@ -120,55 +126,48 @@ def hold_workspace(
     if root in _held.get():
         yield
         return
-    handle = _await_lock(root, wait_s, report)
+    told: list[str] = []
+
+    def tell() -> None:
+        if not told:
+            told.append(f"waiting for {_holder(root)}, which is writing in this workspace")
+            report(told[0])
+
+    handle, is_kept = None, True
+    try:
+        handle = _await_lock(root / LOCK, _SHARED, wait_s, tell)
+    except OSError as error:
+        is_kept = False
+        if error.errno in _NO_LOCKS:
+            report("note: the file system keeps no locks here; run one command at a time")
+        elif error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+    if handle is None and is_kept:
+        raise Busy(f"{root}: {_holder(root)} is writing here; wait until it ends, or stop it")
     token = _held.set(_held.get() | {root})
     try:
         if handle is not None:
-            _sign(handle, command)
+            _write(handle, _signature(command))
         yield
     finally:
         _held.reset(token)
         if handle is not None:
-            with suppress(OSError):
-                os.ftruncate(handle, 0)
+            _write(handle, b"")
             os.close(handle)
 
 
-def _await_lock(root: Path, wait_s: float, report: Callable[[str], None]) -> int | None:
-    deadline = time.monotonic() + wait_s
-    is_told = False
-    while True:
-        try:
-            handle = open_lock(root / LOCK, mode=_SHARED)
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                report("note: the file system keeps no locks here; run one command at a time")
-                return None
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-                return None
-            raise
-        if handle is not None:
-            return handle
-        if time.monotonic() >= deadline:
-            raise Busy(f"{root}: {_holder(root)} is writing here; wait until it ends, or stop it")
-        if not is_told:
-            report(f"waiting for {_holder(root)}, which is writing in this workspace")
-            is_told = True
-        time.sleep(POLL_S)
-
-
-def _sign(handle: int, command: str) -> None:
-    """Write into the lock who holds it."""
-    holder = {
-        "command": command,
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+def _write(handle: int, content: bytes) -> None:
     with suppress(OSError):  # a full disk: the lock holds, and only its words are missing
         os.ftruncate(handle, 0)
         os.lseek(handle, 0, os.SEEK_SET)
-        os.write(handle, json.dumps(holder).encode())
+        os.write(handle, content)
+
+
+def _signature(command: str) -> bytes:
+    """Return who holds the lock, for others to read."""
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    holder = {"command": command, "pid": os.getpid(), "host": socket.gethostname(), "since": since}
+    return json.dumps(holder).encode()
 
 
 def _holder(root: Path) -> str:

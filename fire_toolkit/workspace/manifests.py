@@ -1,10 +1,11 @@
 """Outputs and their manifest: written so that a kill leaves the old files or the new, never a mix.
 
-Each output goes to a temporary file in its own folder and is flushed to disk; then a commit record
-names all of them, each is renamed, and the record is removed. A record found later is carried to its
-end by whoever comes next. The manifest says what made the files, and from what; a file that is no
-longer what its manifest says is refused. Nothing that depends on the clock or the machine is written,
-so the same inputs give the same bytes.
+Each output goes to a temporary file in its own folder and is flushed to disk; where there are several, a
+commit record then names all of them; each is renamed, and the record is removed. A record found later is
+carried to its end by whoever comes next. The manifest says what made the files, and from what; a file that is
+no longer what its manifest says is refused, and so is an output that would overwrite what is not the
+command's own. Nothing that depends on the clock or the machine is written, so the same inputs give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _SUFFIX = ".manifest.json"
 _RECORD = ".fire-commit-"
 _MOVED = ".moved"
 _LONGEST_NAME = 255  # bytes
+_SAME = {"pull": "import"}  # both write the judgments
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,35 @@ def manifest_path(out: Path, *, is_folder: bool) -> Path:
     return out / MANIFEST if is_folder else out.with_name(out.name + _SUFFIX)
 
 
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest at `path`.
+
+    Raises:
+        FormatError: it is not a manifest, or has a newer schema than this version knows.
+    """
+    found, wrong = parse_json(read_text(path), str(path)), ""
+    try:
+        if found["schema_version"] > SCHEMA_VERSION:
+            newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
+            raise FormatError(f"{path}: {newer}")
+        manifest = Manifest(**found)
+        for name, default in asdict(_EMPTY).items():
+            if type(value := getattr(manifest, name)) is not type(default):
+                wrong = wrong or f"{name} is a {type(value).__name__}"
+        if not wrong and not all(
+            type(text) is str for text in [*manifest.inputs.values(), *manifest.outputs.values()]
+        ):
+            wrong = "a hash that is not text"
+    except (TypeError, KeyError) as error:
+        wrong = str(error)
+    if wrong:
+        raise FormatError(f"{path}: damaged manifest ({wrong}); delete it and run the stage again")
+    return manifest
+
+
+_EMPTY = Manifest("", "", {}, {})
+
+
 def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:
     """Write a stage's files and its manifest as one change.
 
@@ -75,9 +106,7 @@ def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Pa
     earlier = read_manifest(at).outputs if at.is_file() else {}
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
     outputs = {path.name: hashlib.sha256(content).hexdigest() for path, content in sorted(contents.items())}
-    filled = replace(manifest, outputs=outputs)
-    contents[at] = filled.as_bytes()
-    write_files(contents)
+    write_files(contents | {at: replace(manifest, outputs=outputs).as_bytes()})
     for name in earlier.keys() - outputs.keys():
         at.with_name(name).unlink(missing_ok=True)
 
@@ -93,29 +122,82 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     for path in contents:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise FireError(f"{path}: a pipe or a device, expected the name of a file")
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
+    renames = {part.name: path.name for path, part in parts.items()}
+    record = folder / f"{_RECORD}{os.getpid()}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         finish_interrupted(folder)
-        if len(contents) == 1:
-            _write_one(*next(iter(contents.items())))
-        else:
-            _carry_out(_prepare(folder, contents))
+        try:
+            for path, content in contents.items():
+                _write_through(parts[path], content)
+            if len(contents) > 1:  # the renaming of one is the whole change
+                parts[record] = record.with_suffix(".tmp")
+                _write_through(parts[record], json.dumps(renames).encode())
+                _flush_folder(folder)
+                parts[record].replace(record)  # from here on the change is made
+            _carry_out(record, renames)
+        except BaseException:
+            for part in parts.values() if not record.exists() else ():
+                part.unlink(missing_ok=True)
+            raise
     except OSError as error:
         needed = sum(map(len, contents.values()))
         hint = f"; {needed:,} bytes are needed: free some space" if error.errno == errno.ENOSPC else ""
         raise FireError(f"{error.filename or folder}: cannot be written: {error.strerror}{hint}") from None
 
 
-def _write_one(path: Path, content: bytes) -> None:
-    """Write one file, whose renaming is the whole change and needs no record."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def _carry_out(record: Path, renames: Mapping[str, str]) -> None:
+    """Rename what a commit record asks for, whatever of it was renamed before, and remove the record."""
+    for part, name in renames.items():
+        try:
+            record.with_name(part).replace(record.with_name(name))
+        except FileNotFoundError:  # before the interruption, or by another process
+            continue
+    _flush_folder(record.parent)
+    record.unlink(missing_ok=True)
+
+
+def finish_interrupted(folder: Path) -> None:
+    """Carry every commit record in `folder` to its end, and remove what killed writers left behind."""
     try:
-        _write_through(part, content)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    _flush_folder(path.parent)
+        with os.scandir(folder) as entries:
+            hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
+    except OSError:  # no folder, or one whose names are not for us
+        hidden = []
+    for name in hidden:
+        if name.startswith(_RECORD) and name.endswith(".json"):
+            _carry_out(folder / name, _renames(folder / name))
+    for part in (folder / name for name in hidden if name.endswith(".tmp")):
+        if not part.is_dir() and not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
+            part.unlink(missing_ok=True)
+
+
+def _renames(record: Path) -> dict[str, str]:
+    """Return what a commit record asks for; nothing when another process has carried it out."""
+    try:
+        renames = dict(parse_json(record.read_text(encoding="utf-8"), "record").items())
+        for name in (*renames, *renames.values()):
+            if not name or Path(name).name != name or "\0" in name:
+                raise ValueError("an invalid name, or one that leads out of the folder")
+            if len(os.fsencode(name)) > _LONGEST_NAME:
+                raise ValueError("a name longer than a file can have")
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError, FormatError) as error:
+        raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
+    return renames
+
+
+def _is_alive(process: str) -> bool:
+    if not process.isdigit():
+        return True  # somebody else's file
+    import psutil
+
+    try:
+        return psutil.pid_exists(int(process))
+    except OverflowError:  # no system has such a number
+        return True
 
 
 def write_folder(
@@ -146,10 +228,9 @@ def write_folder(
             _refuse_others(out, replaces)
         folders = {part}
         for name, content in contents.items() if isinstance(contents, Mapping) else contents:
-            path = part / name
-            folders.add(path.parent)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write_through(path, content)
+            folders.add((part / name).parent)
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            _write_through(part / name, content)
         for folder in folders:
             _flush_folder(folder)
         if not (out.exists() and exchange(part, out)):
@@ -168,162 +249,67 @@ def write_folder(
         raise
 
 
+def _clear_up(parent: Path) -> None:
+    """Remove the parts of folders whose writers were killed; what they had moved away gets its name again."""
+    for left in parent.glob(".*.tmp"):
+        name, _, process = left.name[1:].removesuffix(".tmp").removesuffix(_MOVED).rpartition("-")
+        if left.is_dir() and not _is_alive(process):
+            if left.name.endswith(f"{_MOVED}.tmp") and not (parent / name).exists():
+                left.rename(parent / name)
+            shutil.rmtree(left, ignore_errors=True)
+
+
 def _refuse_others(out: Path, stage: str) -> None:
     """Raise `FireError` unless a folder holds what a stage wrote, and nothing else."""
     at = out / MANIFEST
-    manifest = read_manifest(at) if stage and at.is_file() else None
-    if manifest is None or manifest.stage != stage:
-        what = f"no {stage}" if stage else "not overwritten"
-        raise FireError(
-            f"{out}: already exists, and is {what}; take another name" + (" or version" * (not stage))
-        )
-    known = {MANIFEST, *manifest.outputs}
-    found = (path.relative_to(out).as_posix() for path in sorted(out.rglob("*")) if not path.is_dir())
-    if other := next((name for name in found if name not in known), ""):
-        raise FireError(
-            f"{out / other}: was not written by `{stage}`, which would delete it; move it elsewhere"
-        )
+    manifest = read_manifest(at) if stage and at.is_file() else _EMPTY
+    if not stage or manifest.stage != stage:
+        wrong = f"no {stage}; take another name" if stage else "not overwritten; take another name or version"
+        raise FireError(f"{out}: already exists, and is {wrong}")
+    for path in sorted(out.rglob("*")):
+        if not path.is_dir() and path.relative_to(out).as_posix() not in {MANIFEST, *manifest.outputs}:
+            raise FireError(f"{path}: was not written by `{stage}`, which would delete it; move it elsewhere")
 
 
-def _clear_up(parent: Path) -> None:
-    """Remove the parts of folders whose writers were killed; what they had moved away gets its name again."""
-    for part in parent.glob(".*.tmp"):
-        name, _, process = part.name[1:].removesuffix(".tmp").removesuffix(_MOVED).rpartition("-")
-        if not part.is_dir() or _is_alive(process):
-            continue
-        if part.name.endswith(f"{_MOVED}.tmp") and not (parent / name).exists():
-            part.rename(parent / name)
-        else:
-            shutil.rmtree(part, ignore_errors=True)
+def check_outputs(
+    paths: Iterable[Path], *, stage: str, at: Path | None = None, inputs: Iterable[Path] = ()
+) -> None:
+    """Raise `FireError` where writing these files would overwrite somebody's own, or what was read.
 
+    An existing file may be replaced where a manifest in its folder says that the same stage wrote it.
 
-def _prepare(folder: Path, contents: Mapping[Path, bytes]) -> Path:
-    """Write the temporary files and, last, the commit record: from then on the change is made."""
-    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
-    record = folder / f"{_RECORD}{os.getpid()}.json"
-    part_of_record = folder / f"{_RECORD}{os.getpid()}.tmp"
-    try:
-        for path, content in contents.items():
-            _write_through(parts[path], content)
-        renames = {part.name: path.name for path, part in parts.items()}
-        _write_through(part_of_record, json.dumps(renames).encode())
-        _flush_folder(folder)
-        part_of_record.replace(record)
-    except BaseException:
-        for part in (*parts.values(), part_of_record):
-            part.unlink(missing_ok=True)
-        raise
-    return record
-
-
-def finish_interrupted(folder: Path) -> None:
-    """Carry every commit record in `folder` to its end, and remove what killed writers left behind."""
-    try:
-        with os.scandir(folder) as entries:
-            hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
-    except OSError:  # no folder, or one whose names are not for us
-        hidden = []
-    for name in hidden:
-        if name.startswith(_RECORD) and name.endswith(".json"):
-            _carry_out(folder / name)
-    for part in (folder / name for name in hidden if name.endswith(".tmp")):
-        if not part.is_dir() and not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
-            part.unlink(missing_ok=True)
-
-
-def _is_alive(process: str) -> bool:
-    if not process.isdigit():
-        return True  # somebody else's file
-    import psutil
-
-    try:
-        return psutil.pid_exists(int(process))
-    except OverflowError:  # no system has such a number
-        return True
-
-
-def _carry_out(record: Path) -> None:
-    for part, name in _renames(record).items():
-        _replace_if_there(record.with_name(part), record.with_name(name))
-    _flush_folder(record.parent)
-    record.unlink(missing_ok=True)
-
-
-def _renames(record: Path) -> dict[str, str]:
-    """Return what a commit record asks for; nothing when another process has carried it out."""
-    try:
-        renames = parse_json(record.read_text(encoding="utf-8"), "record")
-        names = [name for pair in renames.items() for name in pair]
-        if not all(name and Path(name).name == name and "\0" not in name for name in names):
-            raise ValueError("an invalid name, or one that leads out of the folder")
-        if any(len(os.fsencode(name)) > _LONGEST_NAME for name in names):
-            raise ValueError("a name longer than a file can have")
-    except FileNotFoundError:
-        return {}
-    except (ValueError, TypeError, AttributeError, FormatError) as error:
-        raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
-    return dict(renames)
-
-
-def _replace_if_there(part: Path, path: Path) -> None:
-    try:
-        part.replace(path)
-    except FileNotFoundError:
-        return  # renamed before the interruption
-
-
-def _write_through(path: Path, content: bytes | Path) -> None:
-    with path.open("wb") as stream:
-        if isinstance(content, bytes):
-            stream.write(content)
-        else:
-            with content.open("rb") as source:
-                shutil.copyfileobj(source, stream, 1 << 20)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    if not hasattr(os, "O_DIRECTORY"):
-        return  # Windows opens no folders
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def read_manifest(path: Path) -> Manifest:
-    """Return the manifest at `path`.
-
-    Raises:
-        FormatError: it is not a manifest, or has a newer schema than this version knows.
+    Args:
+        paths: the files to be written, all in one folder.
+        stage: who writes them.
+        at: their manifest, whose earlier files go where they are not written again.
+        inputs: what was read to make them.
     """
-    found = parse_json(read_text(path), str(path))
-    try:
-        if found["schema_version"] > SCHEMA_VERSION:
-            raise FormatError(
-                f"{path}: schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
+    wanted, read = list(paths), {path.resolve() for path in inputs}
+    for folder in dict.fromkeys(path.parent for path in [*wanted, *([at] if at else [])]):
+        finish_interrupted(folder)
+    earlier = read_manifest(at) if at and at.is_file() else None
+    own = _SAME.get(stage, stage)
+    if earlier and _SAME.get(earlier.stage, earlier.stage) != own:
+        raise FireError(
+            f"{at}: `fire-toolkit {earlier.stage}` wrote here ({', '.join(list(earlier.outputs)[:3])}); "
+            f"`{stage}` does not overwrite it; choose another --out"
+        )
+    for path in wanted:
+        if path.resolve() in read:
+            raise FireError(
+                f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another file"
             )
-        manifest = Manifest(**found)
-    except (TypeError, KeyError) as error:
-        raise _damaged(path, str(error)) from None
-    for name, kind in _KINDS.items():
-        if type(value := getattr(manifest, name)) is not kind:
-            raise _damaged(path, f"{name} is a {type(value).__name__}")
-    hashes = (*manifest.inputs.values(), *manifest.outputs.values())
-    if not all(isinstance(text, str) for text in hashes):
-        raise _damaged(path, "a hash that is not text")
-    return manifest
-
-
-_KINDS = {"stage": str, "tool_version": str, "schema_version": int} | dict.fromkeys(
-    ("parameters", "inputs", "outputs", "counts", "command"), dict
-)
-
-
-def _damaged(path: Path, reason: str) -> FormatError:
-    return FormatError(f"{path}: damaged manifest ({reason}); delete it and run the stage again")
+        if not path.exists() or (earlier and path.name in earlier.outputs):
+            continue
+        beside = [read_manifest(each) for each in sorted(path.parent.glob(f"*{MANIFEST}")) if each.is_file()]
+        hashes = {
+            each.outputs.get(path.name, "") for each in beside if _SAME.get(each.stage, each.stage) == own
+        }
+        if not path.is_file() or not any(hashes) or sha256_of(path) not in hashes:
+            raise FireError(
+                f"{path}: already exists, and `fire-toolkit {stage}` did not write it; choose another --out, "
+                "or move the file away first"
+            )
 
 
 def verify(path: Path) -> str:
@@ -367,3 +353,24 @@ def _manifest_of(path: Path) -> tuple[Path, Manifest] | None:
         return found[0] if found else None
     sha256 = sha256_of(path) if path.is_file() else ""
     return next((each for each in found if each[1].outputs[path.name] == sha256), found[0])
+
+
+def _write_through(path: Path, content: bytes | Path) -> None:
+    with path.open("wb") as stream:
+        if isinstance(content, bytes):
+            stream.write(content)
+        else:
+            with content.open("rb") as source:
+                shutil.copyfileobj(source, stream, 1 << 20)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows opens no folders
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

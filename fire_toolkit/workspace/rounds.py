@@ -32,8 +32,7 @@ def tasks_file(root: Path, number: int) -> Path:
 
 def handed_out(root: Path) -> dict[int, Path]:
     """Return the files of tasks that were made in their places in a workspace, by round."""
-    numbers = [1, *_numbers(root / "tasks", "tasks.json")]
-    files = {number: tasks_file(root, number) for number in sorted(numbers)}
+    files = {number: tasks_file(root, number) for number in (1, *sorted(_folders(root / "tasks")))}
     return {number: path for number, path in files.items() if path.is_file()}
 
 
@@ -42,25 +41,20 @@ def begun_rounds(root: Path) -> set[int]:
     return {*handed_out(root), *campaign_rounds(root)}
 
 
-def campaign_rounds(root: Path) -> set[int]:
-    """Return the numbers of the rounds that a campaign has begun."""
-    return set(_carriers(root))
+def campaign_rounds(root: Path) -> dict[int, str]:
+    """Return what carries each round that a campaign has begun."""
+    query = "select number, carrier, max(rowid) from rounds group by number order by number"
+    return {number: carrier for number, carrier, _ in rows_in(root / STORE, query)}
+
+
+def rounds_by_hand(root: Path) -> set[int]:
+    """Return the numbers of the rounds of a campaign that files carry, not a server."""
+    return {number for number, carrier in campaign_rounds(root).items() if carrier == "folder"}
 
 
 def has_campaign(root: Path) -> bool:
     """Return whether a campaign has begun in the workspace `root`."""
     return bool(rows_in(root / STORE, "select 1 from campaign limit 1"))
-
-
-def rounds_by_hand(root: Path) -> set[int]:
-    """Return the numbers of the rounds of a campaign that files carry, not a server."""
-    return {number for number, carrier in _carriers(root).items() if carrier == "folder"}
-
-
-def _carriers(root: Path) -> dict[int, str]:
-    """Return what carries each round of a campaign."""
-    query = "select number, carrier, max(rowid) from rounds group by number order by number"
-    return {number: carrier for number, carrier, _ in rows_in(root / STORE, query)}
 
 
 def given_by_round(root: Path) -> dict[int, int]:
@@ -72,7 +66,8 @@ def given_by_round(root: Path) -> dict[int, int]:
 
 def planned_rounds(root: Path) -> set[int]:
     """Return the numbers of the rounds that `next-round` has planned in a workspace."""
-    return set(_numbers(root / "plan", "*.csv"))
+    found = _folders(root / "plan").items()
+    return {number for number, folder in found if any(each.match("*.csv") for each in paths_in(folder))}
 
 
 def next_round_number(root: Path, *, judged: int = 0) -> int:
@@ -95,9 +90,7 @@ def pool_counts(root: Path) -> dict[str, Any]:
         return {}
 
 
-def _numbers(folder: Path, pattern: str) -> list[int]:
-    """Return the numbers of the folders round-N in `folder` that hold a file of that pattern."""
+def _folders(folder: Path) -> dict[int, Path]:
+    """Return the folders round-N in `folder` by their numbers."""
     found = [(path, _FOLDER.fullmatch(path.name)) for path in paths_in(folder) if path.is_dir()]
-    return [
-        int(name[1]) for path, name in found if name and any(each.match(pattern) for each in paths_in(path))
-    ]
+    return {int(name[1]): path for path, name in found if name}

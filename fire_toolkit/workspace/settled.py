@@ -8,8 +8,6 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.tables.evidence import Settled
 from fire_toolkit.workspace.manifests import writer_of
 
-_KEY = "settled"
-
 
 def settled_by(path: Path) -> Settled | None:
     """Return what a pool or augmented qrels are settled for; None where all that was pooled was asked.
@@ -23,7 +21,7 @@ def settled_by(path: Path) -> Settled | None:
         FormatError: its manifest is damaged.
     """
     writer = writer_of(path)
-    found = writer.parameters.get(_KEY) if writer else None
+    found = writer.parameters.get("settled") if writer else None
     if found is None:
         return None
     try:
