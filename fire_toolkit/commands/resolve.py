@@ -27,18 +27,22 @@ from fire_toolkit.commands.types import (
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference.binomial import wilson
-from fire_toolkit.resolution.design import are_rechecks, votes_in_order, with_design
+from fire_toolkit.resolution.controls import answers_to_controls
+from fire_toolkit.resolution.design import with_design
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.resolution.plan import rejected_originals
 from fire_toolkit.resolution.query_labels import label_queries
 from fire_toolkit.resolution.resolve import Resolution, grades_or_usual
 from fire_toolkit.resolution.resolve import resolve as resolve_by
 from fire_toolkit.resolution.settle import settle_disputes
-from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import FOURTH, Judgments, Labels, Queries, asked_judgments
+from fire_toolkit.tables import FOURTH, Judgments, Queries, asked_judgments
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.words import n_of
+
+_NEXT_OF_QUERIES = "in the workspace of the pairs: fire-toolkit augment"
+_NEXT = Next("augment", "--qrels {QRELS}", "--labels {out}/labels.csv --out {out}/augmented.txt")
 
 
 @stage("labels")
@@ -115,39 +119,41 @@ def resolve(
     known = grades_or_usual(judgments, guideline.grades if guideline and grades is None else grades)
     votes, fourth, notes = _counted(judgments, unassigned=count_unassigned, rechecks=not without_rechecks)
     votes, of_shared = _shared(votes, queries) if share_judgments else (votes, {})
-    answers = _answers_to_controls(dropped, controls, known)
-    notes += [f"{n_of(len(answers), 'answer')} to controls read from dropped.csv"] if len(answers) else []
-    by = {"rule": rule, "controls": controls, "adjudicators": adjudicators, "answers": answers}
-    full = resolve_by(votes, grades=known, count_unassigned=True, **by)  # type: ignore[arg-type]
-    is_open = disputes == "unjudged"
-    labels = full.labels if is_open else settle_disputes(*full[:2], grades=known, end=disputes)
-    counts = _counts_of(full, len(labels)) | of_shared
+    answers = answers_to_controls(dropped, controls, known)
+    notes += [f"{n_of(len(answers), 'answer')} to controls read from dropped.csv"] * bool(len(answers))
+    by: Any = {"rule": rule, "controls": controls, "adjudicators": adjudicators, "answers": answers}
+    full = resolve_by(votes, grades=known, count_unassigned=True, **by)
+    labels, settled = full.labels, None if disputes == "unjudged" else disputes
+    if settled is not None:
+        labels = settle_disputes(labels, full.disputes, grades=known, end=settled)
     shown = mark_shared(labels, votes) if share_judgments else labels
     files: dict[str, Any] = {"labels.csv": shown, "disputes.csv": full.disputes}
-    said = [*_words_of_model(full)]
     if full.posteriors is not None:
         files |= {"posteriors.csv": full.posteriors, "confusions.csv": full.confusions}
     if design is not None:
         every = Judgments(pd.concat([votes, fourth], ignore_index=True))
-        how = (design, votes_in_order(every, grades=known), votes.loc[are_rechecks(votes), PAIR])
-        files |= {name: with_design(files[name], *how) for name in ("labels.csv", "disputes.csv")}
+        both = with_design((shown, full.disputes), design, every, grades=known)
+        files["labels.csv"], files["disputes.csv"] = both
+    said = [*_words_of_model(full)]
     if guideline and guideline.is_of_queries:
-        files |= _of_queries(labels, votes, guideline, shown_sha256)
-        said.append(_words_of_unusable(files["query_labels.csv"]))
-    number = round or latest_round(judgments) + 1
+        how = {"guideline": guideline.name, "guideline_sha256": shown_sha256 or guideline.sha256}
+        found, files["query_validity.csv"] = label_queries(labels, votes, **how)
+        files["query_labels.csv"] = found
+        said.append(f"{(~found['is_usable']).sum():,} of {len(found):,} captions with a label are unusable")
+    counts = _counts_of(full, len(labels)) | of_shared
     if qrels is not None:
-        files["rejected/pool.csv"] = rejected_originals(labels, qrels, round=number)
-        counts["rejected_originals"] = len(files["rejected/pool.csv"])
+        rejected = rejected_originals(labels, qrels, round=round or latest_round(judgments) + 1)
+        files["rejected/pool.csv"], counts["rejected_originals"] = rejected, len(rejected)
     return Found(
         files=files,
         notes=notes,
         more=[n_of(len(votes), "judgment")],
         said=said,
-        parameters=_parameters(guideline, disputes, adjudicators),
+        parameters=_parameters(guideline, settled, adjudicators),
         counts=counts,
         trace={"log_likelihoods": [*full.trace], "converged": full.converged} if full.trace else {},
         words="\n".join(_words_of(counts, rule)),
-        next=_next(guideline),
+        next=_NEXT_OF_QUERIES if guideline and guideline.is_of_queries else _NEXT,
     )
 
 
@@ -156,10 +162,10 @@ def _counted(
 ) -> tuple[Judgments, Judgments, list[str]]:
     """Return the judgments that are votes, the fourth votes, which no label counts, and notes on both."""
     kinds = judgments["kind"] if "kind" in judgments else pd.Series("", index=judgments.index)
-    fourth = Judgments(judgments[kinds == FOURTH])
-    kept_apart = f"{n_of(len(fourth), 'fourth vote')} kept apart: they test votes, and no label counts them"
-    notes = [kept_apart] if len(fourth) else []
-    is_vote = (kinds != FOURTH) & (rechecks | ~are_rechecks(judgments))
+    fourth, is_vote = kinds == FOURTH, (kinds != FOURTH) & (rechecks | (kinds != RECHECK))
+    n_fourth = n_of(int(fourth.sum()), "fourth vote")
+    kept_apart = f"{n_fourth} kept apart: they test votes, and no label counts them"
+    notes = [kept_apart] * bool(fourth.any())
     votes = Judgments(judgments[is_vote].reset_index(drop=True))
     asked = votes if unassigned else asked_judgments(votes)
     if n_left := len(votes) - len(asked):
@@ -168,10 +174,10 @@ def _counted(
             f"{n_of(n_left, 'answer')} not asked of their annotator left out, as `agree` does; "
             f"{n_of(n_pairs, 'pair')} without another answer (--count-unassigned counts them)"
         )
-    return asked, fourth, notes
+    return asked, Judgments(judgments[fourth]), notes
 
 
-def _shared(judgments: Judgments, queries: Queries | None) -> tuple[Judgments, dict[str, Any]]:
+def _shared(judgments: Judgments, queries: Queries | None) -> tuple[Judgments, dict[str, int]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
     if queries is None:
         raise UsageError("judgments are shared among queries of the same text; expected queries")
@@ -179,50 +185,19 @@ def _shared(judgments: Judgments, queries: Queries | None) -> tuple[Judgments, d
     return shared.judgments, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
 
 
-def _answers_to_controls(
-    dropped: pd.DataFrame | None, controls: pd.DataFrame | None, grades: Grades
-) -> pd.DataFrame:
-    """Return the answers to controls among those that are no votes: they say how well annotators judge."""
-    if dropped is None or controls is None:
-        return pd.DataFrame()
-    answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
-    return pd.DataFrame(answers.drop(columns="reason").merge(controls[PAIR]))
-
-
-def _of_queries(
-    labels: Labels, judgments: Judgments, guideline: Guideline, shown_sha256: str | None
-) -> dict[str, Any]:
-    """Return what was said of captions alone as tables of queries."""
-    shown = {"guideline": guideline.name, "guideline_sha256": shown_sha256 or guideline.sha256}
-    found, validity = label_queries(labels, judgments, **shown)
-    return {"query_labels.csv": found, "query_validity.csv": validity}
-
-
 def _counts_of(full: Resolution, n_labels: int) -> dict[str, Any]:
     counts: dict[str, Any] = {"labels": n_labels, "disputes": len(full.disputes)}
-    counts["against_majority"] = full.against_majority
-    counts["pairs_by_votes"] = list(full.n_pairs_by_votes)
+    counts |= {"against_majority": full.against_majority, "pairs_by_votes": [*full.n_pairs_by_votes]}
     return counts | ({} if full.on_controls is None else {"on_controls": full.on_controls})
 
 
-def _parameters(guideline: Guideline | None, disputes: str, adjudicators: Sequence[str]) -> dict[str, Any]:
+def _parameters(
+    guideline: Guideline | None, settled: str | None, adjudicators: Sequence[str]
+) -> dict[str, Any]:
     """Return what the manifest says beside the options: the grades of a guideline that has three or more."""
-    grades = None
-    if guideline and guideline.level == "ordinal":
-        grades = {label: grade for label, grade in guideline.grades.items() if grade is not None}
-    settled = None if disputes == "unjudged" else disputes
-    people = sorted(adjudicators) or None
-    return {"disputes": settled, "adjudicators": people, "grades": grades}
-
-
-def _next(guideline: Guideline | None) -> Next | str:
-    if guideline and guideline.is_of_queries:
-        return "in the workspace of the pairs: fire-toolkit augment"
-    return Next("augment", "--qrels {QRELS}", "--labels {out}/labels.csv --out {out}/augmented.txt")
-
-
-def _words_of_unusable(found: pd.DataFrame) -> str:
-    return f"{(~found['is_usable']).sum():,} of {len(found):,} captions with a label are unusable"
+    named = guideline.grades.items() if guideline and guideline.level == "ordinal" else ()
+    grades = {label: grade for label, grade in named if grade is not None} or None
+    return {"disputes": settled, "adjudicators": sorted(adjudicators) or None, "grades": grades}
 
 
 def _words_of_model(full: Resolution) -> Iterator[str]:
@@ -264,11 +239,13 @@ def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
         f"it leaves in dispute, {change['lost']:,} in dispute that it labels"
     )
     if found := counts.get("on_controls"):
-        right = [
-            _right(found["n_right"], found["n_labelled"], f"rule {rule}"),
-            _right(found["majority_right"], found["majority_labelled"], "a majority"),
-        ]
-        yield f"on {n_of(found['n_controls'], 'control')}, each unknown to the rule: {'; '.join(right)}"
+        said = []
+        for name, whose in (("n", f"rule {rule}"), ("majority", "a majority")):
+            n_right, n = found[f"{name}_right"], found[f"{name}_labelled"]
+            share = "{:.3f}, 95% {:.3f} to {:.3f}".format(n_right / n, *wilson(n_right, n)) if n else ""
+            right = f"is right on {n_right:,} of {n:,} that it labels ({share})" if n else "labels none"
+            said.append(f"{whose} {right}")
+        yield f"on {n_of(found['n_controls'], 'control')}, each unknown to the rule: {'; '.join(said)}"
     if "shared_judgments" in counts:
         n = n_of(counts["shared_judgments"], "judgment")
         conflicts = f"{counts['shared_conflicts']:,} not, where captions of one text got different labels"
@@ -276,11 +253,3 @@ def _words_of(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
     if counts.get("rejected_originals"):
         n = n_of(counts["rejected_originals"], "original positive")
         yield (f"{n} labelled not relevant: ask again (rejected/pool.csv) before either is believed")
-
-
-def _right(n_right: int, n_labelled: int, whose: str) -> str:
-    if not n_labelled:
-        return f"{whose} labels none"
-    low, high = wilson(n_right, n_labelled)
-    share = f"{n_right / n_labelled:.3f}, 95% {low:.3f} to {high:.3f}"
-    return f"{whose} is right on {n_right:,} of {n_labelled:,} that it labels ({share})"

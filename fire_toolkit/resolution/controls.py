@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.arrays import are_among
 from fire_toolkit.resolution.majority import majority
-from fire_toolkit.resolution.votes import Verdicts, Votes
+from fire_toolkit.resolution.votes import Grades, Verdicts, Votes
+from fire_toolkit.tables.columns import PAIR
 
 FOLDS = 5
 
@@ -38,3 +40,13 @@ def accuracy_on_controls(votes: Votes, decide: Callable[[Votes], Verdicts]) -> d
         counts[f"{whose}_labelled"] = int((label >= 0).sum())
         counts[f"{whose}_right"] = int((label == votes.truth[controls]).sum())
     return counts
+
+
+def answers_to_controls(
+    dropped: pd.DataFrame | None, controls: pd.DataFrame | None, grades: Grades
+) -> pd.DataFrame:
+    """Return the answers to controls among those that are no votes: they say how well annotators judge."""
+    if dropped is None or controls is None:
+        return pd.DataFrame()
+    answers = dropped[(dropped["reason"] == "control") & dropped["label"].isin(list(grades))]
+    return answers.drop(columns="reason").merge(controls[PAIR])

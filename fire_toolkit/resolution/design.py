@@ -138,26 +138,26 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     return pairs.assign(design_votes=pd.array(texts.to_numpy(), dtype="str"))
 
 
-def are_rechecks(judgments: Judgments) -> Any:
-    """Return for each judgment whether it was asked because somebody doubted a label (kind `recheck`)."""
-    return judgments["kind"] == RECHECK if "kind" in judgments else pd.Series(False, index=judgments.index)
-
-
 def with_design(
-    table: pd.DataFrame, design: pd.DataFrame, votes: pd.DataFrame, rechecked: pd.DataFrame
-) -> pd.DataFrame:
-    """Return labels or disputes with the columns design_class and design_votes; empty where not known.
+    tables: Sequence[pd.DataFrame], design: pd.DataFrame, judgments: Judgments, *, grades: Grades
+) -> list[pd.DataFrame]:
+    """Return labels and disputes with the columns design_class and design_votes; empty where not known.
 
     Args:
-        table: columns query_id, doc_id.
-        design: of `design_pairs`, or query_id, doc_id and design_class.
-        votes: of `votes_in_order`.
-        rechecked: columns query_id, doc_id: pairs of class `recheck`, whatever the design says.
+        tables: columns query_id, doc_id.
+        design: of `design_pairs`, or query_id, doc_id and design_class. A pair that was looked at again is of
+            class `recheck` whatever it says.
+        judgments, grades: as in `votes_in_order`.
     """
-    classes = _text_of(table, decide_classes(design, votes), "design_class")
-    classes = np.where(pair_rows(table, rechecked) >= 0, RECHECK, classes)
-    both = zip(DESIGN, (classes, _text_of(table, votes, "design_votes")), strict=True)
-    return table.assign(**{name: pd.array(values, dtype="str") for name, values in both})
+    votes, found = votes_in_order(judgments, grades=grades), []
+    classes = decide_classes(design, votes)
+    rechecked = judgments[judgments["kind"] == RECHECK] if "kind" in judgments else judgments.iloc[:0]
+    for table in tables:
+        of_design = _text_of(table, classes, "design_class")
+        of_design = np.where(pair_rows(table, rechecked) >= 0, RECHECK, of_design)
+        columns = zip(DESIGN, (of_design, _text_of(table, votes, "design_votes")), strict=True)
+        found.append(table.assign(**{name: pd.array(each, dtype="str") for name, each in columns}))
+    return found
 
 
 def _text_of(pairs: pd.DataFrame, known: pd.DataFrame, column: str) -> Any:

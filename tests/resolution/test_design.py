@@ -6,7 +6,6 @@ import pytest
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.judged import votes_by_design
 from fire_toolkit.resolution.design import (
-    are_rechecks,
     decide_classes,
     design_pairs,
     open_pairs,
@@ -95,10 +94,11 @@ def test_votes_stand_by_round_then_by_kind_and_escalations_are_none() -> None:
     table["label"] = table["annotator_id"].map(labels)
     table["doc_id"] = ["b" if name == "z" else "a" for name in kinds]
     table["round"] = [2 if name == "u" else 1 for name in kinds]
-    votes = votes_in_order(check_judgments(table), grades=GRADES)
+    judgments = check_judgments(table)
+    votes = votes_in_order(judgments, grades=GRADES)
     assert votes[["doc_id", "design_votes"]].values.tolist() == [["a", "101"]]
     known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "z"]})
-    found = with_design(known, design_pairs(pairs("a", "a")), votes, known.iloc[:0])
+    (found,) = with_design([known], design_pairs(pairs("a", "a")), judgments, grades=GRADES)
     assert found[["design_class", "design_votes"]].values.tolist() == [["doubled", "101"], ["", ""]]
 
 
@@ -106,9 +106,8 @@ def test_a_recheck_is_no_vote_of_the_design_and_makes_a_class_of_its_own() -> No
     table = pd.DataFrame({"query_id": "q", "doc_id": list("aab"), "annotator_id": list("uvu")})
     table = table.assign(label=["yes", "no", "yes"], kind=["task", "recheck", "task"], round=[1, 2, 1])
     judgments = check_judgments(table)
-    votes = votes_in_order(judgments, grades=GRADES)
     known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"]})
-    found = with_design(known, design_pairs(pairs("ab")), votes, judgments[are_rechecks(judgments)])
+    (found,) = with_design([known], design_pairs(pairs("ab")), judgments, grades=GRADES)
     assert found[["design_class", "design_votes"]].values.tolist() == [["recheck", "1"], ["single", "1"]]
     assert label_by_design("recheck", "1") == OPEN
     originals = (
