@@ -49,11 +49,8 @@ def agreement(
         by: a column of `judgments`. `annotator_id`: for each annotator the pairs that this annotator
             voted on, with everyone's judgments on them; any other column: the judgments with that
             value, a missing value being the group of the empty text. None: one group, `all`.
-        statistics: names in `STATISTICS`. All but `alpha` are nominal at any level.
-            `alpha` is Krippendorff's (Computing Krippendorff's Alpha-Reliability, 2011), by the package
-            `krippendorff`; `percent_agreement` is the share of agreeing votes, averaged over pairable pairs;
-            `positive_agreement` and `negative_agreement` (PA+ and PA−) look at one side of it;
-            `unanimous` is the share of pairable pairs with one label.
+        statistics: names in `STATISTICS`. All but `alpha` are nominal at any level; that one is had by the
+            package `krippendorff`.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
             judgment; pairable pairs then weigh its inverse, and where it is not the same for all pairs with
             a vote, they stand for the single ones too.
@@ -83,13 +80,11 @@ def agreement(
         ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 40,
         ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
-        >>> table = agreement(judgments, intervals=Resampling())
+        >>> table = agreement(judgments, statistics=["alpha", "prevalence"], intervals=Resampling())
         >>> table[["statistic", "value", "n_pairable", "low", "high"]].round(1)
-                    statistic  value  n_pairable  low  high
-        0               alpha    0.8          40  0.5   0.9
-        1   percent_agreement    0.9          40  0.8   1.0
-        2  positive_agreement    0.9          40  0.7   1.0
-        3          prevalence    0.4          40  0.3   0.6
+            statistic  value  n_pairable  low  high
+        0       alpha    0.8          40  0.5   0.9
+        1  prevalence    0.4          40  0.3   0.6
     """
     refuse_unknown_columns(judgments, by)
     for name in statistics:

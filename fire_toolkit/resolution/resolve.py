@@ -63,10 +63,7 @@ def resolve(
         grades: label → relevance (a whole number), in the guideline's order; None as a grade says that
             the label is not a vote (an escalation, say): it never becomes a label. Without it labels of the
             default guideline have its grades, and numbers are their own.
-        rule: `fire`: more than half of the votes, one vote stands (the FIRE paper's rule);
-            `majority`: more votes than any other label; `unanimous`: all votes; `adjudicator`: more than
-            half of the votes of adjudicators, or of the latest round; `dawid-skene`: the most probable
-            label, by Dawid and Skene's model of annotators.
+        rule: one of `RULES`: `fire`, the FIRE paper's, is more than half of the votes, and one vote stands.
         controls: columns query_id, doc_id, label: pairs whose label is known; pairs that nobody judged
             are ignored. `dawid-skene` holds them fixed, other rules ignore them.
         adjudicators: annotators whose word counts before that of others, for `adjudicator`.
@@ -76,12 +73,11 @@ def resolve(
 
     Returns:
         A `Resolution`: Labels (method: the rule; n_judgments: votes; n_agree: votes for the label;
-        vote_share: n_agree / n_judgments, of `dawid-skene` in its place posterior, the label's probability
-        under the model; rounds, if judgments have a column round of whole numbers: those of the votes, `1;2`
-        say) and
-        Disputes (reason: `no_majority`, or `escalated` when no answer is a vote; then a column
-        `n_<label>` for each label of `grades`, counting answers), both by query_id and doc_id. Each
-        judged pair is in exactly one of them; a tie is a dispute. No judgments: both are empty.
+        vote_share: n_agree / n_judgments, or what the rule names in its place; rounds, if judgments have a
+        column round of whole numbers: those of the votes, `1;2` say) and Disputes (reason: `no_majority`, or
+        `escalated` when no answer is a vote; then a column `n_<label>` for each label of `grades`, counting
+        answers), both by query_id and doc_id. Each judged pair is in exactly one of them; a tie is a dispute.
+        No judgments: both are empty.
 
     Raises:
         UsageError: an unknown rule, or one without what it needs; a grade that is no whole number; an
@@ -92,14 +88,10 @@ def resolve(
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "b", "b"], "annotator_id": ["u", "u", "v"],
-        ...     "label": ["yes", "yes", "no"]}))
-        >>> labels, disputes, *_ = resolve(judgments, grades={"yes": 1, "no": 0})
-        >>> labels[["doc_id", "label", "relevance", "method", "n_judgments"]]
-          doc_id label  relevance method  n_judgments
-        0      a   yes          1   fire            1
-        >>> disputes
-          query_id doc_id       reason  n_yes  n_no
-        0        q      b  no_majority      1     1
+        ...     "label": ["1", "1", "0"]}))
+        >>> labels, disputes, *_ = resolve(judgments)
+        >>> labels["doc_id"].tolist(), disputes[["doc_id", "reason", "n_0", "n_1"]].values.tolist()
+        (['a'], [['b', 'no_majority', 1, 1]])
     """
     named = RULES.named(rule)
     grades = grades_or_usual(judgments, grades)

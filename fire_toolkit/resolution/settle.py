@@ -26,17 +26,6 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
 
     Raises:
         UsageError: an unknown end; no label has such a grade.
-
-    Examples:
-        >>> from fire_toolkit.tables import check_disputes, check_labels
-        >>> disputes = check_disputes(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": ["a"], "reason": "no_majority", "n_no": 1, "n_yes": 1}))
-        >>> labels = check_labels(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": ["b"], "label": "no", "relevance": 0}))
-        >>> settle_disputes(labels, disputes, grades={"no": 0, "yes": 1}, end="1").iloc[:, 1:7]
-          doc_id label  relevance         method  n_judgments  n_agree
-        0      a   yes          1  disputes_as_1            2        1
-        1      b    no          0                        <NA>     <NA>
     """
     if end not in ("0", "1"):
         raise UsageError(f"disputes as {end!r}; expected one of 0, 1")

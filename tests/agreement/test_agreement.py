@@ -84,7 +84,7 @@ def test_columns_and_rows_of_the_table() -> None:
 def test_alpha_equals_the_package_on_reliability_data(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
     """And so does our own way, for more cells than the package can hold."""
     compared = 0
-    for seed in range(80):
+    for seed in range(24):
         rows = [(d, a, str(int(v) + 1)) for d, a, v in sparse(seed, 2 + seed % 4, 3 + seed % 4)]
         ratings = pd.DataFrame(rows).pivot(index=1, columns=0, values=2).astype(float).to_numpy()
         judgments = judged(rows)
@@ -105,7 +105,7 @@ def test_alpha_equals_the_package_on_reliability_data(monkeypatch: pytest.Monkey
         resampled = alpha_interval(judgments, level=level, n_resamples=1).value
         assert expected == pytest.approx(resampled, abs=1e-10)
         compared += 1
-    assert compared > 50
+    assert compared > 15
 
 
 def test_answers_graded_none_are_no_votes_and_are_counted() -> None:

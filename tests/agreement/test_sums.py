@@ -67,17 +67,16 @@ def test_the_value_of_every_statistic_lies_in_its_interval(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_a_95_percent_interval_covers_the_statistic_of_the_whole(name: str) -> None:
+def test_a_95_percent_interval_covers_the_statistic_of_the_whole() -> None:
     draw = np.random.default_rng(5)
     kinds = np.array(ANSWERS)
-    truth = agreement(pairs(list(kinds)), statistics=[name])["value"][0]
-    covered = 0
-    for seed in range(60):
+    truth, covered = values(pairs(list(kinds))), dict.fromkeys(NAMES, 0)
+    for seed in range(40):
         votes = code_votes(pairs(list(draw.choice(kinds, size=200))))
-        found = interval_of(votes, name, Resampling(n_resamples=300, seed=seed))
-        covered += found.low <= truth <= found.high
-    assert covered >= 51  # fewer has a chance below .001 at .95
+        for name in NAMES:
+            found = interval_of(votes, name, Resampling(n_resamples=300, seed=seed))
+            covered[name] += found.low <= truth[name] <= found.high
+    assert min(covered.values()) >= 33, covered  # fewer has a chance below .001 at .95
 
 
 @pytest.mark.parametrize("cluster", [None, "query_id"])

@@ -74,7 +74,6 @@ def test_a_budget_is_spent_from_the_front(budget: int) -> None:
     assert all(got == 0 for got, after in zip(asked[1:], begun_short[:-1], strict=True) if after)
 
 
-@pytest.mark.slow
 def test_a_stratum_cut_by_the_budget_is_drawn_evenly_and_says_so() -> None:
     answers = {f"y{n:02d}": ["yes"] for n in range(40)}
     plan = planned(answers, budget=10)
@@ -82,10 +81,10 @@ def test_a_stratum_cut_by_the_budget_is_drawn_evenly_and_says_so() -> None:
     judgments = judged(answers)
     resolved = resolve(judgments, grades=GRADES)[:2]
     times = dict.fromkeys(answers, 0)
-    for seed in range(100):
+    for seed in range(20):
         for doc in plan_round(judgments, *resolved, grades=GRADES, budget=10, seed=seed).pool["doc_id"]:
             times[doc] += 1
-    assert 8 < min(times.values()) <= max(times.values()) < 44  # 25 expected, 4.3 a standard deviation
+    assert 0 < min(times.values()) <= max(times.values()) < 13  # 5 expected, 1.9 a standard deviation
     assert planned(answers, budget=10, seed=3).pool.equals(planned(answers, budget=10, seed=3).pool)
 
 
@@ -151,8 +150,8 @@ def test_nothing_judged_gives_an_empty_pool() -> None:
 def test_weights_by_the_plans_probabilities_give_the_agreement_of_an_even_sample() -> None:
     # everything judged once; then all positives and 5% of the rest a second time
     draw = np.random.default_rng(4)
-    truth = draw.random(40_000) < 0.13
-    answers = np.where(truth[:, None] ^ (draw.random((40_000, 2)) < 0.04), "yes", "no")
+    truth = draw.random(20_000) < 0.13
+    answers = np.where(truth[:, None] ^ (draw.random((20_000, 2)) < 0.04), "yes", "no")
     share = 0.13 * 0.96 + 0.87 * 0.04
     expected = 1 - 2 * 0.04 * 0.96 / (2 * share * (1 - share))
     once = judged({f"d{n:05d}": [str(row[0])] for n, row in enumerate(answers)})
