@@ -155,8 +155,14 @@ def say_next(command: str, arguments: str = "") -> None:
 
 
 def current_workspace() -> Workspace | None:
-    """Return the workspace of the current folder, or None."""
-    return find_workspace(Path.cwd())
+    """Return the workspace of the current folder, or None; a command finds it once in each folder."""
+    folder, context = Path.cwd(), click.get_current_context(silent=True)
+    if context is None:
+        return find_workspace(folder)
+    found: dict[Path, Workspace | None] = context.find_root().meta.setdefault(f"{__name__}.found", {})
+    if folder not in found:
+        found[folder] = find_workspace(folder)
+    return found[folder]
 
 
 def needed_workspace(why: str) -> Workspace:
