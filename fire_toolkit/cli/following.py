@@ -18,10 +18,11 @@ from fire_toolkit.campaign.progress import has_unread_page, open_task
 from fire_toolkit.campaign.records import BY_HAND
 from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, begun_here
-from fire_toolkit.cli.common import current_workspace, say, say_next
+from fire_toolkit.cli.common import current_workspace, n_of, say, say_next
 from fire_toolkit.cli.designs import open_by_design, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.server_options import knows_server
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.resolution.plan import plan_round
 from fire_toolkit.tables.columns import pair_rows
@@ -131,7 +132,12 @@ def _done(standing: Standing) -> Step:
     is_waiting = any(state.state == "waiting" for state in standing.stages)
     if rules.is_of_queries and not is_waiting:
         return Step("", "next: in the workspace of the pairs: fire-toolkit augment")
-    return Step("", "" if is_waiting else "all is done")
+    if is_waiting:
+        return Step("")
+    disputes = standing.workspace.root / "labels" / "disputes.csv"
+    n_open = len(read_delimited(disputes)) if disputes.is_file() else 0
+    left = f"; {n_of(n_open, 'pair')} still in dispute (`next-round` asks again)" if n_open else ""
+    return Step("", f"all is done{left}")
 
 
 # What is there, and what is next; the first that holds.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import begin_small_workspace
+from command import begin_small_workspace, rows
 
 from fire_toolkit.workspace.manifests import read_manifest
 
@@ -24,13 +24,18 @@ def states(fire: Fire) -> dict[str, str]:
     return {row["stage"]: row["state"] for row in json.loads(fire("status", "--format", "json").stdout)}
 
 
-def answer_all(root: Path) -> None:
+def answer_all(root: Path, *, account: int = 1, label: str = "relevant") -> None:
     tasks = json.loads((root / "tasks/tasks.json").read_text())
     for n, task in enumerate(tasks, 1):
-        result = [{"from_name": "relevance", "type": "choices", "value": {"choices": ["relevant"]}}]
-        annotation = {"id": n, "completed_by": 1, "result": result, "created_at": "2026-01-01T00:00:00Z"}
-        task |= {"id": n, "annotations": [{**annotation, "updated_at": "2026-01-01T00:00:00Z"}]}
-    (root / "exports/one.json").write_text(json.dumps(tasks))
+        result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}]
+        annotation = {
+            "id": n,
+            "completed_by": account,
+            "result": result,
+            "created_at": "2026-01-01T00:00:00Z",
+        }
+        task |= {"id": n, "annotations": [annotation]}
+    (root / f"exports/{account}.json").write_text(json.dumps(tasks))
 
 
 def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
@@ -46,7 +51,13 @@ def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
     assert "(50.0 + 50.0)" in fire("score").stdout
     fire("compare")
     assert set(states(fire).values()) == {"done"}
-    assert "all is done" in fire("status").stderr
+    assert fire("status").stderr == "all is done\n"
+    answer_all(workspace, account=2, label="irrelevant")
+    for command in ("import", "agree", "resolve", "augment", "score", "compare"):
+        fire(command)
+    n_pairs = len(rows(workspace / "pool/pool.csv"))
+    words = f"all is done; {n_pairs} pairs still in dispute (`next-round` asks again)\n"
+    assert fire("status").stderr == words
 
 
 def test_what_was_not_made_yet_is_said_with_what_tells_the_next_command(fire: Fire, workspace: Path) -> None:
