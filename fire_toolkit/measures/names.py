@@ -53,6 +53,9 @@ def parse_measure(name: str) -> Measure:
         fire_toolkit.errors.UsageError: no measure 'ndgc@10'; did you mean nDCG@10?
     """
     match = _NAME.fullmatch(name)
+    several = re.split(r"\s*[,;]\s*(?![^(]*\))", name.strip(" ,;"))
+    if len(several) > 1:
+        raise UsageError(f"no measure {name!r}; give each by itself: -m {' -m '.join(several)}")
     if match is None:
         raise UsageError(f"no measure {name!r}; expected a name such as {_examples()}")
     at_r = "" if match["k"] is None or re.fullmatch(r"[0-9]*", match["k"]) else match["cutoff"]  # as in mAP@R
