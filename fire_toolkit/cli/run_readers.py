@@ -16,7 +16,7 @@ from fire_toolkit.errors import FormatError, OptionError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
-from fire_toolkit.formats.runs.bidirectional import MatrixBothWays
+from fire_toolkit.formats.runs.matrices import MatrixBothWays
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
 from fire_toolkit.formats.tables.table_files import (
     has_columns,

@@ -1,23 +1,24 @@
 """A matrix is cut by ids, whichever way its file holds it."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import HeldMatrix
-from fire_toolkit.formats.runs.bidirectional import cut_matrix
+from fire_toolkit.formats.runs.matrices import MatrixBothWays
 
-AXES = (["t1", "t2", "t3"], ["a", "b"])
-SIMS = np.arange(6.0).reshape(3, 2)
+SIMS, NO_PAIRS = np.arange(6.0).reshape(3, 2), pd.DataFrame(columns=["query_id", "doc_id"], dtype="str")
 
 
-@pytest.mark.parametrize("is_flipped", [False, True])
-def test_parts_are_cut_in_their_own_order(is_flipped: bool) -> None:
-    matrix = HeldMatrix("m", SIMS.T if is_flipped else SIMS, is_flipped=is_flipped)
-    (part,) = cut_matrix(matrix, AXES, [(["t3", "t1"], ["b"])])
-    assert np.concatenate(list(part.blocks(1))).tolist() == [[5.0], [1.0]]
-
-
-def test_what_the_matrix_lacks_is_refused() -> None:
-    with pytest.raises(FormatError, match="m: 1 texts and 0 items of the qrels are not in it"):
-        list(cut_matrix(HeldMatrix("m", SIMS), AXES, [(["t9"], ["a"])]))
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_parts_are_cut_in_their_own_order(order: str, tmp_path: Path) -> None:
+    ids = {"query_ids": ["t1", "t2", "t3"], "doc_ids": ["a", "b"]}
+    np.savez(tmp_path / "m.npz", sims=np.asarray(SIMS, order=order), **ids)  # type: ignore[call-overload]
+    both = MatrixBothWays(tmp_path / "m.npz")
+    ((forth, back),) = both.ranked([(["t3", "t1"], ["b"])], [NO_PAIRS], depth=9)
+    assert dict(zip(forth["query_id"], forth["score"], strict=True)) == {"t1": 1.0, "t3": 5.0}
+    assert back["doc_id"].tolist() == ["t3", "t1"]
+    with pytest.raises(FormatError, match=r"m\.npz: 1 texts and 0 items of the qrels are not in it"):
+        list(both.ranked([(["t9"], ["a"])], [NO_PAIRS], depth=9))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import HeldMatrix, held
-from fire_toolkit.formats.runs import ranked as dense
-from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, Ranked, rank_matrix
+from fire_toolkit.formats.arrays import matrix
+from fire_toolkit.formats.arrays.matrix import blocks_of, by_rows
+from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, Ranked, rank_rows
 
 DOCS = ["d2", "d10", "a", "Z", "d1"]
 
@@ -56,22 +55,11 @@ def test_any_matrix_is_ranked_as_by_brute_force(
     values = scores if orientation == QUERIES_ROWS else np.ascontiguousarray(scores.T)
     before = values.copy()
 
-    def rows_of_block(matrix: Any) -> int:
-        return max(1, block_cells // matrix.shape[-1])
-
-    with (
-        mock.patch.object(dense, "_CHUNK_CELLS", block_cells),
-        mock.patch.object(dense, "_HELD_BYTES", 4 * block_cells),
-        mock.patch.object(dense, "rows_per_block", rows_of_block),
-    ):
-        ranked = rank_matrix(
-            held("m", values),
-            orientation=orientation,
-            n_queries=4,
-            docs=DOCS,
-            depth=depth,
-            positives=tuple(np.array(list(positives)).T),
-        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix, "CHUNK_CELLS", block_cells)
+        patch.setattr(matrix, "TURNED_CELLS", 2 * block_cells)
+        pairs = tuple(np.array(list(positives)).T)
+        ranked = rank(values, orientation=orientation, docs=DOCS, depth=depth, positives=pairs)
     assert brute_force(scores.astype(np.float64), DOCS, depth, positives) == rows_of(ranked)
     assert np.array_equal(before, values, equal_nan=True)
     n_nan = int(np.isnan(scores).sum()) if scores.dtype.kind == "f" else 0
@@ -79,11 +67,11 @@ def test_any_matrix_is_ranked_as_by_brute_force(
 
 
 def rank(scores: Any, **options: Any) -> Ranked:
-    values = np.array(scores, dtype=np.float32)
-    matrix = HeldMatrix("m", values)
-    docs = [f"d{n}" for n in range(values.shape[-1])]
-    given = {"orientation": QUERIES_ROWS, "n_queries": len(values), "docs": docs, "depth": 2} | options
-    return rank_matrix(matrix, **given)
+    values = np.asarray(scores)
+    rows = by_rows(values if options.pop("orientation", QUERIES_ROWS) == QUERIES_ROWS else values.T)
+    docs = [f"d{n}" for n in range(rows.shape[-1])]
+    given = {"n_queries": len(rows), "docs": docs, "depth": 2} | options
+    return rank_rows(blocks_of(rows, "m"), where="m", n_rows=len(rows), **given)
 
 
 @pytest.mark.parametrize("orientation", [QUERIES_ROWS, QUERIES_COLUMNS])

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.runs import ranked as dense
+from fire_toolkit.formats.arrays import matrix
+from fire_toolkit.formats.runs import embeddings
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import read_run
@@ -227,7 +228,7 @@ def test_a_matrix_that_is_turned_in_parts_is_counted_once(
     n_bytes: list[int] = []
     given = {"query_ids": QUERIES[:3], "on_read": n_bytes.append}
     whole = read(tmp_path, SQUARE[:3].T.copy(), **given)
-    monkeypatch.setattr(dense, "_HELD_BYTES", 4 * 4 * 2)  # two of three queries
+    monkeypatch.setattr(matrix, "TURNED_CELLS", 4 * 2)  # two of three queries
     parts = read(tmp_path, SQUARE[:3].T.copy(), **given)
     assert parts.run.equals(whole.run)
     assert sum(n_bytes) == 2 * SQUARE[:3].nbytes
@@ -241,7 +242,7 @@ def test_products_are_the_same_in_parts(n_docs: int, tmp_path: Path, monkeypatch
     np.savez(tmp_path / "m.npz", **vectors)
     given = Request(query_ids=QUERIES, doc_ids=[f"d{n}" for n in range(n_docs)], similarity="dot", depth=2)
     whole = ingest(tmp_path / "m.npz", given).run
-    monkeypatch.setattr(dense, "_HELD_BYTES", 4 * n_docs * 3)  # three of four queries
+    monkeypatch.setattr(embeddings, "TURNED_CELLS", n_docs * 3 // 2 + 1)  # three of four queries
     assert ingest(tmp_path / "m.npz", given).run.equals(whole)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.runs.masks import read_mask
+from fire_toolkit.formats.runs.readers import read_mask
 
 MASK = np.array([[1, 1], [1, 0], [0, 1]])
 FLAGS = [True, True, True, False, False, True]

@@ -14,8 +14,8 @@ from small_world import joined_or_why_not
 
 from examples import examples
 from fire_toolkit.errors import FileNote, FireError, FormatError
-from fire_toolkit.formats.runs import ranked
-from fire_toolkit.formats.runs.matrix_runs import MatrixRun
+from fire_toolkit.formats.arrays import matrix
+from fire_toolkit.formats.runs.matrices import MatrixRun
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures
@@ -72,7 +72,7 @@ def test_scores_and_notes_are_those_of_the_run(
     augmented = make_qrels({q: {**docs, "d0": 1} for q, docs in relevances.items()})
     asked = {"augmented": augmented, "ties": rule, "doc_order": DOCS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranked, "_CHUNK_CELLS", chunk)
+        patch.setattr(matrix, "CHUNK_CELLS", chunk)
         opened = open_run(path)
         assert isinstance(opened, MatrixRun)
         both = (read_run(path), opened)
@@ -116,9 +116,11 @@ def test_a_score_that_is_not_finite_is_told_as_ever(tmp_path: Path, odd: float) 
         score_runs(open_run(path), make_qrels({"q0": {"d0": 1}}), ["C@1"])
 
 
-def test_what_does_not_lie_as_rows_of_queries_is_read_whole(tmp_path: Path) -> None:
-    path = stored(tmp_path, np.asfortranarray(np.arange(20, dtype=np.float32).reshape(4, 5)))
-    pd.testing.assert_frame_equal(read_run(path), open_run(path))  # type: ignore[arg-type]
+def test_a_matrix_by_columns_is_scored_as_one_by_rows(tmp_path: Path) -> None:
+    rows, qrels = np.random.default_rng(0).random((4, 5), dtype=np.float32), make_qrels({"q0": {"d1": 1}})
+    scores = [outcome(open_run(stored(tmp_path, own)), qrels) for own in (rows, np.asfortranarray(rows))]
+    assert not isinstance(scores[0], str)
+    assert scores[0].scores.equals(scores[1].scores)  # type: ignore[union-attr]
 
 
 def test_a_file_that_says_its_columns_are_queries_is_not_read_the_other_way(tmp_path: Path) -> None:

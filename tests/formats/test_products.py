@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Matrix, held
-from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, product_matrix
-from fire_toolkit.formats.runs.ranked import QUERIES_ROWS, Ranked, rank_matrix
+from fire_toolkit.formats.arrays.matrix import Array, Stored, chunks_of
+from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES, pair_scores, products, vectors_of
+from fire_toolkit.formats.runs.ranked import Ranked, rank_rows
 
 KINDS = (
     "plain", "duplicates", "all equal", "near ties", "huge norms", "mixed norms", "denormal", "whole numbers"
@@ -21,7 +22,7 @@ KINDS = (
 COLUMNS = ("query", "doc", "rank", "score")
 
 
-def vectors_of(kind: str, n: int, width: int, dtype: str, random: np.random.Generator) -> Array:
+def hard_vectors(kind: str, n: int, width: int, dtype: str, random: np.random.Generator) -> Array:
     """Vectors that are hard to rank."""
     values = random.normal(size=(n, width))
     largest = float(np.finfo(dtype).max)
@@ -42,33 +43,31 @@ def vectors_of(kind: str, n: int, width: int, dtype: str, random: np.random.Gene
     return values.astype(dtype)
 
 
-def ranked(matrix: Matrix, n_queries: int, ids: list[str], pairs: tuple[Array, Array], depth: int) -> Ranked:
-    return rank_matrix(
-        matrix,
-        orientation=QUERIES_ROWS,
-        n_queries=n_queries,
-        docs=ids,
-        depth=depth,
-        positives=pairs,
-        spare=1,
-    )
+def ranked(
+    blocks: Iterable[Array], n_queries: int, ids: list[str], pairs: tuple[Array, Array], depth: int
+) -> Ranked:
+    about = {"docs": ids, "depth": depth, "positives": pairs, "spare": 1}
+    return rank_rows(blocks, where="m", n_rows=n_queries, n_queries=n_queries, **about)
+
+
+def stored(values: Array) -> Stored:
+    return Stored("s", values.shape, values.dtype, lambda: values)
 
 
 def by_pairs(
     queries: Array, docs: Array, similarity: str, ids: list[str], pairs: tuple[Array, Array], depth: int
 ) -> Ranked:
     """Every pair scored by itself, then ranked as any matrix is."""
-    sides = [held("s", side) for side in (queries, docs)]
-    wide = [product_matrix(side, side, similarity=similarity).held for side in sides]
+    wide = [vectors_of(side, "s", similarity) for side in (queries, docs)]
     scores = pair_scores(*wide, *np.divmod(np.arange(len(queries) * len(docs)), len(docs)), similarity)
-    return ranked(held("s", scores.reshape(len(queries), len(docs))), len(queries), ids, pairs, depth)
+    return ranked(chunks_of(scores.reshape(len(queries), len(docs))), len(queries), ids, pairs, depth)
 
 
 def by_blocks(
     queries: Array, docs: Array, similarity: str, ids: list[str], pairs: tuple[Array, Array], depth: int
 ) -> Ranked:
-    product = product_matrix(held("q", queries), held("d", docs), similarity=similarity)
-    return ranked(product, len(queries), ids, pairs, depth)
+    blocks = products(stored(queries), stored(docs), similarity)
+    return ranked(blocks, len(queries), ids, pairs, depth)
 
 
 def assert_same(left: Ranked, right: Ranked) -> None:
@@ -92,7 +91,7 @@ def test_blocks_change_nothing(
     kind: str, similarity: str, dtype: str, n_queries: int, n_docs: int, width: int, depth: int, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
-    both = vectors_of(kind, n_queries + n_docs, width, dtype, random)
+    both = hard_vectors(kind, n_queries + n_docs, width, dtype, random)
     queries, docs = both[:n_queries], both[n_queries:]
     if similarity == "cosine" and not (np.abs(both.astype(float)).max(axis=1) > 1e-40).all():
         return  # a vector of zeros has no cosine
@@ -105,7 +104,7 @@ def test_blocks_change_nothing(
 @pytest.mark.parametrize("similarity", SIMILARITY_NAMES)
 def test_any_split_of_the_queries_gives_the_same_rows(similarity: str) -> None:
     random = np.random.default_rng(3)
-    queries, docs = (vectors_of("duplicates", n, 24, "float32", random) for n in (61, 900))
+    queries, docs = (hard_vectors("duplicates", n, 24, "float32", random) for n in (61, 900))
     ids = [f"d{place}" for place in range(len(docs))]
     rows, columns = np.arange(61), random.integers(0, 900, 61)
     whole = by_blocks(queries, docs, similarity, ids, (rows, columns), 10)
@@ -121,7 +120,7 @@ def test_any_split_of_the_queries_gives_the_same_rows(similarity: str) -> None:
 
 def test_numbers_too_large_to_square_are_refused() -> None:
     with pytest.raises(FormatError, match="a number beyond 1e"):
-        product_matrix(held("q", np.ones((2, 3))), held("d", np.full((2, 3), 1e150)), similarity="dot")
+        list(products(stored(np.ones((2, 3))), stored(np.full((2, 3), 1e150)), "dot"))
 
 
 def test_ten_lines_of_numpy_agree() -> None:

@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.arrays.matrix import as_floats
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.named_arrays import vector_names
 from fire_toolkit.formats.runs.readers import read_vectors
@@ -34,7 +35,7 @@ def about(dtype: str, shape: list[int], first: int, last: int) -> dict[str, Any]
 
 def rows_of(path: Path) -> np.ndarray[Any, Any]:
     (matrix,) = read_vectors(path).matrices.values()
-    return np.concatenate(list(matrix.blocks(7)))
+    return as_floats(matrix.matrix(), "m")
 
 
 @pytest.mark.parametrize(("dtype", "kind"), [("F32", "<f4"), ("F16", "<f2"), ("F64", "<f8"), ("BF16", "")])

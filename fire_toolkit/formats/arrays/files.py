@@ -1,19 +1,22 @@
 """The arrays in npy, npz, torch, safetensors and pickle files: a tree of names, its arrays not read yet.
 
-A tree is nested dicts and lists; its leaves are `FileArray`s, which say where an array lies in the file, and
-the plain values of a pickle. Nothing in a file is run or unpacked to disk, and no size that a file claims is
-believed.
+A tree is nested dicts and lists; its leaves are `Stored` arrays and the plain values of a pickle. Nothing in
+a file is run or unpacked to disk, and no size that a file claims is believed.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import lzma
 import math
 import re
 import warnings
 import zipfile
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +24,35 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import FileArray
+from fire_toolkit.formats.arrays.matrix import BFLOAT16, Array, Stored
 from fire_toolkit.formats.arrays.pickles import Name, Refused, load_plain
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
 _NPY_HEADER_BYTES, _SAFETENSORS_HEADER_BYTES = 12 + 65_536, 16 << 20
-_PICKLE_BYTES, _TORCH_PICKLE_BYTES = 512 << 20, 64 << 20
+_PICKLE_BYTES, _TORCH_PICKLE_BYTES, _OBJECTS_BYTES = 512 << 20, 64 << 20, 256 << 20
+_BOMB_BYTES, _BOMB_RATIO = 256 << 20, 200
+_VIEW_BYTES = 1 << 30  # of a tensor that repeats what it views
 _MOST_SIZES = 64  # of an array and its strides; the product of very many would take for ever
 _TORCH_BEFORE_1_6 = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a number of torch's own, pickled
-_STORAGES = {"Double": "f8", "Float": "f4", "Half": "f2", "BFloat16": "u2", "Long": "i8", "Int": "i4"}
-_STORAGES |= {"Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "?"}
-_TENSORS = {
+_DTYPES: dict[str, Any] = {
     "F64": "f8",
     "F32": "f4",
     "F16": "f2",
-    "BF16": "u2",
     "I64": "i8",
     "I32": "i4",
     "I16": "i2",
     "I8": "i1",
 }
-_TENSORS |= {"U64": "u8", "U32": "u4", "U16": "u2", "U8": "u1"}
+_DTYPES |= {"U64": "u8", "U32": "u4", "U16": "u2", "U8": "u1", "BF16": BFLOAT16}
+_STORAGES: dict[str, Any] = {
+    "Double": "f8",
+    "Float": "f4",
+    "Half": "f2",
+    "BFloat16": BFLOAT16,
+    "Long": "i8",
+    "Int": "i4",
+}
+_STORAGES |= {"Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "?"}
 _PICKLE_STARTS = re.compile(
     rb"\x80[\x02-\x05]"  # a protocol from 2 on says so
     rb"|\([ld]p[0-9]+\n|[\]}]q."  # a list or a dict of protocol 0 or 1
@@ -49,30 +60,22 @@ _PICKLE_STARTS = re.compile(
     rb"|c(?:numpy[\w.]*|collections|__builtin__|copy_reg)\n\w+\n(?:p[0-9]+\n|q.)",  # an array, a set
     re.DOTALL,
 )
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+)
 _FORMAT: Any = npy_format
 # The third version differs from the second in the names of records, which are not scores.
 _READ_HEADER: dict[tuple[int, int], Any] = {
     (1, 0): _FORMAT.read_array_header_1_0,
     (2, 0): _FORMAT.read_array_header_2_0,
+    (3, 0): _FORMAT.read_array_header_2_0,
 }
-_READ_HEADER[3, 0] = _READ_HEADER[2, 0]
-
-
-def members(path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of a zip by name.
-
-    Raises:
-        FormatError: the zip is damaged, or has a name twice.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            found = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError) as error:
-        raise FormatError(f"{path}: damaged zip ({error}); copy it again from its source") from None
-    by_name = {info.filename: info for info in found}
-    if len(by_name) < len(found):
-        raise FormatError(f"{path}: the zip has two members of one name; save it again")
-    return by_name
 
 
 def is_torch(start: bytes, path: Path) -> bool:
@@ -95,31 +98,112 @@ def is_safetensors(start: bytes, path: Path) -> bool:
     return start[5:9] == b"\0\0\0{" and start[0:5] != bytes(5)
 
 
+@contextmanager
+def _zip_errors(where: str, what: str = "damaged") -> Iterator[None]:
+    """Make a FormatError of one line of what a damaged zip raises."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except _ZIP_ERRORS as error:
+        raise FormatError(f"{where}: {what} ({error}); copy it again from its source") from None
+
+
+def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
+    with _zip_errors(str(path), "damaged zip"), zipfile.ZipFile(path) as archive:
+        found = archive.infolist()
+    by_name = {info.filename: info for info in found}
+    if len(by_name) < len(found):
+        raise FormatError(f"{path}: the zip has two members of one name; save it again")
+    return by_name
+
+
 def _torch_pickles(path: Path) -> list[str]:
-    return [name for name in members(path) if name.rpartition("/")[2] == "data.pkl"]
+    return [name for name in _members(path) if name.rpartition("/")[2] == "data.pkl"]
+
+
+def _start(path: Path, member: zipfile.ZipInfo, n_bytes: int) -> bytes:
+    """Return the first bytes of a zip member, fewer where it is shorter."""
+    with (
+        _zip_errors(f"{path}: {member.filename}"),
+        zipfile.ZipFile(path) as archive,
+        archive.open(member) as stream,
+    ):
+        return stream.read(n_bytes)
+
+
+def _mapped(path: Path) -> Array:
+    return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
+
+
+def _unpacked(path: Path, member: zipfile.ZipInfo, where: str) -> Array:
+    """Return the bytes of a zip member, whose checksum holds: mapped where they are stored as they are."""
+    size, packed = member.file_size, member.compress_size
+    if size > _BOMB_BYTES and size > _BOMB_RATIO * max(1, packed):
+        raise FormatError(
+            f"{where}: {packed:,} bytes unpack to {size:,}: this looks like a zip bomb and is not read; if "
+            "it is real, save it with numpy.savez or numpy.save"
+        )
+    with _zip_errors(where), zipfile.ZipFile(path) as archive, archive.open(member):  # checks the header
+        if member.compress_type != zipfile.ZIP_STORED:
+            return np.frombuffer(archive.read(member), np.uint8)
+        whole, at = _mapped(path), member.header_offset
+        first = (
+            at + 30 + int(whole[at + 26 : at + 30].view("<u2").sum())
+        )  # after the name and the extra field
+        raw = whole[first : first + size]
+        if len(raw) < size or size != packed or zlib.crc32(np.ascontiguousarray(raw).data) != member.CRC:
+            raise FormatError(f"{where}: damaged (its checksum does not hold); copy it again from its source")
+        return raw
+
+
+def _view(
+    raw_of: Callable[[], Array],
+    where: str,
+    offset: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    *,
+    strides: tuple[int, ...] | None = None,
+    is_fortran: bool = False,
+) -> Array:
+    """Return an array that lies in bytes, as they are.
+
+    Raises:
+        FormatError: there are fewer bytes than it takes.
+    """
+    raw, size = raw_of(), dtype.itemsize
+    to_last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if strides else None
+    needed = offset + (math.prod(shape) * size if to_last is None else to_last + size)
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    if len(raw) < needed:
+        raise FormatError(
+            f"{where}: truncated: {len(raw):,} bytes, expected {needed:,} for shape {shape} of {dtype}; "
+            "copy it again"
+        )
+    order: Any = "F" if is_fortran else "C"
+    return np.ndarray(shape, dtype, raw, offset, strides, order)
 
 
 def tree_of_npy(path: Path) -> Any:
     """Return the array of a `.npy` file, or what an array of objects holds."""
     with path.open("rb") as stream:
-        return _npy(str(path), path, stream.read(_NPY_HEADER_BYTES))
+        return _npy(str(path), stream.read(_NPY_HEADER_BYTES), partial(_mapped, path))
 
 
-def tree_of_npz(path: Path) -> dict[str, FileArray]:
+def tree_of_npz(path: Path) -> dict[str, Stored]:
     """Return the arrays of an `.npz` file by name."""
     found = {}
-    for name, info in members(path).items():
+    for name, member in _members(path).items():
         if name.endswith(".npy"):
-            stem = name.removesuffix(".npy")
-            found[stem] = _npy(f"{path}: {stem}", path, _start(path, info, _NPY_HEADER_BYTES), info)
+            where = f"{path}: {name.removesuffix('.npy')}"
+            start = _start(path, member, _NPY_HEADER_BYTES)
+            found[name.removesuffix(".npy")] = _npy(where, start, partial(_unpacked, path, member, where))
     return found
 
 
-def _start(path: Path, member: zipfile.ZipInfo, n_bytes: int) -> bytes:
-    return FileArray(f"{path}: {member.filename}", path, 0, (), np.dtype("u1"), member=member).start(n_bytes)
-
-
-def _npy(where: str, path: Path, start: bytes, member: zipfile.ZipInfo | None = None) -> FileArray:
+def _npy(where: str, start: bytes, raw_of: Callable[[], Array]) -> Stored:
     """Return the array that the beginning of a `.npy` describes."""
     stream = io.BytesIO(start)
     try:
@@ -133,10 +217,17 @@ def _npy(where: str, path: Path, start: bytes, member: zipfile.ZipInfo | None = 
         raise FormatError(f"{where}: {found}, expected real numbers (save with dtype float32)")
     if len(shape) > 32 or min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) > 2**62:
         raise FormatError(f"{where}: damaged .npy header (shape {shape}); save it again with numpy.save")
-    is_flipped = is_fortran and len(shape) > 1
-    return FileArray(
-        where, path, stream.tell(), shape[::-1] if is_flipped else shape, dtype, is_flipped, member=member
-    )
+    at = stream.tell()
+    if not dtype.hasobject:
+        return Stored(
+            where, shape, dtype, partial(_view, raw_of, where, at, shape, dtype, is_fortran=is_fortran)
+        )
+
+    def objects() -> Any:
+        pickled = io.BytesIO(raw_of()[at : at + _OBJECTS_BYTES + 1].tobytes())
+        return load_plain(pickled, max_bytes=_OBJECTS_BYTES, where=where)
+
+    return Stored(where, shape, dtype, objects)
 
 
 def tree_of_pickle(path: Path) -> Any:
@@ -160,14 +251,14 @@ def tree_of_torch(path: Path) -> Any:
                 f"{path}: a file of torch before 1.6; save it again with a newer torch: "
                 "torch.save(torch.load(path), path)"
             )
-    archive, pickles = members(path), _torch_pickles(path)
+    archive, pickles = _members(path), _torch_pickles(path)
     if len(pickles) != 1:
         raise FormatError(f"{path}: {len(pickles)} data.pkl in one file, expected one; save it again")
     folder = pickles[0].removesuffix("data.pkl")
     order = archive.get(f"{folder}byteorder")
     is_big = order is not None and _start(path, order, 16).strip() == b"big"
 
-    def storage_of(reference: Any) -> FileArray:
+    def storage_of(reference: Any) -> Stored:
         is_storage = isinstance(reference, tuple) and len(reference) == 5 and reference[0] == "storage"
         if not is_storage or not isinstance(reference[1], Name) or not _are_sizes([reference[4]]):
             raise Refused("refers to something outside the file, expected tensors of floats or integers")
@@ -176,8 +267,8 @@ def tree_of_torch(path: Path) -> Any:
         if f"{folder}data/{key}" not in archive:
             raise Refused(f"no data/{str(key)[:40]} in the file; copy it again from its source")
         member = archive[f"{folder}data/{key}"]
-        where, is_bfloat16 = f"{path}: {member.filename}", kind == "BFloat16"
-        return FileArray(where, path, 0, (n_values,), dtype, is_bfloat16=is_bfloat16, member=member)
+        where = f"{path}: {member.filename}"
+        return Stored(where, (n_values,), dtype, partial(_unpacked, path, member, where))
 
     pickled = io.BytesIO(_start(path, archive[pickles[0]], _TORCH_PICKLE_BYTES + 1))
     return load_plain(
@@ -185,22 +276,31 @@ def tree_of_torch(path: Path) -> Any:
     )
 
 
-def _tensor(storage: Any, offset: Any, shape: Any, stride: Any, *more: Any) -> FileArray:
+def _tensor(storage: Any, offset: Any, shape: Any, stride: Any, *more: Any) -> Stored:
     """Return a view of a storage; offset and strides count numbers."""
     if any(isinstance(entry, dict) and (entry.get("neg") or entry.get("conj")) for entry in more[2:]):
         raise Refused("a tensor that is a negative or conjugate view; save tensor.resolve_neg()")
-    if not isinstance(storage, FileArray) or not (_are_sizes([offset, *shape, *stride]) and len(shape) <= 16):
+    if not isinstance(storage, Stored) or not (_are_sizes([offset, *shape, *stride]) and len(shape) <= 16):
         raise Refused(f"a tensor of shape {shape} and stride {stride}, expected sizes of 0 or more")
-    last = offset + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-    if math.prod(shape) and last >= storage.shape[0]:
+    n_values, last = (
+        math.prod(shape),
+        offset + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)),
+    )
+    if n_values and last >= storage.shape[0]:
         raise Refused(f"a tensor of shape {shape} beyond its {storage.shape[0]:,} values")
-    tensor = replace(storage, offset=offset * storage.dtype.itemsize, shape=shape)
-    places = [place for place, size in enumerate(shape) if size != 1]
-    if all(stride[place] == math.prod(shape[place + 1 :]) for place in places):
-        return tensor
-    if len(shape) == 2 and stride == (1, shape[0]):
-        return replace(tensor, shape=shape[::-1], is_flipped=True)
-    return replace(tensor, strides=tuple(step * storage.dtype.itemsize for step in stride))
+    size = storage.dtype.itemsize
+    if n_values > storage.shape[0] and n_values * size > _VIEW_BYTES:
+        raise Refused(f"a tensor of shape {shape} that is a view; save tensor.contiguous()")
+    lies = partial(
+        _view,
+        storage.read,
+        storage.where,
+        offset * size,
+        shape,
+        storage.dtype,
+        strides=tuple(step * size for step in stride),
+    )
+    return Stored(storage.where, shape, storage.dtype, lies)
 
 
 def _are_sizes(values: Any) -> bool:
@@ -218,7 +318,7 @@ _TORCH_NAMES: dict[str, Any] = {
 }
 
 
-def tree_of_safetensors(path: Path) -> dict[str, FileArray | Name]:
+def tree_of_safetensors(path: Path) -> dict[str, Stored | Name]:
     """Return the tensors of a safetensors file by name: a length, a JSON header, then numbers."""
     size = path.stat().st_size
     with path.open("rb") as stream:
@@ -239,7 +339,7 @@ def tree_of_safetensors(path: Path) -> dict[str, FileArray | Name]:
     return {name: _safetensor(path, name, about, 8 + length) for name, about in header.items()}
 
 
-def _safetensor(path: Path, name: str, about: Any, start: int) -> FileArray | Name:
+def _safetensor(path: Path, name: str, about: Any, start: int) -> Stored | Name:
     """Return a tensor; of numbers that are not read, what they are."""
     where, about = f"{path}: tensor {name[:60]!r}", about if isinstance(about, dict) else {}
     shape, dtype, places = (about.get(key) for key in ("shape", "dtype", "data_offsets"))
@@ -251,12 +351,15 @@ def _safetensor(path: Path, name: str, about: Any, start: int) -> FileArray | Na
         raise FormatError(
             f"{where}: ends at byte {last:,} of {n_bytes:,} that the file has; truncated: copy it again"
         )
-    if dtype not in _TENSORS:
+    if dtype not in _DTYPES:
         return Name(f"{dtype} of shape {shape}")
-    kind = np.dtype(_TENSORS[dtype]).newbyteorder("<")
+    kind = np.dtype(_DTYPES[dtype]).newbyteorder("<")
     if last - first != math.prod(shape) * kind.itemsize:
         raise FormatError(
             f"{where}: {last - first:,} bytes, expected {math.prod(shape) * kind.itemsize:,} of {dtype} with "
             f"shape {shape}; save it again"
         )
-    return FileArray(f"{path}: {name}", path, start + first, tuple(shape), kind, is_bfloat16=dtype == "BF16")
+    where, shape = f"{path}: {name}", tuple(shape)
+    return Stored(
+        where, shape, kind, partial(_view, partial(_mapped, path), where, start + first, shape, kind)
+    )

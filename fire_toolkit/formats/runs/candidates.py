@@ -17,7 +17,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.arrays.matrix import Array, FileArray, HeldMatrix, Matrix, all_rows
+from fire_toolkit.formats.arrays.matrix import BFLOAT16, Array, Stored, as_floats
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import QUERY, Listed, find_name
 from fire_toolkit.formats.runs.named_arrays import Arrays, described
@@ -152,16 +152,16 @@ def read_candidates(path: Path) -> Candidates:
         raise FormatError(f"{path}: {reader.what}, expected {_EXPECTED}")
     found = reader.read_arrays(path)
     places, values = _chosen(found, path)
-    ids, numbers = _whole(places), all_rows(values)
+    ids, numbers = _whole(places), as_floats(values.matrix(), values.where)
     ids[(ids == 0) & np.isnan(numbers)] = PADDING  # as usearch pads
     return Candidates(str(path), ids, numbers, found.query_ids, found.doc_ids)
 
 
-def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
+def _chosen(found: Arrays, path: Path) -> tuple[Stored, Stored]:
     """Return the array with the places and the one with the values, by their names, else by their types."""
     stems = {name: name.rpartition("/")[2].lower() for name in found.matrices}
     words = {name: re.split("[-_. ]", stem)[-1] for name, stem in stems.items()}
-    kinds = {name: "ids" if _kind(matrix) in "iu" else "scores" for name, matrix in found.matrices.items()}
+    kinds = {name: "ids" if own.dtype.kind in "iu" else "scores" for name, own in found.matrices.items()}
     for called in (stems, words, kinds):
         places, values = (
             [found.matrices[name] for name, word in called.items() if word in known]
@@ -171,7 +171,7 @@ def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
             break
     else:
         raise FormatError(f"{path}: {described(found) or 'no array'}; expected {_EXPECTED}")
-    shapes = [tuple(m.shape[::-1] if m.is_flipped else m.shape) for m in (places[0], values[0])]
+    shapes = places[0].shape, values[0].shape
     if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
         raise FormatError(
             f"{path}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape, "
@@ -180,37 +180,25 @@ def _chosen(found: Arrays, path: Path) -> tuple[Matrix, Matrix]:
     return places[0], values[0]
 
 
-def _dtype(matrix: Matrix) -> np.dtype[Any] | None:
-    """Return the type of the numbers as they are stored, None for bfloat16."""
-    if isinstance(matrix, HeldMatrix):
-        return matrix.values.dtype
-    return None if getattr(matrix, "is_bfloat16", False) else getattr(matrix, "dtype", None)
-
-
-def _kind(matrix: Matrix) -> str:
-    dtype = _dtype(matrix)
-    return "f" if dtype is None else dtype.kind
-
-
-def _whole(matrix: Matrix) -> Ints:
+def _whole(stored: Stored) -> Ints:
     """Return places of docs.
 
     Raises:
         FormatError: they are no whole numbers.
     """
-    if isinstance(matrix, FileArray) and _kind(matrix) in "iu":
-        return _with_padding(matrix.values(matrix.n_bytes))  # no float64 holds the padding of int64
-    rows, dtype = all_rows(matrix), _dtype(matrix)
+    values = stored.matrix()
+    if values.dtype.kind != "f" and values.dtype.names is None:
+        return _with_padding(values)  # no float64 holds the padding of int64
+    rows = as_floats(values, stored.where)
+    dtype = None if values.dtype.names == BFLOAT16.names else values.dtype
     if not np.array_equal(rows, np.trunc(rows)):
         raise FormatError(
-            f"{matrix.where}: holds fractions, expected places of docs, which are whole numbers"
+            f"{stored.where}: holds fractions, expected places of docs, which are whole numbers"
         )
-    if dtype is not None and dtype.kind != "f":
-        return _with_padding(rows.astype(dtype))
     most = 2.0 ** (8 if dtype is None else 1 + np.finfo(dtype).nmant)
     if np.abs(rows).max(initial=0) >= most:
         raise FormatError(
-            f"{matrix.where}: places up to {rows.max():.0f} as {dtype or 'bfloat16'}, in which numbers "
+            f"{stored.where}: places up to {rows.max():.0f} as {dtype or 'bfloat16'}, in which numbers "
             f"from {most:.0f} on are rounded; save whole numbers (int64)"
         )
     return rows.astype(np.int64)

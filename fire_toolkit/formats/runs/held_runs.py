@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.arrays.matrix import Array, held
+from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.axis_ids import axes_of
-from fire_toolkit.formats.runs.ingest import Request, rank_queries
+from fire_toolkit.formats.runs.ingest import Request, ingest_arrays
+from fire_toolkit.formats.runs.named_arrays import Arrays
+from fire_toolkit.formats.runs.ranked import QUERIES_ROWS
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.tables import Qrels, Run
 
@@ -76,9 +78,12 @@ def run_from_matrix(
             f"doc ids; expected queries × docs{': give sims.T' if turned else ''}"
         )
     _refuse_other_labels(sims, axes)
-    request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow))
+    request = Request(
+        run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow), orientation=QUERIES_ROWS
+    )
+    stored = Stored("sims", values.shape, values.dtype, lambda: values)
     try:
-        return rank_queries(_WHERE, held("sims", values), axes, request).run
+        return ingest_arrays(Arrays({"sims": stored}, queries, docs), _WHERE, request).run
     except TableError as error:
         raise TableError(str(error).replace("--allow ", "allow=")) from None
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, by_rows, n_rows_columns
+from fire_toolkit.formats.arrays.matrix import Array, blocks_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
 from fire_toolkit.formats.runs.candidates import Candidates, candidate_lists, read_candidates
-from fire_toolkit.formats.runs.embeddings import product_matrix
+from fire_toolkit.formats.runs.embeddings import COSINE, products
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.matrices import Axes, readings_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, described, vector_names
-from fire_toolkit.formats.runs.places import named_by_place, named_where_places
+from fire_toolkit.formats.runs.places import with_ids
 from fire_toolkit.formats.runs.ranked import (
     QUERIES_COLUMNS,
     QUERIES_ROWS,
     ids_of,
     rank_lists,
-    rank_matrix,
+    rank_rows,
     run_of_ranked,
 )
 from fire_toolkit.formats.runs.readers import read_vectors, recognise
@@ -31,7 +32,7 @@ from fire_toolkit.scoring.expect import Expectation, describe_expectations, foun
 from fire_toolkit.scoring.sense import Sense, sense_of
 from fire_toolkit.tables import Qrels, Run
 
-Axes = tuple[list[str], list[str]]
+_R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
 
 
 @dataclass(frozen=True)
@@ -90,26 +91,30 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
         UsageError: no reading of the file gives the logged scores, or both do.
     """
     reader = recognise(path)
-    about = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
-    job = _Job(path, request, about)
+    job = _Job(path, request, {"reader": reader.name, "format": reader.what, "evidence": reader.evidence})
     if request.candidates is not None:
         return job.of_candidates(read_candidates(path), request.candidates)
     if other is not None:
-        sides = (path, read_vectors(path)), (other, read_vectors(other))
-        names = [choose_matrix(arrays, str(file), key=None, shapes=set()) for file, arrays in sides]
-        return job.of_vectors([arrays for _, arrays in sides], names)
+        return job.of_vectors([read_vectors(path), read_vectors(other)], (path, other))
     if reader.read_lists is not None:
-        return job.of_lists(reader.read_lists(path, request.key))
+        lists = reader.read_lists(path, request.key)
+        return job.of_lists(with_ids(lists, path, request.query_ids, request.doc_ids, is_needed=True))
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no predictions")
-    arrays = reader.read_arrays(path)
-    pair = vector_names(arrays) if request.key is None else None
-    return job.of_matrix(arrays) if pair is None else job.of_vectors([arrays, arrays], pair)
+    return ingest_arrays(reader.read_arrays(path), path, request, job.about)
 
 
-def rank_queries(path: Path, matrix: Matrix, axes: Axes, request: Request) -> Ingested:
-    """Return a matrix whose rows are queries as a run; `path` is what it is called in errors."""
-    return _Job(path, request, {}).ranked(matrix, axes, QUERIES_ROWS)
+def ingest_arrays(
+    arrays: Arrays, path: Path, request: Request, about: Mapping[str, Any] | None = None
+) -> Ingested:
+    """Return the run in arrays, a matrix or vectors of both sides; as for `ingest`, which says `about` first.
+
+    `path` is what they are called in errors.
+    """
+    job = _Job(path, request, dict(about or {}))
+    if request.key is None and vector_names(arrays) is not None:
+        return job.of_vectors([arrays, arrays])
+    return job.of_matrix(arrays)
 
 
 @dataclass
@@ -122,18 +127,7 @@ class _Job:
 
     def axes(self, *own: Sequence[str] | None) -> Axes:
         """Return the ids of queries and docs; own: those in the file."""
-        given = (self.request.query_ids, self.request.doc_ids)
-        return axes_of(self.path, own or (None, None), given)
-
-    def of_lists(self, listed: Listed) -> Ingested:
-        """Return ranked lists, whose ids may be places in lists of ids."""
-        if listed.has_places:
-            return self.ranked_lists(named_by_place(listed, self.path, *self.axes()))
-        return self.ranked_lists(
-            named_where_places(
-                listed, self.path, self.request.query_ids, self.request.doc_ids, is_needed=True
-            )
-        )
+        return axes_of(self.path, own, (self.request.query_ids, self.request.doc_ids))
 
     def of_candidates(self, found: Candidates, kind: str) -> Ingested:
         """Return what vector search gave; the depth is at most the length of its lists."""
@@ -142,62 +136,60 @@ class _Job:
         self.request = replace(self.request, depth=min(self.request.depth, length))
         listed, counts = candidate_lists(found, queries, docs, kind=kind, depth=self.request.depth)
         self.about |= {"scores": kind, "candidates": length, **counts}
-        return self.ranked_lists(listed, n_docs=len(docs))
+        return self.of_lists(listed, n_docs=len(docs))
 
-    def of_vectors(self, arrays: Sequence[Arrays], names: Sequence[str]) -> Ingested:
-        """Return the products of query vectors and doc vectors."""
+    def of_vectors(self, arrays: Sequence[Arrays], files: Sequence[Path] = ()) -> Ingested:
+        """Return the products of query vectors and doc vectors; files: where there is one for each side."""
+        sides = zip(arrays, files, strict=bool(files))
+        names = [choose_matrix(own, str(file), key=None, shapes=set()) for own, file in sides]
+        names = names or list(vector_names(arrays[0]) or ())
         axes = self.axes(arrays[0].query_ids, arrays[1].doc_ids)
-        queries, docs = (by_rows(own.matrices[name]) for own, name in zip(arrays, names, strict=True))
+        queries, docs = (own.matrices[name] for own, name in zip(arrays, names, strict=True))
         if (queries.shape[0], docs.shape[0]) != (len(axes[0]), len(axes[1])):
             raise FormatError(
-                f"{self.path}: vectors of shape {tuple(queries.shape)} and {tuple(docs.shape)}, but "
+                f"{self.path}: vectors of shape {queries.shape} and {docs.shape}, but "
                 f"{len(axes[0])} query ids and {len(axes[1])} doc ids; expected query vectors, then doc "
                 "vectors, one for each id"
             )
         self.request = replace(self.request, mask=None)
-        product = product_matrix(queries, docs, similarity=self.request.similarity)
-        self.about |= {"vectors": list(names), "similarity": product.similarity}
-        return self.ranked(product, axes, QUERIES_ROWS)
+        self.about |= {"vectors": list(names), "similarity": self.request.similarity or COSINE}
+        return self.ranked(products(queries, docs, self.request.similarity), len(axes[0]), axes)
 
     def of_matrix(self, arrays: Arrays) -> Ingested:
         """Return the matrix that was asked for, oriented by its shape, a word or a score."""
         path, request = self.path, self.request
-        axes = self.axes(arrays.query_ids, arrays.doc_ids)
-        lengths = (len(axes[0]), len(axes[1]))
-        name = choose_matrix(arrays, str(path), key=request.key, shapes={lengths, lengths[::-1]})
-        matrix = arrays.matrices[name]
-        if isinstance(matrix, FileArray):
-            matrix = matrix.watched(request.on_read)
-        mask = arrays.mask if request.mask is None else request.mask
+        axes, mask = self.axes(arrays.query_ids, arrays.doc_ids), request.mask
+        mask = arrays.mask if mask is None else mask
         self.request = replace(request, mask=mask)
-        self.about |= {"array": name, "shape": list(matrix.shape)}
-        if len(arrays.matrices) > 1:
-            others = {other: own for other, own in arrays.matrices.items() if other != name}
+        name, readings = readings_of(arrays, path, axes, key=request.key, mask=mask)
+        self.about |= {"array": name, "shape": list(arrays.matrices[name].shape)}
+        if others := {other: own for other, own in arrays.matrices.items() if other != name}:
             self.about["other_arrays"] = described(replace(arrays, matrices=others))
-        readings = _possible_readings(path, matrix, lengths, mask)
         wanted = request.orientation or arrays.orientation
         if wanted is not None and wanted not in readings:
-            problem = f"{wanted}, but the shape fits {readings[0]} only"
+            problem = f"{wanted}, but the shape fits {next(iter(readings))} only"
             if wanted not in (QUERIES_ROWS, QUERIES_COLUMNS):
                 problem = f"{wanted!r}, expected one of {QUERIES_ROWS}, {QUERIES_COLUMNS}"
             raise FormatError(f"{path}: orientation {problem}")
         if wanted is None and len(readings) > 1:
-            return self.by_expectation(matrix, axes, readings)
+            return self.by_expectation(readings, axes)
         said = "the shape" if wanted is None else "given" if request.orientation else "said by the file"
-        chosen = wanted or readings[0]
+        chosen = wanted or next(iter(readings))
         self.about |= {"orientation": chosen, "orientation_from": said}
+        values = readings[chosen]
         try:
-            return self.ranked(matrix, axes, chosen)
+            return self.ranked(blocks_of(values, str(path), request.on_read), len(values), axes)
         except UsageError as error:
             if len(readings) < 2 or not request.expected or request.qrels is None:
                 raise
             other = next(name for name in readings if name != chosen)
-            words = describe_expectations(request.expected, self.read_as(other, matrix, axes)[1])
+            found = self.read_as(other, readings[other], axes)[1]
+            words = describe_expectations(request.expected, found)
             raise UsageError(f"{error}; read as {other} it gives {words}") from None
 
-    def by_expectation(self, matrix: Matrix, axes: Axes, readings: Sequence[str]) -> Ingested:
+    def by_expectation(self, readings: Mapping[str, Array], axes: Axes) -> Ingested:
         """Return the reading of a square matrix that gives the logged scores, the only one of the two."""
-        shape, logged = " × ".join(map(str, matrix.shape)), self.request.expected
+        shape, logged = " × ".join(map(str, self.about["shape"])), self.request.expected
         square = (
             f"{self.path}: {shape} is square: its shape does not tell whether queries are rows or columns"
         )
@@ -206,7 +198,7 @@ class _Job:
                 f"{square}; give --orientation queries-rows or queries-columns, or "
                 "--expect with a logged score (R@1=46.1) and --qrels"
             )
-        both = {name: self.read_as(name, matrix, axes) for name in readings}
+        both = {name: self.read_as(name, values, axes) for name, values in readings.items()}
         words = "; ".join(
             f"{name} gives "
             + ", ".join(f"{e.name} {e.rescaled(v):.4g}" for e, v in zip(logged or [_R1], found, strict=True))
@@ -225,24 +217,29 @@ class _Job:
             )
         raise UsageError(f"{square}: {problem}")
 
-    def read_as(self, orientation: str, matrix: Matrix, axes: Axes) -> tuple[Ingested, list[float]]:
+    def read_as(self, orientation: str, values: Array, axes: Axes) -> tuple[Ingested, list[float]]:
         """Return one reading of a matrix, and its scores by the measures expected (R@1 where none is)."""
         expected, qrels = self.request.expected, self.request.qrels
         about = {**self.about, "orientation": orientation, "orientation_from": "the logged score"}
-        result = _Job(self.path, replace(self.request, expected=()), about).ranked(matrix, axes, orientation)
+        job, blocks = (
+            _Job(self.path, replace(self.request, expected=()), about),
+            blocks_of(values, str(self.path)),
+        )
+        result = job.ranked(blocks, len(values), axes)
         assert qrels is not None
         found = found_scores(self.request.kept.scored(result.run), qrels, expected or [_R1])
         if expected:
             result.report["reproduced"] = describe_expectations(expected, found)
         return result, found
 
-    def ranked(self, matrix: Matrix, axes: Axes, orientation: str) -> Ingested:
-        """Return a matrix of known orientation as a run."""
+    def ranked(self, blocks: Iterable[Array], n_rows: int, axes: Axes) -> Ingested:
+        """Return rows of queries as a run."""
         (queries, docs), request, where = axes, self.request, str(self.path)
         positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
-        ranked = rank_matrix(
-            matrix,
-            orientation=orientation,
+        ranked = rank_rows(
+            blocks,
+            where=where,
+            n_rows=n_rows,
             n_queries=len(queries),
             mask=request.mask,
             docs=docs,
@@ -258,7 +255,7 @@ class _Job:
         run = run_of_ranked(ranked, run_id, queries, docs, where=where)
         return self.finished(run, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside)
 
-    def ranked_lists(self, listed: Listed, *, n_docs: int | None = None) -> Ingested:
+    def of_lists(self, listed: Listed, *, n_docs: int | None = None) -> Ingested:
         """Return the run of ranked lists; n_docs: of how many docs a vector search gave them."""
         request, is_search = self.request, n_docs is not None
         run, anomalies = rank_lists(
@@ -313,31 +310,5 @@ class _Job:
         return Ingested(run, about, notes, sense=sense)
 
 
-_R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
-
-
 def _agree(expected: Sequence[Expectation], found: Sequence[float]) -> bool:
     return all(each.agrees(value) for each, value in zip(expected, found, strict=True))
-
-
-def _possible_readings(
-    path: Path, matrix: Matrix, lengths: tuple[int, int], mask: Array | None
-) -> tuple[str, ...]:
-    """Return the orientations in which the shape fits the ids; rows of padding are possible."""
-    n_queries, n_docs = lengths
-    rows, columns = n_rows_columns(matrix)
-    if matrix.is_flipped:
-        rows, columns = columns, rows
-    fits = []
-    if columns == n_docs and (rows == n_queries or (rows > n_queries and not matrix.is_flipped)):
-        fits.append(QUERIES_ROWS)
-    if (rows, columns) == (n_docs, n_queries) and len(matrix.shape) == 2 and mask is None:
-        fits.append(QUERIES_COLUMNS)
-    if not fits or 0 in (rows, columns):
-        shape = " × ".join(map(str, matrix.shape[::-1] if matrix.is_flipped else matrix.shape))
-        raise FormatError(
-            f"{path}: shape {shape}, but {n_queries} query ids and {n_docs} doc ids; expected "
-            f"{n_queries} × {n_docs}, or {n_docs} × {n_queries}, or more rows of padding; if these are "
-            "vectors, give query vectors and doc vectors with --similarity"
-        )
-    return tuple(fits)

@@ -6,14 +6,14 @@ Other names are ignored.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, check_dtype, held
+from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.arrays.pickles import Name
 from fire_toolkit.formats.ids import id_texts
 
@@ -46,7 +46,7 @@ class Arrays:
     for padding; orientation: `queries-rows` or `queries-columns`, None if the file does not say.
     """
 
-    matrices: dict[str, Matrix]
+    matrices: dict[str, Stored]
     query_ids: list[str] | None = None
     doc_ids: list[str] | None = None
     mask: Array | None = None
@@ -64,17 +64,17 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
     Raises:
         FormatError: there is no matrix, or one is damaged, or an id is invalid.
     """
-    matrices, values = dict[str, Matrix](), dict[str, Any]()
+    matrices, values = dict[str, Stored](), dict[str, Any]()
     leaves = dict(leaves_of(tree))
     for name, leaf in leaves.items():
-        where = f"{path}: {name}" if name else str(path)
-        if isinstance(leaf, FileArray) and _is_matrix(name, leaf):
-            check_dtype(where, leaf.dtype)
-            matrices[name] = leaf.as_matrix()
-        elif isinstance(leaf, np.ndarray) and _is_matrix(name, leaf):
-            matrices[name] = held(where, leaf)
-        elif (last := _last(name)) in (*QUERY_IDS, *DOC_IDS, *MASKS, ORIENTATION):
-            values.setdefault(last, leaf.values() if isinstance(leaf, FileArray) else leaf)
+        if isinstance(leaf, np.ndarray):
+            where = f"{path}: {name}" if name else str(path)
+            leaf = Stored(where, leaf.shape, leaf.dtype, lambda own=leaf: own)  # type: ignore[misc]
+        last = _last(name)
+        if isinstance(leaf, Stored) and len(leaf.shape) in (2, 3) and leaf.is_numbers and last not in MASKS:
+            matrices[name] = replace(leaf, where=f"{path}: {name}" if name else str(path))
+        elif last in (*QUERY_IDS, *DOC_IDS, *MASKS, ORIENTATION):
+            values.setdefault(last, leaf.values() if isinstance(leaf, Stored) else leaf)
     masks, queries, docs, declared = (
         next((values[name] for name in names if name in values), None)
         for names in (MASKS, QUERY_IDS, DOC_IDS, (ORIENTATION,))
@@ -101,7 +101,7 @@ def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list | tuple) and _last(name) not in (*QUERY_IDS, *DOC_IDS, *MASKS):
         for place, inner in enumerate(value if len(value) <= _MOST_IN_LIST else ()):
             yield from leaves_of(inner, f"{name}/{place}" if name else str(place))
-    elif isinstance(value, FileArray) and value.dtype.hasobject and not name:
+    elif isinstance(value, Stored) and value.dtype.hasobject and not name:
         yield from leaves_of(value.values(), name)
     else:
         yield name, value
@@ -111,16 +111,12 @@ def _last(name: str) -> str:
     return name.rpartition("/")[2].lower()
 
 
-def _is_matrix(name: str, array: FileArray | Array) -> bool:
-    return len(array.shape) in (2, 3) and array.dtype.kind in "fiu" and _last(name) not in MASKS
-
-
 def _others(leaves: dict[str, Any]) -> str:
     """Describe the arrays that are no matrices."""
     found = [
         f"{name[:60]} ({leaf.dtype} of shape {tuple(leaf.shape)})".strip()
         for name, leaf in leaves.items()
-        if isinstance(leaf, FileArray | np.ndarray)
+        if isinstance(leaf, Stored | np.ndarray)
     ]
     found += [f"{name[:60]} ({leaf})" for name, leaf in leaves.items() if isinstance(leaf, Name)]
     return f": {'; '.join(found[:_SHOWN])}" if found else ""

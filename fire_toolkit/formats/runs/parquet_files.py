@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, as_floats
+from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.ids import id_texts
 from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
 from fire_toolkit.formats.runs.named_arrays import Arrays
@@ -50,9 +49,9 @@ def guarded(path: Path, read: Callable[[], _T]) -> _T:
         raise FormatError(f"{path}: damaged Parquet file ({reason}); copy it again") from None
 
 
-def whole_table(path: Path) -> Any:
-    """Return all columns of a Parquet file, checked to the last value."""
-    table = guarded(path, open_parquet(path).read)
+def whole_table(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """Return columns of a Parquet file, by default all, checked to the last value."""
+    table = guarded(path, lambda: open_parquet(path).read(columns))
     guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
     return table
 
@@ -67,42 +66,28 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     return listed_table(frame, str(path), key)
 
 
-@dataclass(frozen=True)
-class ParquetMatrix:
-    """The lists of a column as rows; each has the length of the first."""
+def _vectors(path: Path, column: str, width: int, where: str) -> Array:
+    """Return the lists of a column as rows.
 
-    where: str
-    path: Path
-    column: str
-    shape: tuple[int, ...]
-    is_flipped: bool = False
+    Raises:
+        FormatError: a list or a number is missing, a list has another length, or the file is damaged.
+    """
+    from pyarrow import compute
 
-    def blocks(self, n_rows: int) -> Iterator[Array]:
-        """Yield blocks of rows.
-
-        Raises:
-            FormatError: a list or a number is missing, a list has another length, or the file is damaged.
-        """
-        from pyarrow import compute
-
-        batches = open_parquet(self.path).iter_batches(batch_size=n_rows, columns=[self.column])
-        start = 0
-        while (batch := guarded(self.path, lambda: next(batches, None))) is not None:
-            lists = batch.column(0)
-            guarded(self.path, partial(lists.validate, full=True))
-            lengths = np.asarray(compute.list_value_length(lists).fill_null(-1))
-            if (is_strange := lengths != self.shape[1]).any():
-                place = int(np.argmax(is_strange))
-                found = "no list" if lengths[place] < 0 else f"a list of {lengths[place]} numbers"
-                raise FormatError(
-                    f"{self.where}: row {start + place}: {found}, expected {self.shape[1]} numbers"
-                )
-            values = lists.flatten()
-            if values.null_count:
-                place = int(np.argmax(np.asarray(values.is_null()))) // self.shape[1]
-                raise FormatError(f"{self.where}: row {start + place}: a number is missing in the list")
-            yield as_floats(values.to_numpy(zero_copy_only=False).reshape(-1, self.shape[1]), self.where)
-            start += len(batch)
+    parts, start = list[Array](), 0
+    for lists in whole_table(path, [column]).column(0).chunks:
+        lengths = np.asarray(compute.list_value_length(lists).fill_null(-1))
+        if (is_strange := lengths != width).any():
+            place = int(np.argmax(is_strange))
+            found = "no list" if lengths[place] < 0 else f"a list of {lengths[place]} numbers"
+            raise FormatError(f"{where}: row {start + place}: {found}, expected {width} numbers")
+        values = lists.flatten()
+        if values.null_count:
+            place = int(np.argmax(np.asarray(values.is_null()))) // width
+            raise FormatError(f"{where}: row {start + place}: a number is missing in the list")
+        parts.append(values.to_numpy(zero_copy_only=False).reshape(-1, width))
+        start += len(lists)
+    return np.concatenate(parts)
 
 
 def read_parquet_vectors(path: Path) -> Arrays:
@@ -114,7 +99,7 @@ def read_parquet_vectors(path: Path) -> Arrays:
     import pyarrow as pa
 
     file = open_parquet(path)
-    schema, matrices = guarded(path, lambda: file.schema_arrow), {}
+    schema, matrices = guarded(path, lambda: file.schema_arrow), dict[str, Stored]()
     for column in schema:
         if is_list(column.type):
             kind = column.type.value_type
@@ -125,8 +110,9 @@ def read_parquet_vectors(path: Path) -> Arrays:
                 where = f"{path}: column {column.name}"
                 if not values:
                     raise FormatError(f"{where}: row 0: no numbers, expected a vector a row")
-                shape = (file.metadata.num_rows, len(values))
-                matrices[column.name] = ParquetMatrix(where, path, column.name, shape)
+                shape, kept = (file.metadata.num_rows, len(values)), np.dtype(kind.to_pandas_dtype())
+                read = partial(_vectors, path, column.name, len(values), where)
+                matrices[column.name] = Stored(where, shape, kept, read)
     if not matrices:
         shown = ", ".join(f"{column.name} ({column.type})" for column in list(schema)[:8])
         raise FormatError(f"{path}: columns {shown}; expected vectors, a list of numbers a row")
@@ -135,7 +121,7 @@ def read_parquet_vectors(path: Path) -> Arrays:
     if name is not None:
         values = guarded(path, lambda: file.read(columns=[name]).column(0).to_pylist())
         ids = id_texts(values, f"{path}: column {name}")
-    return Arrays(dict(matrices), ids, ids)
+    return Arrays(matrices, ids, ids)
 
 
 def is_list(kind: Any) -> bool:

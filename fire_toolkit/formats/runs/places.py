@@ -16,7 +16,7 @@ import pandas as pd
 from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.formats.arrays.matrix import Array
-from fire_toolkit.formats.runs.axis_ids import IdFile
+from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 
 _EITHER = "may be ids of the list of ids or places in it"
@@ -31,7 +31,7 @@ def is_index_list(start: bytes, path: Path) -> bool:
 
 
 def read_index_list(path: Path, key: str | None = None) -> Listed:
-    """Return the lists with places as ids, to be named by `named_by_place`.
+    """Return the lists with places as ids, to be named by `with_ids`.
 
     Raises:
         FormatError: a line has another length, or a field that is not a whole number; names the line.
@@ -67,12 +67,17 @@ def from_places(lists: Mapping[str, Sequence[int]], where: str) -> Listed:
     return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,), has_places=True)
 
 
-def named_by_place(listed: Listed, path: Path, queries: Sequence[str], docs: Sequence[str]) -> Listed:
-    """Return lists of places with the ids at those places.
+def with_ids(
+    listed: Listed, path: Path, *given: Sequence[str] | IdFile | None, is_needed: bool = False
+) -> Listed:
+    """Return lists with ids in the place of places; `is_needed` as for `_named_where_places`.
 
     Raises:
-        FormatError: not one line for each query, or a place beyond the docs.
+        FormatError: the file has places, and not one line for each query, or a place beyond the docs.
     """
+    if not listed.has_places:
+        return _named_where_places(listed, path, *given, is_needed=is_needed)
+    queries, docs = axes_of(path, (None, None), given)
     rows, places = (listed.scored[name].astype("int64").to_numpy() for name in ("query_id", "doc_id"))
     n_lines, highest = int(rows.max()) + 1, int(places.max())
     if n_lines != len(queries):
@@ -87,7 +92,7 @@ def named_by_place(listed: Listed, path: Path, queries: Sequence[str], docs: Seq
     return replace(listed, scored=listed.scored.assign(**ids), has_places=False)
 
 
-def named_where_places(
+def _named_where_places(
     listed: Listed, path: Path, *given: Sequence[str] | IdFile | None, is_needed: bool = False
 ) -> Listed:
     """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.

@@ -7,8 +7,8 @@ of padding, ties, equal lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,16 @@ import pandas as pd
 
 from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, FileArray, Matrix, n_rows_columns, rows_per_block
-from fire_toolkit.formats.runs.embeddings import ProductMatrix
+from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.runs.kept import are_among
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
 
-_CHUNK_CELLS = 1 << 20
-_HELD_BYTES = 512 << 20  # of float32, of a matrix that is turned
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 IndexPairs = tuple[Ints, Ints]  # queries and docs, by index
-_NO_PAIRS: IndexPairs = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+NO_PAIRS: IndexPairs = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -52,26 +49,28 @@ def tie_codes_of(docs: Sequence[str]) -> Ints:
     return codes
 
 
-def rank_matrix(
-    matrix: Matrix,
+def rank_rows(
+    blocks: Iterable[Array],
     *,
-    orientation: str,
+    where: str,
+    n_rows: int,
     n_queries: int,
     docs: Sequence[str],
     depth: int,
-    positives: IndexPairs | None = None,
-    others: IndexPairs | None = None,
+    positives: IndexPairs = NO_PAIRS,
+    others: IndexPairs = NO_PAIRS,
     spare: int = 0,
     mask: Array | None = None,
 ) -> Ranked:
     """Return the top `depth` docs of each query and its positives below them, with their true ranks.
 
     Args:
-        matrix: rows × columns, or three axes of which the first two are rows.
-        orientation: `queries-rows` or `queries-columns`, of the matrix as it was saved.
-        n_queries: how many queries there are. Where the rows are queries and more than this, the rows
-            without any finite score are padding.
-        docs: the ids of the docs, in the order of the other axis.
+        blocks: rows of scores, all of them, some at a time.
+        where: the matrix's name for errors.
+        n_rows: how many rows there are.
+        n_queries: how many queries there are. Where they are fewer than the rows, those without any finite
+            score are padding.
+        docs: the ids of the docs, in the order of the columns.
         depth: how many docs are kept, 1 or more.
         positives: query index and doc index of pairs that are kept at any rank.
         others: further such pairs, whose ties are not counted.
@@ -85,76 +84,87 @@ def rank_matrix(
     Raises:
         FormatError: the rows without padding are not `n_queries`, or the file is damaged.
     """
-    n_rows, n_docs = n_rows_columns(matrix)
-    if (orientation == QUERIES_ROWS) != matrix.is_flipped:
-        blocks = matrix.blocks(rows_per_block(matrix))
-    else:
-        n_rows, n_docs = n_docs, n_rows
-        blocks, mask = _turned(matrix), None
     if mask is not None and (len(mask), int(mask.sum())) != (n_rows, n_queries):
         raise FormatError(
-            f"{matrix.where}: the mask keeps {int(mask.sum())} of {len(mask)} rows, expected {n_queries} "
+            f"{where}: the mask keeps {int(mask.sum())} of {len(mask)} rows, expected {n_queries} "
             f"queries of {n_rows} rows"
         )
-    codes = [query * n_docs + doc for query, doc in (positives or _NO_PAIRS, others or _NO_PAIRS)]
-    pairs = np.unique(np.concatenate(codes))
-    rows = _Rows(tie_codes_of(docs), depth, spare, divmod(pairs, n_docs), np.isin(pairs, codes[0]))
-    parts = list[tuple[Array, ...]]()
+    pairs = np.unique(np.concatenate([query * len(docs) + doc for query, doc in (positives, others)]))
+    is_positive = np.isin(pairs, positives[0] * len(docs) + positives[1])
+    pair_query, pair_doc = np.divmod(pairs, len(docs))
+    codes, anomalies = tie_codes_of(docs), ScoreAnomalies()
+    tops, below = list[tuple[Array, ...]](), list[tuple[Array, ...]]()
     row = query = 0
-    for chunk in chunks_of(blocks, n_docs):
+    for chunk in blocks:
         is_row = None if mask is None else mask[row : row + len(chunk)]
         if mask is None and n_rows > n_queries:
             is_row = np.asarray(np.isfinite(chunk).any(axis=1))
         row += len(chunk)
         if is_row is not None:
-            rows.anomalies.padding += len(chunk) - int(is_row.sum())
+            anomalies.padding += len(chunk) - int(is_row.sum())
             chunk = chunk[is_row]
-        if len(chunk):
-            parts.append(rows.ranked(chunk, query))
+        if not len(chunk):
+            continue
+        scores, cut = cut_of(chunk, anomalies, query)
+        tops.append(_top_of(scores, cut, codes, depth, spare, anomalies, query))
+        own = slice(*np.searchsorted(pair_query, (query, query + len(chunk))))
+        found, n_equal = _where_pairs_stand(scores, cut, pair_query[own] - query, pair_doc[own], codes)
+        anomalies.tied_positives += int(np.sum((n_equal > 1) & is_positive[own]))
+        is_below = found > depth + spare
+        cells = pair_query[own][is_below], pair_doc[own][is_below]
+        below.append((*cells, found[is_below], scores[cells[0] - query, cells[1]]))
         query += len(chunk)
         if query > n_queries:
             break
     if query != n_queries:
         raise FormatError(
-            f"{matrix.where}: {query} rows or more with scores, expected {n_queries}, one for "
+            f"{where}: {query} rows or more with scores, expected {n_queries}, one for "
             "each query id; padding must be -inf or NaN throughout, or marked by a mask"
         )
-    pieces = [list(column) for column in zip(*parts, strict=True)]
-    parts.clear()  # so that parts and whole are not in memory at once
-    query_of, doc, rank = (np.concatenate(pieces.pop(0), dtype=np.int64) for _ in range(3))
-    score = np.concatenate(pieces.pop(), dtype=np.float64) + 0.0  # -0.0 is 0.0, whichever was kept
-    ranked = Ranked(query_of, doc, rank, score, rows.anomalies)
+    query_of, doc, rank, score = _merged(tops, below)
+    ranked = Ranked(query_of, doc, rank, score, anomalies)
     _count_duplicates(ranked, depth)
     return ranked
 
 
-def chunks_of(blocks: Iterator[Array], n_docs: int) -> Iterator[Array]:
-    """Yield rows of blocks, some million cells at a time."""
-    step = max(1, _CHUNK_CELLS // n_docs)
-    for block in blocks:
-        for start in range(0, len(block), step):
-            yield block[start : start + step]
+def _merged(tops: list[tuple[Array, ...]], below: list[tuple[Array, ...]]) -> list[Array]:
+    """Return query, doc, rank and score of the tops, each query's followed by its pairs below, by rank."""
+    pieces = [list(column) for column in zip(*tops, strict=True)]
+    tops.clear()  # so that parts and whole are not in memory at once
+    lower = [np.concatenate(column) for column in zip(*below, strict=True)]
+    order, at, columns = np.lexsort((lower[2], lower[0])), None, list[Array]()
+    for more, kind in zip(lower, (np.int64, np.int64, np.int64, np.float64), strict=True):
+        column = np.concatenate(pieces.pop(0), dtype=kind)
+        at = np.searchsorted(column, more[order], side="right") if at is None else at
+        columns.append(np.insert(column, at, more[order]) + kind(0))  # -0.0 is 0.0, whichever was kept
+    return columns
 
 
-def _turned(matrix: Matrix) -> Iterator[Array]:
-    """Yield queries × docs of a matrix whose columns are queries, as many queries as can be held.
+def _top_of(
+    scores: Array, cut: Array, codes: Ints, depth: int, spare: int, anomalies: ScoreAnomalies, start: int
+) -> tuple[Array, ...]:
+    """Return query, doc, rank and score of each row's top above its cut, and count its ties."""
+    n_rows, n_docs = scores.shape
+    columns = top_of_rows(scores, depth + 1, codes)[1].reshape(n_rows, -1)
+    best = scores.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
+    is_real = best > cut[:, None]
+    is_tied = (best[:, 1:] == best[:, :-1]) & is_real[:, 1:]
+    anomalies.tied_in_top += int(is_tied[:, : depth - 1].any(axis=1).sum())
+    anomalies.tied_at_cut += int(is_tied[:, depth - 1 :].sum())
+    row, place = np.nonzero(is_real[:, : depth + spare])
+    return *(each.astype(np.int32) for each in (row + start, columns[row, place], place + 1)), best[
+        row, place
+    ]
 
-    The file is read again for each part; its bytes are counted only the first time.
-    """
-    n_docs, n_queries = n_rows_columns(matrix)
-    step = max(1, _HELD_BYTES // (4 * n_docs))
-    for start in range(0, n_queries, step):
-        part, own = matrix, slice(start, start + step)
-        if isinstance(matrix, ProductMatrix):  # its columns are what it holds
-            part, own = replace(matrix, held=matrix.held[own]), slice(None)
-        doc, lines = 0, np.empty(0)
-        for block in part.blocks(rows_per_block(part)):
-            columns = block[:, own].T
-            lines = lines if doc else np.empty((len(columns), n_docs), block.dtype)
-            lines[:, doc : doc + len(block)] = columns
-            doc += len(block)
-        yield lines
-        matrix = matrix.watched(None) if isinstance(matrix, FileArray) else matrix
+
+def _where_pairs_stand(
+    scores: Array, cut: Array, rows: Ints, columns: Ints, codes: Ints
+) -> tuple[Ints, Ints]:
+    """Return the ranks of cells and how many docs of their row have their score; 0 at or below the cut."""
+    found = np.zeros((2, len(rows)), dtype=np.int64)
+    real = np.flatnonzero(scores[rows, columns] > cut[rows])
+    found[:, real] = ranks_in_rows(scores, rows[real], columns[real], codes)
+    return found[0], found[1]
 
 
 def cut_of(scores: Array, anomalies: ScoreAnomalies, start: int) -> tuple[Array, Array]:
@@ -199,76 +209,21 @@ def _count_shapes(
     return np.asarray(flooded, dtype=np.bool_)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Ranks rows of scores; pairs: by query, then doc, those kept at any rank, and which are positives."""
-
-    tie_codes: Ints
-    depth: int
-    spare: int
-    pairs: IndexPairs
-    is_positive: npt.NDArray[np.bool_]
-    anomalies: ScoreAnomalies = field(default_factory=ScoreAnomalies)
-
-    def ranked(self, scores: Array, start: int) -> tuple[Array, ...]:
-        """Return query, doc, rank and score of each row's top, followed by its pairs below it.
-
-        start: the first row's query.
-        """
-        scores, cut = cut_of(scores, self.anomalies, start)
-        top, pairs = self._top(scores, cut), self._pairs(scores, cut, start)
-        is_below = pairs[2] > self.depth + self.spare
-        if is_below.any():
-            order = np.lexsort((pairs[2][is_below], pairs[0][is_below]))
-            below = [column[is_below][order] for column in pairs]
-            at = np.searchsorted(top[0], below[0], side="right")
-            top = tuple(np.insert(column, at, more) for column, more in zip(top, below, strict=True))
-        return top[0] + np.int32(start), *top[1:]
-
-    def _top(self, scores: Array, cut: Array) -> tuple[Array, ...]:
-        """Return the top of each row above its cut, by row, then rank, and count its ties."""
-        n_rows, n_docs = scores.shape
-        columns = top_of_rows(scores, self.depth + 1, self.tie_codes)[1].reshape(n_rows, -1)
-        best = scores.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
-        is_real = best > cut[:, None]
-        is_tied = (best[:, 1:] == best[:, :-1]) & is_real[:, 1:]
-        self.anomalies.tied_in_top += int(is_tied[:, : self.depth - 1].any(axis=1).sum())
-        self.anomalies.tied_at_cut += int(is_tied[:, self.depth - 1 :].sum())
-        row, place = np.nonzero(is_real[:, : self.depth + self.spare])
-        ranked = row, columns[row, place], place + 1
-        return *(each.astype(np.int32) for each in ranked), best[row, place]
-
-    def _pairs(self, scores: Array, cut: Array, start: int) -> tuple[Array, ...]:
-        """Return the pairs of these rows above their cut, and count the ties of positives."""
-        queries, docs = self.pairs
-        own = slice(*np.searchsorted(queries, (start, start + len(scores))))
-        rows, columns = queries[own] - start, docs[own]
-        is_real = scores[rows, columns] > cut[rows]
-        rows, columns = rows[is_real], columns[is_real]
-        ranks, n_equal = ranks_in_rows(scores, rows, columns, self.tie_codes)
-        self.anomalies.tied_positives += int(np.sum((n_equal > 1) & self.is_positive[own][is_real]))
-        return rows, columns, ranks, scores[rows, columns]
-
-
 def _count_duplicates(ranked: Ranked, depth: int) -> None:
     """Count the queries whose first `depth` docs and scores are an earlier query's."""
-    if not len(ranked.query):
+    is_top = ranked.rank <= depth
+    query = ranked.query[is_top]
+    if not len(query):
         return
-    starts = starts_of_groups(ranked.query)
-    stops = np.append(starts[1:], len(ranked.query))
-    mixed = mix_bits(ranked.doc.view(np.uint64) * np.uint64(GOLDEN) ^ ranked.score.view(np.uint64))
-    mixed[ranked.rank > depth] = 0
-    _, list_of, n_lists = np.unique(np.add.reduceat(mixed, starts), return_inverse=True, return_counts=True)
-    may_repeat = n_lists[list_of] > 1
-    seen: dict[bytes, int] = {}
-    for start, stop in zip(starts[may_repeat].tolist(), stops[may_repeat].tolist(), strict=True):
-        own = slice(start, start + int(np.searchsorted(ranked.rank[start:stop], depth, side="right")))
-        if content := ranked.doc[own].tobytes() + ranked.score[own].tobytes():
-            query = int(ranked.query[start])
-            earlier = seen.setdefault(content, query)
-            if earlier != query:
-                ranked.anomalies.duplicates += 1
-                ranked.anomalies.first.setdefault("duplicates", (query, earlier))
+    starts = starts_of_groups(query)
+    doc, score = (column[is_top].view(np.uint64) for column in (ranked.doc, ranked.score))
+    lists = np.add.reduceat(mix_bits(doc * np.uint64(GOLDEN) ^ score), starts)  # a sum of hashes for each
+    _, first, list_of = np.unique(lists, return_index=True, return_inverse=True)
+    repeats = np.flatnonzero(first[list_of] != np.arange(len(lists)))
+    ranked.anomalies.duplicates += len(repeats)
+    if len(repeats):
+        pair = query[starts[[repeats[0], first[list_of[repeats[0]]]]]]
+        ranked.anomalies.first["duplicates"] = int(pair[0]), int(pair[1])
 
 
 def run_of_ranked(

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.files import STDIN
-from fire_toolkit.formats.arrays.matrix import Matrix
-from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of, id_file_for
-from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
-from fire_toolkit.formats.runs.named_arrays import choose_matrix
+from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for
+from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
-from fire_toolkit.formats.runs.places import named_by_place, named_where_places
-from fire_toolkit.formats.runs.ranked import QUERIES_COLUMNS, QUERIES_ROWS, run_of_lists
-from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.places import with_ids
+from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
+from fire_toolkit.tables.checks import are_ids
 
 _Given = str | Path | IdFile | None
-_COLUMNS = ("query_id", "doc_id")
 
 
 def read_run(
@@ -67,11 +61,14 @@ def read_run(
         return top(run, depth) if depth else run
     path = Path(path)
     if reader.read_lists is None:
-        matrix = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
-        return MatrixRun(path, run_id or path.stem, *matrix).top(depth)
+        matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
+        return replace(matrix, run_id=run_id or path.stem).top(depth)
     is_own = reader.name == "run"
     lists = read_native_run(path, depth=depth or None) if is_own else reader.read_lists(path, None)
-    run = run_of_lists(_with_ids(lists, path, query_ids, doc_ids), path, run_id=run_id)
+    if lists.has_places or (query_ids, doc_ids) != (None, None):
+        ids = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
+        lists = with_ids(lists, path, *ids)
+    run = run_of_lists(lists, path, run_id=run_id)
     return top(run, depth) if depth else run
 
 
@@ -95,10 +92,10 @@ def open_run(
     if reader is not None and reader.name == "run":
         return open_native_run(path, run_id=run_id)
     if reader is not None and reader.read_arrays is not None:
-        matrix = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
-        run = MatrixRun(path, run_id or path.stem, *matrix)
-        if can_be_scored(run):
-            return run
+        matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
+        matrix = replace(matrix, run_id=run_id or path.stem)
+        can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))
+        return matrix if can_be_scored else matrix.top(None)
     return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
 
 
@@ -114,56 +111,3 @@ def renamed(run: Run | NativeRunFile | MatrixRun, run_id: str) -> Any:
     if isinstance(run, pd.DataFrame):
         return Run(run.assign(run_id=run["run_id"].cat.rename_categories([run_id])))
     return replace(run, run_id=run_id)
-
-
-def open_matrix(
-    path: Path, reader: RunReader, *, query_ids: _Given = None, doc_ids: _Given = None
-) -> tuple[Matrix, list[str], list[str]]:
-    """Return the matrix of queries × docs in a file, and the ids of both; arguments as for `read_run`.
-
-    Raises:
-        FormatError: the file holds no matrix, or no ids that fit it.
-        UsageError: ids were given, and the file has others of its own.
-
-    Warns:
-        FileNote: the matrix lies the other way round, as its shape shows or the file says; it is turned.
-    """
-    if reader.read_arrays is None:
-        raise FormatError(f"{path}: {reader.what} holds no run")
-    arrays = reader.read_arrays(path)
-    own = arrays.query_ids, arrays.doc_ids
-    queries, docs = axes_of(path, own, _id_files(path, query_ids, doc_ids))
-    expected = len(queries), len(docs)
-    shapes: set[tuple[int, ...]] = {expected, expected[::-1]}
-    matrix: Any = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
-    shape = matrix.shape[::-1] if matrix.is_flipped else matrix.shape
-    if len(shape) != 2 or 0 in shape:
-        raise FormatError(f"{path}: shape {shape}, expected a matrix of queries × docs")
-    if shape not in shapes:
-        raise FormatError(
-            f"{path}: shape {shape[0]} × {shape[1]}, but {len(queries)} query ids and {len(docs)} doc ids; "
-            "expected queries × docs"
-        )
-    if arrays.orientation == QUERIES_COLUMNS or (shape != expected and arrays.orientation is None):
-        shape, matrix = shape[::-1], replace(matrix, is_flipped=not matrix.is_flipped)
-        how = "the file says" if arrays.orientation else "the shape shows"
-        warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
-    if shape != expected or arrays.orientation not in (None, QUERIES_ROWS, QUERIES_COLUMNS):
-        raise FormatError(
-            f"{path}: orientation {arrays.orientation!r} in the file, which its shape does not fit"
-        )
-    return matrix, queries, docs
-
-
-def _id_files(path: Path, *given: _Given) -> list[IdFile | None]:
-    return [id_file_for(path, column, file) for column, file in zip(_COLUMNS, given, strict=True)]
-
-
-def _with_ids(listed: Listed, path: Path, *given: _Given) -> Listed:
-    """Return lists with ids for places; values that could be either stay, unless the user gave ids."""
-    if not listed.has_places and given == (None, None):
-        return listed
-    files = _id_files(path, *given)
-    if listed.has_places:
-        return named_by_place(listed, path, *axes_of(path, (None, None), files))
-    return named_where_places(listed, path, *files)

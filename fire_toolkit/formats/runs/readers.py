@@ -10,13 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import start_of, without_mark
 from fire_toolkit.formats.arrays import files
+from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.runs import json_runs, native, places, trec
 from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
 from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
-from fire_toolkit.formats.runs.named_arrays import Arrays, reads
+from fire_toolkit.formats.runs.named_arrays import MASKS, Arrays, as_mask, leaves_of, reads
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, read_parquet, read_parquet_vectors
 from fire_toolkit.formats.runs.reader import RunReader, begins
 from fire_toolkit.formats.tables import trecvid
@@ -122,3 +125,22 @@ def read_vectors(path: Path) -> Arrays:
     if read is None:
         raise UsageError(f"{path}: {reader.what} holds no vectors")
     return read(path)
+
+
+def read_mask(path: Path) -> Array:
+    """Return the array of 0 and 1 in a file as flags, one per row (two axes are read row by row).
+
+    It is the one that is named as a mask, else the only one.
+
+    Raises:
+        FormatError: the file holds no such array, or several.
+    """
+    reader = recognise(path)
+    tree = TREES[reader.name](path) if reader.name in TREES else None
+    leaves = dict(leaves_of(tree))
+    named = [leaf for name, leaf in leaves.items() if name.lower() in MASKS]
+    arrays = named[:1] or [leaf for leaf in leaves.values() if isinstance(leaf, Stored | np.ndarray)]
+    if not isinstance(tree, list) and len(arrays) != 1:
+        raise FormatError(f"{path}: {reader.what} without a mask, expected one array of 0 and 1")
+    found = tree if isinstance(tree, list) else arrays[0]
+    return as_mask(found.values() if isinstance(found, Stored) else found, str(path))

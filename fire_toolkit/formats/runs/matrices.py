@@ -1,0 +1,265 @@
+"""A matrix in a file as it fits its ids: scored as it lies, or ranked, one way or both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import FileNote, FormatError
+from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
+from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of, id_file_for
+from fire_toolkit.formats.runs.kept import indexed
+from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix
+from fire_toolkit.formats.runs.ranked import (
+    NO_PAIRS,
+    QUERIES_COLUMNS,
+    QUERIES_ROWS,
+    cut_of,
+    rank_rows,
+    run_of_ranked,
+)
+from fire_toolkit.formats.runs.readers import find_reader
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
+from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
+from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
+from fire_toolkit.matching.ranking import top
+from fire_toolkit.results import Shown
+from fire_toolkit.tables import Run
+
+Axes = tuple[Sequence[str], Sequence[str]]
+
+
+def readings_of(
+    arrays: Arrays,
+    path: Path,
+    axes: Axes,
+    *,
+    key: str | None = None,
+    mask: Array | None = None,
+    may_be_padded: bool = True,
+) -> tuple[str, dict[str, Array]]:
+    """Return the name of the matrix among arrays, and it as rows of queries, by each orientation that fits.
+
+    Args:
+        arrays: of the file.
+        path: the file.
+        axes: the ids of queries and docs.
+        key: which array; None chooses by names and shapes.
+        mask: which rows are no padding.
+        may_be_padded: whether there may be more rows than queries.
+
+    Raises:
+        FormatError: there is none or several, it is damaged, or its shape does not fit the ids.
+    """
+    n_queries, n_docs = lengths = len(axes[0]), len(axes[1])
+    name = choose_matrix(arrays, str(path), key=key, shapes={lengths, lengths[::-1]})
+    values = arrays.matrices[name].matrix()
+    rows, fits = by_rows(values), dict[str, Array]()
+    if rows.shape[1] == n_docs and (len(rows) == n_queries or (may_be_padded and len(rows) > n_queries)):
+        fits[QUERIES_ROWS] = rows
+    if values.shape == (n_docs, n_queries) and mask is None:
+        fits[QUERIES_COLUMNS] = values.T
+    if not fits or not values.size:
+        expected = "queries × docs"
+        if may_be_padded:
+            expected = (
+                f"{n_queries} × {n_docs}, or {n_docs} × {n_queries}, or more rows of padding; if these are "
+                "vectors, give query vectors and doc vectors with --similarity"
+            )
+        raise FormatError(
+            f"{path}: shape {' × '.join(map(str, values.shape))}, but {n_queries} query ids and {n_docs} doc "
+            f"ids; expected {expected}"
+        )
+    return name, fits
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixRun(Shown):
+    """A matrix of queries × docs in a file, as one run of all its docs.
+
+    If the docs at a query's lowest score are a flood, they are not docs of the run, as in `rank_rows`.
+    own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
+    """
+
+    path: Path
+    run_id: str
+    values: Array
+    query_ids: Sequence[str]
+    doc_ids: Sequence[str]
+    own_items: OwnItems | None = None
+    tell: Tell | None = None
+
+    def without_own_items(self, own_items: OwnItems, tell: Tell) -> MatrixRun:
+        """Return the run without each query's own item."""
+        return replace(self, own_items=own_items, tell=tell)
+
+    @property
+    def first_pair(self) -> tuple[str, str]:
+        """Return query and doc of the first cell."""
+        return self.query_ids[0], self.doc_ids[0]
+
+    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
+        """Return where the pairs of `coded` stand, in one reading; see `matching.judge_matrix.rank_pairs`.
+
+        Raises:
+            FormatError: damaged, or a score is NaN or infinite.
+        """
+        odd, n_rows = ScoreAnomalies(), 0
+
+        def blocks() -> Iterator[tuple[Array, Array]]:
+            nonlocal n_rows
+            for scores in blocks_of(self.values, str(self.path)):
+                yield cut_of(scores, odd, n_rows)
+                n_rows += len(scores)
+
+        queries, docs = (pd.Index(list(ids), dtype="str") for ids in (self.query_ids, self.doc_ids))
+        ranks = rank_pairs(
+            blocks(),
+            coded,
+            query_ids=queries,
+            doc_ids=docs,
+            doc_order=doc_order,
+            run_id=self.run_id,
+            own_items=self.own_items,
+        )
+        refuse_missing(self.path, odd, self.query_ids, self.doc_ids)
+        if self.tell is not None:
+            self.tell(LeftOut(ranks.n_own_items))
+        return ranks
+
+    def top(self, depth: int | None) -> Run:
+        """Return the top `depth` docs of each query, all without one, as a table.
+
+        Raises:
+            FormatError: as for `rank_pairs`.
+        """
+        deepest = len(self.doc_ids) if depth is None else depth + bool(self.own_items)
+        run = ranked_run(self.path, self.run_id, self.values, (self.query_ids, self.doc_ids), depth=deepest)
+        if not self.own_items:
+            return run
+        run = drop_own_items(run, self.own_items)
+        return run if depth is None else top(run, depth)
+
+
+def ranked_run(
+    path: Path, run_id: str, values: Array, axes: Axes, *, depth: int, kept: pd.DataFrame | None = None
+) -> Run:
+    """Return the top of each row as a table, and below it the pairs that are kept, at their true ranks.
+
+    Raises:
+        FormatError: a score is NaN or infinite.
+    """
+    queries, docs = axes
+    pairs, n = NO_PAIRS if kept is None else indexed(kept, queries, docs)[0], len(queries)
+    ranked = rank_rows(
+        blocks_of(values, str(path)),
+        where=str(path),
+        n_rows=n,
+        n_queries=n,
+        docs=docs,
+        depth=depth,
+        positives=pairs,
+    )
+    refuse_missing(path, ranked.anomalies, queries, docs)
+    return run_of_ranked(ranked, run_id, queries, docs, where=str(path))
+
+
+def refuse_missing(
+    path: Path, anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]
+) -> None:
+    """Raise FormatError where scores of a matrix were NaN or infinite; the first is named."""
+    if not anomalies.n_missing:
+        return
+    row, column = next(
+        anomalies.first[kind] for kind in ("nan", "minus_inf", "plus_inf") if kind in anomalies.first
+    )
+    raise FormatError(
+        f"{path}: {anomalies.n_missing} scores that are NaN or infinite, the first at row {row}, column "
+        f"{column} (query {queries[row]}, doc {docs[column]}); expected finite numbers: leave padding rows "
+        "out, or bring the file in with `fire-toolkit add-run`"
+    )
+
+
+def open_matrix(
+    path: Path, *, query_ids: str | Path | IdFile | None = None, doc_ids: str | Path | IdFile | None = None
+) -> MatrixRun:
+    """Return the matrix in a file as a run of its name; ids as for `read_run`.
+
+    Raises:
+        FormatError: the file holds no matrix, or no ids that fit it.
+        UsageError: ids were given, and the file has others of its own.
+
+    Warns:
+        FileNote: the matrix lies the other way round, as its shape shows or the file says; it is turned.
+    """
+    reader = find_reader(path)
+    if reader is None or reader.read_arrays is None:
+        what = f"{reader.what} holds no matrix" if reader else "no matrix"
+        raise FormatError(f"{path}: {what}; give two runs, one for each direction")
+    arrays = reader.read_arrays(path)
+    files = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
+    queries, docs = axes_of(path, (arrays.query_ids, arrays.doc_ids), files)
+    _, readings = readings_of(arrays, path, (queries, docs), may_be_padded=False)
+    wanted = arrays.orientation or next(iter(readings))
+    if wanted not in readings:
+        raise FormatError(f"{path}: orientation {wanted!r} in the file, which its shape does not fit")
+    if wanted == QUERIES_COLUMNS:
+        how = "the file says" if arrays.orientation else "the shape shows"
+        warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
+    return MatrixRun(path, path.stem, readings[wanted], queries, docs)
+
+
+class MatrixBothWays:
+    """A matrix of texts × items in a file, which is ranked both ways.
+
+    Raises:
+        FormatError: the file is not a matrix, or has no ids that fit it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        query_ids: str | Path | IdFile | None = None,
+        doc_ids: str | Path | IdFile | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.run_id = self.path.stem
+        matrix = open_matrix(self.path, query_ids=query_ids, doc_ids=doc_ids)
+        self._values, self.texts, self.items = matrix.values, list(matrix.query_ids), list(matrix.doc_ids)
+
+    def ranked(
+        self, parts: Sequence[Axes], known: Sequence[pd.DataFrame], *, depth: int
+    ) -> Iterator[tuple[Run, Run]]:
+        """Yield the runs of each part (its texts and items), texts to items and back.
+
+        known: of each part, the pairs of a text and an item (query_id, doc_id) that are kept at their true
+        ranks below `depth`.
+
+        Raises:
+            FormatError: a score is NaN or infinite, or a part names what the matrix does not have.
+        """
+        rank = partial(ranked_run, self.path, self.run_id, depth=depth)
+        for (texts, items), pairs in zip(parts, known, strict=True):
+            rows, columns = (
+                pd.Index(own).get_indexer(pd.Index(list(ids)))
+                for own, ids in ((self.texts, texts), (self.items, items))
+            )
+            if (rows < 0).any() or (columns < 0).any():
+                raise FormatError(
+                    f"{self.path}: {np.sum(rows < 0)} texts and {np.sum(columns < 0)} items of the qrels are "
+                    "not in it"
+                )
+            values = self._values[np.ix_(rows, columns)]
+            turned = pairs.rename(columns={"query_id": "doc_id", "doc_id": "query_id"})
+            yield (
+                rank(values, (texts, items), kept=pairs),
+                rank(values.T, (items, texts), kept=turned),
+            )
