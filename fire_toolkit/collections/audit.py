@@ -1,10 +1,10 @@
-"""The identity audit: where the ids of a collection mislead, as tables and findings."""
+"""The identity audit: where the ids of a collection mislead, as findings with their tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -29,50 +29,110 @@ _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing the audit counted: what, how many of how many, and what follows from it."""
+    """One thing the audit looked for: how often of how many, what follows from it, and what was found."""
 
     name: str
     count: int
     of: int
     meaning: str
+    table: pd.DataFrame
 
 
-@dataclass
-class Audit:
-    """The findings, and the tables that list them by name."""
-
-    findings: list[Finding] = field(default_factory=list)
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-
-    def add(self, name: str, table: pd.DataFrame, of: int, meaning: str, *, count: int | None = None) -> None:
-        """Note a finding with the table that lists it; tables without rows are not kept."""
-        self.findings.append(Finding(name, len(table) if count is None else count, of, meaning))
-        if len(table):
-            self.tables[name] = table
-
-    def summary(self) -> pd.DataFrame:
-        """Return the findings as a table: finding, count, of, meaning."""
-        rows = [(found.name, found.count, found.of, found.meaning) for found in self.findings]
-        return pd.DataFrame(rows, columns=["finding", "count", "of", "meaning"])
+def _found(name: str, table: pd.DataFrame, of: int, meaning: str) -> Finding:
+    return Finding(name, len(table), of, meaning, table)
 
 
-def audit_captions(audit: Audit, queries: Queries, *, min_similarity: float) -> None:
-    """Add equal and nearly equal captions, and the distribution of their lengths."""
+def of_captions(queries: Queries, *, min_similarity: float) -> Iterator[Finding]:
+    """Yield equal and nearly equal captions."""
     n_captions = int(has_text(queries).sum())
-    audit.add(
+    yield _found(
         "duplicate_captions",
         duplicate_captions(queries),
         n_captions,
         "captions with the text of an earlier one; judgments of one hold for all (resolve --share-judgments)",
     )
-    near = near_duplicates(queries, min_similarity=min_similarity)
-    audit.add(
+    yield _found(
         "near_duplicate_captions",
-        near,
+        near_duplicates(queries, min_similarity=min_similarity),
         n_captions,
         f"pairs of captions with a character TF-IDF cosine of {min_similarity:g} or more; all pairs compared",
     )
-    audit.tables["caption_lengths"] = caption_lengths(queries)
+
+
+def of_qrels(
+    queries: Queries, qrels: Qrels, items: Items | None, *, min_similarity: float
+) -> Iterator[Finding]:
+    """Yield positives known for free, queries and items on one side alone, and pairs to judge.
+
+    min_similarity: the cosine from which captions are alike, so that each suggests the other's items.
+    """
+    free, is_positive = shared_positives(queries, qrels), qrels["relevance"] >= 1
+    yield _found(
+        "missing_positives",
+        free,
+        int(is_positive.sum()),
+        f"pairs that are positive for another query of the same text: {free['query_id'].nunique():,} queries "
+        "have false negatives known for free",
+    )
+    without = queries.loc[~are_in(queries["query_id"], qrels.loc[is_positive, "query_id"]), ["query_id"]]
+    yield _found("queries_without_positive", without, len(queries), "queries that no run can be scored on")
+    for column, what, known in (("query_id", "queries", queries), ("doc_id", "items", items)):
+        if known is not None:
+            dangling = qrels.loc[~are_in(qrels[column], known[column]), [*PAIR, "relevance"]]
+            meaning = f"pairs of the qrels whose {column} is not among the {what}"
+            yield _found(f"dangling_{column}s", dangling.reset_index(drop=True), len(qrels), meaning)
+    if items is not None:
+        unused = items.loc[~are_in(items["doc_id"], qrels["doc_id"]), ["doc_id"]]
+        yield _found("items_without_query", unused, len(items), "items without a query in the qrels")
+    alike = match_by_similarity(queries, qrels, min_similarity=min_similarity)
+    meaning = (
+        f"pairs of {alike['query_id'].nunique():,} queries with an item of another caption, by a cosine of "
+        f"{min_similarity:.6g} or more; suggestions to pool (suggestions.parquet), not judgments"
+    )
+    yield _found("suggestions", alike, len(queries), meaning)
+
+
+def of_ids(queries: Queries, items: Items | None) -> Finding:
+    """Return ids of one table that differ only in case or in leading zeros of their numbers."""
+    ids = {"queries": queries["query_id"]} | ({} if items is None else {"items": items["doc_id"]})
+    found = [confusable_ids(values.tolist()).assign(table=name) for name, values in ids.items()]
+    table = pd.concat(found, ignore_index=True)[["table", "id", "like"]]
+    meaning = "ids that differ from another only in case or leading zeros; a join by hand mixes them up"
+    return _found("confusable_ids", table, sum(map(len, ids.values())), meaning)
+
+
+def of_files(hashes: pd.DataFrame) -> Finding:
+    """Return items whose files are the same bytes.
+
+    hashes: columns doc_id and sha256, for the items that have a file; the hash is empty where no other file
+    has its size.
+    """
+    ordered = hashes[hashes["sha256"] != ""].sort_values("doc_id")
+    rows, firsts = like_earlier(ordered["sha256"])
+    docs = ordered["doc_id"].to_numpy()
+    table = pd.DataFrame({"doc_id": docs[rows], "same_as": docs[firsts]})
+    table = table.sort_values(["same_as", "doc_id"]).reset_index(drop=True)
+    meaning = "items whose file is another item's, byte for byte: a positive of one is a positive of both"
+    return _found("duplicate_items", table, len(hashes), meaning)
+
+
+def of_runs(runs: Run | Sequence[Run], queries: Queries, items: Items | None, qrels: Qrels | None) -> Finding:
+    """Return what each run covers of the collection, and what it holds outside of it."""
+    rows = [_coverage(run_id, run, queries, items, qrels) for run_id, run in split_runs(runs).items()]
+    table = pd.DataFrame(rows)
+    outside = int((table["rows_outside"] > 0).sum())
+    meaning = "runs with queries or items outside the collection; those rows are not scored"
+    return Finding("runs_coverage", outside, len(table), meaning, table)
+
+
+def of_training(queries: Queries, training: Sequence[str]) -> Finding:
+    """Return how near each caption is to the training captions: mean cosine of the 5 and 10 nearest."""
+    texts, known = queries["text"].tolist(), set(map(normal_text, training))
+    nearest = {f"mean_of_{n}": np.round(nearest_mean(texts, training, n_nearest=n), 6) for n in (5, 10)}
+    is_known = [normal_text(text) in known for text in texts]
+    table = pd.DataFrame({"query_id": queries["query_id"], "in_training": is_known, **nearest})
+    meaning = "captions that are in the training file word for word; the table has the similarity of all"
+    return Finding("training_similarity", sum(is_known), len(queries), meaning, table)
 
 
 def caption_lengths(queries: Queries) -> pd.DataFrame:
@@ -95,62 +155,6 @@ def caption_lengths(queries: Queries) -> pd.DataFrame:
     )
 
 
-def audit_qrels(audit: Audit, queries: Queries, qrels: Qrels, items: Items | None) -> None:
-    """Add positives known for free, ids of the qrels without a partner, and queries without a positive."""
-    free = shared_positives(queries, qrels)
-    audit.add(
-        "missing_positives",
-        free,
-        int((qrels["relevance"] >= 1).sum()),
-        f"pairs that are positive for another query of the same text: {free['query_id'].nunique():,} queries "
-        "have false negatives known for free",
-    )
-    positive = qrels.loc[qrels["relevance"] >= 1, "query_id"]
-    without = queries.loc[~are_in(queries["query_id"], positive), ["query_id"]]
-    audit.add("queries_without_positive", without, len(queries), "queries that no run can be scored on")
-    _add_dangling(audit, "query_id", qrels, queries)
-    if items is not None:
-        _add_dangling(audit, "doc_id", qrels, items)
-        unused = items.loc[~are_in(items["doc_id"], qrels["doc_id"]), ["doc_id"]]
-        audit.add("items_without_query", unused, len(items), "items without a query in the qrels")
-
-
-def audit_suggestions(
-    audit: Audit,
-    queries: Queries,
-    qrels: Qrels,
-    *,
-    min_similarity: float,
-) -> None:
-    """Add pairs to judge: each query with the items of captions like its own.
-
-    min_similarity: the cosine from which captions are alike.
-    """
-    found = match_by_similarity(queries, qrels, min_similarity=min_similarity)
-    n_queries = found["query_id"].nunique()
-    meaning = (
-        f"pairs of {n_queries:,} queries with an item of another caption, by a cosine of "
-        f"{min_similarity:.6g} or more; suggestions to pool (suggestions.parquet), not judgments"
-    )
-    audit.add("suggestions", found, len(queries), meaning)
-
-
-def _add_dangling(audit: Audit, column: str, qrels: Qrels, known: pd.DataFrame) -> None:
-    dangling = qrels.loc[~are_in(qrels[column], known[column]), ["query_id", "doc_id", "relevance"]]
-    what = "queries" if column == "query_id" else "items"
-    meaning = f"pairs of the qrels whose {column} is not among the {what}"
-    audit.add(f"dangling_{column}s", dangling.reset_index(drop=True), len(qrels), meaning)
-
-
-def audit_ids(audit: Audit, ids: Mapping[str, Sequence[str]]) -> None:
-    """Add ids of one table that differ only in case or in leading zeros of their numbers."""
-    found = [confusable_ids(values).assign(table=name) for name, values in ids.items()]
-    table = pd.concat(found, ignore_index=True)[["table", "id", "like"]]
-    n_ids = sum(map(len, ids.values()))
-    meaning = "ids that differ from another only in case or leading zeros; a join by hand mixes them up"
-    audit.add("confusable_ids", table, n_ids, meaning)
-
-
 def id_key(name: str) -> str:
     """Return an id as a careless join sees it: case folded, numbers without leading zeros.
 
@@ -167,32 +171,6 @@ def confusable_ids(ids: Sequence[str]) -> pd.DataFrame:
     rows, firsts = like_earlier(distinct.map(id_key))
     table = pd.DataFrame({"id": distinct.to_numpy()[rows], "like": distinct.to_numpy()[firsts]})
     return table.sort_values(["like", "id"]).reset_index(drop=True)
-
-
-def audit_items(audit: Audit, hashes: pd.DataFrame) -> None:
-    """Add items whose files are the same bytes.
-
-    hashes: columns doc_id and sha256, for the items that have a file; the hash is empty where no other file
-    has its size.
-    """
-    ordered = hashes[hashes["sha256"] != ""].sort_values("doc_id")
-    rows, firsts = like_earlier(ordered["sha256"])
-    docs = ordered["doc_id"].to_numpy()
-    table = pd.DataFrame({"doc_id": docs[rows], "same_as": docs[firsts]})
-    table = table.sort_values(["same_as", "doc_id"]).reset_index(drop=True)
-    meaning = "items whose file is another item's, byte for byte: a positive of one is a positive of both"
-    audit.add("duplicate_items", table, len(hashes), meaning)
-
-
-def audit_runs(
-    audit: Audit, runs: Run | Sequence[Run], queries: Queries, items: Items | None, qrels: Qrels | None
-) -> None:
-    """Add what each run covers of the collection, and what it holds outside of it."""
-    rows = [_coverage(run_id, run, queries, items, qrels) for run_id, run in split_runs(runs).items()]
-    table = pd.DataFrame(rows)
-    outside = int((table["rows_outside"] > 0).sum())
-    meaning = "runs with queries or items outside the collection; those rows are not scored"
-    audit.add("runs_coverage", table, len(table), meaning, count=outside)
 
 
 def _coverage(
@@ -222,20 +200,3 @@ def _coverage(
         found["positives_found"] = len(positives.merge(pairs, on=PAIR))
         found["positives"] = len(positives)
     return found
-
-
-def audit_training(audit: Audit, queries: Queries, training: Sequence[str]) -> None:
-    """Add how near each caption is to the training captions: mean cosine of the 5 and 10 nearest."""
-    texts = queries["text"].tolist()
-    known = set(map(normal_text, training))
-    table = pd.DataFrame(
-        {
-            "query_id": queries["query_id"],
-            "in_training": [normal_text(text) in known for text in texts],
-            "mean_of_5": np.round(nearest_mean(texts, training, n_nearest=5), 6),
-            "mean_of_10": np.round(nearest_mean(texts, training, n_nearest=10), 6),
-        }
-    )
-    n_known = int(table["in_training"].sum())
-    meaning = "captions that are in the training file word for word; the table has the similarity of all"
-    audit.add("training_similarity", table, len(queries), meaning, count=n_known)

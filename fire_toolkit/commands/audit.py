@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import pandas as pd
+
 from fire_toolkit.collections import audit as audits
 from fire_toolkit.collections.matchers import suggestion_run
 from fire_toolkit.commands.command import stage
@@ -59,29 +61,24 @@ def audit(
         1  near_duplicate_captions      0   2
         2           confusable_ids      0   2
     """
-    found = audits.Audit()
-    audits.audit_captions(found, queries, min_similarity=similarity)
+    if media is not None and items is None:
+        raise UsageError("--media needs the items: name them with --items")
+    found = [*audits.of_captions(queries, min_similarity=similarity)]
     if qrels is not None:
-        audits.audit_qrels(found, queries, qrels, items)
-        audits.audit_suggestions(found, queries, qrels, min_similarity=similarity)
-    ids = {"queries": queries["query_id"].tolist()}
-    if items is not None:
-        ids["items"] = items["doc_id"].tolist()
-    audits.audit_ids(found, ids)
-    if media is not None:
-        if items is None:
-            raise UsageError("--media needs the items: name them with --items")
-        audits.audit_items(found, media)
-    if len(runs):
-        audits.audit_runs(found, runs, queries, items, qrels)
-    if train is not None:
-        audits.audit_training(found, queries, train)
-    summary = found.summary()
-    files: dict[str, Any] = {f"{name}.csv": table for name, table in found.tables.items()}
+        found += audits.of_qrels(queries, qrels, items, min_similarity=similarity)
+    found += [audits.of_ids(queries, items)]
+    found += [audits.of_files(media)] if media is not None else []
+    found += [audits.of_runs(runs, queries, items, qrels)] if len(runs) else []
+    found += [audits.of_training(queries, train)] if train is not None else []
+    said = [(each.name, each.count, each.of, each.meaning) for each in found]
+    summary = pd.DataFrame(said, columns=["finding", "count", "of", "meaning"])
+    tables = {each.name: each.table for each in found if len(each.table)}
+    tables["caption_lengths"] = audits.caption_lengths(queries)
+    files: dict[str, Any] = {f"{name}.csv": table for name, table in tables.items()}
     files["findings.csv"] = summary
-    if "suggestions" in found.tables:
-        files["suggestions.parquet"] = suggestion_run(found.tables["suggestions"])
-    rows = [[f"{f.count:,}", f"{f.of:,}", f.name, f.meaning] for f in found.findings]
+    if "suggestions" in tables:
+        files["suggestions.parquet"] = suggestion_run(tables["suggestions"])
+    rows = [[f"{each.count:,}", f"{each.of:,}", each.name, each.meaning] for each in found]
     header = ["count", "of", "finding", "what it means"]
     return Found(
         files=files,

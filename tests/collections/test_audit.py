@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,15 +8,15 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.collections.audit import (
-    Audit,
-    audit_captions,
-    audit_ids,
-    audit_items,
-    audit_qrels,
-    audit_runs,
-    audit_training,
+    Finding,
     caption_lengths,
     confusable_ids,
+    of_captions,
+    of_files,
+    of_ids,
+    of_qrels,
+    of_runs,
+    of_training,
 )
 from fire_toolkit.collections.duplicates import duplicate_captions, near_duplicates, shared_positives
 from fire_toolkit.matching.ranking import rank_run
@@ -57,12 +59,8 @@ def test_queries_without_text_are_no_captions() -> None:
     assert rows(duplicate_captions(videos)[["query_id", "same_as"]]) == [("c2", "c1")]
     assert len(near_duplicates(videos)) == 0
     assert rows(shared_positives(videos, qrels(("v1", "x", 1), ("v2", "y", 1)))) == []
-    found = Audit()
-    audit_captions(found, videos, min_similarity=0.9)
-    assert {(finding.name, finding.count, finding.of) for finding in found.findings} == {
-        ("duplicate_captions", 1, 2),
-        ("near_duplicate_captions", 0, 2),
-    }
+    expected = {"duplicate_captions": (1, 2), "near_duplicate_captions": (0, 2)}
+    assert expected == counts(of_captions(videos, min_similarity=0.9))
 
 
 def test_the_same_words_of_another_image_are_another_query() -> None:
@@ -110,41 +108,38 @@ def test_caption_lengths_are_counted_in_bins_of_ten() -> None:
     assert len(caption_lengths(queries())) == 0
 
 
-def findings(audit: Audit) -> dict[str, tuple[int, int]]:
-    return {found.name: (found.count, found.of) for found in audit.findings}
+def counts(findings: Iterable[Finding]) -> dict[str, tuple[int, int]]:
+    return {found.name: (found.count, found.of) for found in findings}
 
 
 def test_the_qrels_are_held_against_queries_and_items() -> None:
-    audit = Audit()
     known = qrels(("q1", "v1", 1), ("q2", "v9", 1), ("q9", "v1", 1), ("q5", "v2", 0))
-    audit_qrels(audit, CAPTIONS, known, items("v1", "v2", "v3"))
-    assert findings(audit) == {
+    found = [*of_qrels(CAPTIONS, known, items("v1", "v2", "v3"), min_similarity=0.9)]
+    tables = {each.name: each.table for each in found}
+    assert counts(found) == {
         "missing_positives": (2, 3),
         "queries_without_positive": (3, 5),
         "dangling_query_ids": (1, 4),
         "dangling_doc_ids": (1, 4),
         "items_without_query": (1, 3),
+        "suggestions": (2, 5),
     }
-    assert rows(audit.tables["dangling_query_ids"]) == [("q9", "v1", 1)]
-    assert rows(audit.tables["dangling_doc_ids"]) == [("q2", "v9", 1)]
-    assert rows(audit.tables["queries_without_positive"]) == [("q3",), ("q4",), ("q5",)]
+    assert rows(tables["dangling_query_ids"]) == [("q9", "v1", 1)]
+    assert rows(tables["dangling_doc_ids"]) == [("q2", "v9", 1)]
+    assert rows(tables["queries_without_positive"]) == [("q3",), ("q4",), ("q5",)]
 
 
 def test_captions_ids_and_files_are_findings_with_their_tables() -> None:
-    audit = Audit()
-    audit_captions(audit, CAPTIONS, min_similarity=0.9)
-    audit_ids(audit, {"queries": ["q1", "Q1"], "items": ["v01", "v1"]})
+    alike = of_ids(queries(q1="a", Q1="b"), items("v01", "v1"))
     hashes = pd.DataFrame({"doc_id": list("cabde"), "sha256": ["x", "x", "y", "", ""]})
-    audit_items(audit, hashes)
-    assert findings(audit) == {
+    assert counts([*of_captions(CAPTIONS, min_similarity=0.9), alike, of_files(hashes)]) == {
         "duplicate_captions": (2, 5),
         "near_duplicate_captions": (0, 5),
         "confusable_ids": (2, 4),
         "duplicate_items": (1, 5),
     }
-    assert rows(audit.tables["confusable_ids"]) == [("queries", "q1", "Q1"), ("items", "v1", "v01")]
-    assert rows(audit.tables["duplicate_items"]) == [("c", "a")]
-    assert list(audit.summary().columns) == ["finding", "count", "of", "meaning"]
+    assert rows(alike.table) == [("queries", "q1", "Q1"), ("items", "v1", "v01")]
+    assert rows(of_files(hashes).table) == [("c", "a")]
 
 
 def test_a_run_is_held_against_the_grid() -> None:
@@ -156,11 +151,10 @@ def test_a_run_is_held_against_the_grid() -> None:
             "score": [3.0, 2.0, 1.0, 1.0, 1.0],
         }
     )
-    audit = Audit()
     known = qrels(("q1", "v2", 1), ("q2", "v1", 1))
-    audit_runs(audit, rank_run(scored), CAPTIONS, items("v1", "v2"), known)
-    assert findings(audit) == {"runs_coverage": (1, 1)}
-    assert audit.tables["runs_coverage"].iloc[0].to_dict() == {
+    found = of_runs(rank_run(scored), CAPTIONS, items("v1", "v2"), known)
+    assert counts([found]) == {"runs_coverage": (1, 1)}
+    assert found.table.iloc[0].to_dict() == {
         "run_id": "m",
         "n_queries": 2,
         "queries_missing": 3,
@@ -176,10 +170,9 @@ def test_a_run_is_held_against_the_grid() -> None:
 
 
 def test_training_captions_are_compared() -> None:
-    audit = Audit()
-    audit_training(audit, queries(a="A dog runs", b="zzz"), ["a dog runs", "a cat"])
-    assert findings(audit) == {"training_similarity": (1, 2)}
-    table = audit.tables["training_similarity"]
+    found = of_training(queries(a="A dog runs", b="zzz"), ["a dog runs", "a cat"])
+    assert counts([found]) == {"training_similarity": (1, 2)}
+    table = found.table
     assert table["in_training"].tolist() == [True, False]
     assert table["mean_of_5"].iloc[0] > 0.5
     assert table["mean_of_5"].iloc[1] < 0.2
@@ -211,11 +204,9 @@ def test_free_positives_change_no_input_and_do_not_depend_on_order(
 
 
 def test_the_audit_of_nothing_finds_nothing() -> None:
-    audit = Audit()
-    audit_captions(audit, queries(), min_similarity=0.9)
-    audit_qrels(audit, queries(), qrels(), items())
-    audit_ids(audit, {"queries": [], "items": []})
-    assert {count for count, _ in findings(audit).values()} == {0}
+    found = [*of_captions(queries(), min_similarity=0.9), of_ids(queries(), items())]
+    found += of_qrels(queries(), qrels(), items(), min_similarity=0.9)
+    assert {each.count for each in found} == {0}
 
 
 @pytest.mark.parametrize("n_texts", [3])
