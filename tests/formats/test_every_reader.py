@@ -128,7 +128,7 @@ HOSTILE: dict[str, bytes] = {
     "a pickle of many references": laughs(),
     "a pickle that doubles": b"\x80\x02]" + b"2\x86" * 400 + b".",
     "a zip bomb": bomb(),
-    "a gzip bomb": gzip.compress(bytes(8 << 20)),
+    "a gzip bomb": gzip.compress(b"q Q0 d 1 1 m\n" + b" " * (8 << 20)),
     "names outside": outside(),
     "entities": b'<!DOCTYPE videoAdhocSearchResults [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
     b"<videoAdhocSearchResults>&b;</videoAdhocSearchResults>",
@@ -153,8 +153,9 @@ def test_hostile_files_do_nothing_in_any_reader(
         lambda: read_run(tmp_path / "f"),
         lambda: read_collection([tmp_path / "f"]),
     ):
-        with pytest.raises(FireError):
+        with pytest.raises(FireError) as caught:
             reading()
+        assert kind != "a gzip bomb" or "unpacks to more than" in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
 
 

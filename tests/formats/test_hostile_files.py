@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fire_toolkit import files
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.arrays import files as arrays
 from fire_toolkit.formats.arrays import matrix
@@ -59,7 +57,12 @@ def hash_bomb() -> bytes:
 
 
 PICKLES = {
-    "os.system": pickle.dumps({"sims": Calls(os.system, "touch ran")}),
+    **{
+        f"os.system, protocol {protocol}": pickle.dumps({"sims": Calls(os.system, "touch ran")}, protocol)
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+    },
+    "import": pickle.dumps([Calls(__import__, "os")]),
+    "numpy fromfile": pickle.dumps(Calls(np.fromfile, "m.npy"), protocol=3),
     "builtins.eval": pickle.dumps([Calls(builtins.eval, "open('ran', 'w')")]),
     "exec in an array": pickle.dumps(np.array([Calls(builtins.exec, "open('ran','w')")], dtype=object)),
     "nested reduce": pickle.dumps({"sims": [Calls(getattr, Calls(__import__, "os"), "system")]}),
@@ -117,7 +120,7 @@ def test_hostile_pickles_within_torch_files_and_arrays(folder: Path, name: str) 
 
 def test_the_pickles_would_run_if_they_were_unpickled(folder: Path) -> None:
     """The attacks are real: Python's own reader carries one out."""
-    code = f"import pickle; pickle.loads({PICKLES['os.system']!r})"
+    code = f"import pickle; pickle.loads({PICKLES['os.system, protocol 5']!r})"
     subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
     assert (folder / "ran").exists()
     (folder / "ran").unlink()
@@ -221,17 +224,6 @@ def test_zip_bombs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert said in refuse(folder / "m.npz")
 
 
-def test_a_gzip_bomb(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_GZIP_BYTES", 1 << 20)
-    packer = zlib.compressobj(9, wbits=31)
-    with (folder / "m.run.gz").open("wb") as stream:
-        stream.write(packer.compress(b"q Q0 d 1 1 m\n"))
-        for _ in range(30):
-            stream.write(packer.compress(b" " * (1 << 20)))
-        stream.write(packer.flush())
-    assert "unpacks to more than" in refuse(folder / "m.run.gz")
-
-
 def test_a_member_that_says_it_is_smaller_than_it_is(folder: Path) -> None:
     np.savez(folder / "m.npz", sims=np.ones((2, 3)))
     raw = (folder / "m.npz").read_bytes()
@@ -294,7 +286,7 @@ def test_an_old_torch_file_is_named_and_how_to_save_it_again(folder: Path) -> No
     raw = (Path(__file__).parent / "golden" / "legacy.pt").read_bytes()
     assert "a file of torch before 1.6; save it again with a newer torch: torch.save(" in told(folder, raw)
     assert "a file of torch before 1.6" in told(folder, raw[:15])
-    assert "a file of torch before 1.6" in told(folder, raw[:137] + PICKLES["os.system"])
+    assert "a file of torch before 1.6" in told(folder, raw[:137] + PICKLES["os.system, protocol 5"])
 
 
 def told(folder: Path, content: bytes) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.matrix import as_floats
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.readers import read_vectors as read_torch
 
@@ -32,9 +33,8 @@ def test_a_saved_tensor_reads_equal(dtype: str, form: str, is_zip: bool, tmp_pat
     held = {"epoch": 1, "other": torch.ones(3), "result": {"sims": tensor}, "on": torch.device("cpu")}
     torch.save(held, tmp_path / "m.pt", _use_new_zipfile_serialization=is_zip)
     matrix = read_torch(tmp_path / "m.pt").matrices["result/sims"]
-    rows = np.concatenate(list(matrix.blocks(2)))
     expected = tensor.detach().to(torch.float64).numpy()
-    assert np.array_equal(expected, rows.T if matrix.is_flipped else rows)
+    assert np.array_equal(expected, as_floats(matrix.matrix(), "m"))
 
 
 def test_a_negative_view_is_refused_not_read_without_its_sign(tmp_path: Path) -> None:

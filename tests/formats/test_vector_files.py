@@ -47,11 +47,12 @@ def test_safetensors_are_read(dtype: str, kind: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_one_safetensors_file_may_hold_both_sides(tmp_path: Path) -> None:
+@pytest.mark.parametrize("items", ["image_embeds", "audio_embeds"])
+def test_one_safetensors_file_may_hold_both_sides(items: str, tmp_path: Path) -> None:
     raw = VALUES.tobytes()
-    header = {"text_embeds": about("F32", [10, 6], 0, 240), "image_embeds": about("F32", [20, 6], 240, 720)}
+    header = {"text_embeds": about("F32", [10, 6], 0, 240), items: about("F32", [20, 6], 240, 720)}
     path = safetensors(tmp_path / "m.safetensors", header, raw)
-    assert vector_names(read_vectors(path)) == ("text_embeds", "image_embeds")
+    assert vector_names(read_vectors(path)) == ("text_embeds", items)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,18 @@ from fire_toolkit.formats.arrays.pickles import Name
 from fire_toolkit.formats.ids import id_texts
 
 QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
-DOC_IDS = ("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "corpus_ids")
+DOC_IDS = (
+    "doc_ids",
+    "doc_id",
+    "docs",
+    "dids",
+    "item_ids",
+    "video_ids",
+    "vid_ids",
+    "image_ids",
+    "audio_ids",
+    "corpus_ids",
+)
 MASKS = ("query_masks", "query_mask", "mask", "masks")
 ORIENTATION = "orientation"
 SIMILARITIES = (
@@ -32,7 +43,14 @@ QUERY_VECTORS = (
 DOC_VECTORS = (
     *("doc_embeddings", "doc_embeds", "doc_vectors", "item_vectors", "video_embeddings", "video_embeds"),
     *("video_features", "vid_embeds", "video_feats", "image_embeddings", "image_embeds", "image_features"),
-    *("image_feats", "corpus_embeddings"),
+    *(
+        "image_feats",
+        "corpus_embeddings",
+        "audio_embeddings",
+        "audio_embeds",
+        "audio_features",
+        "audio_feats",
+    ),
 )
 _SHOWN = 8
 _MOST_IN_LIST = 64
