@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -27,7 +27,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import BFLOAT16, Array, Stored
 from fire_toolkit.formats.arrays.pickles import Name, Refused, load_plain
 
-NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
+NPY_MAGIC, _ZIP_MAGIC = b"\x93NUMPY", b"PK\x03\x04"
 _NPY_HEADER_BYTES, _SAFETENSORS_HEADER_BYTES = 12 + 65_536, 16 << 20
 _PICKLE_BYTES, _TORCH_PICKLE_BYTES, _OBJECTS_BYTES = 512 << 20, 64 << 20, 256 << 20
 _BOMB_BYTES, _BOMB_RATIO = 256 << 20, 200
@@ -80,12 +80,17 @@ _READ_HEADER: dict[tuple[int, int], Any] = {
 
 def is_torch(start: bytes, path: Path) -> bool:
     """Whether the file is a zip with a `data.pkl`, or begins like a file of torch before 1.6."""
-    return _TORCH_BEFORE_1_6 in start[:32] or (start.startswith(ZIP_MAGIC) and _torch_pickles(path) != [])
+    return _TORCH_BEFORE_1_6 in start[:32] or (start.startswith(_ZIP_MAGIC) and _torch_pickles(path) != [])
 
 
 def is_npz(start: bytes, path: Path) -> bool:
     """Whether the file is a zip without a `data.pkl`."""
-    return start.startswith((ZIP_MAGIC, b"PK\x05\x06")) and not _torch_pickles(path)
+    return start.startswith((_ZIP_MAGIC, b"PK\x05\x06")) and not _torch_pickles(path)
+
+
+def is_npy(start: bytes, path: Path) -> bool:
+    """Whether the file begins as `.npy` does."""
+    return start.startswith(NPY_MAGIC)
 
 
 def is_pickle(start: bytes, path: Path) -> bool:
@@ -363,3 +368,34 @@ def _safetensor(path: Path, name: str, about: Any, start: int) -> Stored | Name:
     return Stored(
         where, shape, kind, partial(_view, partial(_mapped, path), where, start + first, shape, kind)
     )
+
+
+class ArrayFormat(NamedTuple):
+    """A format of arrays: its name, what it is, how it is known, whether a file is of it, and its tree."""
+
+    name: str
+    what: str
+    evidence: str
+    sniff: Callable[[bytes, Path], bool]
+    tree: Callable[[Path], Any]
+
+
+FORMATS = (
+    ArrayFormat("torch", "a file of torch.save", "a zip with data.pkl", is_torch, tree_of_torch),
+    ArrayFormat("npz", "NumPy arrays, .npz", "a zip without data.pkl", is_npz, tree_of_npz),
+    ArrayFormat("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", is_npy, tree_of_npy),
+    ArrayFormat(
+        "safetensors",
+        "a safetensors file",
+        "begins with the length of a JSON header",
+        is_safetensors,
+        tree_of_safetensors,
+    ),
+    ArrayFormat("pickle", "a pickle of arrays", "begins as pickles do", is_pickle, tree_of_pickle),
+)
+
+
+def tree_of(start: bytes, path: Path) -> Any:
+    """Return what a file of arrays holds, None of another file; start: its first bytes."""
+    found = next((each for each in FORMATS if each.sniff(start, path)), None)
+    return None if found is None else found.tree(path)

@@ -13,14 +13,8 @@ import pandas as pd
 from fire_toolkit.collections.parts import part_ids
 from fire_toolkit.errors import FormatError, StaleError, UsageError
 from fire_toolkit.files import STDIN, opened, read_text
-from fire_toolkit.formats.arrays.files import (
-    NPY_MAGIC,
-    ZIP_MAGIC,
-    is_pickle,
-    tree_of_npy,
-    tree_of_npz,
-    tree_of_pickle,
-)
+from fire_toolkit.formats.arrays.files import tree_of
+from fire_toolkit.formats.arrays.matrix import Stored
 from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
@@ -102,16 +96,15 @@ def _refuse_sorted(path: Path) -> None:
 def _values(path: Path, column: str) -> Any:
     """Return what a file of ids holds, as a list."""
     start = b"" if str(path) == STDIN or not path.is_file() else _start(path)
-    if start.startswith(NPY_MAGIC):
-        return tree_of_npy(path).values()
-    if start.startswith(ZIP_MAGIC):
-        arrays = tree_of_npz(path)
-        name = next((name for name in _NAMES[column] if name in arrays), None)
-        if name is None and len(arrays) != 1:
-            raise FormatError(f"{path}: no {_NAMES[column][0]}; found {', '.join(arrays) or 'no array'}")
-        return _under_a_name(arrays[name or next(iter(arrays))].values(), Source(path), column)
-    if is_pickle(start, path):
-        return _under_a_name(tree_of_pickle(path), Source(path), column)
+    if (tree := tree_of(start, path)) is not None:
+        if (
+            isinstance(tree, dict)
+            and len(tree) == 1
+            and isinstance(only := next(iter(tree.values())), Stored)
+        ):
+            tree = only  # an array alone, whatever it is called
+        tree = tree.values() if isinstance(tree, Stored) else tree
+        return _under_a_name(tree, Source(path), column)
     if start.startswith(PARQUET_MAGIC):
         return _in_a_collection(Source(path), column)
     source = Source(path, read_text(path).encode())
@@ -131,6 +124,8 @@ def _under_a_name(values: Any, source: Source, column: str) -> Any:
     if not isinstance(values, Mapping):
         return values
     found = next((values[name] for name in _NAMES[column] if name in values), None)
+    if isinstance(found, Stored):
+        return _under_a_name(found.values(), source, column)
     return _in_a_collection(source, column, list(values)) if found is None else found
 
 

@@ -29,8 +29,3 @@ class RunReader:
     sniff: Callable[[bytes, Path], bool]
     read_lists: Callable[[Path, str | None], Listed] | None = None
     read_arrays: Callable[[Path], Arrays] | None = None
-
-
-def begins(magic: bytes) -> Callable[[bytes, Path], bool]:
-    """Return what says whether a file begins with these bytes."""
-    return lambda start, path: start.startswith(magic)

@@ -6,9 +6,7 @@ recognises a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
 from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
 from fire_toolkit.formats.runs.named_arrays import MASKS, Arrays, as_mask, leaves_of, reads
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, read_parquet, read_parquet_vectors
-from fire_toolkit.formats.runs.reader import RunReader, begins
+from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.formats.tables.delimited import delimiter_of, read_delimited
 from fire_toolkit.plugins import Registry
@@ -40,26 +38,17 @@ def read_table(path: Path, key: str | None = None) -> Listed:
 
 
 _NATIVE = "Parquet with fire_toolkit.run in its metadata"
-_TENSORS = "begins with the length of a JSON header"
-TREES: dict[str, Callable[[Path], Any]] = {
-    "torch": files.tree_of_torch,
-    "npz": files.tree_of_npz,
-    "npy": files.tree_of_npy,
-    "safetensors": files.tree_of_safetensors,
-    "pickle": files.tree_of_pickle,
-}
-_ARRAYS: list[tuple[str, str, str, Callable[[bytes, Path], bool]]] = [
-    ("torch", "a file of torch.save", "a zip with data.pkl", files.is_torch),
-    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", files.is_npz),
-    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", begins(files.NPY_MAGIC)),
-    ("safetensors", "a safetensors file", _TENSORS, files.is_safetensors),
-    ("pickle", "a pickle of arrays", "begins as pickles do", files.is_pickle),
-]
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 for _reader in (
-    *(RunReader(*about, read_arrays=reads(TREES[about[0]])) for about in _ARRAYS),
+    *(RunReader(*each[:4], read_arrays=reads(each.tree)) for each in files.FORMATS),
     RunReader("run", "a run of fire-toolkit", _NATIVE, native.is_native_run, native.read_native_run),
-    RunReader("parquet", "a Parquet table", "begins with PAR1", begins(PARQUET_MAGIC), read_parquet),
+    RunReader(
+        "parquet",
+        "a Parquet table",
+        "begins with PAR1",
+        lambda start, path: start.startswith(PARQUET_MAGIC),
+        read_parquet,
+    ),
     trecvid.READER,
     RunReader(
         "jsonl", "JSON Lines", "two lines that begin with { or [", json_runs.is_jsonl, json_runs.read_jsonl
@@ -136,7 +125,7 @@ def read_mask(path: Path) -> Array:
         FormatError: the file holds no such array, or several.
     """
     reader = recognise(path)
-    tree = TREES[reader.name](path) if reader.name in TREES else None
+    tree = files.tree_of(start_of(path)[0], path)
     leaves = dict(leaves_of(tree))
     named = [leaf for name, leaf in leaves.items() if name.lower() in MASKS]
     arrays = named[:1] or [leaf for leaf in leaves.values() if isinstance(leaf, Stored | np.ndarray)]
