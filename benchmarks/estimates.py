@@ -23,9 +23,8 @@ import pandas as pd
 
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.inference.drawn_pairs import SampledPairs
+from fire_toolkit.inference.drawn_pairs import DrawnPairs, micro_recall, sampled_precision
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
-from fire_toolkit.inference.sampled import micro_recall, sampled_precision
 from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATED_BY_QUERIES
@@ -129,7 +128,7 @@ def check_two_phase(x: np.ndarray, y: np.ndarray, n: int, n_draws: int) -> list[
             sample = rng.choice(len(own_x), n, replace=False)
             found = two_phase_difference(own_x, own_y[sample], sample)
             runs = [found.of(run)[:3] for run in range(own_x.shape[1])]
-            return np.array(runs + [found.difference(a, b)[:3] for a, b in pairs])
+            return np.array(runs + [found.of(a, b)[:3] for a, b in pairs])
 
         found, true = repeated(draw, n_draws), own_y.mean(axis=0)
         of_pairs = np.array([true[a] - true[b] for a, b in pairs])
@@ -189,27 +188,29 @@ def check_missing(world: World, n: int, n_draws: int) -> Checked:
     return checked(name, "positives", repeated(draw, n_draws), true, most_bias=0.004, coverages=(0.92, 0.98))
 
 
-def sampled(world: World) -> tuple[SampledPairs, dict[str, np.ndarray]]:
+def sampled(world: World) -> tuple[DrawnPairs, dict[str, np.ndarray]]:
     """Return the pairs of the depth-50 union, below depth 10 drawn at `RATE`, and their ranks in each run."""
     joined = world.joined
-    before, after = (joined.label(each).relevance >= 1 for each in (world.original, world.deep))
+    both = (joined.label(each).relevance for each in (world.original, world.deep))
+    before, after = ((each >= 1).astype(np.float64) for each in both)
     held = joined.label(world.shallow).relevance != joined.label(world.deep).relevance
-    probability = np.where(held & ~before, RATE, 1.0)
+    probability = np.where(held & (before == 0), RATE, 1.0)
     ranks = {}
     for run_id, run in joined.places.items():
         ranks[run_id] = np.full(len(joined.pairs), np.inf)
         ranks[run_id][run.relevance] = run.rank
-    return SampledPairs(before, after, probability, joined.query, len(joined.queries)), ranks
+    return DrawnPairs(before, after, joined.query, len(joined.queries), chance=probability), ranks
 
 
 def check_pair_samples(world: World, n_draws: int) -> list[Checked]:
     """Return how estimates from pairs drawn in strata do: P@k, R@k by totals and by query."""
     pairs, ranks = sampled(world)
+    chance = np.asarray(pairs.chance)
 
     def draw(rng: np.random.Generator) -> np.ndarray:
-        kept = rng.random(len(pairs.probability)) < pairs.probability
-        of_pairs = (pairs.before, pairs.after, pairs.probability, pairs.query)
-        own = SampledPairs(*(each[kept] for each in of_pairs), pairs.n_queries)
+        kept = rng.random(len(chance)) < chance
+        of_pairs = (each[kept] for each in (pairs.guess, pairs.label, pairs.query))
+        own = DrawnPairs(*of_pairs, pairs.n_queries, chance=chance[kept])
         found = []
         for rank in ranks.values():
             found += [sampled_precision(own, rank[kept] <= k, k=k)[:3] for k in (20, 50)]
@@ -218,8 +219,8 @@ def check_pair_samples(world: World, n_draws: int) -> list[Checked]:
         return np.array(found).reshape(len(ranks), 4, 3)
 
     found = repeated(draw, n_draws)
-    n_found = {k: np.array([(pairs.after & (rank <= k)).sum() for rank in ranks.values()]) for k in (20, 50)}
-    n_all = pairs.after.sum()
+    n_found = {k: np.array([pairs.label[rank <= k].sum() for rank in ranks.values()]) for k in (20, 50)}
+    n_all = pairs.label.sum()
     rows = []
     for place, k in enumerate((20, 50)):
         true = n_found[k] / k / pairs.n_queries
@@ -233,9 +234,9 @@ def check_pair_samples(world: World, n_draws: int) -> list[Checked]:
     return rows
 
 
-def hajek_recall(pairs: SampledPairs, is_in_top: np.ndarray) -> float:
+def hajek_recall(pairs: DrawnPairs, is_in_top: np.ndarray) -> float:
     """Return the mean over queries of each query's own ratio, which the toolkit refuses."""
-    weight = pairs.after / pairs.probability
+    weight = pairs.label / np.asarray(pairs.chance)
     found, all_of = (
         np.bincount(pairs.query, weights=weight * each, minlength=pairs.n_queries)
         for each in (is_in_top, np.ones_like(weight))
@@ -254,7 +255,7 @@ def check_xinfap(world: World, runs: list[Any], n_draws: int) -> list[Checked]:
     for rate in (0.1, 0.2, 0.5, 0.8):
 
         def draw(rng: np.random.Generator, rate: float = rate) -> np.ndarray:
-            is_deep = pairs.probability < 1
+            is_deep = np.asarray(pairs.chance) < 1
             undrawn = is_deep & (rng.random(is_deep.size) >= rate)
             columns = ids | {"relevance": np.where(undrawn, -1, deep), "stratum": np.where(is_deep, "2", "1")}
             qrels = check_qrels(pd.DataFrame(columns))
@@ -263,7 +264,7 @@ def check_xinfap(world: World, runs: list[Any], n_draws: int) -> list[Checked]:
             return np.array(values)[:, None]
 
         found = repeated(draw, n_draws)
-        drawn = (deep[pairs.probability < 1] >= 1).sum() * rate / pairs.n_queries
+        drawn = (deep[np.asarray(pairs.chance) < 1] >= 1).sum() * rate / pairs.n_queries
         name = f"xinfAP, rate {rate}, {drawn:.1f} positives drawn a query (refused)"
         rows.append(checked(name, "AP", found, true, most_bias=np.inf))
     return rows

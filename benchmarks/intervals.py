@@ -21,8 +21,9 @@ import numpy as np
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.inference.intervals import LEAST_CHANGED, Interval, change_interval, score_interval
+from fire_toolkit.inference.intervals import LEAST_CHANGED, change_interval, score_interval
 from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.measures import Measure, parse_measures
 
 MEASURES = parse_measures(["C@1", "C@10", "AP", "nDCG@10"])
@@ -47,7 +48,7 @@ class Cell(NamedTuple):
     values: Floats
     weights: Floats
     truth: float
-    interval: Callable[..., Interval]
+    interval: Callable[..., Estimate]
 
 
 def read_values(folder: Path) -> Values:
@@ -87,7 +88,7 @@ def tilted(values: Floats, truth: float) -> Floats:
     return weights
 
 
-def of_change(measure: Measure, *, only_up: bool = False) -> Callable[..., Interval]:
+def of_change(measure: Measure, *, only_up: bool = False) -> Callable[..., Estimate]:
     """Return what makes the interval of a gain or difference."""
     return lambda values, clusters=None: change_interval(
         values, np.zeros(len(values)), measure, only_up=only_up, clusters=clusters
@@ -137,7 +138,7 @@ def in_clusters(rng: np.random.Generator, cell: Cell, n_clusters: int) -> tuple[
 def coverage(cell: Cell, n: int, *, n_samples: int, seed: int, clustered: bool) -> tuple[float, float]:
     """Return how often the interval of n queries, or clusters, holds the truth, and the events expected."""
     rng = np.random.default_rng([seed, n])
-    known: dict[bytes, Interval] = {}
+    known: dict[bytes, Estimate] = {}
     n_held, n_events = 0, 0
     for _ in range(n_samples):
         if clustered:

@@ -29,10 +29,10 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.inference.corrected import corrected_differences, corrected_scores, corrected_terms
+from fire_toolkit.inference.distributions import t_quantile
 from fire_toolkit.inference.judged import votes_by_design
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_quality import label_errors
-from fire_toolkit.inference.student import t_quantile
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables import check_qrels

@@ -22,9 +22,8 @@ import numpy as np
 
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
-from fire_toolkit.inference.drawn_pairs import ScoredPairs
+from fire_toolkit.inference.drawn_pairs import DrawnPairs, micro_recall, sampled_precision
 from fire_toolkit.inference.limits import Estimate
-from fire_toolkit.inference.sampled import micro_recall, sampled_precision
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.score_strata import allocate, stratify_scores
 from fire_toolkit.tables import Qrels
@@ -68,7 +67,7 @@ def simulated_judge(truth: np.ndarray, auc: float, rng: np.random.Generator) -> 
 
 def drawn(
     world: World, score: np.ndarray, stratum: np.ndarray, wanted: np.ndarray, rng: np.random.Generator
-) -> ScoredPairs:
+) -> DrawnPairs:
     """Return the pairs with labels of so many of each stratum."""
     order = np.lexsort([rng.random(len(score)), stratum])
     size = np.bincount(stratum)
@@ -76,7 +75,7 @@ def drawn(
     label = np.full(len(score), np.nan)
     chosen = order[place < wanted[stratum[order]]]
     label[chosen] = world.truth[chosen]
-    return ScoredPairs(score, label, stratum, world.query, world.n_queries)
+    return DrawnPairs(score, label, world.query, world.n_queries, stratum=stratum)
 
 
 def one_draw(world: World, auc: float, rng: np.random.Generator) -> dict[str, Estimate]:
@@ -85,7 +84,7 @@ def one_draw(world: World, auc: float, rng: np.random.Generator) -> dict[str, Es
     in_top, one = np.ones(len(score), dtype=bool), np.zeros(len(score), dtype=np.int64)
     alone = drawn(world, score, one, np.array([N_LABELS]), rng)
     hard = (score > 0.5).astype(np.float64)
-    of_hard = ScoredPairs(hard, alone.label, one, world.query, world.n_queries)
+    of_hard = replace(alone, guess=hard)
     stratum = stratify_scores(score)
     strata = drawn(world, score, stratum, allocate(score, stratum, N_LABELS), rng)
     share = float(hard.mean())
@@ -132,7 +131,7 @@ def check_all_runs(world: World, auc: float, n: int, n_draws: int) -> list[str]:
     """Print each run's P@10 and micro R@10 from one sample of the union, and return what is worse."""
     rng, everywhere = np.random.default_rng(19), world.truth.sum()
     tops = {run: rank <= K for run, rank in world.ranks.items()}
-    methods: dict[str, Callable[[ScoredPairs, np.ndarray], Estimate]] = {
+    methods: dict[str, Callable[[DrawnPairs, np.ndarray], Estimate]] = {
         "P@10": lambda pairs, top: sampled_precision(pairs, top, k=K),
         "P@10 without the judge": lambda pairs, top: sampled_precision(replace(pairs, trust=0), top, k=K),
         "micro R@10": micro_recall,

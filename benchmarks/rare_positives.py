@@ -23,10 +23,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fire_toolkit.inference.drawn_pairs import KNOWN, SampledPairs, ScoredPairs
-from fire_toolkit.inference.sampled import (
+from fire_toolkit.inference.drawn_pairs import (
+    KNOWN,
+    DrawnPairs,
     micro_recall,
-    sampled_difference,
     sampled_precision,
     undrawn_share,
 )
@@ -78,7 +78,7 @@ def machine_draws(prevalence: float, judge: str, n: int, rng: np.random.Generato
         chosen = order[np.arange(len(could)) - starts < wanted[stratum[order]]]
         label = np.where(is_known, 1.0, np.nan)
         label[chosen] = truth[chosen]
-        pairs = ScoredPairs(score, label, stratum, query, N_QUERIES)
+        pairs = DrawnPairs(score, label, query, N_QUERIES, stratum=stratum)
         return {
             "P@10": (truth[in_top].sum() / K / N_QUERIES, *sampled_precision(pairs, in_top, k=K)[:3]),
             "micro R@10": (truth[in_top].sum() / truth.sum(), *micro_recall(pairs, in_top)[:3]),
@@ -100,7 +100,7 @@ def beyond_draws(prevalence: float, n: int) -> Draw:
         for code, wanted in enumerate(allocate(score, stratum, n)):
             chosen = rng.permutation(np.flatnonzero(stratum == code))[:wanted]
             label[chosen] = truth[chosen]
-        pairs = ScoredPairs(score, label, stratum, query, N_QUERIES)
+        pairs = DrawnPairs(score, label, query, N_QUERIES, stratum=stratum)
         return {
             "P@10": (prevalence, *sampled_precision(pairs, in_top, k=K, drawn=np.arange(pairs.n_queries))[:3])
         }
@@ -123,12 +123,13 @@ def strata_draws(prevalence: float, rates: tuple[float, float], rng: np.random.G
     def draw(rng: np.random.Generator) -> dict[str, Cell]:
         kept = (rng.random(n) < chance) | before
         probability = np.where(before, 1.0, chance)[kept]
-        pairs = SampledPairs(before[kept], truth[kept], probability, query[kept], N_QUERIES, whole_to=5)
+        both = (before[kept] * 1.0, truth[kept] * 1.0, query[kept], N_QUERIES)
+        pairs = DrawnPairs(*both, chance=probability, whole_to=5)
         a, b = in_a[kept], in_b[kept]
         found = {run: (truth & top).sum() / 20 / N_QUERIES for run, top in (("a", in_a), ("b", in_b))}
         return {
             "P@20": (found["a"], *sampled_precision(pairs, a, k=20)[:3]),
-            "difference in P@20": (found["a"] - found["b"], *sampled_difference(pairs, a, b, k=20)[:3]),
+            "difference in P@20": (found["a"] - found["b"], *sampled_precision(pairs, a, b, k=20)[:3]),
             "micro R@20": ((truth & in_a).sum() / truth.sum(), *micro_recall(pairs, a)[:3]),
             "never judged": (1 - truth[kept].sum() / truth.sum(), *undrawn_share(pairs)[:3]),
         }
@@ -153,7 +154,7 @@ def deep_draws(prevalence: float, n: int, rng: np.random.Generator) -> Draw:
         for name, y in (("R@10", at_shallow), ("R@50", at_deep)):
             found, true = two_phase_difference(x, y[sample], sample), y.mean(axis=0)
             cells[name] = (true[1], *found.of(1)[:3])
-            cells[f"difference in {name}"] = (true[0] - true[1], *found.difference(0, 1)[:3])
+            cells[f"difference in {name}"] = (true[0] - true[1], *found.of(0, 1)[:3])
         share = missing_share(n_shallow[sample], (n_shallow + n_more)[sample], n_queries=N_QUERIES)
         true_share = n_more.sum() / (n_shallow + n_more).sum()
         return cells | {"never judged": (true_share, *share[:3])}

@@ -15,8 +15,9 @@ from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.statistic import Statistic
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.distributions import t_of
 from fire_toolkit.inference.draws import draw_weights
-from fire_toolkit.inference.shares import critical_value, share_interval
+from fire_toolkit.inference.limits import share_interval
 from fire_toolkit.resolution.votes import Votes
 from fire_toolkit.tables.columns import distinct_codes
 
@@ -82,7 +83,7 @@ def interval_of(
     """Return the named statistic of `votes` with its interval, by their weights and clusters.
 
     Shares (percent agreement, PA+ and PA−, prevalence and the like) have Wilson's score interval, see
-    `inference.shares`; the mean kappa of every two annotators a linearised one, value ± t · standard error,
+    `share_interval`; the mean kappa of every two annotators a linearised one, value ± t · standard error,
     since the small tables of two annotators are biased where they are drawn anew. The others have a Bayesian
     bootstrap (Rubin 1981, Annals of Statistics 9): pairs or clusters get random weights, and so do imagined
     pairs of every two labels, one and a half of them together (Jeffreys' prior where there are two labels),
@@ -234,7 +235,7 @@ def _drawn(votes: Votes, pairs: _Summed, value: float, statistic: str, resamplin
     values: Floats = np.concatenate([pairs.value(weights @ both) for weights in drawn])
     if np.isnan(values).any() or (values == values[0]).all():
         return Interval(value, n_resampled=n_units, note="too little to tell how certain it is")
-    tail = NormalDist().cdf(-critical_value(n_units))
+    tail = NormalDist().cdf(-t_of(n_units - 1))
     low, high = (float(limit) for limit in np.quantile(values, [tail, 1 - tail]))
     below = [float((values < bound).mean()) if statistic == "alpha" else math.nan for bound in (0.667, 0.8)]
     note = describe_few_positives(votes, statistic)
@@ -264,6 +265,6 @@ def _linearised(votes: Votes, value: float, influences: Floats) -> Interval:
     if error < _ROUNDING:
         note = "no pair moves it, which does not tell how certain it is"
         return Interval(value, n_resampled=n_units, note=note)
-    reach = critical_value(n_units) * error
+    reach = t_of(n_units - 1) * error
     low, high = max(value - reach, -1.0), min(value + reach, 1.0)
     return Interval(value, low, high, n_resampled=n_units, standard_error=error)

@@ -26,7 +26,7 @@ from fire_toolkit.commands.types import (
 )
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.inference.binomial import wilson
+from fire_toolkit.inference.limits import wilson
 from fire_toolkit.resolution.controls import answers_to_controls
 from fire_toolkit.resolution.design import with_design
 from fire_toolkit.resolution.judgments import latest_round

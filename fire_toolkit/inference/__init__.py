@@ -3,9 +3,9 @@
 Read in this order; each stands on those before it:
 
 - judged_pairs: runs joined once with every pair that any qrels hold, then labelled as often as needed;
-- intervals (on binomial, student) and resampling (on draws): how sure a mean over queries is;
-- limits, drawn_pairs, sampled, two_phase: estimates from pairs or queries that were drawn;
-- designs, estimates: what each design can tell of which measure, and what it refuses;
+- intervals (on limits, distributions) and resampling (on draws): how sure a mean over queries is;
+- drawn_pairs, two_phase: estimates from pairs or queries that were drawn;
+- estimates: what each design can tell of which measure, and what it refuses;
 - label_errors, judged, audit: how often votes and labels err; label_quality: what that says of labels;
   corrected: C@k and P@k with these errors taken out;
 - honest, differences, correction, trust: rows as `score` and `difference` show them;
@@ -13,8 +13,6 @@ Read in this order; each stands on those before it:
 - compare (on overlap, tied_lists): rankings against one another, without qrels.
 """
 
-from fire_toolkit.inference.binomial import clopper_pearson as clopper_pearson
-from fire_toolkit.inference.binomial import wilson as wilson
 from fire_toolkit.inference.bounds import describe_bounds as describe_bounds
 from fire_toolkit.inference.bounds import is_bounded as is_bounded
 from fire_toolkit.inference.bounds import score_bounds as score_bounds
@@ -26,4 +24,6 @@ from fire_toolkit.inference.differences import score_differences as score_differ
 from fire_toolkit.inference.honest import scores_with_uncertainty as scores_with_uncertainty
 from fire_toolkit.inference.leave_out import leave_out as leave_out
 from fire_toolkit.inference.leave_out import score_changes as score_changes
+from fire_toolkit.inference.limits import clopper_pearson as clopper_pearson
+from fire_toolkit.inference.limits import wilson as wilson
 from fire_toolkit.inference.orders import compare_orders as compare_orders

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, sum_by_query
+from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, noncentral_t_cdf, t_quantile
 from fire_toolkit.inference.judged import Judged
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.label_errors import corrected_hits, why_no_rates
 from fire_toolkit.inference.resampling import cluster_sums
-from fire_toolkit.inference.student import CONFIDENCE, UPPER, noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
 

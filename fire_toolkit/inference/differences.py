@@ -11,16 +11,18 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.designs import HORVITZ, TWO_PHASE
-from fire_toolkit.inference.estimates import DIFFERENCE_ESTIMATE, Design, estimate_differences
-from fire_toolkit.inference.intervals import (
-    Interval,
-    change_interval,
-    code_clusters,
-    influences,
-    note_few,
+from fire_toolkit.inference.estimates import (
+    ESTIMATE_COLUMNS,
+    HORVITZ,
+    TWO_PHASE,
+    Design,
+    estimate_cells,
+    estimator,
 )
+from fire_toolkit.inference.intervals import change_interval, code_clusters, influences, note_few
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, join_runs, silent
+from fire_toolkit.inference.limits import Estimate
+from fire_toolkit.inference.trust import note_refused
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import PoolSources, Qrels
@@ -34,6 +36,7 @@ DIFFERENCE_COLUMNS = dict.fromkeys(_TEXT, "str")
 DIFFERENCE_COLUMNS |= dict.fromkeys(("value_a", "value_b", "difference", "low", "high"), "float64")
 DIFFERENCE_COLUMNS |= {"test": "str", "p": "float64", "p_holm": "float64", "effect": "float64"}
 DIFFERENCE_COLUMNS |= {"superiority": "float64", **dict.fromkeys(_COUNTS, "int64")}
+_OF_WHAT = {TWO_PHASE: "from the queries judged deep", HORVITZ: "from the pairs drawn, of these queries"}
 
 
 class Differences(NamedTuple):
@@ -111,52 +114,43 @@ def score_differences(
     codes = code_clusters(joined.queries, clusters)
     labellings = {"original": joined.label(original)}
     labellings |= {} if augmented is None else {"augmented": joined.label(augmented)}
+    by = None
+    if design is not None and augmented is not None:
+        by = estimator(joined, labellings["original"], labellings["augmented"], design)
     sides = _sides(joined, labellings, parsed)
     fed = set() if sources is None else set(sources["run_id"].unique())
     pooled = {run: "" if sources is None else "yes" if run in fed else "no" for run in joined.places}
-    cells: dict[tuple[str, str, str], dict[str, Any]] = {}
-    if design is not None and augmented is not None:
-        both = labellings["original"], labellings["augmented"]
-        cells = estimate_differences(joined, *both, design, parsed)
     rows: list[dict[str, Any]] = []
-    found: list[tuple[Measure, Interval]] = []
+    found: list[tuple[Measure, Estimate]] = []
     for name, by_run in sides.items():
         tell(f"{name}: {n_of(len(joined.places), 'run')}")
         for place, measure in enumerate(parsed):
             only_up = measure.definition.is_binary and _only_adds(labellings, measure)
             reach = 2.0 if name == "delta" and not only_up else 1.0
             for run_a, run_b in combinations(joined.places, 2):
-                a, b = (by_run[run_id][place] for run_id in (run_a, run_b))
+                a, b = by_run[run_a][place], by_run[run_b][place]
                 interval = change_interval(a.influences, b.influences, measure, reach=reach, clusters=codes)
                 found.append((measure, interval))
                 row: dict[str, Any] = {"qrels": name, "measure": measure.name, "run_a": run_a, "run_b": run_b}
                 row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]}
-                row |= {"value_a": a.score, "value_b": b.score, "difference": a.score - b.score}
                 row |= {"low": interval.low, "high": interval.high, "p": interval.p, "test": interval.method}
                 row |= _describe(a, b, measure)
-                rows.append(
-                    row | (cells[measure.name, run_a, run_b] if name == "augmented" and cells else {})
-                )
-    columns = DIFFERENCE_COLUMNS | (DIFFERENCE_ESTIMATE if cells else {})
-    table = pd.DataFrame(rows, columns=list(columns)).fillna({"estimate_method": ""} if cells else {})
+                if by is not None and name == "augmented":
+                    row |= estimate_cells(by, measure, run_a, run_b)
+                rows.append(row)
+    columns = DIFFERENCE_COLUMNS | ({} if by is None else ESTIMATE_COLUMNS)
+    table = pd.DataFrame(rows, columns=list(columns)).fillna({} if by is None else {"estimate_method": ""})
     together = ["qrels", "measure"] if family == "measure" else np.zeros(len(table))
     table["p_holm"] = table.groupby(together)["p"].transform(lambda part: holm(part.to_numpy()))
     table = table.astype(columns)
-    few = note_few(found, n_queries=len(joined.queries), clusters=codes)
-    notes = (*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed), *few)
-    return Differences(table, (*notes, *(_notes_of_estimates(table) if cells else ())))
-
-
-def _notes_of_estimates(table: pd.DataFrame) -> Iterator[str]:
-    of_what = {TWO_PHASE: "from the queries judged deep", HORVITZ: "from the pairs drawn, of these queries"}
-    for method in table.loc[table["estimate"].notna(), "estimate_method"].unique():
-        yield f"est. a - b: {of_what[method]}; tests and effects use the labels as they are"
-    refused = table[table["estimate_method"].str.startswith("refused: ")]
-    for (measure, method), own in refused.groupby(["measure", "estimate_method"], sort=False):
-        pairs = ", ".join(f"{row.run_a} & {row.run_b}" for row in own.itertuples())
-        of_all = len(own) == len(table[(table["measure"] == measure) & (table["qrels"] == "augmented")])
-        reason = str(method).removeprefix("refused: ")
-        yield f"{measure}: no estimate{'' if of_all else f' of {pairs}'}: {reason}"
+    notes = [*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed)]
+    notes += note_few(found, n_queries=len(joined.queries), clusters=codes)
+    if by is not None:
+        if table["estimate"].notna().any():
+            notes.append(f"est. a - b: {_OF_WHAT[by.method]}; tests and effects use the labels as they are")
+        estimated = table[table["qrels"] == "augmented"]
+        notes += note_refused(estimated, estimated["run_a"] + " & " + estimated["run_b"])
+    return Differences(table, tuple(notes))
 
 
 class _Side(NamedTuple):
@@ -172,24 +166,19 @@ def _sides(
 ) -> dict[str, dict[str, list[_Side]]]:
     """Return qrels → run → a side for each measure; `delta` holds the gains."""
     found: dict[str, dict[str, list[_Side]]] = {}
-    for name, labelling in labellings.items():
-        found[name] = {}
-        for run_id in joined.places:
-            columns = zip(joined.values(run_id, labelling, measures).T, measures, strict=True)
-            found[name][run_id] = [_Side(m.aggregate(v), v, influences(v, m)) for v, m in columns]
-    if "augmented" in labellings:
+    for name, own in labellings.items():
+        columns = {run_id: joined.values(run_id, own, measures).T for run_id in joined.places}
+        found[name] = {
+            run_id: [_Side(m.aggregate(v), v, influences(v, m)) for m, v in zip(measures, each, strict=True)]
+            for run_id, each in columns.items()
+        }
+    if "augmented" in found:
+        both = {run_id: (found["augmented"][run_id], early) for run_id, early in found["original"].items()}
         found["delta"] = {
-            run_id: [_gain(*pair) for pair in zip(found["augmented"][run_id], before, measures, strict=True)]
-            for run_id, before in found["original"].items()
+            run_id: [_gain(*sides) for sides in zip(*each, measures, strict=True)]
+            for run_id, each in both.items()
         }
     return found
-
-
-def _gain(after: _Side, before: _Side, measure: Measure) -> _Side:
-    """Return the gain between two sides; that of a median is the median of the queries' gains."""
-    values, parts = after.values - before.values, after.influences - before.influences
-    is_median = measure.definition.aggregate == "median"
-    return _Side(float(np.median(values)) if is_median else after.score - before.score, values, parts)
 
 
 def _only_adds(labellings: Mapping[str, CodedQrels], measure: Measure) -> bool:
@@ -198,6 +187,13 @@ def _only_adds(labellings: Mapping[str, CodedQrels], measure: Measure) -> bool:
         return False
     before, after = (labellings[name].relevance >= measure.level for name in ("original", "augmented"))
     return bool((before <= after).all())
+
+
+def _gain(after: _Side, before: _Side, measure: Measure) -> _Side:
+    """Return the gain between two sides; that of a median is the median of the queries' gains."""
+    values, parts = after.values - before.values, after.influences - before.influences
+    is_median = measure.definition.aggregate == "median"
+    return _Side(float(np.median(values)) if is_median else after.score - before.score, values, parts)
 
 
 def holm(p_values: Sequence[float] | Floats) -> Floats:
@@ -217,13 +213,14 @@ def holm(p_values: Sequence[float] | Floats) -> Floats:
 
 
 def _describe(a: _Side, b: _Side, measure: Measure) -> dict[str, Any]:
-    """Return the effect, and on how many queries a is better, worse and equal."""
+    """Return values, difference and effect, and on how many queries a is better, worse and equal."""
     sign = 1 if measure.definition.larger_is_better else -1
     n = len(a.values)
     n_better, n_worse = (int(np.count_nonzero(sign * side * (a.values - b.values) > 0)) for side in (1, -1))
     parts = a.influences - b.influences
     spread = float(np.std(parts, ddof=1)) if n > 1 and measure.definition.aggregate != "median" else 0.0
     return {
+        **{"value_a": a.score, "value_b": b.score, "difference": a.score - b.score},
         "effect": float(parts.mean()) / spread if spread else np.nan,
         "superiority": (n_better + (n - n_better - n_worse) / 2) / n,
         "n_better": n_better,

@@ -1,9 +1,8 @@
-"""Pairs of which some were drawn, by two designs, and the total of the positives among any of them.
+"""What pairs that were drawn tell: P@k, its difference between runs, micro R@k, and what was not drawn.
 
-`SampledPairs`: each pair was drawn by itself with a known probability (Horvitz and Thompson). `ScoredPairs`:
-a random sample within strata, beside a machine judge's score of every pair, whose errors the labels correct:
-they cost precision and bring no bias. A total has what every estimate of `sampled` is made of: its
-residuals, whose squares sum to its variance.
+Every pair is first taken for something (what the originals say, or a machine judge's score), and the labels
+of the pairs drawn correct it: a total is Σ guess + Σ w·(label − guess), w being for how many pairs one that
+was drawn stands. All estimates are made of such totals. C@k is no sum over pairs: it is not estimated here.
 """
 
 from __future__ import annotations
@@ -16,9 +15,18 @@ import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints, sum_by_query
 from fire_toolkit.errors import TableError
-from fire_toolkit.inference.limits import Limits, freedom_of_weight, score_limits, why_too_few
+from fire_toolkit.inference.limits import (
+    Estimate,
+    freedom_of_weight,
+    limits_of_difference,
+    limits_of_share,
+    score_limits,
+)
+from fire_toolkit.inference.resampling import cluster_sums
 
 KNOWN = -1  # the stratum of pairs whose relevance is known without a draw
+LEAST_PAIRS = 100  # drawn by chance: one positive is then expected where 1% are relevant
+NO_POSITIVE = "there is no positive of which it could be a share"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,195 +50,310 @@ class Total:
     largest: float
 
     @property
-    def estimate(self) -> float:
-        """The total."""
+    def value(self) -> float:
+        """The total itself."""
         return float(self.values.sum())
 
-    @property
-    def variance(self) -> float:
-        """Its variance over draws of pairs."""
-        return float(self.residuals @ self.residuals)
-
-    def limits(self) -> Limits:
-        """Return the limits for these queries, which have a width also where the draw brought no positive."""
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The total, with limits for these queries, which have a width also where no positive was drawn."""
+        variance = float(self.residuals @ self.residuals)
         freedom = freedom_of_weight(self.residuals**2, self.found)
-        rest, own = self.estimate - self.known, {"weight": self.weight, "most": self.most, "freedom": freedom}
-        drawn = score_limits(rest, self.variance, **own)
-        return Limits(max(self.known + drawn.low, self.seen), min(self.known + drawn.high, self.largest))
+        options = {"weight": self.weight, "most": self.most, "freedom": freedom}
+        low, high = score_limits(self.value - self.known, variance, **options)
+        limits = max(self.known + low, self.seen), min(self.known + high, self.largest)
+        return Estimate(self.value, *limits, variance**0.5)
 
 
 @dataclass(frozen=True, eq=False)
-class SampledPairs:
-    """Judged pairs, each with what it was known as before, and the probability with which it was drawn.
+class DrawnPairs:
+    """Pairs of which some were drawn, what each was taken for before, and the labels of those drawn.
 
-    before, after: (n_pairs,) whether it is a positive by the original qrels, and by the labels; probability:
-    in (0, 1], 1 for a pair that was judged whatever chance said; query: of each pair; n_queries: of all;
-    whole_to: the rank of the runs down to which every pair was judged. Pairs that could not be drawn count as
-    not relevant.
+    guess: (n_pairs,) from 0 to 1, fixed before anybody labelled; label: 1 or 0, nan where there is none;
+    query: of each pair; n_queries: of all.
 
-    The total of some pairs is Σ original + Σ (label − original) / π over them, and its variance
-    Σ (1 − π) (label − original)² / π².
+    With `stratum`, codes from 0 or `KNOWN`, the labels are a simple random sample within each stratum, all of
+    whose pairs are here; w = N/n, and the guess is multiplied by λ, from 0 (labels alone) to 1: `trust`, or
+    where that is None the λ of least variance, cov(label, guess)/var(guess), clipped. With one stratum this
+    is PPI++ with the factor 1 − n/N of a finite population; with strata by the guess, whose errors cost
+    precision and bring no bias, it is the difference estimator.
 
-    Source: Horvitz and Thompson, JASA 1952.
+    With `chance`, in (0, 1], each pair was drawn by itself with this probability, 1 for one that was judged
+    whatever chance said; all have a label, and pairs that are not here count as not relevant. w = 1/π, the
+    guess is what the originals say, and the variance is Σ (1 − π)(label − guess)²/π². whole_to: the rank of
+    the runs down to which every pair was judged.
+
+    Source: Horvitz and Thompson, JASA 1952; Särndal, Swensson and Wretman 1992, 6.3; Angelopoulos, Duchi and
+    Zrnic 2023 (PPI++, arXiv 2311.01453).
     """
 
-    before: Bools
-    after: Bools
-    probability: Floats
+    guess: Floats
+    label: Floats
     query: Ints
     n_queries: int
+    stratum: Ints | None = None
+    chance: Floats | None = None
+    trust: float | None = None
     whole_to: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what is no probability."""
-        is_one = (self.probability > 0) & (self.probability <= 1)
+        """Refuse what is no probability, and known pairs without a label."""
+        is_one = (self.guess >= 0) & (self.guess <= 1)
         if not is_one.all():
-            found = float(self.probability[~is_one][0])
-            raise TableError(f"inclusion_probability is {found:g}, expected a number above 0 and up to 1")
-
-    def total(self, of: Bools | None = None) -> Total:
-        """Return the positives among some pairs, judged or not."""
-        rows = np.arange(len(self.before)) if of is None else np.flatnonzero(of)
-        chance, before = self.probability[rows], self.before[rows].astype(np.float64)
-        change = (self.after[rows] - before) / chance  # 1/π for a new positive
-        drawn = chance < 1
-        residuals, found = np.zeros((2, len(self.before)))
-        residuals[rows], found[rows] = change * np.sqrt(1 - chance), np.abs(change) * drawn
-        known = float((before + change * ~drawn).sum())
-        return Total(
-            values=sum_by_query(self.query[rows], before + change, self.n_queries),
-            residuals=residuals,
-            found=found,
-            weight=float(((1 - chance) / chance)[drawn].mean()) if drawn.any() else 0.0,
-            known=known,
-            most=math.inf,
-            seen=known + float((change * chance)[drawn].sum()),
-            largest=math.inf,
-        )
-
-    def halves(self, of: Bools) -> tuple[Total, Total]:
-        """Return the positives among some pairs, and among the others."""
-        return self.total(of), self.total(~of)
-
-    def why_not(self, of: Bools, k: int | None = None) -> str:
-        """Return why it is not known how many of some pairs are positive; empty where it is."""
-        n_drawn = int((self.probability[of] < 1).sum())
-        is_whole = n_drawn == 0 if k is None else k <= self.whole_to
-        return "" if is_whole else why_too_few(n_drawn, "in all" if k is None else f"in its top {k}")
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredPairs:
-    """A population of pairs with a judge's score of each, and the labels of a sample drawn within strata.
-
-    score: (n_pairs,) from 0 to 1, fixed before anybody labelled; label: (n_pairs,) 1 or 0, nan where there is
-    none; stratum: (n_pairs,) codes from 0, or `KNOWN`; within each the labels are a simple random sample.
-    query: of each pair; n_queries: of all. trust: λ, from 0 (labels alone) to 1; None: the best one.
-
-    A total is λ·(sum of scores) plus, in each stratum, N/n·(sum over the sample of label − λ·score). λ is the
-    one of least variance, cov(label, score)/var(score), clipped to [0, 1]. With one stratum this is PPI++;
-    with strata by the score it is the difference estimator.
-
-    Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, arXiv 2311.01453), with the factor 1 − n/N of a finite
-    population; Särndal, Swensson and Wretman 1992, 6.3.
-    """
-
-    score: Floats
-    label: Floats
-    stratum: Ints
-    query: Ints
-    n_queries: int
-    trust: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse scores that are no probabilities, and known pairs without a label."""
-        is_one = (self.score >= 0) & (self.score <= 1)
-        if not is_one.all():
-            found = float(self.score[~is_one][0])
+            found = float(self.guess[~is_one][0])
             raise TableError(f"a judge's score is {found:g}, expected a probability from 0 to 1")
-        if np.isnan(self.label[self.stratum == KNOWN]).any():
+        if self.chance is not None and not (is_one := (self.chance > 0) & (self.chance <= 1)).all():
+            found = float(self.chance[~is_one][0])
+            raise TableError(f"inclusion_probability is {found:g}, expected a number above 0 and up to 1")
+        if self.stratum is not None and np.isnan(self.label[self.stratum == KNOWN]).any():
             raise TableError("a pair of known relevance has no label, expected 1 or 0")
 
     @cached_property
     def is_drawn(self) -> Bools:
-        """Return which pairs' labels came by the draw."""
+        """Which pairs' labels came by the draw."""
+        if self.stratum is None:
+            return np.asarray(self.chance) < 1
         return np.asarray((self.stratum != KNOWN) & ~np.isnan(self.label))
 
     @cached_property
     def sizes(self) -> tuple[Ints, Ints]:
-        """Return how many pairs each stratum has, and how many of them have a label."""
+        """How many pairs each stratum has, and how many of them have a label."""
+        assert self.stratum is not None
         n = int(self.stratum.max(initial=KNOWN)) + 1
-        of_all, of_drawn = self.stratum[self.stratum != KNOWN], self.stratum[self.is_drawn]
-        return np.bincount(of_all, minlength=n), np.bincount(of_drawn, minlength=n)
+        parts = self.stratum[self.stratum != KNOWN], self.stratum[self.is_drawn]
+        return np.bincount(parts[0], minlength=n), np.bincount(parts[1], minlength=n)
+
+    @cached_property
+    def _weights(self) -> tuple[Floats, Floats]:
+        """w of each pair drawn, and of its squared residual: w(w − 1), in strata times n/(n − 1)."""
+        if self.stratum is None:
+            weight = 1 / np.asarray(self.chance)[self.is_drawn]
+            return weight, weight * (weight - 1)
+        n_all, n_drawn = self.sizes
+        factor = n_all * (n_all - n_drawn) / np.maximum(n_drawn * (n_drawn - 1), 1)
+        own = self.stratum[self.is_drawn]
+        return (n_all / np.maximum(n_drawn, 1))[own], factor[own]
+
+    def _means(self, values: Floats) -> Floats:
+        """Return the means over the pairs drawn of the strata of all pairs; 0 where there are no strata."""
+        if self.stratum is None:
+            return np.zeros(len(self.label))
+        n_all, n_drawn = self.sizes
+        sums = np.bincount(self.stratum[self.is_drawn], values[self.is_drawn], len(n_all))
+        return np.append(sums / np.maximum(n_drawn, 1), 0.0)[self.stratum]  # the last is of KNOWN, -1
 
     def best_trust(self, weight: Floats | Bools) -> float:
         """Return λ of least variance for the total of weight · relevance over all pairs."""
-        if self.trust is not None:
-            return self.trust
-        factor = self._factor
-        by_label, by_score = (self._centred(weight, values) for values in (self.label, self.score))
-        spread = float((factor * by_score**2).sum())
-        return float(np.clip((factor * by_label * by_score).sum() / spread, 0, 1)) if spread else 0.0
+        if self.trust is not None or self.stratum is None:
+            return 1.0 if self.trust is None else self.trust
+        both = weight * np.stack([np.nan_to_num(self.label), self.guess])
+        by_label, by_guess = ((each - self._means(each))[self.is_drawn] for each in both)
+        factor = self._weights[1]
+        spread = float((factor * by_guess**2).sum())
+        return float(np.clip((factor * by_label * by_guess).sum() / spread, 0, 1)) if spread else 0.0
 
-    def total(self, of: Bools | None = None) -> Total:
-        """Return the positives among some pairs, labelled or not."""
+    def total(self, of: Bools | None = None, trust: float | None = None) -> Total:
+        """Return the positives among some pairs, labelled or not; trust: λ, None for the best one."""
         chosen = np.ones(len(self.label), dtype=bool) if of is None else of
-        return self._total(chosen, self.best_trust(chosen))
+        trust = self.best_trust(chosen) if trust is None else trust
+        drawn, (weight, factor) = self.is_drawn, self._weights
+        label, has_label = np.nan_to_num(self.label), ~np.isnan(self.label)
+        error = chosen * (label - trust * self.guess)
+        means = self._means(error)
+        residual = np.where(drawn, error - means, 0.0)
+        of_pair = np.where(has_label & ~drawn, chosen * label, chosen * trust * self.guess + means)
+        of_pair[drawn] += residual[drawn] * weight
+        # what is certain without a label: of pairs drawn one by one what the originals say, else nothing
+        prior = chosen * self.guess if self.stratum is None else np.zeros(len(label))
+        gained = np.where(has_label, chosen * label - prior, 0.0)
+        seen, n_open = float((prior + gained).sum()), float((chosen & ~has_label).sum())
+        own = chosen & drawn
+        spread = residual[drawn] * np.sqrt(factor)
+        is_whole = self.stratum is not None
+        if is_whole:
+            mean_weight = n_open / own.sum() if own.any() else 0.0
+        else:
+            mean_weight = (1 / np.asarray(self.chance)[own] - 1).mean() if own.any() else 0.0
+        return Total(
+            values=sum_by_query(self.query, of_pair, self.n_queries),
+            residuals=spread,
+            found=np.abs(gained[drawn]) * weight,
+            weight=float(mean_weight),
+            known=float((prior + np.where(drawn, 0.0, gained)).sum()),
+            most=max(float((chosen & (self.stratum != KNOWN)).sum()), 1.0) if is_whole else math.inf,
+            seen=seen,
+            largest=seen + n_open if is_whole else math.inf,
+        )
 
     def halves(self, of: Bools) -> tuple[Total, Total]:
         """Return the positives among some pairs and the others, with the λ that is best for their ratio."""
-        top, rest = self._total(of, 0.0), self._total(~of, 0.0)
-        whole = top.estimate + rest.estimate
+        if self.stratum is None:
+            return self.total(of), self.total(~of)
+        top, rest = self.total(of, 0.0), self.total(~of, 0.0)
+        whole = top.value + rest.value
         if whole <= 0:
             return top, rest
-        trust = self.best_trust(np.asarray(of - top.estimate / whole))
-        return self._total(of, trust), self._total(~of, trust)
+        trust = self.best_trust(np.asarray(of - top.value / whole))
+        return self.total(of, trust), self.total(~of, trust)
 
-    def why_not(self, of: Bools, k: int | None = None) -> str:
-        """Return why it is not known how many of some pairs are positive; empty where it is."""
-        n_all, n_drawn = self.sizes
-        thin = np.flatnonzero((n_drawn < 2) & (n_drawn < n_all))
-        if len(thin):
-            return f"{len(thin)} strata have fewer than 2 labels; draw more pairs, or judge those drawn"
-        if not np.isnan(self.label[of]).any():
+    def why_not(self, of: Bools, k: int | None = None, among: str = "in all") -> str:
+        """Return why it is not known how many of some pairs are positive; empty where it is.
+
+        It depends on the design alone, never on how many of the pairs are positive: to refuse by what came
+        out makes what is printed too high, by 16% to 104% where ten positives were asked for.
+
+        Args:
+            k: the cutoff that all of them lie within, None if there is none; among: what they are, in words.
+        """
+        n_drawn = int((self.is_drawn & of).sum())
+        if self.stratum is None:
+            is_whole = n_drawn == 0 if k is None else k <= self.whole_to
+        else:
+            n_all, n_labelled = self.sizes
+            if n_thin := int(((n_labelled < 2) & (n_labelled < n_all)).sum()):
+                return f"{n_thin} strata have fewer than 2 labels; draw more pairs, or judge those drawn"
+            is_whole = not np.isnan(self.label[of]).any()
+        if is_whole or n_drawn >= LEAST_PAIRS:
             return ""
-        return why_too_few(int((self.is_drawn & of).sum()), "in all" if k is None else f"in its top {k}")
-
-    @cached_property
-    def _factor(self) -> Floats:
-        """Of each pair drawn N²(1/n − 1/N) / (n − 1): times the centred squares, its stratum's variance."""
-        n_all, n_drawn = self.sizes
-        factor = n_all * (n_all - n_drawn) / np.maximum(n_drawn * (n_drawn - 1), 1)
-        return np.asarray(factor[self.stratum[self.is_drawn]])
-
-    def _centred(self, weight: Floats | Bools, values: Floats) -> Floats:
-        """Return of each pair drawn its weight · value less the mean of its stratum."""
-        own, found = self.stratum[self.is_drawn], (weight * values)[self.is_drawn]
-        n_all, n_drawn = self.sizes
-        return np.asarray(found - (np.bincount(own, found, len(n_all)) / np.maximum(n_drawn, 1))[own])
-
-    def _total(self, of: Bools, trust: float) -> Total:
-        n_all, n_drawn = self.sizes
-        is_known, drawn = self.stratum == KNOWN, self.is_drawn
-        error = self.label - trust * self.score
-        centred = self._centred(of, error)
-        own, stands_for = self.stratum[drawn], n_all / np.maximum(n_drawn, 1)
-        mean_error = np.bincount(own, (of * error)[drawn], len(n_all)) / np.maximum(n_drawn, 1)
-        of_pair = np.where(is_known, of * np.nan_to_num(self.label), of * trust * self.score)
-        of_pair[~is_known] += mean_error[self.stratum[~is_known]]
-        of_pair[drawn] += centred * stands_for[own]
-        open_pairs, n_own = np.isnan(self.label) & of, int((drawn & of).sum())
-        seen = float(np.nansum(self.label[of]))
-        return Total(
-            values=sum_by_query(self.query, of_pair, self.n_queries),
-            residuals=centred * np.sqrt(self._factor),
-            found=(of * self.label)[drawn] * stands_for[own],
-            weight=float(open_pairs.sum() / n_own) if n_own else 0.0,
-            known=float(self.label[of & is_known].sum()),
-            most=max(float((of & ~is_known).sum()), 1.0),
-            seen=seen,
-            largest=seen + float(open_pairs.sum()),
+        return (
+            f"{n_drawn} of the pairs {among} were drawn by chance, and an interval needs {LEAST_PAIRS}; draw "
+            "more pairs"
         )
 
 
-DrawnPairs = SampledPairs | ScoredPairs
+def sampled_precision(
+    pairs: DrawnPairs, in_a: Bools, in_b: Bools | None = None, *, k: int, drawn: Ints | None = None
+) -> Estimate:
+    """Return P@k of a run, its mean over queries, or what two runs differ by, a − b.
+
+    It is the total over the top k, over k times the queries. Pairs in both tops cancel, and so do their
+    errors: a difference is that of the pairs in a's top alone and those in b's.
+
+    Args:
+        pairs: all that were judged or could be; drawn one by one for a difference.
+        in_a, in_b: (n_pairs,) which of them stand in the top k of a run; what else stands there counts as not
+            relevant.
+        k: the cutoff.
+        drawn: (n_queries,) of each query the code of what was drawn, itself or its cluster, for an interval
+            over queries like these; None: it is for these queries.
+
+    Returns:
+        The estimate with its interval (`score_limits`, of two runs joined by `limits_of_difference`), which
+        has a width also where the draw brought no positive. Refused where fewer than 100 of these pairs were
+        drawn by chance and some were not judged; in strata also where one has fewer than two labels.
+
+    Examples:
+        >>> place, none = np.arange(120), np.zeros(120)
+        >>> pairs = DrawnPairs(none, (place < 30) * 1.0, place, 240, chance=none + 0.5)
+        >>> [round(value, 4) for value in sampled_precision(pairs, place >= 0, k=1)[:3]]
+        [0.25, 0.1942, 0.3218]
+        >>> [round(value, 3) for value in sampled_precision(pairs, place >= 12, place < 12, k=1)[:3]]
+        [0.05, -0.014, 0.116]
+        >>> place = np.arange(160)
+        >>> label = np.where(place < 120, place % 2.0, np.nan)
+        >>> pairs = DrawnPairs(np.full(160, 0.5), label, place, 160, stratum=0 * place)
+        >>> [round(value, 4) for value in sampled_precision(pairs, place >= 0, k=1)[:4]]
+        [0.5, 0.455, 0.545, 0.0229]
+    """
+    of, among = in_a, f"in its top {k}"
+    if in_b is not None:
+        of, among = in_a != in_b, f"in the top {k} of one of the two alone"
+    if refused := pairs.why_not(of, k, among):
+        return Estimate(refused=refused)
+    size = float(k * pairs.n_queries)
+    if in_b is not None:
+        a, b = (pairs.total(only).estimate for only in (in_a & ~in_b, in_b & ~in_a))
+        both = Estimate(a.estimate - b.estimate, *limits_of_difference(a, b), math.hypot(a.se, b.se))
+        return both.over(size, least=-1.0)
+    total = pairs.total(in_a)
+    found = total.estimate
+    if drawn is not None:
+        parts = (total.values, total.residuals, total.found)
+        limits = _limits_beyond(total.value, parts, drawn, weight=total.weight, most=size)
+        found = Estimate(total.value, *limits, found.se)
+    return found.over(size, least=-math.inf)
+
+
+def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, drawn: Ints | None = None) -> Estimate:
+    """Return the share of all positives of all queries that stand in a run's top: a ratio of two totals.
+
+    This is not a mean over queries: a query counts as often as it has positives. The mean of each query's own
+    ratio is not estimated from such a sample: it was too high by .07 to .22.
+
+    Args:
+        pairs, drawn: as in `sampled_precision`.
+        is_in_top: which of them stand in the run's top k.
+
+    Returns:
+        The ratio less its bias, its error by linearisation, its limits by `limits_of_share`, or beyond these
+        queries by `score_limits`. Refused as there, by all pairs drawn; undefined (nan) where no positive is
+        known or was drawn.
+
+    Source: Särndal, Swensson and Wretman 1992, 5.6.
+    """
+    if refused := pairs.why_not(np.ones(len(is_in_top), dtype=bool)):
+        return Estimate(refused=refused)
+    top, rest = pairs.halves(is_in_top)
+    whole = top.value + rest.value
+    if whole <= 0:
+        return Estimate(refused=NO_POSITIVE)
+    ratio = top.value / whole
+    values = ((1 - ratio) * top.values - ratio * rest.values) / whole
+    residuals = ((1 - ratio) * top.residuals - ratio * rest.residuals) / whole
+    unbiased = ratio + float(residuals @ (top.residuals + rest.residuals)) / whole
+    estimate = min(max(unbiased, 0.0), 1.0)
+    if drawn is not None:
+        found = ((1 - ratio) * top.found + ratio * rest.found) / whole
+        weight = pairs.total().weight / whole
+        low, high = _limits_beyond(estimate, (values, residuals, found), drawn, weight=weight)
+    else:
+        low, high = limits_of_share(top.estimate, rest.estimate)
+        estimate = min(max(estimate, low), high)
+    return Estimate(estimate, low, high, float(residuals @ residuals) ** 0.5)
+
+
+def undrawn_share(pairs: DrawnPairs) -> Estimate:
+    """Return the share of positives that a draw of pairs left unjudged: 1 − found / estimated total.
+
+    Args:
+        pairs: with `chance`: those that were judged or stand in the original qrels.
+
+    Returns:
+        The share of all queries' positives together, less its bias; its limits are by those of the total. 0
+        where every pair was judged. Refused where fewer than 100 pairs were drawn by chance.
+
+    Source: Horvitz and Thompson, JASA 1952.
+
+    Examples:
+        >>> place, none = np.arange(120), np.zeros(120)
+        >>> pairs = DrawnPairs(none, (place < 30) * 1.0, place, 240, chance=none + 0.5)
+        >>> [round(value, 3) for value in undrawn_share(pairs)[:3]]
+        [0.5, 0.356, 0.612]
+    """
+    total, found = pairs.total(), float(pairs.label.sum())
+    if refused := pairs.why_not(np.ones(len(pairs.label), dtype=bool)):
+        return Estimate(refused=refused)
+    whole = total.estimate
+    if whole.estimate <= 0:
+        return Estimate(refused=NO_POSITIVE)
+    low, high = 1 - found / whole.low, 1 - found / whole.high
+    # E(found / total) is found / truth · (1 + variance / total²) − their covariance / total²
+    both = float(total.residuals @ np.sqrt(1 - np.asarray(pairs.chance)[pairs.is_drawn]))
+    share = 1 - found / whole.estimate * (1 - whole.se**2 / whole.estimate**2) - both / whole.estimate**2
+    return Estimate(min(max(share, low), high), low, high)
+
+
+def _limits_beyond(
+    estimate: float, parts: tuple[Floats, Floats, Floats], drawn: Ints, *, weight: float, most: float = 1.0
+) -> tuple[float, float]:
+    """Return limits over draws of queries (or clusters) too: by the spread of the values of queries.
+
+    In these the errors of the draw of pairs are too. parts: values, residuals and found, see `Total`.
+    """
+    values, residuals, found = parts
+    sums, sizes = cluster_sums(values[:, None], drawn).T
+    n, over_pairs = len(sums), float(residuals @ residuals)
+    variance = float(((sums - values.mean() * sizes) ** 2).sum()) * n / max(n - 1, 1)
+    growth = variance / over_pairs if over_pairs else 1.0
+    freedom = max(freedom_of_weight(residuals**2, found) * growth**2, 1.0)
+    return score_limits(estimate, variance, weight=weight, most=most, freedom=freedom)

@@ -1,9 +1,15 @@
-"""Scores estimated from judgments that were drawn by a known design, beside the scores as labelled."""
+"""Scores estimated from judgments that were drawn by a known design, beside the scores as labelled.
+
+An estimator turns a measure into estimates of runs and of their differences, and says of which it knows
+nothing: `ByQueries` where some queries were judged deep, `ByPairs` where pairs were drawn, in strata of ranks
+or of a machine judge's scores. What is refused hangs on the design and the measure, never on the answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,26 +18,37 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError
-from fire_toolkit.inference.designs import AS_LABELLED, HORVITZ, MOST_UNJUDGED, ByPairs, ByQueries
-from fire_toolkit.inference.drawn_pairs import KNOWN, SampledPairs, ScoredPairs
-from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.inference.drawn_pairs import (
+    KNOWN,
+    DrawnPairs,
+    micro_recall,
+    sampled_precision,
+    undrawn_share,
+)
+from fire_toolkit.inference.judged_pairs import JudgedPairs, values_of
 from fire_toolkit.inference.limits import Estimate
+from fire_toolkit.inference.two_phase import TwoPhase, missing_share, two_phase_difference
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.measures import Measure
+from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.defaults import (
+    ESTIMATED_BY_PAIRS,
+    ESTIMATED_BY_QUERIES,
+    ESTIMATED_BY_TOTALS,
+    ESTIMATES,
+)
 from fire_toolkit.tables import QueryDesign
 from fire_toolkit.tables.columns import PAIR
 
-ESTIMATE_COLUMNS = {
-    "estimate": "float64",
-    "estimate_low": "float64",
-    "estimate_high": "float64",
-    "estimate_method": "str",
-    "estimate_n": "int64",
-    "missing": "float64",
-    "missing_low": "float64",
-    "missing_high": "float64",
-}
-DIFFERENCE_ESTIMATE = {name: ESTIMATE_COLUMNS[name] for name in list(ESTIMATE_COLUMNS)[:4]}
+ESTIMATE_COLUMNS = dict.fromkeys(("estimate", "estimate_low", "estimate_high"), "float64")
+ESTIMATE_COLUMNS |= {"estimate_method": "str"}
+MISSING_COLUMNS = dict.fromkeys(("missing", "missing_low", "missing_high"), "float64")
+AS_LABELLED = "as labelled"
+REFUSED = "refused: "
+TWO_PHASE = "two-phase difference"
+HORVITZ = "Horvitz–Thompson"
+BOUNDS_ONLY = "the first positive decides it, of which a sample gives bounds only"
+NOT_SOUND = "no estimator of it was found sound"
+MOST_UNJUDGED = 0.05  # of what a design has judged of a run
 
 
 class Design(NamedTuple):
@@ -50,90 +67,227 @@ class Design(NamedTuple):
     shared: Mapping[str, str] = MappingProxyType({})
 
 
-class Estimated(NamedTuple):
-    """What `estimate_scores` returns.
+@dataclass(frozen=True, eq=False)
+class ByPairs:
+    """P@k from pairs that were drawn, and R@k as a ratio of totals in a sentence.
 
-    cells: of each run and measure `ESTIMATE_COLUMNS`; basis: what estimates are of, in words; notes:
-    sentences.
+    joined: the runs; method: its name; n: pairs drawn; basis: what estimates are of; at: the pairs, by the
+    level from which a grade is positive; place: where in the join they stand; deepest: rank of the runs that
+    could be drawn; notes: sentences; drawn: see `sampled_precision`; refused: why there is no estimate;
+    needs_pool: whether a run of which too little could be drawn has none.
     """
 
-    cells: Mapping[tuple[str, str], dict[str, Any]]
+    joined: JudgedPairs
+    method: str
+    n: int
     basis: str
-    notes: tuple[str, ...]
+    at: Callable[[int], DrawnPairs]
+    place: Ints
+    deepest: int
+    notes: tuple[str, ...] = ()
+    drawn: Ints | None = None
+    refused: str = ""
+    needs_pool: bool = False
+
+    @cached_property
+    def ranks(self) -> dict[str, Floats]:
+        """The rank of each pair in each run, infinite where the run does not have it."""
+        ranks = {}
+        for run_id, run in self.joined.places.items():
+            of_join = np.full(len(self.joined.pairs), np.inf)
+            of_join[run.relevance] = run.rank
+            ranks[run_id] = of_join[self.place]
+        return ranks
+
+    def why_not(self, measure: Measure) -> str:
+        """Return why a measure is not estimated; empty where it is."""
+        definition = measure.definition
+        if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
+            reads = measure.depth or 0
+            fits = reads <= self.deepest
+            return "" if fits else f"it reads to rank {reads}, and the strata end at {self.deepest}"
+        if definition.key in ESTIMATES:
+            return "it is an estimate itself, from qrels that have strata (`score --qrels`)"
+        if definition.by_first_positive or definition.is_binary:
+            return BOUNDS_ONLY
+        if definition.over_positives:
+            return "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
+        return NOT_SOUND
+
+    def why_not_of(self, run_id: str, k: int | None) -> str:
+        """Return why a run is not estimated down to k; empty where it is."""
+        if self.refused or not self.needs_pool:
+            return self.refused
+        n_ranked = int(np.minimum(self.joined.places[run_id].n_retrieved, k or 0).sum())
+        share = 1 - int((self.ranks[run_id] <= (k or 0)).sum()) / n_ranked if n_ranked else 0.0
+        is_pooled = share <= MOST_UNJUDGED
+        return "" if is_pooled else f"{share:.0%} of its top {k} could not be drawn; pool it with the others"
+
+    def of(self, measure: Measure, *run_ids: str) -> Estimate:
+        """Return the measure of a run, or of one less another, of which nothing is refused."""
+        k = measure.depth or 0
+        tops = (self.ranks[run_id] <= k for run_id in run_ids)
+        return sampled_precision(self.at(measure.level), *tops, k=k, drawn=self.drawn)
+
+    def missing(self, measure: Measure) -> Estimate:
+        """Return the share of positives that was never judged; nan where it is not known."""
+        pairs = self.at(measure.level)
+        return Estimate() if pairs.stratum is not None else undrawn_share(pairs)
+
+    def totals(self, measure: Measure) -> list[str]:
+        """Return R@k of each run as a ratio of totals over all queries, in words."""
+        k = measure.depth or 0
+        if measure.definition.key not in ESTIMATED_BY_TOTALS or measure.condensed or k > self.deepest:
+            return []
+        pairs, parts = self.at(measure.level), []
+        for run_id, rank in self.ranks.items():
+            refused = self.why_not_of(run_id, k)
+            each = Estimate(refused=refused) if refused else micro_recall(pairs, rank <= k, drawn=self.drawn)
+            found = each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]"
+            parts.append(f"{run_id} {found}")
+        what = "as a ratio of totals over all queries (micro, no mean over queries)"
+        return [f"{measure.name} {what}: {', '.join(parts)}"]
 
 
-def estimate_scores(
+@dataclass(frozen=True, eq=False)
+class ByQueries:
+    """AP, nDCG, R@k and the like from a sample of queries that were judged deep, by the two-phase difference.
+
+    A measure that reads the shallow pool alone stays as labelled. joined, method, n, basis: as in `ByPairs`;
+    sides: the labels of pairs that are judged for every query, and those of all pairs of the design; sample:
+    the queries judged deep, ascending; depths: of the others, and of these.
+    """
+
+    joined: JudgedPairs
+    method: str
+    n: int
+    basis: str
+    sides: tuple[CodedQrels, CodedQrels]
+    sample: Ints
+    depths: tuple[int, int]
+    notes: tuple[str, ...] = ()
+    _found: dict[str, TwoPhase] = field(default_factory=dict, repr=False)
+
+    def why_not(self, measure: Measure) -> str:
+        """Return why a measure is not estimated; empty where it is."""
+        definition = measure.definition
+        if definition.skips_unjudged or measure.condensed:
+            return "it passes over unjudged docs"
+        reads_shallow = measure.depth is not None and measure.depth <= self.depths[0]
+        if not definition.over_positives and reads_shallow:
+            return AS_LABELLED
+        if definition.by_first_positive or definition.is_binary:
+            return BOUNDS_ONLY
+        return "" if definition.key in ESTIMATED_BY_QUERIES else NOT_SOUND
+
+    def why_not_of(self, run_id: str, k: int | None) -> str:
+        """Return why a run is not estimated down to k; empty where it is."""
+        return self._whys[run_id]
+
+    def of(self, measure: Measure, *run_ids: str) -> Estimate:
+        """Return the measure of a run, or of one less another, of which nothing is refused."""
+        if measure.name not in self._found:
+            views = [self._views[run_id] for run_id in self.joined.places]
+            x, y = (np.column_stack([values_of(both[side], measure) for both in views]) for side in (0, 1))
+            self._found[measure.name] = two_phase_difference(x, y[self.sample], self.sample)
+        return self._found[measure.name].of(*map(list(self.joined.places).index, run_ids))
+
+    def missing(self, measure: Measure) -> Estimate:
+        """Return the share of positives that was never judged; nan where it is not known."""
+        n_positives = (each.ideal.n_positives[self.sample] for each in self.sides)
+        return missing_share(*n_positives, n_queries=len(self.joined.queries))
+
+    def totals(self, measure: Measure) -> list[str]:
+        """Return nothing: a measure itself is estimated."""
+        return []
+
+    @cached_property
+    def _views(self) -> dict[str, list[JudgedRanking]]:
+        return {run: [self.joined.ranking(run, side) for side in self.sides] for run in self.joined.places}
+
+    @cached_property
+    def _whys(self) -> dict[str, str]:
+        """Of each run why nothing is estimated; empty where what it ranks high was judged as designed."""
+        found, (above, below) = {}, self.depths
+        for run_id, (shallow, deep) in self._views.items():
+            judged = _judged_share(deep, self.sample, below)
+            everywhere, of_sample = (
+                _judged_share(shallow, queries, above) for queries in (np.arange(deep.n_queries), self.sample)
+            )
+            found[run_id] = ""
+            if judged < 1 - MOST_UNJUDGED:
+                found[run_id] = (
+                    f"{1 - judged:.0%} of its top {below} is not judged for the queries judged deep; judge "
+                    "and resolve these pairs first"
+                )
+            elif abs(everywhere - of_sample) > MOST_UNJUDGED:
+                found[run_id] = (
+                    f"{everywhere:.0%} of its top {above} is judged for all queries, and {of_sample:.0%} for "
+                    "those judged deep; expected the same"
+                )
+        return found
+
+
+Estimator = ByQueries | ByPairs
+
+
+def estimator(
     joined: JudgedPairs,
     before: CodedQrels,
     after: CodedQrels,
     design: Design,
-    measures: Sequence[Measure],
     *,
     clusters: Ints | None = None,
-) -> Estimated:
-    """Return for each run and measure what it is estimated to be by labels of all pairs that could be drawn.
+) -> Estimator:
+    """Return what estimates a measure by labels of all pairs that could be drawn.
 
     Args:
         joined: the runs, joined with both qrels, and with `pairs_of_sample`.
         before, after: labellings by the original qrels and by those with all labels.
         design: how the judged pairs were chosen. Labels of pairs that a machine judge's sample did not draw,
             such as those that came in the judge's order, are not read; original positives are known.
-        measures: any; those for which no estimate is sound are refused with the reason.
         clusters: of each query, for intervals by a judge's sample, which are for queries like these.
-
-    Returns:
-        Where queries were judged deep: the two-phase difference for AP, nDCG, R@k and the like; a measure
-        that reads the shallow pool alone stays as labelled. Where pairs were drawn in strata of ranks or of a
-        judge's scores: P@k, and R@k as a ratio of totals in a note. `estimate_method` names the way, or
-        begins with `refused: `. missing: the share of positives that was never judged, of measures that
-        divide by |G|; nan by a judge's sample.
 
     Raises:
         JoinError: the design is for other queries, or a pair of the sample is not in the join.
-        TableError: an inclusion probability that is not above 0 and up to 1.
+        TableError: an inclusion probability that is not above 0 and up to 1, where a measure is estimated.
     """
-    by = _by_design(joined, before, after, design, clusters)
-    cells, notes = {}, list(by.notes)
-    for measure in measures:
-        missing = by.missing(measure) if measure.definition.over_positives else None
-        share = dict(zip(("missing", "missing_low", "missing_high"), missing or (np.nan,) * 3, strict=False))
-        for run_id, found in zip(joined.places, by.scores(measure), strict=True):
-            cells[run_id, measure.name] = _cell(by, found) | share
-        notes += by.totals(measure)
-    return Estimated(cells, by.basis, tuple(notes))
+    if design.sample is not None:
+        return _by_judge(joined, before, after, design, design.sample, clusters)
+    is_shallow, is_of_design, probability = _drawn(joined, design)
+    labels, n_queries = after.reverted(before, ~is_of_design), len(joined.queries)
+    if design.queries is not None:
+        sides = after.reverted(before, ~is_shallow), labels
+        return _by_queries(joined, sides, design.queries)
+    whole_to, deepest = _depths(design.pairs["stratum"])
+
+    def at(level: int) -> DrawnPairs:
+        known, label = ((each.relevance >= level).astype(np.float64) for each in (before, labels))
+        return DrawnPairs(known, label, joined.query, n_queries, chance=probability, whole_to=whole_to)
+
+    n = int(((probability < 1) & (after.relevance >= 0)).sum())
+    basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
+    place = np.arange(len(joined.pairs))
+    return ByPairs(joined, HORVITZ, n, basis, at, place, deepest)
 
 
-def estimate_differences(
-    joined: JudgedPairs,
-    before: CodedQrels,
-    after: CodedQrels,
-    design: Design,
-    measures: Sequence[Measure],
-) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Return what the difference of every two runs is estimated to be by the design.
+def estimate_cells(by: Estimator, measure: Measure, *run_ids: str) -> dict[str, Any]:
+    """Return `ESTIMATE_COLUMNS` of a run, or of the difference of two.
 
-    Args, errors: as of `estimate_scores`, and so what is refused; no machine judge's sample. Runs share the
-    errors of the sample, so that the interval of a difference is narrower than those of its runs say.
-
-    Returns:
-        measure, run_a, run_b → estimate, estimate_low, estimate_high and estimate_method, a − b in the order
-        of the runs.
+    `estimate_method` names the way; of what is refused it begins with `refused: `.
     """
-    by = _by_design(joined, before, after, design)
-    cells = {}
-    for measure in measures:
-        for pair, found in zip(combinations(joined.places, 2), by.differences(measure), strict=True):
-            cell = _cell(by, found)
-            cells[measure.name, *pair] = {name: cell[name] for name in DIFFERENCE_ESTIMATE}
-    return cells
+    whys = (by.why_not(measure), *(by.why_not_of(run_id, measure.depth) for run_id in run_ids))
+    why = next((each for each in whys if each), "")
+    found = Estimate(refused=why) if why else by.of(measure, *run_ids)
+    told = f"{REFUSED}{found.refused}" if found.refused else by.method
+    method = AS_LABELLED if found.refused == AS_LABELLED else told
+    return dict(zip(ESTIMATE_COLUMNS, (*found[:3], method), strict=True))
 
 
-def _cell(by: ByQueries | ByPairs, found: Estimate) -> dict[str, Any]:
-    """Return the columns of one estimate; a reason takes the place of the method."""
-    method = by.method
-    if found.refused:
-        method = found.refused if found.refused == AS_LABELLED else f"refused: {found.refused}"
-    return dict(zip(ESTIMATE_COLUMNS, (*found[:3], method, by.n), strict=False))
+def missing_cells(by: Estimator, measure: Measure) -> dict[str, float]:
+    """Return `MISSING_COLUMNS`, the share of positives never judged; nan for measures not divided by |G|."""
+    found = by.missing(measure) if measure.definition.over_positives else Estimate()
+    return dict(zip(MISSING_COLUMNS, found[:3], strict=True))
 
 
 def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
@@ -143,8 +297,8 @@ def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
     """
     if design is None or design.sample is not None:
         return None
-    drawn = _Drawn.of(joined, design)
-    return np.where(drawn.is_of_design, drawn.probability, 0.0)
+    _, is_of_design, probability = _drawn(joined, design)
+    return np.where(is_of_design, probability, 0.0)
 
 
 def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
@@ -152,50 +306,42 @@ def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
     return [] if design is None or design.sample is None else [design.sample[PAIR].assign(relevance=0)]
 
 
-class _Drawn(NamedTuple):
-    """Of each pair of a join: whether the design judged it for every query, at all, and with which chance."""
-
-    is_shallow: Bools
-    is_of_design: Bools
-    probability: Floats
-
-    @classmethod
-    def of(cls, joined: JudgedPairs, design: Design) -> _Drawn:
-        stratum = design.pairs["stratum"].fillna("").astype(str).to_numpy()
-        place = joined.find_rows(design.pairs)
-        held = (stratum != "") & (place >= 0)
-        is_shallow, is_of = np.zeros((2, len(joined.pairs)), dtype=bool)
-        is_shallow[place[held & (stratum == "shallow")]] = True
-        is_of[place[held]] = True
-        chance = pd.to_numeric(design.pairs["inclusion_probability"], errors="coerce").fillna(1.0)
-        probability = np.ones(len(joined.pairs))
-        probability[place[held]] = chance.to_numpy(dtype=np.float64)[held]
-        return cls(is_shallow, is_of, probability)
+def _drawn(joined: JudgedPairs, design: Design) -> tuple[Bools, Bools, Floats]:
+    """Return of each pair of a join whether it was judged for every query, at all, and with which chance."""
+    stratum = design.pairs["stratum"].fillna("").astype(str).to_numpy()
+    place = joined.find_rows(design.pairs)
+    held = (stratum != "") & (place >= 0)
+    is_shallow, is_of = np.zeros((2, len(joined.pairs)), dtype=bool)
+    is_shallow[place[held & (stratum == "shallow")]] = True
+    is_of[place[held]] = True
+    chance = pd.to_numeric(design.pairs["inclusion_probability"], errors="coerce").fillna(1.0)
+    probability = np.ones(len(joined.pairs))
+    probability[place[held]] = chance.to_numpy(dtype=np.float64)[held]
+    return is_shallow, is_of, probability
 
 
-def _by_design(
-    joined: JudgedPairs,
-    before: CodedQrels,
-    after: CodedQrels,
-    design: Design,
-    clusters: Ints | None = None,
-) -> ByQueries | ByPairs:
-    if design.sample is not None:
-        return _by_judge(joined, before, after, design, design.sample, clusters)
-    drawn = _Drawn.of(joined, design)
-    labels = after.reverted(before, ~drawn.is_of_design)
-    if design.queries is not None:
-        shallow = after.reverted(before, ~drawn.is_shallow)
-        return ByQueries.of(joined, (shallow, labels), design.queries)
-    whole_to, deepest = _depths(design.pairs["stratum"])
+def _by_queries(joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queries: QueryDesign) -> ByQueries:
+    place = joined.queries.get_indexer(pd.Index(queries["query_id"]))
+    if len(place) != len(joined.queries) or (place < 0).any():
+        raise JoinError(
+            f"query design: {int((place >= 0).sum()):,} of its {len(place):,} queries are among the "
+            f"{len(joined.queries):,} of the qrels; expected the same queries in both"
+        )
+    is_sampled = queries["is_sampled"].to_numpy(dtype=bool)
+    depth = queries["depth"].to_numpy(dtype=np.int64)
+    others = depth[~is_sampled] if not is_sampled.all() else depth
+    depths, n = (int(others[0]), int(depth[is_sampled].max(initial=0))), int(is_sampled.sum())
+    basis = f"of the depth-{depths[1]} union; {n:,} of {len(place):,} queries judged deep"
+    sample = np.sort(place[is_sampled])
+    return ByQueries(joined, TWO_PHASE, n, basis, sides, sample, depths)
 
-    def at(level: int) -> SampledPairs:
-        known = (before.relevance >= level, labels.relevance >= level, drawn.probability, joined.query)
-        return SampledPairs(*known, len(joined.queries), whole_to)
 
-    n = int(((drawn.probability < 1) & (after.relevance >= 0)).sum())
-    basis = f"of the depth-{deepest} union; {n:,} judged pairs drawn by chance"
-    return ByPairs(joined, at, np.arange(len(joined.pairs)), HORVITZ, n, deepest, basis)
+def _judged_share(ranking: JudgedRanking, queries: Ints, depth: int) -> float:
+    """Return the share of the top `depth` of some queries that is judged; 1 where it is empty."""
+    part = ranking.of(queries)
+    n_judged = int((part.is_judged & part.is_in_top & (part.rank <= depth)).sum())
+    n_ranked = int(np.minimum(part.n_retrieved, depth).sum())
+    return n_judged / n_ranked if n_ranked else 1.0
 
 
 def _depths(strata: pd.Series) -> tuple[int, int]:
@@ -223,30 +369,29 @@ def _by_judge(
     refused = ""
     if n < (1 - MOST_UNJUDGED) * n_drawn:
         refused = f"{n_drawn - n:,} of the {n_drawn:,} pairs drawn have no label; judge these first"
-    could = np.zeros(len(joined.pairs), dtype=bool)
-    could[place] = True
-    known = np.flatnonzero((before.relevance >= 1) & ~could)
+    is_known = before.relevance >= 1
+    is_known[place] = False  # originals that could not be drawn are positives without a label
+    known = np.flatnonzero(is_known)
     kept = np.concatenate([place, known])
     has_label = np.append(is_read, np.ones(len(known), dtype=bool))
     stratum = np.append(pd.factorize(sample["stratum"])[0], np.full(len(known), KNOWN))
     score = np.append(sample["score"].fillna(0).to_numpy(dtype=np.float64), np.zeros(len(known)))
+    n_queries = len(joined.queries)
 
-    def at(level: int) -> ScoredPairs:
+    def at(level: int) -> DrawnPairs:
         label = np.where(has_label, (after.relevance[kept] >= level).astype(np.float64), np.nan)
-        return ScoredPairs(score, label, stratum, joined.query[kept], len(joined.queries))
+        return DrawnPairs(score, label, joined.query[kept], n_queries, stratum=stratum)
 
-    deepest = int(sample["best_rank"].max())
+    deepest, n_strata = int(sample["best_rank"].max()), sample["stratum"].nunique()
     basis = (
-        f"of the depth-{deepest} union; {n:,} labels of pairs drawn at random in "
-        f"{sample['stratum'].nunique()} strata by the score of judge {judge}; intervals are for queries like "
-        "these"
+        f"of the depth-{deepest} union; {n:,} labels of pairs drawn at random in {n_strata} strata by the "
+        f"score of judge {judge}; intervals are for queries like these"
     )
-    notes = []
+    notes: tuple[str, ...] = ()
     if design.shared:
-        notes.append(
-            f"judge {judge} may share errors with {', '.join(design.shared)} "
-            f"({next(iter(design.shared.values()))}); people's labels correct the estimate"
-        )
+        reason = next(iter(design.shared.values()))
+        named = f"judge {judge} may share errors with {', '.join(design.shared)} ({reason})"
+        notes = (f"{named}; people's labels correct the estimate",)
+    units = np.arange(n_queries) if clusters is None else clusters
     method = f"prediction-powered, judge {judge}"
-    drawn = np.arange(len(joined.queries)) if clusters is None else clusters
-    return ByPairs(joined, at, kept, method, n, deepest, basis, drawn, tuple(notes), refused, True)
+    return ByPairs(joined, method, n, basis, at, kept, deepest, notes, units, refused, needs_pool=True)

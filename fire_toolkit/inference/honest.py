@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,16 +12,17 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels, change_counts, originals_beside
 from fire_toolkit.evidence.qrels import highest_grade as top_grade
-from fire_toolkit.inference.bounds import describe_bounds, is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.bounds import describe_bounds, score_bounds, why_unbounded
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
+    MISSING_COLUMNS,
     Design,
-    Estimated,
-    estimate_scores,
+    estimate_cells,
+    estimator,
+    missing_cells,
     pairs_of_sample,
 )
 from fire_toolkit.inference.intervals import (
-    Interval,
     change_interval,
     code_clusters,
     influences,
@@ -29,29 +30,24 @@ from fire_toolkit.inference.intervals import (
     score_interval,
 )
 from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_runs, silent, values_of
-from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
+from fire_toolkit.inference.limits import Estimate
+from fire_toolkit.inference.trust import describe_trust, note_refused, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 
-_TEXT = ("policy", "run_id", "pooled", "measure", "interval", "delta_interval", "bounds")
 _COUNTS = ("n_queries", "confirmed", "rejected", "never_judged", "new")
-_NAMES = [
-    "policy",
-    "run_id",
-    "pooled",
-    "measure",
-    "original",
-    "augmented",
-    "delta",
-    "low",
-    "high",
-    "interval",
-]
-_NAMES += ["delta_low", "delta_high", "delta_interval", "condensed", "lower", "upper", "bounds", "judged"]
-_NAMES += ["without_own", "own_change", *_COUNTS]
+_OF_DESIGN = ESTIMATE_COLUMNS | {"estimate_n": "int64"} | MISSING_COLUMNS
 HONEST_COLUMNS = {
-    name: "str" if name in _TEXT else "int64" if name in _COUNTS else "float64" for name in _NAMES
+    **dict.fromkeys(("policy", "run_id", "pooled", "measure"), "str"),
+    **dict.fromkeys(("original", "augmented", "delta", "low", "high"), "float64"),
+    "interval": "str",
+    **dict.fromkeys(("delta_low", "delta_high"), "float64"),
+    "delta_interval": "str",
+    **dict.fromkeys(("condensed", "lower", "upper"), "float64"),
+    "bounds": "str",
+    **dict.fromkeys(("judged", "without_own", "own_change"), "float64"),
+    **dict.fromkeys(_COUNTS, "int64"),
 }
 
 
@@ -134,127 +130,117 @@ def scores_with_uncertainty(
     parsed = parse_measures(measures)
     if not policies:
         raise UsageError("no policy given; expected some of union, override, drop")
-    original, highest, noted = _graded(original, labels, parsed, original_grade, highest_grade)
-    joined = join_runs(runs, original, labels, *pairs_of_sample(design))
-    codes, before = code_clusters(joined.queries, clusters), joined.label(original)
+    lifted = originals_beside(original, labels, grade=original_grade)
+    highest = max(highest_grade or 1, seen := max(1, top_grade(lifted), top_grade(labels)))
+    joined = join_runs(runs, lifted, labels, *pairs_of_sample(design))
+    n_queries = len(joined.queries)
+    codes, before = code_clusters(joined.queries, clusters), joined.label(lifted)
     pools = None if sources is None else PooledPairs.of(joined, sources)
-    labellings, rows = [before], list[dict[str, Any]]()
-    estimated: dict[str, Estimated] = {}
-    gains: list[tuple[Measure, Interval]] = []
-    n_rows = len(set(policies)) * len(joined.places) * len(parsed)
+    labellings, rows, of_design = [before], list[dict[str, Any]](), dict[str, None]()
+    gains = list[tuple[Measure, Estimate]]()
+    n_rows, basis = len(set(policies)) * len(joined.places) * len(parsed), ""
     for policy in dict.fromkeys(policies):
-        augmented, changes = augment_qrels(original, labels, policy=policy, original_grade=original_grade)
+        augmented, changes = augment_qrels(lifted, labels, policy=policy, original_grade=original_grade)
         counts = change_counts(changes)
-        of_policy = {"policy": policy, "n_queries": len(joined.queries), "never_judged": counts["original"]}
-        of_policy |= {name: counts[name] for name in ("confirmed", "rejected", "new")}
+        of_policy = counts | {"policy": policy, "n_queries": n_queries, "never_judged": counts["original"]}
         labellings.append(after := joined.label(augmented))
+        by = None if design is None else estimator(joined, before, after, design, clusters=codes)
+        missing = {m.name: missing_cells(by, m) for m in parsed} if by else {}
         for run_id in joined.places:
-            qrels = {"original": before, "augmented": after}
-            if pools is not None:
-                qrels["without_own"] = after.reverted(before, pools.own({run_id}))
+            alone = [] if pools is None else [after.reverted(before, pools.own({run_id}))]
             pooled = "" if pools is None else "yes" if run_id in pools.run_ids else "no"
-            views = {name: joined.ranking(run_id, labelling) for name, labelling in qrels.items()}
+            views = [joined.ranking(run_id, labelling) for labelling in (before, after, *alone)]
             for measure in parsed:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
                 only_up = policy == "union" and not measure.condensed
                 row, gain = _row(views, measure, highest=highest, only_up=only_up, clusters=codes)
-                rows.append(of_policy | row | {"run_id": run_id, "pooled": pooled, "measure": measure.name})
+                row = of_policy | row | {"run_id": run_id, "pooled": pooled, "measure": measure.name}
+                if by is not None:
+                    row |= estimate_cells(by, measure, run_id) | {"estimate_n": by.n} | missing[measure.name]
+                rows.append(row)
                 gains.append((measure, gain))
-        if design is not None:
-            estimated[policy] = estimate_scores(joined, before, after, design, parsed, clusters=codes)
-    columns = HONEST_COLUMNS | (ESTIMATE_COLUMNS if estimated else {})
-    if estimated:
-        rows = [row | estimated[row["policy"]].cells[row["run_id"], row["measure"]] for row in rows]
+        if by is not None:
+            of_design |= dict.fromkeys([*by.notes, *(words for m in parsed for words in by.totals(m))])
+            basis = basis or by.basis
+    columns = HONEST_COLUMNS | ({} if design is None else _OF_DESIGN)
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     first = table[table["policy"] == table["policy"].iloc[0]]
-    few = note_few(gains, n_queries=len(joined.queries), clusters=codes)
-    noted += (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *few)
+    notes = [*_on_grades(lifted, original, parsed, highest, seen, highest_grade)]
+    notes += joined.note_depths(labellings, parsed)
+    notes += [*_on_measures(table, parsed), *note_few(gains, n_queries=n_queries, clusters=codes)]
     if design is not None:
-        noted += (*note_unverified(labels, design, original), *_note_unsampled(parsed))
-        noted += _notes_of_estimates(estimated, first)
-    return Honest(table, (*noted, *describe_trust(first, parsed, n_queries=len(joined.queries))))
-
-
-def _notes_of_estimates(estimated: Mapping[str, Estimated], scores: pd.DataFrame) -> tuple[str, ...]:
-    notes = dict.fromkeys(note for each in estimated.values() for note in each.notes)
-    return (*notes, *describe_estimates(scores, next(iter(estimated.values())).basis))
+        notes += [*note_unverified(labels, design, lifted), *_on_strata(parsed), *of_design]
+        notes += [*_on_basis(first, basis), *note_refused(first, first["run_id"])]
+    return Honest(table, (*notes, *describe_trust(first, parsed, n_queries=n_queries)))
 
 
 def _row(
-    views: Mapping[str, JudgedRanking],
-    measure: Measure,
-    *,
-    highest: int,
-    only_up: bool,
-    clusters: Ints | None,
-) -> tuple[dict[str, Any], Interval]:
+    views: list[JudgedRanking], measure: Measure, *, highest: int, only_up: bool, clusters: Ints | None
+) -> tuple[dict[str, Any], Estimate]:
     """Return what is known of a run by one measure, and the interval of its gain.
 
     views: the run as the original and the augmented qrels judge it, and without its own judgments.
     """
-    values = {name: values_of(view, measure) for name, view in views.items()}
-    score = {name: measure.aggregate(each) for name, each in values.items()}
-    ranking = views["augmented"]
-    own = score_interval(values["augmented"], measure, clusters=clusters)
-    early, late = (influences(values[name], measure) for name in ("original", "augmented"))
-    gain = change_interval(late, early, measure, only_up=only_up, clusters=clusters)
+    early, late, *without = (values_of(view, measure) for view in views)
+    before, after, alone = (measure.aggregate(each) for each in (early, late, *without, early)[:3])
+    alone = alone if without else np.nan
+    own, ranking = score_interval(late, measure, clusters=clusters), views[1]
+    parts = influences(late, measure), influences(early, measure)
+    gain = change_interval(*parts, measure, only_up=only_up, clusters=clusters)
     lower, upper = score_bounds(ranking, measure, highest=highest)
     judged = judged_at(measure.depth or max(ranking.worst_rank - 1, 1))  # beyond the top it reads the top
-    row = {
-        "original": score["original"],
-        "augmented": score["augmented"],
-        "delta": score["augmented"] - score["original"],
-        "condensed": measure.aggregate(measure.per_query(measure.view(ranking.condensed()))),
-        "lower": measure.aggregate(lower),
-        "upper": measure.aggregate(upper),
-        "bounds": describe_bounds(measure, ranking),
-        "judged": judged.aggregate(values_of(ranking, judged)),
-        "without_own": score.get("without_own", np.nan),
-        "own_change": score.get("without_own", np.nan) - score["augmented"],
-    }
-    row |= {"low": own.low, "high": own.high, "interval": own.method}
-    return row | {"delta_low": gain.low, "delta_high": gain.high, "delta_interval": gain.method}, gain
+    condensed = measure.per_query(measure.view(ranking.condensed()))
+    row = {"original": before, "augmented": after, "delta": after - before}
+    row |= {"low": own.low, "high": own.high, "delta_low": gain.low, "delta_high": gain.high}
+    row |= {"without_own": alone, "own_change": alone - after, "condensed": measure.aggregate(condensed)}
+    row |= {"lower": measure.aggregate(lower), "upper": measure.aggregate(upper)}
+    row |= {"judged": judged.aggregate(values_of(ranking, judged))}
+    names = {"interval": own.method, "delta_interval": gain.method}
+    return row | names | {"bounds": describe_bounds(measure, ranking)}, gain
 
 
-def _note_unsampled(measures: Sequence[Measure]) -> tuple[str, ...]:
+def _on_basis(first: pd.DataFrame, basis: str) -> list[str]:
+    """Return what the estimates of some measures are of."""
+    known = first.loc[first["estimate"].notna(), "measure"].unique()
+    some = "" if len(known) == first["measure"].nunique() else f" of {', '.join(known)}"
+    return [f"est.{some}: {basis}"] if len(known) else []
+
+
+def _on_strata(measures: Sequence[Measure]) -> list[str]:
     """Return the note on measures that read strata, which labels have none of."""
     names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
-    if not names:
-        return ()
-    return (
-        f"{', '.join(names)}: scored here as if every pair had been judged whatever was drawn; plain `score` "
-        "reads the strata of the augmented qrels",
-    )
+    told = "scored here as if every pair had been judged whatever was drawn; plain `score` reads the strata"
+    return [f"{', '.join(names)}: {told} of the augmented qrels"] if names else []
 
 
-def _graded(
-    original: Qrels, labels: Labels, measures: list[Measure], wanted: int | None, of_guideline: int | None
-) -> tuple[Qrels, int, tuple[str, ...]]:
-    """Return the originals beside the labels, the highest grade of an unjudged doc, and notes on both."""
-    lifted = originals_beside(original, labels, grade=wanted)
-    seen = max(1, top_grade(lifted), top_grade(labels))
-    highest = max(of_guideline or 1, seen)
-    words = f"original positives count at grade {top_grade(lifted)}, as labels have grades up to {seen}"
-    notes = [] if lifted is original else [words]
-    names = [m.name for m in measures if m.definition.is_graded and is_bounded(m)]
+def _on_grades(
+    lifted: Qrels,
+    original: Qrels,
+    measures: Sequence[Measure],
+    highest: int,
+    seen: int,
+    of_guideline: int | None,
+) -> Iterator[str]:
+    """Yield at which grade originals count beside labels, and up to which bounds take unjudged docs."""
+    if lifted is not original:
+        yield f"original positives count at grade {top_grade(lifted)}, as labels have grades up to {seen}"
+    names = [m.name for m in measures if m.definition.is_graded and not why_unbounded(m)]
     if names and highest > 1:
         source = "of the guideline" if highest == of_guideline else "seen"
-        notes.append(
-            f"{', '.join(names)}: bounds are for unjudged docs up to grade {highest}, the highest {source}"
-        )
-    return lifted, highest, tuple(notes)
+        up_to = f"unjudged docs up to grade {highest}, the highest {source}"
+        yield f"{', '.join(names)}: bounds are for {up_to}"
 
 
-def _notes(table: pd.DataFrame, measures: list[Measure]) -> tuple[str, ...]:
+def _on_measures(table: pd.DataFrame, measures: Sequence[Measure]) -> Iterator[str]:
+    """Yield why measures lack bounds, of what else a reader must beware, and which runs fed no pool."""
     reasons: dict[str, list[str]] = {}
     for measure in measures:
         reasons.setdefault(why_unbounded(measure), []).append(measure.name)
-    notes = [f"{', '.join(own)}: {why}" for why, own in reasons.items() if why]
-    notes += [m.caution for m in measures if m.caution]
+    yield from (f"{', '.join(own)}: {why}" for why, own in reasons.items() if why)
+    yield from (m.caution for m in measures if m.caution)
     fresh = table.loc[table["pooled"] == "no", "run_id"].unique()
     if len(fresh):
-        notes.append(
+        yield (
             f"{', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its scores are "
             "not comparable with those of pooled runs: see lower, upper and judged"
         )
-    return tuple(notes)

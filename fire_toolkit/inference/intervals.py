@@ -1,4 +1,4 @@
-"""Intervals and tests of means over queries: exact, score and Student's t, each with the p-value it inverts.
+"""Intervals and tests of measures: exact, score and Student's t, each with the p-value it inverts.
 
 | of what | interval |
 |---|---|
@@ -8,56 +8,31 @@
 | other gains and differences, while fewer than 15 queries or clusters differ | score |
 | all else | Student's t |
 | medians | order statistics |
-
-The score interval holds every mean δ with |mean − δ| ≤ z·σ(δ)/√n, where σ²(δ) is the variance under the
-distribution of mean δ that is most likely, among those on the values that were seen and the ends of their
-range. Of values 0 and 1 it is Wilson's, of values −1, 0 and 1 Tango's. It allows for large values that no
-query shows, so it has a width where all queries are equal, and covers more than it says where few differ.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, mean
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.binomial import clopper_pearson, upper_tail
+from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, noncentral_t_cdf, t_quantile, upper_tail
+from fire_toolkit.inference.limits import Estimate, clopper_pearson, tilted_limits
 from fire_toolkit.inference.resampling import cluster_sums
-from fire_toolkit.inference.student import CONFIDENCE, UPPER, Z, noncentral_t_cdf, t_quantile
 from fire_toolkit.measures import Measure
 from fire_toolkit.words import n_of
 
 LEAST_CHANGED = 15  # queries that differ, from where on a gain or difference has an interval by Student's t
 LEAST_SCORED = 100  # the same for a score, whose values are more skewed
 LEAST_UNITS = 20  # queries or clusters, from where on coverage was simulated
-_STEPS = 45
-_LONGEST = 60.0  # how far the tilt is followed: down to weights of e^-60
-_TRACE = 1e-9  # queries that an end of the range counts for, where none was seen there
 
 
-class Interval(NamedTuple):
-    """Limits, nan where nothing is known; p of the test of 0, nan where there is none.
-
-    method: `exact`, `score`, `t`, `order` or empty; n_differing: how many queries (or clusters) do not have
-    the most common value.
-    """
-
-    low: float
-    high: float
-    p: float = math.nan
-    method: str = ""
-    n_differing: int = 0
-
-
-_UNKNOWN = Interval(math.nan, math.nan)
-
-
-def score_interval(values: Floats, measure: Measure, *, clusters: Ints | None = None) -> Interval:
+def score_interval(values: Floats, measure: Measure, *, clusters: Ints | None = None) -> Estimate:
     """Return the interval of a measure's aggregate, from its values of the queries.
 
     Args:
@@ -72,14 +47,15 @@ def score_interval(values: Floats, measure: Measure, *, clusters: Ints | None = 
     """
     of = measure.definition
     if of.aggregate == "median":
-        return _of_median(values, clusters)
+        return _of_median(values, clusters, CONFIDENCE)
     if of.is_binary and clusters is None:
-        return _of_share(values)
+        return _of_hits(values)
     ends = (0.0, 1.0) if of.unit == "share" and of.aggregate == "mean" else None
     least = LEAST_SCORED if clusters is None else LEAST_CHANGED
     found = mean_interval(measure.terms(values), ends=ends, least=least, clusters=clusters)
-    low, high = (float(measure.of_mean(limit)) for limit in found[:2])
-    return found._replace(low=low, high=min(high, 1.0) if of.unit == "share" else high, p=math.nan)
+    centre, low, high = (float(measure.of_mean(value)) for value in found[:3])
+    high = min(high, 1.0) if of.unit == "share" else high
+    return found._replace(estimate=centre, low=low, high=high, p=math.nan)
 
 
 def influences(values: Floats, measure: Measure) -> Floats:
@@ -101,7 +77,7 @@ def change_interval(
     only_up: bool = False,
     reach: float = 1.0,
     clusters: Ints | None = None,
-) -> Interval:
+) -> Estimate:
     """Return the interval of `after` − `before`, each a measure's aggregate over the same queries.
 
     Args:
@@ -117,15 +93,17 @@ def change_interval(
     Examples:
         >>> from fire_toolkit.measures import parse_measure
         >>> same = np.ones(100)
-        >>> [round(limit, 3) for limit in change_interval(same, same, parse_measure("C@1"))[:2]]
+        >>> [round(limit, 3) for limit in change_interval(same, same, parse_measure("C@1"))[1:3]]
         [-0.037, 0.037]
     """
     of = measure.definition
-    if of.aggregate == "median":
-        return _between_medians(after, before, clusters)
+    if of.aggregate == "median":  # both medians lie in their intervals, each with half the error allowed
+        late, early = (_of_median(values, clusters, UPPER) for values in (after, before))
+        limits = late.low - early.high, late.high - early.low
+        return Estimate(late.estimate - early.estimate, *limits, method=late.method, n_differing=len(after))
     changed = after - before
     if only_up and of.is_binary and clusters is None and (changed >= 0).all():
-        return _of_share(changed)
+        return _of_hits(changed)
     ends = (-reach, reach) if of.unit == "share" and of.aggregate == "mean" else None
     least = len(changed) + 1 if of.is_binary and clusters is None else LEAST_CHANGED
     return mean_interval(changed, ends=ends, least=least, clusters=clusters)
@@ -137,7 +115,7 @@ def mean_interval(
     ends: tuple[float, float] | None = None,
     least: int = LEAST_CHANGED,
     clusters: Ints | None = None,
-) -> Interval:
+) -> Estimate:
     """Return the interval of a mean over queries, and p of the test that it is 0.
 
     Args:
@@ -163,107 +141,65 @@ def mean_interval(
         freedom = max(len(values) ** 2 / float(size @ size) - 1, 1.0)
         n_differing, room = len(np.unique(clusters[is_other])), float(size.max() * len(size) / len(values))
     if len(units) < 2:
-        return _UNKNOWN
+        return Estimate(centre)
     if ends is not None and n_differing < least:
         reach = (centre + room * (ends[0] - centre), centre + room * (ends[1] - centre))
-        low, high, p = _score_limits(units, reach)
-        return Interval(max(low, ends[0]), min(high, ends[1]), p, "score", n_differing)
-    error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
-    if not error > 1e-14 * abs(centre):
-        return _UNKNOWN._replace(n_differing=n_differing)
-    found = _by_t(centre, error, freedom, ends or (-math.inf, math.inf))
+        low, high, p = tilted_limits(units, reach)
+        found = Estimate(centre, low, high, p=p, method="score")
+    else:
+        error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
+        found = _by_t(centre, error, freedom) if error > 1e-14 * abs(centre) else Estimate(centre)
+    low, high = ends or (-math.inf, math.inf)
+    if found.method:
+        found = found._replace(low=max(found.low, low), high=min(found.high, high))
     return found._replace(n_differing=n_differing)
 
 
-def _score_limits(values: Floats, ends: tuple[float, float]) -> tuple[float, float, float]:
-    """Return the limits of the score interval of a mean, and p of the score test that it is 0.
-
-    The most likely distribution of mean δ weighs a value v by 1 / (r + (1 − r)·(end − v)/(end − mean)), r
-    from 1 (what was seen) down to 0 (all at the end): δ and σ(δ) follow from r, which is found by halving.
-    Three searches run together: upwards and downwards for the limits, and towards 0 for p.
-    """
-    seen, count = np.unique(values, return_counts=True)
-    centre = mean(values)
-    side = np.array([1.0, -1.0, -1.0 if centre > 0 else 1.0])  # downwards is upwards on mirrored values
-    room = np.maximum(np.where(side > 0, ends[1] - centre, centre - ends[0]), 1e-12)
-    off = seen - centre
-    gap = np.maximum(1 - side * off[:, None] / room, 0.0)
-    moments = np.stack([np.ones(len(seen)), off, off**2])
-    low: Floats = np.zeros(3)
-    high: Floats = np.full(3, _LONGEST)
-    for _ in range(_STEPS):
-        tilt = (low + high) / 2
-        r = np.exp(-tilt)
-        at_end = _TRACE / r
-        mass, first, second = moments @ (count[:, None] / (r + (1 - r) * gap))
-        shift = (side * first + at_end * room) / (mass + at_end)  # δ − mean, on the mirrored side
-        variance = (second + at_end * room**2) / (mass + at_end) - shift**2
-        reached = shift * np.sqrt(len(values) / np.maximum(variance, 1e-300))
-        is_beyond = np.array([*(reached[:2] > Z), shift[2] > abs(centre)])
-        low, high = np.where(is_beyond, low, tilt), np.where(is_beyond, tilt, high)
-    p = math.erfc(float(reached[2]) / math.sqrt(2)) if centre else 1.0
-    return centre - float(shift[1]), centre + float(shift[0]), p
-
-
-def _of_share(values: Floats) -> Interval:
+def _of_hits(values: Floats) -> Estimate:
     """Return the exact interval of the mean of values that are 0 or 1."""
-    n_positive = int(values.sum())
-    low, high = clopper_pearson(n_positive, len(values))
-    return Interval(low, high, math.nan, "exact", min(n_positive, len(values) - n_positive))
+    n, n_positive = len(values), int(values.sum())
+    limits = clopper_pearson(n_positive, n)
+    return Estimate(mean(values), *limits, method="exact", n_differing=min(n_positive, n - n_positive))
 
 
-def _of_median(values: Floats, clusters: Ints | None, confidence: float = CONFIDENCE) -> Interval:
+def _of_median(values: Floats, clusters: Ints | None, confidence: float) -> Estimate:
     """Return the exact interval of a median: from the k-th smallest value to the k-th largest.
 
-    Fewer than six queries have none at 95%, nor have clusters.
+    k is the largest with 2·P(fewer than k of n fair coins) ≤ 1 − confidence. Fewer than six queries have none
+    at 95%, nor have clusters.
     """
-    n, k = len(values), 0
-    if clusters is None:
-        step = 1 << max(n.bit_length() - 1, 0)
-        while step:  # the largest k with 2·P(fewer than k of n fair coins) ≤ 1 − confidence
-            is_right = k + step <= n // 2 and 2 * upper_tail(n - k - step + 1, n, 0.5) <= 1 - confidence
-            k, step = k + step * is_right, step // 2
+    n = len(values)
+    known = range(n // 2 + 1 if clusters is None else 1)
+    k = bisect_right(known, 1 - confidence, key=lambda k: 2 * upper_tail(n - k + 1, n, 0.5)) - 1
     if k == 0:
-        return _UNKNOWN
+        return Estimate()
     ordered = np.sort(values)
-    return Interval(float(ordered[k - 1]), float(ordered[n - k]), math.nan, "order", n)
+    limits = float(ordered[k - 1]), float(ordered[n - k])
+    return Estimate(float(np.median(values)), *limits, method="order", n_differing=n)
 
 
-def _between_medians(after: Floats, before: Floats, clusters: Ints | None) -> Interval:
-    """Return the difference of two medians that lie in their intervals, each with half the error allowed."""
-    late, early = (_of_median(values, clusters, UPPER) for values in (after, before))
-    return Interval(late.low - early.high, late.high - early.low, math.nan, late.method, len(after))
-
-
-def welch_interval(one: Floats, other: Floats) -> Interval:
+def welch_interval(one: Floats, other: Floats) -> Estimate:
     """Return the interval of the mean of `one` less that of `other`, and p, by Welch's t (1947).
 
     nan where one of them has fewer than two values, or neither varies.
     """
     if min(len(one), len(other)) < 2:
-        return _UNKNOWN
+        return Estimate()
     errors = [float(np.var(values, ddof=1)) / len(values) for values in (one, other)]
     if not sum(errors) > 0:
-        return _UNKNOWN
-    freedom = sum(errors) ** 2 / sum(
-        error**2 / (len(values) - 1) for error, values in zip(errors, (one, other), strict=True)
-    )
-    return _by_t(mean(one) - mean(other), math.sqrt(sum(errors)), freedom)
+        return Estimate()
+    parts = [error**2 / (len(values) - 1) for error, values in zip(errors, (one, other), strict=True)]
+    return _by_t(mean(one) - mean(other), math.sqrt(sum(errors)), sum(errors) ** 2 / sum(parts))
 
 
-def _by_t(
-    centre: float,
-    error: float,
-    freedom: float,
-    ends: tuple[float, float] = (-math.inf, math.inf),
-) -> Interval:
+def _by_t(centre: float, error: float, freedom: float) -> Estimate:
     half = t_quantile(UPPER, freedom) * error
     p = min(1.0, 2 * noncentral_t_cdf(-abs(centre / error), freedom))
-    return Interval(max(centre - half, ends[0]), min(centre + half, ends[1]), p, "t")
+    return Estimate(centre, centre - half, centre + half, error, p, "t")
 
 
 def note_few(
-    changes: Sequence[tuple[Measure, Interval]], *, n_queries: int, clusters: Ints | None
+    changes: Sequence[tuple[Measure, Estimate]], *, n_queries: int, clusters: Ints | None
 ) -> list[str]:
     """Return sentences on intervals of few queries, and of gains or differences in which few queries differ.
 

@@ -1,39 +1,128 @@
-"""How limits of an estimate from a drawn sample are made: score limits, inside their range."""
+"""Limits of shares, means and totals from their counts, and of differences and ratios of two estimates.
+
+All but the exact one are score limits: the values whose own standard error reaches to what was found.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from fire_toolkit.arrays import Floats
-from fire_toolkit.inference.student import t_of
+import numpy as np
 
-UNSEEN = 0.05  # of one positive, which the sample may have missed
-LEAST_PAIRS = 100  # drawn by chance: one positive is then expected where 1% are relevant
-LEAST_QUERIES = 40  # judged deep; below it intervals cover too little
-NO_POSITIVE = "there is no positive of which it could be a share"
+from fire_toolkit.arrays import Floats, Ints, mean, wilson_interval, wilson_limits
+from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, Z, t_of, upper_tail
 
-
-class Limits(NamedTuple):
-    """The limits of an interval."""
-
-    low: float
-    high: float
+UNSEEN = 0.05  # of one positive, which a sample may have missed
+_STEPS = 45
+_LONGEST = 60.0  # how far the tilt is followed: down to weights of e^-60
+_TRACE = 1e-9  # queries that an end of the range counts for, where none was seen there
+_ROUNDING = 1e-12  # a variance below this share of p (1 - p) is rounding
 
 
 class Estimate(NamedTuple):
-    """An estimate with its interval; nan where `refused` says why there is none. se: over draws, as it is."""
+    """An estimate and its interval, nan where nothing is known.
 
-    estimate: float
-    low: float
-    high: float
+    se: over draws, as it is; p: of the test of 0, nan where there is none; method: `exact`, `score`, `t`,
+    `order` or empty; refused: why there is none; n_differing: how many queries (or clusters) do not have the
+    most common value.
+    """
+
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
     se: float = math.nan
+    p: float = math.nan
+    method: str = ""
     refused: str = ""
+    n_differing: int = 0
+
+    def over(self, size: float, *, least: float = 0.0) -> Estimate:
+        """Return the estimate of a total divided by `size`, between `least` and 1."""
+        estimate, low, high = (min(max(value / size, least), 1.0) for value in self[:3])
+        return Estimate(estimate, low, high, self.se / size)
 
 
-def no_estimate(why: str) -> Estimate:
-    """Return that there is no estimate, and why."""
-    return Estimate(math.nan, math.nan, math.nan, refused=why)
+def clopper_pearson(n_positive: int, n: int) -> tuple[float, float]:
+    """Return the exact interval of Clopper and Pearson (1934) for a share: it covers at least as said.
+
+    Args:
+        n_positive: how many of the queries score 1; n: how many there are.
+
+    Returns:
+        The lower and upper limit; (nan, nan) when n is 0.
+
+    Examples:
+        >>> [round(limit, 4) for limit in clopper_pearson(7, 10)]
+        [0.3475, 0.9333]
+    """
+    if n == 0:
+        return math.nan, math.nan
+
+    def solve(n_least: int, wanted: float) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if upper_tail(n_least, n, middle) < wanted else (low, middle)
+        return (low + high) / 2
+
+    low = 0.0 if n_positive == 0 else solve(n_positive, 1 - UPPER)
+    return low, 1.0 if n_positive == n else solve(n_positive + 1, UPPER)
+
+
+def wilson(n_positive: int, n: int) -> tuple[float, float]:
+    """Return Wilson's score interval (1927) for a share: it covers about as said, on average.
+
+    Examples:
+        >>> [round(limit, 4) for limit in wilson(7, 10)]
+        [0.3968, 0.8922]
+    """
+    low, high = wilson_interval(np.array([float(n_positive)]), np.array([float(n)]), CONFIDENCE)
+    return float(low[0]), float(high[0])
+
+
+def share_interval(over: Floats, under: Floats, *, cluster: Ints | None = None) -> tuple[float, float]:
+    """Return Wilson's score interval of the sum of `over` divided by that of `under`: within 0 and 1.
+
+    Args:
+        over, under: of each pair, times its weight where pairs have weights; 0 ≤ over ≤ under.
+        cluster: the code of what each pair was drawn with; None: pairs were drawn one by one.
+
+    Pairs of 0 and 1 have Wilson's interval of as many trials (1927). In general the number of trials is the
+    effective one, p (1 − p) / variance, with the linearised variance of a ratio: that between clusters, or
+    between pairs where it is larger. For clusters Student's t, with one degree of freedom less than there
+    are clusters, takes the place of the normal quantile. A variance of 0 says nothing; then each pair (or
+    cluster) is a trial, as far as they are alike in size (Kish, Survey Sampling, 1965). The limits are nan
+    where all is of one cluster, which tells nothing of others, and where there is nothing.
+
+    Source: Korn and Graubard 1998, Survey Methodology 24; intervals of this kind are compared by Franco,
+    Little, Louis and Slud 2019, Journal of Survey Statistics and Methodology 7.
+
+    Examples:
+        >>> limits = share_interval(np.array([1.0, 1, 1, 1, 1, 1, 1, 0, 0, 0]), np.ones(10))
+        >>> [round(limit, 4) for limit in limits]
+        [0.3968, 0.8922]
+    """
+    is_in = under > 0
+    over, under = over[is_in], under[is_in]
+    if not len(under):
+        return math.nan, math.nan
+
+    def variance_of_ratio() -> float:
+        return float(((over - over.sum() / under.sum() * under) ** 2).sum() / under.sum() ** 2)
+
+    value, variance, critical = float(over.sum() / under.sum()), variance_of_ratio(), Z
+    if cluster is not None:
+        codes = np.unique(cluster[is_in], return_inverse=True)[1]
+        over, under = (np.bincount(codes, each).astype(np.float64) for each in (over, under))
+        if (n := len(under)) < 2:
+            return math.nan, math.nan
+        variance, critical = max(variance, n / (n - 1) * variance_of_ratio()), t_of(n - 1)
+    spread = value * (1 - value)
+    known = variance > _ROUNDING * spread
+    n_effective = spread / variance if known else float(under.sum() ** 2 / (under**2).sum())
+    low, high = wilson_limits(np.array([value * n_effective]), np.array([n_effective]), critical)
+    return float(low[0]), float(high[0])
 
 
 def score_limits(
@@ -43,7 +132,7 @@ def score_limits(
     weight: float = 0.0,
     most: float = 1.0,
     freedom: float = math.inf,
-) -> Limits:
+) -> tuple[float, float]:
     """Return the limits of a quantity θ from 0 to `most`, where few positives may have been drawn.
 
     They are the two θ with (estimate − θ)² = t² · w · θ · (1 − θ/most): the variance is that of the θ in
@@ -75,40 +164,7 @@ def score_limits(
     spread = t**2 * (variance + UNSEEN * weight**2) / room if room > 0 else 0.0
     scale, middle = 1 + spread / most, inside + spread / 2
     reach = math.sqrt(max(middle**2 - scale * inside**2, 0.0))
-    return Limits(max(middle - reach, 0.0) / scale, min((middle + reach) / scale, most))
-
-
-def limits_of_difference(a: float, of_a: Limits, b: float, of_b: Limits) -> Limits:
-    """Return the limits of a − b from the limits of two independent estimates.
-
-    Source: Newcombe 1998, method 10; Zou and Donner 2008 (MOVER).
-
-    Examples:
-        >>> [round(limit, 2) for limit in limits_of_difference(0.5, Limits(0.4, 0.7), 0.0, Limits(0.0, 0.3))]
-        [0.18, 0.7]
-    """
-    below = math.hypot(a - of_a.low, of_b.high - b)
-    above = math.hypot(of_a.high - a, b - of_b.low)
-    return Limits(a - b - below, a - b + above)
-
-
-def limits_of_share(a: float, of_a: Limits, b: float, of_b: Limits) -> Limits:
-    """Return the limits of a / (a + b) from the limits of two independent totals, of which one is not 0.
-
-    Source: Donner and Zou 2012 (MOVER for a ratio), for the odds a / b.
-
-    Examples:
-        >>> [round(limit, 2) for limit in limits_of_share(6, Limits(4, 9), 4, Limits(2, 7))]
-        [0.43, 0.77]
-    """
-    return Limits(_least_share(a, of_a.low, b, of_b.high), 1 - _least_share(b, of_b.low, a, of_a.high))
-
-
-def _least_share(a: float, low: float, b: float, high: float) -> float:
-    """Return the lower limit of a / (a + b), by the lower limit of a and the upper one of b."""
-    squares = (a**2 - (a - low) ** 2, b**2 - (high - b) ** 2)
-    odds, over = squares[0], a * b + math.sqrt(max((a * b) ** 2 - squares[0] * squares[1], 0.0))
-    return odds / (odds + over) if odds > 0 else 0.0
+    return max(middle - reach, 0.0) / scale, min((middle + reach) / scale, most)
 
 
 def freedom_of_weight(variances: Floats, values: Floats) -> float:
@@ -127,15 +183,70 @@ def freedom_of_weight(variances: Floats, values: Floats) -> float:
     return max(2 * total**2 / squares, 1.0) if squares > 1e-12 * total**2 else math.inf
 
 
-def why_too_few(n_drawn: int, what: str) -> str:
-    """Return why so few pairs drawn by chance give no estimate; empty where they are enough.
+def limits_of_difference(a: Estimate, b: Estimate) -> tuple[float, float]:
+    """Return the limits of a − b from those of two independent estimates.
 
-    It depends on the design alone, never on how many of the pairs are positive: to refuse by what came out
-    makes what is printed too high, by 16% to 104% where ten positives were asked for.
+    Source: Newcombe 1998, method 10; Zou and Donner 2008 (MOVER).
+
+    Examples:
+        >>> [round(limit, 2) for limit in limits_of_difference(Estimate(0.5, 0.4, 0.7), Estimate(0, 0, 0.3))]
+        [0.18, 0.7]
     """
-    if n_drawn >= LEAST_PAIRS:
-        return ""
-    return (
-        f"{n_drawn} of the pairs {what} were drawn by chance, and an interval needs {LEAST_PAIRS}; draw "
-        "more pairs"
-    )
+    below = math.hypot(a.estimate - a.low, b.high - b.estimate)
+    above = math.hypot(a.high - a.estimate, b.estimate - b.low)
+    return a.estimate - b.estimate - below, a.estimate - b.estimate + above
+
+
+def limits_of_share(a: Estimate, b: Estimate) -> tuple[float, float]:
+    """Return the limits of a / (a + b) from those of two independent totals, of which one is not 0.
+
+    Source: Donner and Zou 2012 (MOVER for a ratio), for the odds a / b.
+
+    Examples:
+        >>> [round(limit, 2) for limit in limits_of_share(Estimate(6, 4, 9), Estimate(4, 2, 7))]
+        [0.43, 0.77]
+    """
+
+    def least(one: Estimate, other: Estimate) -> float:
+        squares = [each.estimate**2 - (each.estimate - limit) ** 2
+                   for each, limit in ((one, one.low), (other, other.high))]  # fmt: skip
+        product = one.estimate * other.estimate
+        odds, over = squares[0], product + math.sqrt(max(product**2 - squares[0] * squares[1], 0.0))
+        return odds / (odds + over) if odds > 0 else 0.0
+
+    return least(a, b), 1 - least(b, a)
+
+
+def tilted_limits(values: Floats, ends: tuple[float, float]) -> tuple[float, float, float]:
+    """Return the limits of the score interval of a mean, and p of the score test that it is 0.
+
+    It holds every mean δ with |mean − δ| ≤ z·σ(δ)/√n, where σ²(δ) is the variance under the distribution of
+    mean δ that is most likely, among those on the values that were seen and the ends of their range. Of
+    values 0 and 1 it is Wilson's, of values −1, 0 and 1 Tango's (1998). It allows for large values that no
+    query shows, so it has a width where all queries are equal, and covers more than it says where few differ.
+
+    The most likely distribution of mean δ weighs a value v by 1 / (r + (1 − r)·(end − v)/(end − mean)), r
+    from 1 (what was seen) down to 0 (all at the end): δ and σ(δ) follow from r, which is found by halving.
+    Three searches run together: upwards and downwards for the limits, and towards 0 for p.
+    """
+    seen, count = np.unique(values, return_counts=True)
+    centre = mean(values)
+    side = np.array([1.0, -1.0, -1.0 if centre > 0 else 1.0])  # downwards is upwards on mirrored values
+    room = np.maximum(np.where(side > 0, ends[1] - centre, centre - ends[0]), 1e-12)
+    off = seen - centre
+    gap = np.maximum(1 - side * off[:, None] / room, 0.0)
+    moments = np.stack([np.ones(len(seen)), off, off**2])
+    low: Floats = np.zeros(3)
+    high: Floats = np.full(3, _LONGEST)
+    for _ in range(_STEPS):
+        tilt = (low + high) / 2
+        r = np.exp(-tilt)
+        at_end = _TRACE / r
+        mass, first, second = moments @ (count[:, None] / (r + (1 - r) * gap))
+        shift = (side * first + at_end * room) / (mass + at_end)  # δ − mean, on the mirrored side
+        variance = (second + at_end * room**2) / (mass + at_end) - shift**2
+        reached = shift * np.sqrt(len(values) / np.maximum(variance, 1e-300))
+        is_beyond = np.array([*(reached[:2] > Z), shift[2] > abs(centre)])
+        low, high = np.where(is_beyond, low, tilt), np.where(is_beyond, tilt, high)
+    p = math.erfc(float(reached[2]) / math.sqrt(2)) if centre else 1.0
+    return centre - float(shift[1]), centre + float(shift[0]), p

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 
 import pandas as pd
 
-from fire_toolkit.inference.estimates import Design, estimate_scores
+from fire_toolkit.inference.estimates import REFUSED, Design, estimate_cells, estimator, missing_cells
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
-from fire_toolkit.inference.limits import LEAST_QUERIES
+from fire_toolkit.inference.two_phase import LEAST_QUERIES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import Labels, Qrels, Scores
 from fire_toolkit.tables.columns import pair_rows
@@ -53,31 +53,31 @@ def describe_labelled(
         return describe_unknown(divided, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
     joined = join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
-    estimated = estimate_scores(joined, before, after, design, divided)
+    by = estimator(joined, before, after, design)
     rows = pd.DataFrame(
-        {"run_id": run_id, "measure": measure, **cell} for (run_id, measure), cell in estimated.cells.items()
+        {"run_id": run_id, "measure": measure.name}
+        | estimate_cells(by, measure, run_id)
+        | missing_cells(by, measure)
+        for measure in divided
+        for run_id in joined.places
     )
     means = scores[(scores["query_id"] == "all") & (scores["qrels"] == "augmented")]
     labelled = means.rename(columns={"value": "augmented"})[["run_id", "measure", "augmented"]]
     return describe_missing(rows.merge(labelled, on=["run_id", "measure"]))
 
 
-def describe_estimates(scores: pd.DataFrame, basis: str) -> list[str]:
-    """Return what estimates are of, and for each measure without one the reason.
+def note_refused(rows: pd.DataFrame, names: pd.Series) -> Iterator[str]:
+    """Yield for each measure why it has no estimate, and of which rows where others have one.
 
     Args:
-        scores: a row for each run and measure: run_id, measure, estimate, estimate_method.
-        basis: what they are of.
+        rows: measure, estimate_method.
+        names: of the rows: a run, or two.
     """
-    estimated = scores.loc[scores["estimate"].notna(), "measure"].unique()
-    is_all = len(estimated) == scores["measure"].nunique()
-    lines = [f"est.{'' if is_all else ' of ' + ', '.join(estimated)}: {basis}"] if len(estimated) else []
-    refused = scores[scores["estimate_method"].str.startswith("refused: ")]
-    n_runs = scores["run_id"].nunique()
+    refused = rows[rows["estimate_method"].str.startswith(REFUSED)]
     for (measure, method), own in refused.groupby(["measure", "estimate_method"], sort=False):
-        runs = "" if len(own) == n_runs else f" of {', '.join(own['run_id'])}"
-        lines.append(f"{measure}: no estimate{runs}: {str(method).removeprefix('refused: ')}")
-    return lines
+        is_all = len(own) == int((rows["measure"] == measure).sum())
+        of = "" if is_all else f" of {', '.join(names[own.index])}"
+        yield f"{measure}: no estimate{of}: {str(method).removeprefix(REFUSED)}"
 
 
 def describe_missing(scores: pd.DataFrame) -> list[str]:

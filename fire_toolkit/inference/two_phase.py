@@ -13,22 +13,18 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.limits import (
-    LEAST_QUERIES,
-    NO_POSITIVE,
-    Estimate,
-    no_estimate,
-    score_limits,
-)
-from fire_toolkit.inference.student import t_of
+from fire_toolkit.inference.distributions import t_of
+from fire_toolkit.inference.drawn_pairs import NO_POSITIVE
+from fire_toolkit.inference.limits import Estimate, score_limits
 
+LEAST_QUERIES = 40  # judged deep; below it intervals cover too little
 _UNSEEN = 2  # changed queries that are added to those seen
 _MOST_LEVERAGE = 0.5  # of a query: where one decides alone, its residual is not known to be larger
 
 
 @dataclass(frozen=True, eq=False)
 class TwoPhase:
-    """What `two_phase_difference` returns: `of` a run and the `difference` of two are estimates.
+    """What `two_phase_difference` returns: `of` a run, or of two, gives estimates.
 
     slope: λ; means: (n_runs,) θ̂; n_queries: all; residuals: (n, n_runs) g;
     change: (n, n_runs), what the deep labels changed; usual: by how much scores of queries differ, which an
@@ -42,41 +38,29 @@ class TwoPhase:
     change: Floats
     usual: float
 
-    @property
-    def refused(self) -> str:
-        """Why there is no estimate; empty where there is one."""
-        n = len(self.residuals)
-        few = f"{n} queries were judged deep, and below {LEAST_QUERIES} the interval covers too little"
-        return few if n < LEAST_QUERIES else ""
+    def of(self, run: int, other: int | None = None) -> Estimate:
+        """Return the estimate of a run, or that run minus another.
 
-    def of(self, run: int) -> Estimate:
-        """Return the estimate of a run, with the limits of `score_limits` in 0 to 1."""
-        if self.refused:
-            return no_estimate(self.refused)
-        n = len(self.residuals)
-        variance, inflated = self._variances(np.eye(len(self.means))[run])
-        known = {"weight": (1 - n / self.n_queries) / n / 2, "freedom": n - 2}
-        estimate = float(self.means[run])
-        return Estimate(estimate, *score_limits(estimate, inflated, **known), variance**0.5)
-
-    def difference(self, a: int, b: int) -> Estimate:
-        """Return run `a` minus run `b`, with limits by Student's t in −1 to 1."""
-        if self.refused:
-            return no_estimate(self.refused)
-        of_runs = np.eye(len(self.means))
-        variance, inflated = self._variances(of_runs[a] - of_runs[b])
-        estimate = float(self.means[a] - self.means[b])
-        reach = t_of(len(self.residuals) - 2) * inflated**0.5
-        return Estimate(estimate, max(estimate - reach, -1.0), min(estimate + reach, 1.0), variance**0.5)
-
-    def _variances(self, of_runs: Floats) -> tuple[float, float]:
-        """Return the variance of a sum of runs' means, and with two changes more than were seen."""
-        residuals, change = self.residuals @ of_runs, self.change @ of_runs
-        n, undrawn = len(residuals), 1 - len(residuals) / self.n_queries
-        sampled = undrawn * float(residuals @ residuals) / n**2
-        n_changed = int((np.abs(change) > 1e-12).sum())
-        unseen = sampled * _UNSEEN / n_changed if n_changed else _UNSEEN * undrawn * (self.usual / n) ** 2
-        return sampled, (sampled if n_changed else 0.0) + unseen
+        Limits are those of `score_limits` in 0 to 1, of a difference by Student's t in −1 to 1.
+        """
+        of_runs = np.eye(len(self.means))[run]
+        of_runs = of_runs if other is None else of_runs - np.eye(len(self.means))[other]
+        n, undrawn = len(self.residuals), 1 - len(self.residuals) / self.n_queries
+        if n < LEAST_QUERIES:
+            few = f"{n} queries were judged deep, and below {LEAST_QUERIES} the interval covers too little"
+            return Estimate(refused=few)
+        estimate, residuals = float(self.means @ of_runs), self.residuals @ of_runs
+        variance = undrawn * float(residuals @ residuals) / n**2
+        n_changed = int((np.abs(self.change @ of_runs) > 1e-12).sum())
+        inflated = _UNSEEN * undrawn * (self.usual / n) ** 2  # by two changes more than were seen
+        if n_changed:
+            inflated = variance * (1 + _UNSEEN / n_changed)
+        if other is None:
+            limits = score_limits(estimate, inflated, weight=undrawn / n / 2, freedom=n - 2)
+        else:
+            reach = t_of(n - 2) * inflated**0.5
+            limits = max(estimate - reach, -1.0), min(estimate + reach, 1.0)
+        return Estimate(estimate, *limits, variance**0.5)
 
 
 def two_phase_difference(shallow: Floats, deep: Floats, sample: Ints) -> TwoPhase:
@@ -158,9 +142,9 @@ def missing_share(n_shallow: Ints, n_deep: Ints, *, n_queries: int) -> Estimate:
     """
     n, total = len(n_deep), float(n_deep.sum())
     if n < LEAST_QUERIES:
-        return no_estimate(f"{n} queries were judged deep, fewer than {LEAST_QUERIES}")
+        return Estimate(refused=f"{n} queries were judged deep, fewer than {LEAST_QUERIES}")
     if total == 0:
-        return no_estimate(NO_POSITIVE)
+        return Estimate(refused=NO_POSITIVE)
     share = float((n_deep - n_shallow).sum()) / total
     rests = (n_deep - n_shallow) - share * n_deep
     undrawn = 1 - n / n_queries

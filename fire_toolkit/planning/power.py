@@ -11,7 +11,7 @@ import math
 from functools import cache
 from statistics import NormalDist
 
-from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
+from fire_toolkit.inference.distributions import noncentral_t_cdf, t_quantile
 
 POWER, LEVEL = 0.8, 0.05
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit.inference import clopper_pearson, wilson
-from fire_toolkit.inference.binomial import upper_tail
+from fire_toolkit.inference.distributions import upper_tail
 
 
 def slow_tail(n_least: int, n: int, p: float) -> float:

@@ -9,10 +9,9 @@ import pytest
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.differences import score_differences
-from fire_toolkit.inference.drawn_pairs import SampledPairs
+from fire_toolkit.inference.drawn_pairs import DrawnPairs, sampled_precision, undrawn_share
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
-from fire_toolkit.inference.sampled import sampled_difference, undrawn_share
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
 
@@ -168,6 +167,12 @@ def test_a_draw_of_too_few_pairs_is_refused_whatever_they_are() -> None:
     assert from_strata(3, ["P@3"]).scores.iloc[0]["estimate_method"].startswith("refused: 80 of the pairs")
 
 
+def by_chance(label: np.ndarray, chance: np.ndarray, n_queries: int = 9) -> DrawnPairs:
+    """Return pairs of one query that were drawn one by one, with no originals among them."""
+    query = np.zeros(len(label), dtype=np.int64)
+    return DrawnPairs(np.zeros(len(label)), label.astype(float), query, n_queries, chance=chance)
+
+
 def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> None:
     rng = np.random.default_rng(0)
     rate = np.where(np.arange(4000) < 1500, 1.0, 0.1)
@@ -175,26 +180,23 @@ def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> 
     found = []
     for _ in range(400):
         kept = rng.random(4000) < rate
-        pairs = SampledPairs(
-            np.zeros(kept.sum(), bool), is_positive[kept], rate[kept], np.arange(kept.sum()), 9
-        )
-        share, low, high, _, refused = undrawn_share(pairs)
+        pairs = by_chance(is_positive[kept], rate[kept])
+        share, low, high = undrawn_share(pairs)[:3]
         truth = 1 - is_positive[kept].sum() / is_positive.sum()
         found.append((share - truth, low <= truth <= high))
-        assert not refused
+        assert not undrawn_share(pairs).refused
     error, covered = np.mean(found, axis=0)
     assert abs(error) < 0.005
     assert 0.92 < covered < 0.99
-    few = SampledPairs(np.zeros(99, bool), np.ones(99, bool), np.full(99, 0.5), np.arange(99), 99)
-    assert undrawn_share(few).refused.startswith("99 of the pairs in all were drawn by chance, and an")
-    whole = SampledPairs(np.zeros(3, bool), np.ones(3, bool), np.ones(3), np.arange(3), 9)
-    assert undrawn_share(whole)[:3] == (0.0, 0.0, 0.0)
+    assert undrawn_share(by_chance(np.ones(99), np.full(99, 0.5))).refused.startswith(
+        "99 of the pairs in all were drawn by chance, and an"
+    )
+    assert undrawn_share(by_chance(np.ones(3), np.ones(3)))[:3] == (0.0, 0.0, 0.0)
 
 
 def test_what_is_no_probability_is_refused() -> None:
-    none = np.zeros(20, dtype=bool)
     with pytest.raises(TableError, match=r"inclusion_probability is 1\.5"):
-        SampledPairs(none, none, np.full(20, 1.5), np.arange(20), 20)
+        by_chance(np.zeros(20), np.full(20, 1.5))
 
 
 def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken_out() -> None:
@@ -281,10 +283,8 @@ def test_an_estimated_difference_has_no_bias_and_its_interval_covers() -> None:
     found = []
     for _ in range(1000):
         drawn = rng.random(n) < probability
-        parts = np.zeros(n, dtype=bool)[drawn], positive[drawn], probability[drawn], np.zeros(n, int)[drawn]
-        found.append(
-            sampled_difference(SampledPairs(*parts, n_queries=120), in_a[drawn], in_b[drawn], k=10)[:3]
-        )
+        pairs = by_chance(positive[drawn], probability[drawn], n_queries=120)
+        found.append(sampled_precision(pairs, in_a[drawn], in_b[drawn], k=10)[:3])
     estimate, low, high = np.array(found).T
     assert estimate.mean() == pytest.approx(true / 1200, abs=4 * estimate.std() / np.sqrt(1000))
     assert 0.92 < ((low <= true / 1200) & (true / 1200 <= high)).mean() < 0.975

@@ -7,21 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit.inference.binomial import wilson
-from fire_toolkit.inference.drawn_pairs import SampledPairs, ScoredPairs
-from fire_toolkit.inference.limits import (
+from fire_toolkit.inference.drawn_pairs import (
     LEAST_PAIRS,
-    Limits,
+    DrawnPairs,
+    micro_recall,
+    sampled_precision,
+    undrawn_share,
+)
+from fire_toolkit.inference.limits import (
+    Estimate,
     freedom_of_weight,
     limits_of_difference,
     limits_of_share,
     score_limits,
-)
-from fire_toolkit.inference.sampled import (
-    micro_recall,
-    sampled_difference,
-    sampled_precision,
-    undrawn_share,
+    wilson,
 )
 from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
 
@@ -43,24 +42,23 @@ def test_limits_solve_their_equation() -> None:
     assert sorted(roots) == pytest.approx(found)
     # Student's t with two degrees of freedom is 4.3027 in tables
     wide = score_limits(30.0, 200.0, most=math.inf, freedom=2.9)
-    assert (wide.high - 30) ** 2 == pytest.approx(4.3027**2 * 200 / 30 * wide.high, rel=1e-4)
+    assert (wide[1] - 30) ** 2 == pytest.approx(4.3027**2 * 200 / 30 * wide[1], rel=1e-4)
 
 
 def test_differences_are_newcombes() -> None:
     # Newcombe 1998, Statistics in Medicine 17, table II, method 10: 56/70 and 48/80
-    parts = [(x / n, Limits(*wilson(x, n))) for x, n in ((56, 70), (48, 80))]
-    (a, of_a), (b, of_b) = parts
-    assert limits_of_difference(a, of_a, b, of_b) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    a, b = (Estimate(x / n, *wilson(x, n)) for x, n in ((56, 70), (48, 80)))
+    assert limits_of_difference(a, b) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
 def test_limits_of_a_share_are_where_those_of_a_difference_reach_0() -> None:
-    a, of_a, b, of_b = 6.0, Limits(3.0, 11.0), 4.0, Limits(1.5, 8.0)
-    for share, side in zip(limits_of_share(a, of_a, b, of_b), (0, 1), strict=True):
+    a, b = Estimate(6.0, 3.0, 11.0), Estimate(4.0, 1.5, 8.0)
+    for side, share in enumerate(limits_of_share(a, b)):
         odds = share / (1 - share)
-        scaled = Limits(odds * of_b.low, odds * of_b.high)
-        assert limits_of_difference(a, of_a, odds * b, scaled)[side] == pytest.approx(0, abs=1e-9)
-    assert limits_of_share(6.0, of_a, 0.0, Limits(0.0, 8.0)).high == 1
-    assert limits_of_share(0.0, Limits(0.0, 5.0), 6.0, of_a).low == 0
+        scaled = Estimate(odds * b.estimate, odds * b.low, odds * b.high)
+        assert limits_of_difference(a, scaled)[side] == pytest.approx(0, abs=1e-9)
+    assert limits_of_share(a, Estimate(0.0, 0.0, 8.0))[1] == 1
+    assert limits_of_share(Estimate(0.0, 0.0, 5.0), a)[0] == 0
 
 
 def test_one_weight_is_known_and_unlike_ones_are_known_as_well_as_they_were_seen() -> None:
@@ -96,9 +94,9 @@ def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, f
     one, place = np.arange(400) // 5, np.arange(400)
     known = place % 40 == 0
     chance = np.where(known | (place >= n_drawn), 1.0, np.where(place % 3, 0.5, 0.2))
-    sampled = SampledPairs(known, label | known, chance, one, 80, whole_to=1)
+    sampled = DrawnPairs(known * 1.0, (label | known) * 1.0, one, 80, chance=chance, whole_to=1)
     shown = np.where(place < n_drawn, label.astype(float), np.nan)
-    scored = ScoredPairs(place / 400, shown, place % 4, one, 80)
+    scored = DrawnPairs(place / 400, shown, one, 80, stratum=place % 4)
     top, other = place % 2 == 0, place % 5 < 3
     deep = two_phase_difference(known[:, None] * 0.5, (known + label)[: n_drawn // 2, None] * 0.5,
                                 place[: n_drawn // 2])  # fmt: skip
@@ -106,7 +104,7 @@ def cells_of(label: np.ndarray, n_drawn: int) -> dict[str, tuple[float, float, f
     share = missing_share(np.ones(n_deep), 1 + label[:n_deep], n_queries=400)
     found = {
         "P": sampled_precision(sampled, top, k=20),
-        "difference": sampled_difference(sampled, top, other, k=20),
+        "difference": sampled_precision(sampled, top, other, k=20),
         "micro R": micro_recall(sampled, top),
         "powered P": sampled_precision(scored, top, k=5),
         "powered P beyond": sampled_precision(scored, top, k=5, drawn=np.arange(scored.n_queries)),

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.inference.drawn_pairs import KNOWN, ScoredPairs
-from fire_toolkit.inference.sampled import micro_recall, sampled_precision
+from fire_toolkit.inference.drawn_pairs import KNOWN, DrawnPairs, micro_recall, sampled_precision
 
 TRUTH = np.array([0, 0, 1, 0, 1, 1, 0, 1, 1.0])
 SCORE = np.array([0.1, 0.2, 0.2, 0.1, 0.9, 0.6, 0.7, 0.8, 0.9])
@@ -17,27 +16,27 @@ QUERY = np.array([0, 0, 1, 1, 0, 0, 1, 1, 2])
 WEIGHT = np.array([1, 0, 1, 1, 1, 1, 0, 1, 1.0])
 
 
-def labelled(drawn: list[int], trust: float | None = None) -> ScoredPairs:
+def labelled(drawn: list[int], trust: float | None = None) -> DrawnPairs:
     label = np.full(len(TRUTH), np.nan)
     label[drawn] = TRUTH[drawn]
-    return ScoredPairs(SCORE, label, STRATUM, QUERY, 3, trust)
+    return DrawnPairs(SCORE, label, QUERY, 3, stratum=STRATUM, trust=trust)
 
 
 def test_over_all_samples_the_mean_is_the_truth_and_the_variance_that_of_the_estimates() -> None:
     draws = list(product(combinations(range(4), 2), combinations(range(4, 9), 3)))
     found = [labelled([*low, *high], trust=0.7).total(WEIGHT > 0) for low, high in draws]
-    totals = np.array([each.estimate for each in found])
+    totals = np.array([each.value for each in found])
     assert totals.mean() == pytest.approx((WEIGHT * TRUTH).sum())
-    assert np.mean([each.variance for each in found]) == pytest.approx(totals.var())
+    assert np.mean([each.estimate.se**2 for each in found]) == pytest.approx(totals.var())
 
 
 def test_the_best_trust_is_the_one_of_least_variance() -> None:
     score = np.array([0, 0.9, 1, 0.2, 0.9, 0.1, 0.2, 0.4, 0.9])
-    pairs = ScoredPairs(score, labelled([0, 1, 2, 4, 5, 6]).label, STRATUM, QUERY, 3)
-    others = [replace(pairs, trust=trust).total(WEIGHT > 0).variance for trust in np.linspace(0, 1, 101)]
+    pairs = DrawnPairs(score, labelled([0, 1, 2, 4, 5, 6]).label, QUERY, 3, stratum=STRATUM)
+    others = [replace(pairs, trust=trust).total(WEIGHT > 0).estimate.se for trust in np.linspace(0, 1, 101)]
     assert 0 < pairs.best_trust(WEIGHT) < 1
-    assert pairs.total(WEIGHT > 0).variance <= min(others) + 1e-12
-    upside_down = ScoredPairs(1 - TRUTH * 0.9, pairs.label, STRATUM, QUERY, 3)
+    assert pairs.total(WEIGHT > 0).estimate.se <= min(others) + 1e-12
+    upside_down = replace(pairs, guess=1 - TRUTH * 0.9)
     assert upside_down.best_trust(np.ones(9)) == 0
 
 
@@ -59,7 +58,7 @@ def ppi_world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_one_stratum_is_ppi(trust: float, estimate: float, low: float, high: float) -> None:
     score, truth, is_drawn = ppi_world()
     label = np.where(is_drawn, truth, np.nan)
-    pairs = ScoredPairs(score, label, np.zeros(300, dtype=np.int64), np.arange(300), 300, trust)
+    pairs = DrawnPairs(score, label, np.arange(300), 300, stratum=np.zeros(300, dtype=np.int64), trust=trust)
     everywhere = np.ones(300, dtype=bool)
     found = sampled_precision(pairs, everywhere, k=1)
     assert found.estimate == pytest.approx(estimate, abs=1e-8)
@@ -72,20 +71,21 @@ def test_one_stratum_is_ppi(trust: float, estimate: float, low: float, high: flo
 
 def test_what_is_known_counts_without_a_draw_and_a_whole_census_is_exact() -> None:
     stratum = np.where(np.arange(9) == 4, KNOWN, STRATUM)
-    pairs = ScoredPairs(SCORE, TRUTH, stratum, QUERY, 3)
+    pairs = DrawnPairs(SCORE, TRUTH, QUERY, 3, stratum=stratum)
     found = sampled_precision(pairs, WEIGHT > 0, k=3)
     assert found[:4] == pytest.approx((5 / 9, 5 / 9, 5 / 9, 0))
     recall = micro_recall(pairs, np.arange(9) < 6)
     assert recall[:4] == pytest.approx((3 / 5, 3 / 5, 3 / 5, 0))
-    half = ScoredPairs(SCORE, labelled([0, 1, 5, 6, 4]).label, stratum, QUERY, 3, trust=0).total(WEIGHT > 0)
-    assert half.estimate == pytest.approx(1 + 4 * (0 + 0) / 2 + 4 * (1 + 0) / 2)
+    some = labelled([0, 1, 5, 6, 4]).label
+    half = DrawnPairs(SCORE, some, QUERY, 3, stratum=stratum, trust=0).total(WEIGHT > 0)
+    assert half.value == pytest.approx(1 + 4 * (0 + 0) / 2 + 4 * (1 + 0) / 2)
 
 
 def test_a_ratio_of_totals_by_hand() -> None:
     score, truth, is_drawn = ppi_world()
     label = np.where(is_drawn, truth, np.nan)
     stratum = np.arange(300) % 2
-    pairs = ScoredPairs(score, label, stratum, np.arange(300), 300, trust=1)
+    pairs = DrawnPairs(score, label, np.arange(300), 300, stratum=stratum, trust=1)
     top = np.arange(300) < 200
     found = micro_recall(pairs, top)
     totals = np.zeros(2)
@@ -111,15 +111,15 @@ def test_what_is_refused() -> None:
     score, truth, is_drawn = ppi_world()
     label = np.where(is_drawn, truth, np.nan)
     one = np.zeros(300, dtype=np.int64)
-    pairs = ScoredPairs(score, label, one, one, 1)
+    pairs = DrawnPairs(score, label, one, 1, stratum=one)
     found = sampled_precision(pairs, np.arange(300) < 297, k=297)
     assert np.isnan(found.estimate)
     why = "99 of the pairs in its top 297 were drawn by chance, and an interval needs 100; draw more pairs"
     assert found.refused == why
-    thin = ScoredPairs(score, label, (np.arange(300) % 3 == 1).astype(np.int64), one, 1)
+    thin = DrawnPairs(score, label, one, 1, stratum=(np.arange(300) % 3 == 1).astype(np.int64))
     assert micro_recall(thin, np.ones(300, dtype=bool)).refused.startswith("1 strata have fewer than 2")
     with pytest.raises(TableError, match="a judge's score is 3, expected a probability from 0 to 1"):
-        ScoredPairs(score * 0 + 3, label, one, one, 1)
+        DrawnPairs(score * 0 + 3, label, one, 1, stratum=one)
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_an_interval_covers_where_a_few_labels_show_no_miss() -> None:
         drawn = [*rng.choice(2000, 60, replace=False), *(2000 + rng.choice(200, 60, replace=False))]
         label = np.full(2200, np.nan)
         label[drawn] = truth[drawn]
-        pairs = ScoredPairs(score, label, stratum, np.arange(2200) // 10, 220)
+        pairs = DrawnPairs(score, label, np.arange(2200) // 10, 220, stratum=stratum)
         everywhere = np.ones(2200, dtype=bool)
         found = sampled_precision(pairs, everywhere, k=10)
         beyond = sampled_precision(pairs, everywhere, k=10, drawn=np.arange(pairs.n_queries))
@@ -153,7 +153,7 @@ def test_an_interval_beyond_these_queries_holds_what_they_and_clusters_differ_by
     truth = (rng.random(1200) < np.repeat(rng.random(60), 20)).astype(float)
     stratum = np.where(np.arange(1200) < 1200, 0, KNOWN)
     query, clusters = np.arange(1200) // 10, np.arange(120) // 2
-    pairs = ScoredPairs(np.zeros(1200), truth, stratum, query, 120)
+    pairs = DrawnPairs(np.zeros(1200), truth, query, 120, stratum=stratum)
     everywhere = np.ones(1200, dtype=bool)
     for codes, n in ((None, 120), (clusters, 60)):
         parts = truth.reshape(n, -1).mean(axis=1)

@@ -50,7 +50,7 @@ def test_estimates_are_those_computed_by_hand() -> None:
 
 
 def test_a_pair_of_runs_is_compared_by_the_differences_of_residuals() -> None:
-    difference, low, high, se, _ = two_phase_difference(*by_hand()).difference(0, 1)
+    difference, low, high, se = two_phase_difference(*by_hand()).of(0, 1)[:4]
     # g_a − g_b of ten queries each; e is ∓.25 and ±.25 in the one run, and −.25 or .75 in the other
     a, b = 0.25 / 0.95, 40 / 39
     parts = (-a + 0.25 * b, a + 0.25 * b, a - 0.75 * b, -a + 0.25 * b)
@@ -62,13 +62,13 @@ def test_a_pair_of_runs_is_compared_by_the_differences_of_residuals() -> None:
 def test_the_number_of_queries_alone_decides_whether_there_is_an_estimate() -> None:
     shallow, deep, sample = by_hand()
     few = two_phase_difference(shallow, deep[1:], sample[1:])
-    for each in (few.of(0), few.difference(0, 1)):
+    for each in (few.of(0), few.of(0, 1)):
         assert "39 queries were judged deep" in each.refused
         assert np.isnan(each[:4]).all()
     same = two_phase_difference(shallow, shallow[sample], sample)  # no score is changed
-    assert not same.refused
+    assert not same.of(0).refused
     assert same.means.tolist() == pytest.approx([0.5, 0])
-    for each in (same.of(0), same.of(1), same.difference(0, 1)):
+    for each in (same.of(0), same.of(1), same.of(0, 1)):
         assert each.high - each.low > 0.01
     alone = np.zeros((80, 1))
     alone[sample[3]] = 1.0  # one query alone has a score: its leverage would be 1
@@ -106,5 +106,5 @@ def test_the_reference_sample_of_coco_captions_is_met_to_the_fourth_digit(coco_e
         assert list(estimates) == found.means.round(4).tolist()
         assert list(errors) == [round(found.of(run).se, 4) for run in range(len(RUNS))]
         if name == "AP":
-            difference = found.difference(0, 1)
+            difference = found.of(0, 1)
             assert [round(difference.estimate, 4), round(difference.se, 4)] == [0.1059, 0.0068]

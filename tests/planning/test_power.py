@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from examples import cases
-from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
+from fire_toolkit.inference.distributions import noncentral_t_cdf, t_quantile
 from fire_toolkit.planning.power import mcnemar_least, paired_t_least
 
 

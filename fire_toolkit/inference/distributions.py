@@ -1,4 +1,4 @@
-"""Student's t, central and noncentral, without a library: quantiles, tails for power."""
+"""Student's t, central and noncentral, and the binomial distribution, without a library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def noncentral_t_cdf(t: float, freedom: float, shift: float = 0.0) -> float:
     if freedom < 1:
         raise UsageError(f"{freedom} degrees of freedom, expected 1 or more")
     scale, weight = _scales(freedom)
-    return float(weight @ _normal_cdf(t * scale - shift))
+    below = [math.erfc(-value / math.sqrt(2)) / 2 for value in (t * scale - shift).tolist()]
+    return float(weight @ np.array(below))
 
 
 @lru_cache(maxsize=2048)
@@ -54,10 +55,7 @@ def t_quantile(p: float, freedom: float) -> float:
     low, high = 0.0, 1.0
     while noncentral_t_cdf(high, freedom) < p:
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
+    while high - low > 1e-12 * high and low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if noncentral_t_cdf(middle, freedom) < p else (low, middle)
     return (low + high) / 2
 
@@ -72,26 +70,30 @@ def _scales(freedom: float) -> tuple[Floats, Floats]:
     """Return nodes of √(V / freedom) and the probability that each stands for."""
     half = _SPREAD / math.sqrt(2 * freedom)
     low = max(0.0, 1 - half)
-    node, weight = _gauss_legendre()
+    node, weight = np.polynomial.legendre.leggauss(_NODES)
     scale = low + (node + 1) / 2 * (1 + half - low)
     log_constant = math.log(2) + freedom / 2 * math.log(freedom / 2) - math.lgamma(freedom / 2)
-    density = np.exp(log_constant + (freedom - 1) * np.log(scale) - freedom * scale**2 / 2)
-    mass = density * weight
+    mass = weight * np.exp(log_constant + (freedom - 1) * np.log(scale) - freedom * scale**2 / 2)
     return scale, np.asarray(mass / mass.sum())
 
 
-@lru_cache(maxsize=1)
-def _gauss_legendre() -> tuple[Floats, Floats]:
-    """Return nodes in −1 to 1, the roots of Legendre's polynomial by Newton's steps, and their weights."""
-    node = np.cos(np.pi * (np.arange(_NODES, 0, -1) - 0.25) / (_NODES + 0.5))
-    for _ in range(5):
-        before, value = np.ones(_NODES), node
-        for n in range(2, _NODES + 1):
-            before, value = value, ((2 * n - 1) * node * value - (n - 1) * before) / n
-        slope = _NODES * (node * value - before) / (node**2 - 1)
-        node = node - value / slope
-    return node, np.asarray(2 / ((1 - node**2) * slope**2))
+def upper_tail(n_least: int, n: int, p: float) -> float:
+    """Return P(X ≥ n_least) of the binomial distribution of n draws with probability p.
 
-
-def _normal_cdf(values: Floats) -> Floats:
-    return np.array([math.erfc(-value / math.sqrt(2)) / 2 for value in values.tolist()])
+    Examples:
+        >>> round(upper_tail(2, 3, 0.5), 4)
+        0.5
+    """
+    if n_least <= 0:
+        return 1.0
+    if n_least > n or p <= 0:
+        return 0.0
+    if p >= 1:
+        return 1.0
+    if n_least <= n * p:
+        return 1.0 - upper_tail(n - n_least + 1, n, 1 - p)
+    first = math.lgamma(n + 1) - math.lgamma(n_least + 1) - math.lgamma(n - n_least + 1)
+    first += n_least * math.log(p) + (n - n_least) * math.log1p(-p)
+    number = np.arange(n_least, n)  # above the mean each term is smaller than the one before
+    ratios = (n - number) / (number + 1) * (p / (1 - p))
+    return float(math.exp(first) * (1 + np.cumprod(ratios).sum()))
