@@ -10,7 +10,7 @@ Read in this order; each stands on those before it:
   corrected: C@k and P@k with these errors taken out;
 - honest, differences, correction, trust: rows as `score` and `difference` show them;
 - orders, leave_out, changes, coverage, contributions, bounds: other questions of the same join;
-- compare (on overlap, tied_lists): rankings against one another, without qrels.
+- compare: rankings against one another, without qrels.
 """
 
 from fire_toolkit.inference.bounds import describe_bounds as describe_bounds

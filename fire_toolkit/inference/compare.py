@@ -1,7 +1,21 @@
-"""How alike the rankings of runs are, pair by pair."""
+"""How alike the rankings of runs are, pair by pair: overlap and rank-biased overlap, with ties or without.
+
+A doc of a group of tied docs on ranks t to b contributes c_d to the first d docs of a list: 0 before t, then
+(d − t + 1) / (b − t + 1), and all of it from b on; without ties t = b is its rank. With X_d the sum over docs
+of the products of the two lists' contributions, the agreement at depth d is X_d over
+
+- d: without ties; with `a` it is the mean over all ways to break them (ties say that the order is not known);
+- `w`, where a doc contributes all of itself from t on: the mean number of docs present in either list (ties
+  say that docs are equal);
+- `b`: the root of the product of both lists' Σ c_d², so that a list agrees with itself wholly.
+
+Every sum over docs is made of products of two such ramps, and every measure is a sum of agreements with
+weights. s and l are the lengths of the shorter and the longer list of a query.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -9,15 +23,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints, rows_of_lists, running_count, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.overlap import FORMS, compare_lists
-from fire_toolkit.inference.tied_lists import VARIANTS, TiedLists, tied_lists, tied_measures
-from fire_toolkit.matching.blocks import block_of
+from fire_toolkit.matching.blocks import RunBlock, block_of
+from fire_toolkit.matching.lookup import find_judged
 from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Comparisons, Run
 from fire_toolkit.tables.columns import sorted_union
+
+BROKEN = "broken"
+TIES = ("w", "a", "b")
+_CELLS = 1 << 21  # queries × depths held at a time
 
 
 class _Compared(NamedTuple):
@@ -50,8 +67,8 @@ def compare_runs(
             the two lists and l < depth, the query is compared at depth l. One or several. A ranking that
             is known for some docs only below a gap is compared down to the gap.
         rbo_p: persistence of rank-biased overlap, strictly between 0 and 1; one or several.
-        ties: `broken`: `rank` orders all docs; `w`, `a`, `b`: docs of equal score are tied, see
-            `tied_lists`; the measures' names then say so, as in `RBO_ext(p=0.9,ties=a)@10`. A
+        ties: `broken`: `rank` orders all docs; `w`, `a`, `b`: docs of equal score are tied; the
+            measures' names then say so, as in `RBO_ext(p=0.9,ties=a)@10`. A
             group that `depth` cuts keeps the docs that stand within it.
         per_query: whether each query's values follow those of `all`.
 
@@ -72,8 +89,9 @@ def compare_runs(
         UsageError: fewer than two runs; depth, rbo_p or ties out of range.
         JoinError: two runs have fewer than half of the longer one's queries in common.
 
-    Source: Webber, Moffat and Zobel, A Similarity Measure
-    for Indefinite Rankings (2010), eqs. 7, 11, 30 and 32, lists of uneven length included.
+    Source: Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings (2010), eqs. 7, 11, 30 and
+    32, lists of uneven length included; Corsi and Urbano, The Treatment of Ties in Rank-Biased Overlap,
+    SIGIR 2024.
 
     Examples:
         >>> from fire_toolkit.matching.ranking import rank_run
@@ -94,24 +112,146 @@ def compare_runs(
     blocks = [block_of(top(run, max(depths))) for run in by_id.values()]
     queries, docs = (sorted_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
     blocks = [block.over(queries, docs) for block in blocks]
-    cut = [[block.select(block.rank <= k) for block in blocks] for k in depths]
-    tied = [[tied_lists(block) for block in each] for each in cut if ties != BROKEN]
+    cut = [[_Lists.of(block.select(block.rank <= k), ties) for block in blocks] for k in depths]
     names = [name for k in depths for name in _names(k, persistences, ties)]
     found: list[pd.DataFrame] = []
     notes: list[str] = []
     for (a, run_a), (b, run_b) in combinations(enumerate(by_id), 2):
         common, told = _common_queries((run_a, run_b), (blocks[a].lengths, blocks[b].lengths), queries)
         notes += told
-        if tied:
-            values = [_compare_tied(each[a], each[b], common, persistences, ties) for each in tied]
-        else:
-            values = [compare_lists(each[a], each[b], common, persistences) for each in cut]
-        of_queries = np.concatenate(values)
+        step = max(1, _CELLS // max(depths))
+        parts = [common[first : first + step] for first in range(0, len(common), step)]
+        own = [[(each[a].within(part), each[b].within(part)) for part in parts] for each in cut]
+        values = [np.hstack([_overlap(*both, persistences, ties) for both in each]) for each in own]
         means = np.concatenate([each.mean(axis=1, keepdims=True) for each in values])
         found.append(_rows(run_a, run_b, ["all"], names, means))
         if per_query:
-            found.append(_rows(run_a, run_b, queries[common], names, of_queries))
+            found.append(_rows(run_a, run_b, queries[common], names, np.concatenate(values)))
     return Compared(Comparisons(pd.concat(found, ignore_index=True)), tuple(notes))
+
+
+class _Lists(NamedTuple):
+    """The lists of a run: where each query's begin; of each row the doc and the ranks t to b of its group."""
+
+    start: Ints
+    doc: Any
+    first: Ints
+    last: Ints
+    n_docs: int
+
+    @classmethod
+    def of(cls, block: RunBlock, ties: str) -> _Lists:
+        rank: Ints = rows_of_lists(1, block.lengths)
+        if ties == BROKEN:
+            return cls(block.start, block.doc, rank, rank, len(block.docs))
+        starts = starts_of_groups(block.query, block.score)
+        size = np.diff(starts, append=len(rank))
+        first = np.repeat(rank[starts], size)
+        last = first if ties == "w" else np.repeat(rank[starts] + size - 1, size)
+        return cls(block.start, block.doc, first, last, len(block.docs))
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.start)
+
+    @property
+    def query(self) -> Ints:
+        return np.repeat(np.arange(len(self.start) - 1), self.lengths)
+
+    def within(self, queries: Ints) -> _Lists:
+        """Return the lists of some queries, ascending, which become 0, 1, ..."""
+        lengths = self.lengths[queries]
+        rows = rows_of_lists(self.start[queries], lengths)
+        start: Ints = np.append(0, np.cumsum(lengths))
+        return self._replace(start=start, doc=self.doc[rows], first=self.first[rows], last=self.last[rows])
+
+
+def _overlap(a: _Lists, b: _Lists, persistences: Sequence[float], ties: str) -> Floats:
+    """Return overlap, average overlap, then RBO truncated, ext, min and res for each p, × queries.
+
+    What unseen docs of the shorter list may match are the docs that the longer one holds alone: on the mean
+    those present at depth d, at most the first d − s of them. Past the longer list the tails are summed in
+    closed form (Webber et al., eqs. 11 and 30).
+    """
+    s, l = np.minimum(a.lengths, b.lengths), np.maximum(a.lengths, b.lengths)  # noqa: E741
+    d, n = np.arange(1, int(l.max(initial=0)) + 1), len(s)
+    none: Ints = np.empty(0, dtype=np.int64)
+    rows = (a.start[:-1], a.start[1:])
+    query, rank, row_b = find_judged(a.doc, none, rows, b.doc, np.arange(len(b.doc)), b.start, a.n_docs)
+    row_a = a.start[query] + rank.astype(np.int64) - 1
+    shared = _at_depths(query, (a.first[row_a], a.last[row_a]), (b.first[row_b], b.last[row_b]), n, len(d))
+    sizes = [np.broadcast_to(d * 1.0, shared.shape)] * 2
+    if ties in ("w", "b"):
+        ramps = [(each, (each.first, each.last)) for each in (a, b)]
+        sizes = [
+            np.where(d > each.lengths[:, None], d, _at_depths(each.query, ramp, ramp, n, len(d)))
+            for each, ramp in ramps
+        ]
+    norm = np.sqrt(sizes[0] * sizes[1]) if ties == "b" else (sizes[0] + sizes[1]) / 2
+    is_seen, past = d <= l[:, None], np.maximum(d - s[:, None], 0)
+    agreement = shared / norm * is_seen
+    at_s, x_l = agreement[np.arange(n), s - 1], np.bincount(query, minlength=n).astype(np.float64)
+    mean, most = _open(a, b, row_a, row_b, s, len(d)) if (l > s).any() else np.zeros((2, *shared.shape))
+    extended = agreement + past * at_s[:, None] * mean / norm * is_seen
+    greatest = agreement + most / norm * (is_seen & (past > 0))
+    columns = [x_l / l, agreement.sum(axis=1) / l]
+    for p in persistences:
+        weights = (1 - p) * p ** (d - 1)
+        truncated, ext, most = ((each * weights).sum(axis=1) for each in (agreement, extended, greatest))
+        least_tail, greatest_tail = _tails(x_l, s, l, p)
+        least = truncated + least_tail
+        ext += (x_l + (l - s) * at_s) / l * p**l
+        columns += [truncated, ext, least, most + greatest_tail - least]
+    return np.stack(columns)
+
+
+def _at_depths(
+    query: Ints, one: tuple[Any, Any], other: tuple[Any, Any], n_queries: int, deepest: int
+) -> Floats:
+    """Return for each query the sum over docs of c_d · c'_d at depths 1 to `deepest`.
+
+    one, other: the ranks t and b between which each doc's contribution rises, in either list.
+    """
+    first, last = np.maximum(one[0], other[0]), np.maximum(one[1], other[1])
+    size = np.maximum(np.minimum(last, deepest) - first + 1, 0)
+    row, depth = np.repeat(np.arange(len(query)), size), rows_of_lists(first, size)
+
+    def product(at: Ints) -> Floats:
+        both = [np.clip((at - t[row] + 1) / (b[row] - t[row] + 1), 0, 1) for t, b in (one, other)]
+        return np.asarray(both[0] * both[1])
+
+    gained = np.where(depth > first[row], product(depth) - product(depth - 1), product(depth))
+    cells = np.bincount(query[row] * deepest + depth - 1, gained, n_queries * deepest)
+    return np.cumsum(cells.reshape(n_queries, deepest), axis=1)
+
+
+def _open(a: _Lists, b: _Lists, row_a: Ints, row_b: Ints, s: Ints, deepest: int) -> Floats:
+    """Return the mean contribution of docs that the longer list holds alone, and the first d − s summed."""
+    parts = []
+    for own, other, held in ((a, b, row_a), (b, a, row_b)):
+        is_alone = (own.lengths > other.lengths)[own.query]
+        is_alone[held] = False
+        rows = np.flatnonzero(is_alone)
+        parts.append(np.stack([own.query[rows], own.first[rows], own.last[rows]]))
+    query, first, last = np.hstack(parts)
+    order = np.lexsort((first, query))
+    query, ramp = query[order], (first[order], last[order])
+    whole, opened = np.ones(len(query), dtype=np.int64), s[query] + running_count(query)
+    total, count, most = (
+        _at_depths(query, own, other, len(s), deepest)
+        for own, other in ((ramp, (whole, whole)), ((ramp[0],) * 2, (whole, whole)), (ramp, (opened, opened)))
+    )
+    return np.stack([np.divide(total, count, out=np.zeros_like(total), where=count > 0), most])
+
+
+def _tails(x_l: Floats, s: Ints, l: Ints, p: float) -> tuple[Floats, Floats]:  # noqa: E741
+    """Return the least and the most that depths past the longer list add."""
+    d = np.arange(1, int((l + s).max(initial=0)) + 1)
+    harmonic, powers = (np.append(0.0, np.cumsum(each)) for each in (p**d / d, p**d))
+    f = (l + s - x_l).astype(np.int64)
+    least = x_l * (-math.log1p(-p) - harmonic[l])
+    most = 2 * (powers[f] - powers[l]) - (l + s - x_l) * (harmonic[f] - harmonic[l]) + p ** (f + 1) / (1 - p)
+    return least * (1 - p) / p, most * (1 - p) / p
 
 
 def _check_arguments(depths: list[int], persistences: list[float], ties: str) -> None:
@@ -123,16 +263,18 @@ def _check_arguments(depths: list[int], persistences: list[float], ties: str) ->
     for p in persistences:
         if not 0 < p < 1:
             raise UsageError(f"rbo_p is {p}; expected a number strictly between 0 and 1")
-    if ties not in (BROKEN, *VARIANTS):
-        raise UsageError(f"ties is {ties!r}; expected {BROKEN} or one of {', '.join(VARIANTS)}")
+    if ties not in (BROKEN, *TIES):
+        raise UsageError(f"ties is {ties!r}; expected {BROKEN} or one of {', '.join(TIES)}")
 
 
 def _names(depth: int, persistences: list[float], ties: str) -> list[str]:
-    """Return the names of the measures at a depth, in the order of `compare_lists`."""
+    """Return the names of the measures at a depth."""
     told = "" if ties == BROKEN else f"ties={ties}"
     overlap = [f"{name}{told and f'({told})'}@{depth}" for name in ("overlap", "average_overlap")]
     within = [f"p={p:g}{told and f',{told}'}" for p in persistences]
-    return overlap + [f"RBO_{form}({own})@{depth}" for own in within for form in FORMS]
+    return overlap + [
+        f"RBO_{form}({own})@{depth}" for own in within for form in ("truncated", "ext", "min", "res")
+    ]
 
 
 def _common_queries(
@@ -162,15 +304,6 @@ def _common_queries(
             f"{one.min()} and {other.min()}); overlap and truncated RBO count what a list lacks as not shared"
         )
     return common, notes
-
-
-def _compare_tied(
-    a: TiedLists, b: TiedLists, common: Ints, persistences: list[float], variant: str
-) -> Floats:
-    """Return (overlap, average overlap, then four RBO for each persistence) × queries."""
-    own = a.within(common), b.within(common)
-    columns = [tied_measures(*own, p=p, variant=variant) for p in persistences]
-    return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
 
 
 def _rows(run_a: str, run_b: str, query_ids: Iterable[str], names: list[str], values: Floats) -> pd.DataFrame:
