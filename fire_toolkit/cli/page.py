@@ -78,7 +78,8 @@ def serve(
         new_link: Make a new link for an annotator (may be repeated); the old one stops working.
     """
     from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
-    from fire_toolkit.pages.office import Office, Setting
+    from fire_toolkit.pages.desk import Setting
+    from fire_toolkit.pages.office import Office
     from fire_toolkit.pages.server import PageServer, page_address
 
     campaign = _begun()
@@ -128,31 +129,22 @@ def write(
         out: Where the pages go; each annotator has a folder of her own.
     """
     from fire_toolkit.folder.carrier import refuse_file_names
-    from fire_toolkit.pages.desk import make_desk
+    from fire_toolkit.pages.desk import Desk, Setting
     from fire_toolkit.pages.written import write_page
 
     campaign = _begun()
     rounds = _rounds(campaign)
-    key = campaign.campaign.key
-    desks = {
-        name: make_desk(rounds, name, campaign_key=key, n_captions=captions)
-        for name in sorted(_people(campaign))
-    }
-    chosen = _known_people(names, desks) or sorted(desks)
+    key, rules = campaign.campaign.key, campaign.shown
+    people = _people(campaign)
+    chosen = _known_people(names, people) or sorted(people)
     refuse_file_names(chosen)
-    files = media_files()
+    setting = Setting(captions, _agreed(consent), media_files())
     for name in chosen:
-        page_file, missing = write_page(
-            out / name,
-            desks[name],
-            campaign.shown,
-            campaign_key=key,
-            annotator_id=name,
-            consent=_agreed(consent),
-            files=files,
-        )
-        click.echo(f"{name}\t{page_file}\t{sum(len(page.tasks) for page in desks[name])}")
-        if missing:
+        desk = Desk(rounds, name, rules, setting, campaign_key=key)
+        owner = {"campaign_key": key, "annotator_id": name, "consent": setting.consent}
+        page_file = write_page(out / name, desk, rules, **owner)
+        click.echo(f"{name}\t{page_file}\t{sum(len(page.tasks) for page in desk.pages)}")
+        if missing := desk.missing:
             say(f"warning: {name}: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
     say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")
     say_next("import")

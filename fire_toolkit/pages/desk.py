@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from fire_toolkit.campaign.queue_pages import items_of, pages_of
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.files import text_sha256
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import Asked
 
@@ -43,72 +44,124 @@ class Page:
         return (self.media_url, self.reference_url) if self.reference_url else (self.media_url,)
 
 
-def make_desk(
-    rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, n_captions: int | None = None
-) -> list[Page]:
-    """Return the pages that an annotator is asked in the rounds, the training of each round first.
+@dataclass(frozen=True)
+class Setting:
+    """How the page is made: most captions on a page (None: what each round was drawn for), what people agree
+    to, and the file of each media_url, which is without its fragment.
 
-    Args:
-        rounds: those that the page carries.
-        annotator_id: whose queues.
-        campaign_key: makes the ids of tasks and pages.
-        n_captions: how many captions a page may have; None: what each round was drawn for. Those of one item
-            come together, as early as the first of them, in the order of the queue, which is random.
+    base: how the addresses of this machine's own `media serve` begin, which lead nowhere but to `files`.
     """
-    pages: list[Page] = []
-    for entry in rounds:
-        rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id].sort_values("position")
-        items, texts = items_of(entry), _texts(entry)
-        for pairs, _ in pages_of(rows, items, n_captions or entry.n_captions):
-            tasks = tuple(
-                Task(
-                    _name(campaign_key, annotator_id, entry.number, pair, texts[pair]),
-                    (entry.number, pair),
-                    texts[pair],
+
+    n_captions: int | None
+    consent: str
+    files: Mapping[str, Path] = field(default_factory=dict)
+    base: str = ""
+
+
+class Desk:
+    """What one annotator is asked, the training of each round first, under names that tell others nothing.
+
+    Captions of one item come together, as early as the first of them, in the order of the queue, which is
+    random.
+
+    Attributes:
+        pages: in order; media: the file behind each name under which she gets one; missing: the items that
+            are neither files nor addresses, which nobody can answer.
+    """
+
+    def __init__(
+        self,
+        rounds: Sequence[Round],
+        annotator_id: str,
+        guideline: Guideline,
+        setting: Setting,
+        *,
+        campaign_key: str,
+    ) -> None:
+        self._guideline, self._files = guideline, setting.files
+        self._owner = ("media", campaign_key, annotator_id)
+        self.pages: list[Page] = []
+        for entry in rounds:
+            rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
+            items, texts = items_of(entry), _texts(entry)
+            names = _task_names(entry, annotator_id, campaign_key, rows["pair_id"])
+            most = setting.n_captions or entry.n_captions
+            for pairs, _ in pages_of(rows.sort_values("position"), items, most):
+                tasks = tuple(Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs)
+                self.pages.append(
+                    Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1])
                 )
-                for pair in pairs
-            )
-            pages.append(Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1]))
-    return pages
+        shown = self.pages if guideline.shows_media else ()
+        urls = list(dict.fromkeys(url.partition("#")[0] for page in shown for url in page.urls))
+        self.media = {self._media_name(url): self._files[url] for url in urls if url in self._files}
+        self.missing = [url for url in urls if url not in self._files and not is_address(url)]
+
+    def _media_name(self, path: str) -> str:
+        """Return the name under which the annotator gets a file; to others it leads nowhere."""
+        suffix = PurePosixPath(path.partition("?")[0]).suffix.lower()
+        return _name(*self._owner, path) + (suffix if suffix[1:].isalnum() else "")
+
+    def _address(self, media_url: str) -> str:
+        """Return where a page finds an item: beside it, elsewhere, or (empty) nowhere; a text is itself."""
+        path = media_url.partition("#")[0]
+        if path in self._files and not self._guideline.shows_texts:
+            return "media/" + self._media_name(path)
+        return media_url if self._guideline.shows_texts or is_address(media_url) else ""
+
+    def shown(
+        self, page: Page, labels: Mapping[Asked, str] | None = None, was: Mapping[Asked, str] | None = None
+    ) -> dict[str, object]:
+        """Return a page as the browser gets it: no pair, no kind, no file name.
+
+        labels: what was answered so far; empty for what was reported as missing. was: what was answered, also
+        where it was taken back.
+        """
+        labels, was = labels or {}, was or {}
+        return {
+            "id": page.id,
+            "media": self._address(page.media_url),
+            "part": part_of(page.media_url),
+            "reference": self._address(page.reference_url) if page.reference_url else None,
+            "captions": [
+                {
+                    "task": task.id,
+                    "text": task.caption,
+                    "label": labels.get(task.asked),
+                    "was": was.get(task.asked),
+                }
+                for task in page.tasks
+            ],
+        }
+
+
+def given_tasks(rounds: Sequence[Round], annotator_id: str, campaign_key: str) -> dict[str, Asked]:
+    """Return by its name every task that an annotator was ever given, those that moved to others too.
+
+    A name is the caption's too: answers to one that was changed meanwhile are not taken for the new one.
+    """
+    return {
+        name: (entry.number, pair)
+        for entry in rounds
+        for pair, name in _task_names(
+            entry,
+            annotator_id,
+            campaign_key,
+            entry.given.loc[entry.given["annotator_id"] == annotator_id, "pair_id"],
+        ).items()
+    }
+
+
+def _task_names(entry: Round, annotator_id: str, campaign_key: str, pairs: Iterable[str]) -> dict[str, str]:
+    texts = _texts(entry)
+    return {str(pair): _name(campaign_key, annotator_id, entry.number, pair, texts[pair]) for pair in pairs}
 
 
 def _texts(entry: Round) -> dict[str, str]:
     return dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True))
 
 
-def task_names(rounds: Sequence[Round], annotator_id: str, campaign_key: str) -> dict[str, Asked]:
-    """Return by its name every task that an annotator was ever given, those that moved to others too.
-
-    A name is the caption's too: answers to one that was changed meanwhile are not taken for the new one.
-    """
-    names = {}
-    for entry in rounds:
-        texts, given = _texts(entry), entry.given
-        for pair in given.loc[given["annotator_id"] == annotator_id, "pair_id"]:
-            name = _name(campaign_key, annotator_id, entry.number, str(pair), texts[pair])
-            names[name] = (entry.number, str(pair))
-    return names
-
-
 def _name(*parts: object) -> str:
     return text_sha256("\x1f".join(map(str, parts)))[:24]
-
-
-def media_name(campaign_key: str, annotator_id: str, media_url: str) -> str:
-    """Return the name under which one annotator gets a file; to others it leads nowhere."""
-    path = media_url.partition("#")[0]
-    suffix = PurePosixPath(path.partition("?")[0]).suffix.lower()
-    return _name("media", campaign_key, annotator_id, path) + (suffix if suffix[1:].isalnum() else "")
-
-
-def media_address(files: Container[str], campaign_key: str, annotator_id: str, media_url: str) -> str:
-    """Return where a page finds an item: beside it, elsewhere, or (empty) nowhere.
-
-    files: every media_url, without its fragment, of which a file is here.
-    """
-    if media_url.partition("#")[0] in files:
-        return "media/" + media_name(campaign_key, annotator_id, media_url)
-    return media_url if is_address(media_url) else ""
 
 
 def part_of(media_url: str) -> tuple[float, float | None] | None:
@@ -120,28 +173,3 @@ def part_of(media_url: str) -> tuple[float, float | None] | None:
     """
     found = _PART.fullmatch(media_url.partition("#")[2])
     return (float(found[1] or 0), float(found[2]) if found[2] else None) if found else None
-
-
-def shown_page(
-    page: Page, labels: Mapping[Asked, str], was: Mapping[Asked, str], address: Callable[[str], str]
-) -> dict[str, object]:
-    """Return a page as the browser gets it: no pair, no kind, no file name.
-
-    labels: what was answered so far; empty for what was reported as missing. was: what was answered, also
-    where it was taken back. address: where the browser finds an item; of a text the text itself.
-    """
-    return {
-        "id": page.id,
-        "media": address(page.media_url),
-        "part": part_of(page.media_url),
-        "reference": address(page.reference_url) if page.reference_url else None,
-        "captions": [
-            {
-                "task": task.id,
-                "text": task.caption,
-                "label": labels.get(task.asked),
-                "was": was.get(task.asked),
-            }
-            for task in page.tasks
-        ],
-    }

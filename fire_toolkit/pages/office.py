@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from fire_toolkit.files import text_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import ANSWER, CONSENT, checked_answer, checked_text, open_answers
-from fire_toolkit.pages.desk import Page, make_desk, media_address, media_name, shown_page
+from fire_toolkit.pages.desk import Desk, Setting
 from fire_toolkit.pages.links import PLACE, read_links, session_hash, session_of
 from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.resolution.judgments import just_after
@@ -38,19 +37,6 @@ class Refused(FireError):
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status = status
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How the page is served: most captions on a page, what people agree to, the file of each media_url.
-
-    base: how the addresses of this machine's own `media serve` begin, which lead nowhere but to `files`.
-    """
-
-    n_captions: int | None
-    consent: str
-    files: Mapping[str, Path]
-    base: str = ""
 
 
 def missing_media(
@@ -79,7 +65,7 @@ class Office:
         self._root, self._store, self._setting = root, store, setting
         self._seen: object = None
         self._rounds: list[Round] = []
-        self._desks: dict[str, list[Page]] = {}
+        self._desks: dict[str, Desk] = {}
         self._names: dict[str, str] = {}
         self._n_records, self._last = 0, ""
         self._own: dict[str, list[Record]] = {}
@@ -131,20 +117,14 @@ class Office:
         content = shown_guideline(self.guideline) | {"who": name, "consent": None}
         if not self._has_agreed(name):
             return content | {"consent": self._setting.consent}
-        answers, pages = self._answers(name), self._desk(name)
+        answers, desk = self._answers(name), self._desk(name)
         own = self._own.get(name, [])
         was = {(each["round"], each["pair"]): each["label"] for each in own if each["kind"] == ANSWER}
-        tasks = {task.asked: task for page in pages for task in page.tasks}
+        tasks = {task.asked: task for page in desk.pages for task in page.tasks}
         last = [(asked, tasks[asked]) for asked in reversed(answers) if asked in tasks][:_LAST]
-
-        def address(url: str) -> str:
-            if self.guideline.shows_texts:
-                return url
-            return media_address(self._setting.files, self.campaign_key, name, url)
-
         labels = {asked: str(record["label"]) for asked, record in answers.items()}
-        left = [page for page in pages if any(task.asked not in answers for task in page.tasks)]
-        shown = [shown_page(page, labels, was, address) for page in left[:2]]
+        left = [page for page in desk.pages if any(task.asked not in answers for task in page.tasks)]
+        shown = [desk.shown(page, labels, was) for page in left[:2]]
         return content | {
             "done": sum(asked in answers for asked in tasks),
             "total": len(tasks),
@@ -186,8 +166,10 @@ class Office:
         return self.state(name)
 
     def _answered(self, name: str, task_id: str, content: Mapping[str, Any]) -> list[dict[str, Any]]:
-        answers, pages = self._answers(name), self._desk(name)
-        places = [(page, n, task) for page in pages for n, task in enumerate(page.tasks, start=1)]
+        answers = self._answers(name)
+        places = [
+            (page, n, task) for page in self._desk(name).pages for n, task in enumerate(page.tasks, start=1)
+        ]
         left = [(page, n, task) for page, n, task in places if task.asked not in answers]
         found = next((place for place in places if place[2].id == task_id), None)
         if found is None:
@@ -207,7 +189,7 @@ class Office:
 
     def _undone(self, name: str, task_id: str) -> list[dict[str, Any]]:
         answers = self._answers(name)
-        named = [task.asked for page in self._desk(name) for task in page.tasks if task.id == task_id]
+        named = [task.asked for page in self._desk(name).pages for task in page.tasks if task.id == task_id]
         wanted = [asked for asked in named if asked in answers] if task_id else list(answers)[-1:]
         keys = {answers[asked]["key"] for asked in wanted if not (task_id or answers[asked]["label"])}
         reported = [asked for asked, record in answers.items() if record["key"] in keys]
@@ -220,34 +202,28 @@ class Office:
             Refused: none of her tasks shows it.
         """
         self._refuse_without_consent(name)
-        for page in self._desk(name):
-            for url in page.urls:
-                found = self._file(url) if media_name(self.campaign_key, name, url) == wanted else None
-                if found is not None and found.is_file():
-                    return found
-        raise Refused(404, "no such file")
+        path = self._desk(name).media.get(wanted)
+        if path is None or not path.is_file():
+            raise Refused(404, "no such file")
+        return path
 
     def origins(self) -> set[str]:
         """Return the origins of media that are not served from here."""
         self._refresh()
-        urls = _urls_of(self._rounds, self.guideline)
-        away_from_here = [url for url in urls if self._file(url) is None and is_address(url)]
-        return {"/".join(url.split("/")[:3]) for url in away_from_here}
+        urls, here = _urls_of(self._rounds, self.guideline), self._setting.files
+        away = [url for url in urls if url.partition("#")[0] not in here and is_address(url)]
+        return {"/".join(url.split("/")[:3]) for url in away}
 
     def missing(self) -> list[str]:
         """Return the media of tasks that are neither files here nor addresses elsewhere."""
         self._refresh()
         return missing_media(self._rounds, self.guideline, self._setting.files, self._setting.base)
 
-    def _file(self, media_url: str) -> Path | None:
-        return self._setting.files.get(media_url.partition("#")[0])
-
-    def _desk(self, name: str) -> list[Page]:
+    def _desk(self, name: str) -> Desk:
         self._refresh()
         if name not in self._desks:
-            n_captions = self._setting.n_captions
-            desk = make_desk(self._rounds, name, campaign_key=self.campaign_key, n_captions=n_captions)
-            self._desks[name] = desk
+            own = (self._rounds, name, self.guideline, self._setting)
+            self._desks[name] = Desk(*own, campaign_key=self.campaign_key)
         return self._desks[name]
 
     def _answers(self, name: str) -> dict[tuple[int, str], Record]:

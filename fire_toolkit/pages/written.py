@@ -26,9 +26,8 @@ from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.files import read_bytes, read_text, text_sha256, without_mark
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.media.places import is_address
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, checked_answer, checked_text, fold_records
-from fire_toolkit.pages.desk import Page, media_address, media_name, shown_page, task_names
+from fire_toolkit.pages.desk import Desk, given_tasks
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.workspace.manifests import write_files
 
@@ -59,15 +58,16 @@ def shown_guideline(guideline: Guideline) -> dict[str, Any]:
 
 def write_page(
     folder: Path,
-    desk: Sequence[Page],
+    desk: Desk,
     guideline: Guideline,
     *,
     campaign_key: str,
     annotator_id: str,
     consent: str,
-    files: Mapping[str, Path],
-) -> tuple[Path, list[str]]:
-    """Write an annotator's page and her items' files into a folder of her own.
+) -> Path:
+    """Write an annotator's page and her items' files into a folder of her own, and return the page.
+
+    The same file takes no further space where the disk can name it twice.
 
     Args:
         folder: made if it is not there; files of an earlier page that are no longer shown stay.
@@ -76,11 +76,6 @@ def write_page(
         campaign_key: of the campaign; with the annotator's name it names the browser's database.
         annotator_id: whose page it is.
         consent: the text that comes first.
-        files: the file behind each media_url that is not elsewhere; the same file takes no further space
-            where the disk can name it twice.
-
-    Returns:
-        The page, and the items that are neither files nor addresses: nobody can answer these.
 
     Raises:
         FireError: the folder cannot be written, or its judge.html is no such page.
@@ -88,17 +83,8 @@ def write_page(
     path = folder / NAME
     if path.exists() and FORM.encode() not in read_bytes(path):
         raise FireError(f"{path}: already exists, and is no page to judge on; choose another --out")
-    shown = desk if guideline.shows_media else ()
-    urls = list(dict.fromkeys(url.partition("#")[0] for each in shown for url in each.urls))
-    for url in urls:
-        if url in files:
-            _place(files[url], folder / "media" / media_name(campaign_key, annotator_id, url))
-
-    def address(media_url: str) -> str:
-        if guideline.shows_texts:
-            return media_url
-        return media_address(files, campaign_key, annotator_id, media_url)
-
+    for name, file in desk.media.items():
+        _place(file, folder / "media" / name)
     content = {
         "head": {
             "form": FORM,
@@ -112,10 +98,10 @@ def write_page(
         "consent": consent,
         "consent_sha256": text_sha256(consent),
         "instructions": f"<style>{_site('page.css')}</style>{instructions(guideline)}",
-        "pages": [shown_page(page, {}, {}, address) for page in desk],
+        "pages": [desk.shown(page) for page in desk.pages],
     }
     write_files({path: _whole(content).encode()})
-    return path, [url for url in urls if url not in files and not is_address(url)]
+    return path
 
 
 def _place(source: Path, target: Path) -> None:
@@ -200,7 +186,7 @@ def _records(
     """Return the records of a file by round and pair, and how many are of tasks that are not known."""
     head, *lines = _whole_lines(path)
     annotator_id = _owner(head, f"{path}:1", campaign_key, rounds, guideline)
-    names = task_names(rounds, annotator_id, campaign_key)
+    names = given_tasks(rounds, annotator_id, campaign_key)
     records: list[Record] = []
     n_unknown = 0
     for number, line in enumerate(lines, start=2):

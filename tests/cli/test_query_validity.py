@@ -17,8 +17,9 @@ from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.pages.desk import Setting
 from fire_toolkit.pages.links import make_links, session_of
-from fire_toolkit.pages.office import Office, Setting
+from fire_toolkit.pages.office import Office
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
