@@ -123,51 +123,34 @@ def test_files_of_two_people_and_the_page_are_one_campaign(root: Path, page: dic
     assert set(judged["duration_s"]) == {1.5}
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "words"),
-    [
-        ("campaign", "another", "answers of campaign another, this one is"),
-        ("annotator", "A07", "expected one of A01, A02"),
-        (
-            "guideline_sha256",
-            "0" * 64,
-            "judged by guideline caption-relevance-v1 (000000000000), which",
-        ),
-        ("version", 2, "written in version 2, this reads version 1"),
-    ],
-)
-def test_files_that_do_not_belong_here_are_named(
-    root: Path, page: dict[str, Any], part: str, value: object, words: str
-) -> None:
-    file = save(root / "answers.jsonl", page["head"] | {part: value}, [answer(1, tasks_of(page)[0])])
-    assert words in run("import", file, code=1).stderr
-    assert not has_answers(root)
+FOREIGN: dict[str, tuple[object, str]] = {
+    "campaign": ("another", "answers of campaign another, this one is"),
+    "annotator": ("A07", "expected one of A01, A02"),
+    "guideline_sha256": ("0" * 64, "judged by guideline caption-relevance-v1 (000000000000), which"),
+    "version": (2, "written in version 2, this reads version 1"),
+}
+WRONG: list[dict[str, object]] = [{"label": "maybe"}, {"seconds": -1}, {"at": "noon"}, {"kind": "guess"}]
+WRONG += [{"task": 7}, {"position": 0}]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"label": "maybe"}, {"seconds": -1}, {"at": "noon"}, {"kind": "guess"}, {"task": 7}, {"position": 0}],
-)
-def test_a_file_with_what_is_no_answer_is_refused_whole(
-    root: Path, page: dict[str, Any], wrong: dict[str, Any]
-) -> None:
-    first, second = tasks_of(page)[:2]
-    file = save(root / "answers.jsonl", page["head"], [answer(1, first), answer(2, second) | wrong])
-    assert "answers.jsonl:3: " in run("import", file, code=1).stderr
-    assert not has_answers(root)
-
-
-def test_a_file_cut_or_changed_anywhere_is_refused_and_line_ends_are_free(
+def test_a_file_that_does_not_belong_here_or_is_not_whole_is_refused(
     root: Path, page: dict[str, Any]
 ) -> None:
     path = root / "answers.jsonl"
     records = [answer(n, task) for n, task in enumerate(tasks_of(page), start=1)]
+    for part, (value, words) in FOREIGN.items():
+        file = save(path, page["head"] | {part: value}, records[:1])
+        assert words in run("import", file, code=1).stderr
+    for wrong in WRONG:
+        file = save(path, page["head"], [records[0], records[1] | wrong])
+        assert "answers.jsonl:3: " in run("import", file, code=1).stderr, wrong
     whole = Path(save(path, page["head"], records)).read_bytes()
     for cut in (200, whole.rfind(b"\n", 0, -1), len(whole) - 3):
         path.write_bytes(whole[:cut])
         assert "cut short or changed" in run("import", str(path), code=1).stderr
     path.write_bytes(whole.replace(b'"relevant"', b'"ambiguous"', 1))
     assert "cut short or changed" in run("import", str(path), code=1).stderr
+    assert not has_answers(root)
     path.write_bytes(b"\xef\xbb\xbf" + whole.replace(b"\n", b"\r\n"))
     assert "8 new" in run("import", str(path)).stderr
 
