@@ -40,10 +40,11 @@ class JudgedPairs:
 
     def ratios(self, draws: Floats, over: Floats, under: Floats) -> Floats:
         """Return ratios of sums of columns in each of the draws, (draws, columns), nan over 0."""
-        return _ratio(*(draws @ self._sums(values) for values in (over, under)))
-
-    def _sums(self, values: Floats) -> Floats:
-        return np.stack([np.bincount(self.query, column, self.n_queries) for column in values.T], axis=1)
+        sums = (
+            np.stack([np.bincount(self.query, column, self.n_queries) for column in values.T], axis=1)
+            for values in (over, under)
+        )
+        return _ratio(*(draws @ each for each in sums))
 
 
 def _ratio(over: Floats, under: Floats) -> Floats:

@@ -66,15 +66,11 @@ def shown_media(
     addresses |= {doc: quote(name) for doc, name in (copies if copies_files else beside).items()}
     spans = items.set_index("doc_id").reindex(columns=["start_s", "end_s"])
     ends = spans.loc[list(addresses)].astype(object).where(spans.notna(), None)
+    kinds = {doc: content_type(urlsplit(url).path).partition("/")[0] for doc, url in addresses.items()}
     seen = {
-        doc: (url, _kind(url), start, end)
+        doc: (url, kinds[doc] if kinds[doc] in ("image", "audio") else "video", start, end)
         for (doc, url), (start, end) in zip(
             addresses.items(), ends.itertuples(index=False, name=None), strict=True
         )
     }
     return ShownMedia(seen, there, copies if copies_files else {}, len(named) - len(there))
-
-
-def _kind(url: str) -> str:
-    kind = content_type(urlsplit(url).path).partition("/")[0]
-    return kind if kind in ("image", "audio") else "video"
