@@ -16,8 +16,8 @@ from fire_toolkit.agreement.statistic import Statistic
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.distributions import t_of
-from fire_toolkit.inference.draws import draw_weights
 from fire_toolkit.inference.limits import share_interval
+from fire_toolkit.inference.resampling import draw_weights
 from fire_toolkit.resolution.votes import Votes
 from fire_toolkit.tables.columns import distinct_codes
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,14 +20,64 @@ from fire_toolkit.words import n_of
 N_BANDS = len(BANDS)
 
 
+@dataclass(frozen=True, eq=False)
 class AuditedLabels(Judged):
-    """Labels that are not original positives, each with its band; all `single`, with rates of their own."""
+    """Labels that are not original positives, each with its band, and how many experts answered on.
+
+    All count as `single`, with rates of their own. asked, relevant: (n_bands, 2), of how many labels of each
+    band and kind (0, 1) there is an answer, and how many are relevant; n_answers: on pairs that were drawn.
+    """
+
+    asked: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
+    relevant: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
+    n_answers: int = 0
 
     @cached_property
     def counted(self) -> Floats:
         """(n_pairs, 4): 1 for the pair, 1 if its label is positive; two columns of 0."""
         positive = self.pairs["relevance"].to_numpy(dtype=float)
         return np.column_stack([np.ones(len(positive)), positive, np.zeros((len(positive), 2))])
+
+    @property
+    def errors(self) -> Floats:
+        """The standard errors of the relevant shares, (2 × n_bands,); half an answer of each kind is added.
+
+        Without that a share of 0 or 1 would be taken as known.
+        """
+        share = (self.relevant + 0.5) / (self.asked + 1)
+        return np.sqrt(share * (1 - share) / self.asked).reshape(-1)
+
+    def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
+        """Return t and f of the labels in each band from the pairs and positives counted in it.
+
+        With ppv and fo the relevant shares of audited positives and negatives, pos = N₊·ppv and
+        neg = N₋·fo are relevant, t = pos / (pos + neg) and f = (N₊ − pos) / (N − pos − neg).
+        """
+        each = counts.reshape(*counts.shape[:-1], self.n_bands, 4)
+        n, n_positive = each[..., 0], each[..., 1]
+        share = self.relevant / self.asked
+        if moved is not None:
+            share = share + moved.reshape(*moved.shape[:-1], self.n_bands, 2)
+        pos, neg = n_positive * share[..., 1], (n - n_positive) * share[..., 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relevant, others = pos + neg, n - pos - neg
+            t = np.where(relevant.real > 0, pos / relevant, 1)  # a band without such pairs reads neither
+            f = np.where(others.real > 0, (n_positive - pos) / others, 0)
+            return ErrorRates(t, f, relevant / n)
+
+    @property
+    def in_words(self) -> list[str]:
+        """What the audit says of the labels in each band."""
+        n_labels, lines = self.columns.sum(axis=0)[::4], []
+        rates = self.rates(self.columns.sum(axis=0))
+        for band in np.flatnonzero(n_labels):
+            (n_negative, n_positive), (accepted, right) = self.asked[band], self.relevant[band]
+            lines.append(
+                f"ranks {self.bands[band]}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of "
+                f"{n_of(int(n_labels[band]), 'label')}; experts reject {n_positive - right:.0f} of "
+                f"{n_positive:.0f} positives, accept {accepted:.0f} of {n_negative:.0f} negatives"
+            )
+        return lines
 
 
 def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels:
@@ -89,46 +138,8 @@ def draw_audit(
     return pd.DataFrame(pairs.loc[draw.permutation(chosen), columns].reset_index(drop=True))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AuditedKinds(AuditedLabels):
-    """Labels with experts' answers: for each band and label, how many were asked and are relevant.
-
-    asked, relevant: (n_bands, 2), by band and label (0, 1).
-    """
-
-    asked: Floats
-    relevant: Floats
-
-    @property
-    def errors(self) -> Floats:
-        """The standard errors of the relevant shares, (2 × n_bands,); half an answer of each kind is added.
-
-        Without that a share of 0 or 1 would be taken as known.
-        """
-        share = (self.relevant + 0.5) / (self.asked + 1)
-        return np.sqrt(share * (1 - share) / self.asked).reshape(-1)
-
-    def rates(self, counts: Floats, moved: Floats | None = None) -> ErrorRates:
-        """Return t and f of the labels in each band from the pairs and positives counted in it.
-
-        With ppv and fo the relevant shares of audited positives and negatives, pos = N₊·ppv and
-        neg = N₋·fo are relevant, t = pos / (pos + neg) and f = (N₊ − pos) / (N − pos − neg).
-        """
-        each = counts.reshape(*counts.shape[:-1], self.n_bands, 4)
-        n, n_positive = each[..., 0], each[..., 1]
-        share = self.relevant / self.asked
-        if moved is not None:
-            share = share + moved.reshape(*moved.shape[:-1], self.n_bands, 2)
-        pos, neg = n_positive * share[..., 1], (n - n_positive) * share[..., 0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            relevant, others = pos + neg, n - pos - neg
-            t = np.where(relevant.real > 0, pos / relevant, 1)  # a band without such pairs reads neither
-            f = np.where(others.real > 0, (n_positive - pos) / others, 0)
-            return ErrorRates(t, f, relevant / n)
-
-
-def audited_kinds(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFrame) -> AuditedKinds:
-    """Return the rates of labels that experts' answers tell.
+def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFrame) -> AuditedLabels:
+    """Return the labels with what experts say of them, which tells their rates.
 
     Args:
         labels: of `labels_by_band`.
@@ -140,42 +151,16 @@ def audited_kinds(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataF
         UsageError: a band and label without an answer.
     """
     rows = pair_rows(sample, answers)
-    found = sample[rows >= 0].assign(
-        truth=(answers["relevance"].to_numpy()[rows[rows >= 0]] >= 1).astype(float)
-    )
-    asked, relevant = np.zeros((labels.n_bands, 2)), np.zeros((labels.n_bands, 2))
+    found, truth = sample[rows >= 0], answers["relevance"].to_numpy()[rows[rows >= 0]] >= 1
+    asked, relevant, held = np.zeros((3, labels.n_bands, 2))
     place = (found["band"].to_numpy(), found["relevance"].to_numpy())
     np.add.at(asked, place, 1)
-    np.add.at(relevant, place, found["truth"].to_numpy())
-    held = np.zeros(asked.shape)
+    np.add.at(relevant, place, truth)
     np.add.at(held, (labels.pairs["band"].to_numpy(), labels.pairs["relevance"].to_numpy()), 1)
-    if (lacking := (asked == 0) & (held > 0)).any():
+    if n_lacking := int(((asked == 0) & (held > 0)).sum()):
         raise UsageError(
-            f"{int(lacking.sum())} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
+            f"{n_lacking} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
             "negative) have no answer of an expert; expected some of each"
         )
-    return AuditedKinds(labels.pairs, labels.bands, asked=np.maximum(asked, 1), relevant=relevant)
-
-
-class Audit(NamedTuple):
-    """What experts say of the labels; n: how many of the pairs drawn they answered."""
-
-    labels: AuditedLabels
-    kinds: AuditedKinds
-    n: int
-
-    @property
-    def in_words(self) -> list[str]:
-        """What the audit says of the labels in each band."""
-        counts = self.kinds.columns.sum(axis=0)
-        rates, lines = self.kinds.rates(counts), []
-        for band, name in enumerate(self.kinds.bands):
-            if not (n_labels := int(counts[4 * band])):
-                continue
-            (n_negative, n_positive), (accepted, right) = (self.kinds.asked[band], self.kinds.relevant[band])
-            lines.append(
-                f"ranks {name}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of {n_of(n_labels, 'label')}; "
-                f"experts reject {n_positive - right:.0f} of {n_positive:.0f} positives, "
-                f"accept {accepted:.0f} of {n_negative:.0f} negatives"
-            )
-        return lines
+    n_answers = len(answers.merge(sample[PAIR]))
+    return replace(labels, asked=np.maximum(asked, 1), relevant=relevant, n_answers=n_answers)

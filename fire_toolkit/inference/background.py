@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.evidence.qrels import lift_originals
-from fire_toolkit.inference.audit import Audit
+from fire_toolkit.inference.audit import AuditedLabels
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Qrels
@@ -87,7 +87,7 @@ class Background:
     disputes: pd.DataFrame | None = None
     best_ranks: pd.DataFrame | None = None
     design: Design | None = None
-    audit: Audit | None = None
+    audit: AuditedLabels | None = None
     is_settled: bool = False
     policy: str = "union"
     unusable: Unusable | None = None

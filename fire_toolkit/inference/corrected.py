@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -16,16 +16,23 @@ from fire_toolkit.inference.distributions import CONFIDENCE, UPPER, noncentral_t
 from fire_toolkit.inference.judged import Judged
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.label_errors import corrected_hits, why_no_rates
+from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
 
 DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
-_FLOATS = (("estimate", "low", "high"), ("value_a", "value_b", "difference", "low", "high", "p"))
-SCORE_COLUMNS: dict[str, str] = {"run_id": "str", "measure": "str", **dict.fromkeys(_FLOATS[0], "float64")}
-SCORE_COLUMNS |= {"is_drawn": "bool", "reason": "str"}
-DIFFERENCE_COLUMNS = dict.fromkeys(("measure", "run_a", "run_b"), "str")
-DIFFERENCE_COLUMNS |= dict.fromkeys(_FLOATS[1], "float64") | {"reason": "str"}
+SCORE_COLUMNS = {
+    **dict.fromkeys(("run_id", "measure"), "str"),
+    **dict.fromkeys(("estimate", "low", "high"), "float64"),
+    **{"is_drawn": "bool", "reason": "str"},
+}
+DIFFERENCE_COLUMNS = {
+    **dict.fromkeys(("measure", "run_a", "run_b"), "str"),
+    **dict.fromkeys(("value_a", "value_b", "difference", "low", "high", "p"), "float64"),
+    "reason": "str",
+}
+_PARTS = ("estimate", "low", "high")
 _STEP = 1e-30  # an imaginary step, whose derivatives are exact
 _GROUPS = 20  # of queries, each left out in turn
 
@@ -65,12 +72,10 @@ class Corrected:
 
     def above(self, values: Floats) -> Corrected:
         """Return the score less the mean of values of the same queries that are known without error."""
-        if self.reason:
-            return self
-        return Corrected(self.terms - values, self.beside, is_drawn=self.is_drawn)
+        return self if self.reason else replace(self, terms=self.terms - values, added=None)
 
-    def limits(self, clusters: Ints | None, *, least: float) -> dict[str, float]:
-        """Return estimate, low and high, and the two-sided p that it is 0, by Student's t.
+    def limits(self, clusters: Ints | None, *, least: float) -> Estimate:
+        """Return the estimate with its limits, and the two-sided p that it is 0, by Student's t.
 
         The limits of a share of queries are where (estimate − p)² = t²·((1 − p)(p + a)/n + v), a what votes
         add to the variance of a query without a hit, v what else they add: Wilson's where they add nothing.
@@ -83,36 +88,27 @@ class Corrected:
             clusters: code of each query's cluster from 0; None: each query is its own.
             least: the lowest value there is; 1 is the highest.
         """
-        estimate = float(self.terms.mean())
+        estimate, n_queries = float(self.terms.mean()), len(self.terms)
         rest = self.terms - estimate
         sums = rest if clusters is None else np.bincount(clusters, weights=rest)
-        n = len(sums)
-        found = {"estimate": estimate, "low": math.nan, "high": math.nan, "p": math.nan}
-        if n < 2:
-            return found
-        variance = float(sums @ sums) * n / (n - 1) / len(rest) ** 2 + float(self.beside @ self.beside)
-        se = math.sqrt(variance)
-        if self.added is not None:
-            t = t_quantile(UPPER, n - 1)
-            limits = _limits_of_share(estimate, variance, t, len(rest), self.added)
+        if (n := len(sums)) < 2:
+            return Estimate(estimate)
+        variance = float(sums @ sums) * n / (n - 1) / n_queries**2 + float(self.beside @ self.beside)
+        t, se, p = t_quantile(UPPER, n - 1), math.sqrt(variance), math.nan
+        middle, reach = estimate, t * se
+        if self.added is not None:  # the roots p of (e − p)² = t²·((1 − p)(p + a)/n + v)
+            own = (1 - estimate) * (estimate + self.added) / max(n_queries - 1, 1)
+            square = 1 + t**2 / n_queries
+            half = estimate + t**2 * (1 - self.added) / (2 * n_queries)
+            past = estimate**2 - t**2 * (self.added / n_queries + max(variance - own, 0.0))
+            middle, reach = half / square, math.sqrt(max(half**2 - square * past, 0.0)) / square
         elif se < 1e-12:
             reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / n)
-            limits = estimate - reach, estimate + reach
-            found["p"] = 1.0 if abs(estimate) < 1e-12 else math.nan
+            p = 1.0 if abs(estimate) < 1e-12 else math.nan
         else:
-            reach = t_quantile(UPPER, n - 1) * se
-            limits = estimate - reach, estimate + reach
-            found["p"] = min(max(2 * (1 - noncentral_t_cdf(abs(estimate) / se, n - 1)), 0.0), 1.0)
-        low, high = (min(max(limit, least), 1.0) for limit in limits)
-        return found | {"low": low, "high": high}
-
-
-def _limits_of_share(estimate: float, variance: float, t: float, n: int, added: float) -> tuple[float, float]:
-    """Return the roots p of (e − p)² = t²·((1 − p)(p + a)/n + v), v what the variance at e holds beside."""
-    rest = max(variance - (1 - estimate) * (estimate + added) / max(n - 1, 1), 0.0)
-    square, half = 1 + t**2 / n, estimate + t**2 * (1 - added) / (2 * n)
-    root = math.sqrt(max(half**2 - square * (estimate**2 - t**2 * (added / n + rest)), 0.0))
-    return (half - root) / square, (half + root) / square
+            p = min(max(2 * (1 - noncentral_t_cdf(abs(estimate) / se, n - 1)), 0.0), 1.0)
+        low, high = (min(max(middle + side * reach, least), 1.0) for side in (-1, 1))
+        return Estimate(estimate, low, high, se, p)
 
 
 def corrected_terms(
@@ -136,13 +132,14 @@ def corrected_terms(
     Args:
         joined: runs joined with the original qrels and `judged.pairs`.
         original: the benchmark's qrels; their positives are taken as right.
-        judged: of `votes_by_design`, whose labels have no `reason` against them; or of `audited_kinds`.
+        judged: of `votes_by_design`, whose labels have no `reason` against them; or of `with_answers`.
         measures: those that `why_uncorrected` has nothing against are corrected.
         chances: of each pair, see `estimates.chances_of`: in P@k those drawn weigh 1/π, and C@k that
             reads one is refused. None: no sample.
     """
     n_queries, of_original = len(joined.queries), judged.n_kinds
-    kind = np.where(joined.label(original).relevance >= 1, of_original, -1)
+    is_original = joined.label(original).relevance >= 1
+    kind = np.where(is_original, of_original, -1)
     rows = joined.find_rows(judged.pairs)
     kind[rows[rows >= 0]] = judged.kind[rows >= 0]
     chances = np.ones(len(kind)) if chances is None else chances
@@ -151,23 +148,20 @@ def corrected_terms(
     query = joined.queries.get_indexer(pd.Index(judged.pairs["query_id"]))
     counts = np.zeros((n_queries, 4 * judged.n_bands))
     np.add.at(counts, query[query >= 0], judged.columns[query >= 0])
-    rates = _Rates.of(judged, counts)
-    found = {}
+    no_rates = why_no_rates(judged.rates(counts.sum(axis=0)))
+    rates, found = None if no_rates else _Rates.of(judged, counts), {}
     for run_id, run in joined.places.items():
         for measure in measures:
-            in_top = run.rank <= (measure.depth or 0)
-            pairs, of_query = run.relevance[in_top], run.query[in_top]
-            pairs, of_query = (each[kind[pairs] >= 0] for each in (pairs, of_query))
-            is_drawn = bool((weight[pairs] > 1).any())
-            reason = why_uncorrected(measure) or rates.reason
+            is_read = (run.rank <= (measure.depth or 0)) & (kind[run.relevance] >= 0)
+            pairs = run.relevance[is_read]
+            is_drawn, reason = bool((weight[pairs] > 1).any()), why_uncorrected(measure) or no_rates
             if is_drawn and not measure.definition.is_precision:
                 reason = reason or DRAWN
-            if reason:
-                one = Corrected(np.empty(0), np.empty(0), is_drawn=is_drawn, reason=reason)
-            else:
-                cell = of_query * (of_original + 1) + kind[pairs]
+            one = Corrected(np.empty(0), np.empty(0), is_drawn, reason=reason)
+            if rates is not None and not reason:
+                cell = run.query[is_read] * (of_original + 1) + kind[pairs]
                 lists = sum_by_query(cell, weight[pairs], n_queries * (of_original + 1))
-                one = _correct(lists.reshape(n_queries, -1), measure, rates, is_drawn=is_drawn)
+                one = replace(_correct(lists.reshape(n_queries, -1), measure, rates), is_drawn=is_drawn)
             found[run_id, measure.name] = one
     return found
 
@@ -191,7 +185,7 @@ def corrected_scores(
     """
     rows = [
         {"run_id": run_id, "measure": measure, "is_drawn": one.is_drawn, "reason": one.reason}
-        | ({} if one.reason else one.limits(clusters, least=least))
+        | ({} if one.reason else dict(zip(_PARTS, one.limits(clusters, least=least), strict=False)))
         for (run_id, measure), one in terms.items()
     ]
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(SCORE_COLUMNS)
@@ -220,7 +214,7 @@ def corrected_differences(
             if not both.reason:
                 found = both.limits(clusters, least=-1.0)
                 row |= {"value_a": float(a.terms.mean()), "value_b": float(b.terms.mean())}
-                row |= {"difference": found.pop("estimate")} | found
+                row |= {"difference": found.estimate, "low": found.low, "high": found.high, "p": found.p}
             rows.append(row)
     return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
 
@@ -233,41 +227,32 @@ class _Rates(NamedTuple):
     kind with each group of queries left out, None where one of them leaves no rates, or an audit tells them.
     """
 
-    judged: Judged
     counts: Floats
     relevance: Any
+    errors: Floats
     group: Ints
     without: Floats | None
-    reason: str
 
     @classmethod
     def of(cls, judged: Judged, counts: Floats) -> _Rates:
-        total = counts.sum(axis=0)
-        group = np.arange(len(counts)) % _GROUPS
-        if reason := why_no_rates(judged.rates(total)):
-            return cls(judged, counts, None, group, None, reason)
+        total, group = counts.sum(axis=0), np.arange(len(counts)) % _GROUPS
         n, n_beside = len(total), len(judged.errors)
         moved: Any = total + 1j * _STEP * np.eye(n + n_beside + 1, n, -1)
         beside: Any = 1j * _STEP * np.eye(n + n_beside + 1, n_beside, -1 - n)
         left = judged.rates(total - cluster_sums(counts, group)[:, :-1])
         is_left = not n_beside and not why_no_rates(left)  # an audit's answers lie outside the groups
         without = judged.relevance(left) if is_left else None
-        return cls(judged, counts, judged.relevance(judged.rates(moved, beside)), group, without, "")
-
-    def bias(self, values: Floats, values_without: Floats) -> float:
-        """Return the bias of the mean of values over queries, by the jackknife of groups of unequal size.
-
-        values_without: (n_groups, n_queries), the values by the rates without each group.
-        """
-        n, n_groups = len(values), len(values_without)
-        own = np.array([row[self.group == g].sum() for g, row in enumerate(values_without)])
-        left = (values_without.sum(axis=1) - own) / n  # a group's mean, weighted by 1 − its size / n
-        return float(left.sum() - (n_groups - 1) * values.mean())
+        return cls(counts, judged.relevance(judged.rates(moved, beside)), judged.errors, group, without)
 
 
-def _correct(lists: Floats, measure: Measure, rates: _Rates, *, is_drawn: bool) -> Corrected:
-    """Return a run's corrected score from how many docs of each kind each query's top k holds."""
-    is_share = not measure.definition.is_precision
+def _correct(lists: Floats, measure: Measure, rates: _Rates) -> Corrected:
+    """Return a run's corrected score from how many docs of each kind each query's top k holds.
+
+    The rates' bias is that of the jackknife of groups of unequal size. Where no doc is relevant the variance
+    of Π(1 − p̂) is Π(1 + f(1 − f)/(t − f)²) − 1, whose mean over lists without an original is what votes add;
+    f(1 − f)/(t − f)² is −p̂·p̂ of a kind's labels 0 and 1.
+    """
+    is_share, added = not measure.definition.is_precision, None
     if is_share:  # a list with an original is 1 whatever else it holds
         lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1])[-1], lists)
     patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
@@ -277,23 +262,18 @@ def _correct(lists: Floats, measure: Measure, rates: _Rates, *, is_drawn: bool) 
             return corrected_hits(patterns.astype(np.int64), relevance)[:, pattern.reshape(-1)]
         return (relevance @ patterns.T / (measure.depth or 1))[:, pattern.reshape(-1)]
 
-    found, added = values(rates.relevance), None
-    if is_share:
-        added = _added_by_votes(lists, rates.relevance[0].real)
+    found, n = values(rates.relevance), len(lists)
     slopes = found[1:].imag.mean(axis=1) / _STEP
     of_counts, beside = np.split(slopes, [rates.counts.shape[1]])
-    terms = found[0].real + len(lists) * (rates.counts @ of_counts)
+    own = found[0].real
+    terms = own + n * (rates.counts @ of_counts)
     if rates.without is not None:
-        terms = terms - rates.bias(found[0].real, values(rates.without))
-    return Corrected(terms, beside * rates.judged.errors, is_drawn=is_drawn, added=added)
-
-
-def _added_by_votes(lists: Floats, relevance: Floats) -> float:
-    """Return the mean of Π(1 + f(1 − f)/(t − f)²) − 1 over lists without an original: the variance of
-    Π(1 − p̂) where no doc is relevant. f(1 − f)/(t − f)² is −p̂·p̂ of a kind's labels 0 and 1."""
-    open_lists = lists[lists[:, -1] == 0]
-    if not len(open_lists):
-        return 0.0
-    product = np.minimum(relevance[:-1:2] * relevance[1:-1:2], 0.0)
-    raised = corrected_hits(open_lists.astype(np.int64), np.append(np.repeat(product, 2), 0.0))
-    return -float(raised.mean())
+        without = values(rates.without)
+        held = np.array([row[rates.group == g].sum() for g, row in enumerate(without)])
+        left = (without.sum(axis=1) - held) / n  # a group's mean, weighted by 1 − its size / n
+        terms = terms - float(left.sum() - (len(without) - 1) * own.mean())
+    if is_share:
+        open_lists, p = lists[lists[:, -1] == 0].astype(np.int64), rates.relevance[0].real
+        raised = np.append(np.repeat(np.minimum(p[:-1:2] * p[1:-1:2], 0.0), 2), 0.0)
+        added = -float(corrected_hits(open_lists, raised).mean()) if len(open_lists) else 0.0
+    return Corrected(terms, beside * rates.errors, added=added)

@@ -129,7 +129,7 @@ def correct_for_errors(
         named = ", ".join(measure.name for measure in parsed)
         return Correction(notes=[f"{named}: not corrected for errors of votes: {reason}"])
     joined = join_with_votes(runs, original, labels, background, measures)
-    judged: Any = errors.votes if errors is not None else audit and audit.kinds
+    judged: Any = errors.votes if errors is not None else audit
     chances = chances_of(joined, background.design)
     terms = corrected_terms(joined, original, judged, parsed, chances=chances)
     before = joined.label(original)
@@ -138,9 +138,9 @@ def correct_for_errors(
     codes = code_clusters(joined.queries, clusters)
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1
     if audit is not None:
-        by = f"by {n_of(audit.n, 'answer')} of experts, who are taken as right"
+        by = f"by {n_of(audit.n_answers, 'answer')} of experts, who are taken as right"
         notes = [*_notes(terms, parsed, by, "", n_units), *audit.in_words]
-        return Correction(terms, gains, codes, METHOD, audit.n, notes)
+        return Correction(terms, gains, codes, METHOD, audit.n_answers, notes)
     assert errors is not None
     why = _why_not_first(errors, several_grades=labels["relevance"].max() > 1)
     by = f"for error rates {errors.in_words}"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.qrels import words_of_shared
-from fire_toolkit.inference.audit import Audit, audited_kinds, labels_by_band
+from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.background import Background, Unusable
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign
@@ -85,18 +85,16 @@ def _best_ranks(pairs: pd.DataFrame) -> pd.DataFrame | None:
 
 def _audit_of(
     labels: Labels, original: Qrels, best: pd.DataFrame | None, facts: Facts
-) -> tuple[Audit | None, list[str]]:
+) -> tuple[AuditedLabels | None, list[str]]:
     """Return what experts say of the labels; a note where they do not suffice."""
     if facts.experts is None:
         return None, []
     sample, answers = facts.experts
     ranks = sample[PAIR].assign(best_rank=np.nan) if best is None else best
     try:
-        by_band = labels_by_band(labels, original, Pool(ranks))
-        kinds = audited_kinds(by_band, sample, answers)
+        return with_answers(labels_by_band(labels, original, Pool(ranks)), sample, answers), []
     except FireError as error:
         return None, [f"not corrected by the experts' audit: {error}"]
-    return Audit(by_band, kinds, len(answers.merge(sample[PAIR]))), []
 
 
 def _with_shared(design: Design, facts: Facts) -> Design:

@@ -1,7 +1,7 @@
 """Judged pairs that are not original positives, the counts that rates of error come from, and the rates.
 
 Pairs are of kinds: class × band of ranks × label. The votes on pairs of one class tell how often a vote errs
-(`Votes`); an audit by experts tells how often a label does (`audit.Audit`).
+(`Votes`); an audit by experts how often a label does (`audit.AuditedLabels`).
 """
 
 from __future__ import annotations

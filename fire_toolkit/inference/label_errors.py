@@ -80,14 +80,6 @@ def moment_rates(counts: VoteCounts) -> ErrorRates:
         return ErrorRates(t, f, (m1 - f) / (t - f))
 
 
-def error_rates(counts: VoteCounts) -> ErrorRates:
-    """Return `moment_rates` that are probabilities; nan where one is none, or votes tell nothing."""
-    rates = moment_rates(counts)
-    margin = 1e-12
-    is_valid = np.all([(each >= -margin) & (each <= 1 + margin) for each in rates], axis=0)
-    return ErrorRates(*(np.where(is_valid, np.clip(each, 0, 1), np.nan) for each in rates))
-
-
 def why_no_rates(rates: ErrorRates) -> str:
     """Return why labels cannot be corrected by such rates, any of several bands; empty where they can."""
     t, f = np.atleast_1d(rates.t), np.atleast_1d(rates.f)
@@ -249,20 +241,19 @@ def alarm_of_fourth_votes(n: Any, n_positive: int, rates: ErrorRates, n_pairs: A
     """
     asked = np.atleast_1d(n)
     n_asked = int(asked.sum())
-    independent, asked_of = positive_fourth_votes(rates, 0.0)
-    hard, _ = positive_fourth_votes(rates, HARD)
-    split = asked_of * np.atleast_1d(n_pairs)
+    (independent, pairs), (hard, _) = (positive_fourth_votes(rates, each) for each in (0.0, HARD))
+    split = pairs * np.atleast_1d(n_pairs)
     split = split / split.sum() if split.sum() else split
     means = [float(np.nan_to_num(each) @ split) for each in (independent, hard)]
     spreads = [math.sqrt(max(each * (1 - each), 0.0)) for each in means]
     gap = means[0] - means[1]
     needed = ((-ALARM * spreads[0] + _POWER * spreads[1]) / gap) ** 2 if gap > 0 else math.inf
+    n_needed, share = math.ceil(min(needed, 1e9)), np.nan_to_num(independent)
     if not n_asked:
-        return Alarm(0, 0, means[0], math.nan, math.ceil(min(needed, 1e9)))
-    expected = float(asked @ np.nan_to_num(independent))
-    spread = math.sqrt(float(asked @ np.nan_to_num(independent * (1 - independent))))
+        return Alarm(0, 0, means[0], math.nan, n_needed)
+    expected, spread = float(asked @ share), math.sqrt(float(asked @ (share * (1 - share))))
     z = (n_positive - expected) / spread if spread else math.nan
-    return Alarm(n_asked, n_positive, expected / n_asked, z, math.ceil(min(needed, 1e9)))
+    return Alarm(n_asked, n_positive, expected / n_asked, z, n_needed)
 
 
 def positive_fourth_votes(rates: ErrorRates, correlation: float) -> tuple[Floats, Floats]:
@@ -270,17 +261,15 @@ def positive_fourth_votes(rates: ErrorRates, correlation: float) -> tuple[Floats
 
     Of each entry of the rates, where errors on a pair correlate so; nan where no pair is a 2–1 positive.
     """
+
+    def moments(rate: Floats) -> Floats:
+        """E[p²(1 − p)] and E[p³(1 − p)] of a beta distribution with this mean and correlation of votes."""
+        k = np.arange(4)[:, None]
+        powers = np.cumprod(
+            (rate * (1 - correlation) + k * correlation) / (1 + (k - 1) * correlation), axis=0
+        )
+        return powers[1:3] - powers[2:]
+
     t, f, share = (np.atleast_1d(each) for each in rates)
-    (two_t, three_t), (two_f, three_f) = (_two_to_one(each, correlation) for each in (t, f))
-    pairs = share * two_t + (1 - share) * two_f
-    positive = share * three_t + (1 - share) * three_f
+    pairs, positive = share * moments(t) + (1 - share) * moments(f)
     return np.divide(positive, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 1e-15), pairs
-
-
-def _two_to_one(rate: Floats, correlation: float) -> tuple[Floats, Floats]:
-    """Return E[p²(1 − p)] and E[p³(1 − p)] of a beta distribution with this mean and correlation of votes."""
-    each, moments = np.ones(rate.shape), []
-    for k in range(4):
-        each = each * (rate * (1 - correlation) + k * correlation) / (1 + (k - 1) * correlation)
-        moments.append(each)
-    return moments[1] - moments[2], moments[2] - moments[3]

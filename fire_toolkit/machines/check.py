@@ -11,7 +11,7 @@ from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.inference.draws import draw_units
+from fire_toolkit.inference.resampling import draw_units
 from fire_toolkit.machines.groups import JudgedPairs, auc_row, calibration, group_table
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import (

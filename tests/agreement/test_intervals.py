@@ -11,7 +11,7 @@ from examples import examples
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.inference import draws
+from fire_toolkit.inference import resampling
 from fire_toolkit.resolution.votes import Votes
 from fire_toolkit.tables import Judgments
 
@@ -162,7 +162,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_block(
 ) -> None:
     judgments = doubled(MIXED)
     expected = alpha_interval(judgments, n_resamples=97, seed=4, cluster=cluster)
-    monkeypatch.setattr(draws, "_CELLS", 150)
+    monkeypatch.setattr(resampling, "_CELLS", 150)
     found = alpha_interval(judgments, n_resamples=97, seed=4, cluster=cluster)
     for name in ("low", "high", "below_667", "below_800", "standard_error"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12)

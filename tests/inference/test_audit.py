@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.audit import AuditedLabels, audited_kinds, draw_audit, labels_by_band
+from fire_toolkit.inference.audit import AuditedLabels, draw_audit, labels_by_band, with_answers
 from fire_toolkit.tables import check_labels, check_pool, check_qrels
 
 PAIR = ["query_id", "doc_id"]
@@ -44,7 +44,7 @@ def test_rates_are_those_of_what_experts_accept() -> None:
     # experts accept every other positive of a band, and every tenth negative
     turn = sample.groupby(["band", "relevance"]).cumcount()
     is_accepted = np.where(sample["relevance"] == 1, turn % 2 == 0, turn % 10 == 0)
-    kinds = audited_kinds(labels, sample, sample[PAIR].assign(relevance=is_accepted.astype(int)))
+    kinds = with_answers(labels, sample, sample[PAIR].assign(relevance=is_accepted.astype(int)))
     counts = np.array([[99, 99, 0, 0], [200, 0, 0, 0], [300, 100, 0, 0]], dtype=float)
     found = kinds.rates(counts.reshape(-1))
     # band 3: of 100 positives 50 are relevant, of 200 negatives 20
@@ -59,7 +59,7 @@ def test_what_cannot_be_audited_is_refused() -> None:
         draw_audit(labels, positives=0, negatives=5)
     sample = draw_audit(labels, positives=5, negatives=5)
     with pytest.raises(UsageError, match=r"1 of 4 kinds of labels .* have no answer of an expert"):
-        audited_kinds(labels, sample, sample[sample["band"] != 1][PAIR].assign(relevance=1))
+        with_answers(labels, sample, sample[sample["band"] != 1][PAIR].assign(relevance=1))
     pool = check_pool(pd.DataFrame({"query_id": ["q9"], "doc_id": ["d9"], "best_rank": [1]}))
     table = check_labels(pd.DataFrame({"query_id": "q0", "doc_id": ["d1"], "label": "x", "relevance": 1}))
     none = check_qrels(pd.DataFrame({"query_id": ["q0"], "doc_id": ["o"], "relevance": 1}))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import draws
-from fire_toolkit.inference.draws import draw_kinds, draw_units
+from fire_toolkit.inference import resampling
+from fire_toolkit.inference.resampling import draw_kinds, draw_units
 
 
 def counted(n_units: int) -> np.ndarray:
@@ -32,7 +32,7 @@ def test_kinds_of_many_units_are_multinomial() -> None:
 
 def test_the_number_held_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = kinds([3, 4, 5]), counted(12)
-    monkeypatch.setattr(draws, "_CELLS", 40)
+    monkeypatch.setattr(resampling, "_CELLS", 40)
     np.testing.assert_array_equal(whole[0], kinds([3, 4, 5]))
     np.testing.assert_array_equal(whole[1], counted(12))
 
