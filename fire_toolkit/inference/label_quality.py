@@ -18,7 +18,7 @@ from fire_toolkit.inference.label_errors import (
     relevance_given_votes,
     why_no_rates,
 )
-from fire_toolkit.inference.resampling import bootstrap_sums, cluster_sums
+from fire_toolkit.inference.resampling import bootstrap_means, cluster_sums
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN, DOUBLED, kinds_of_votes, n_votes_by_design
@@ -115,7 +115,7 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     held, columns = Held.of(votes), votes.columns
     query, n = pd.factorize(votes.pairs["query_id"])[0], columns.shape[1]
     table = cluster_sums(np.hstack([columns, np.eye(len(held.kind))[held.code]]), query)[:, :-1]
-    sums, _ = bootstrap_sums(table, n_resamples=n_resamples, seed=seed)
+    sums = len(table) * bootstrap_means(table, n_resamples=n_resamples, seed=seed)
     raw = votes.rates(table.sum(axis=0)[:n])
     if reason := why_no_rates(raw):
         return LabelErrors(votes, raw.t, raw.f, nothing, nothing, None, reason)

@@ -80,64 +80,56 @@ def summable(values: Floats) -> Floats:
     return np.rint(values * scale) / scale
 
 
-def bootstrap_sums(
+def bootstrap_means(
     values: Floats,
     *,
-    medians: Ints | None = None,
-    members: tuple[Ints, Floats] | None = None,
+    clusters: Ints | None = None,
+    is_median: Bools | None = None,
     n_resamples: int = 10_000,
     seed: int = 0,
-) -> tuple[Floats, Floats]:
-    """Return the column sums of resamples, as many rows as there are drawn with replacement, and medians.
+) -> Floats:
+    """Return the column means of resamples of queries, or of whole clusters of queries.
 
     Args:
-        values: (n_units, n_columns); all share the draws. Where many units have equal values in all columns,
-            equal ones are drawn together, which leaves the distribution as it is.
-        medians: the columns of which the median is asked for; of an even number of values it is the mean of
-            the two in the middle.
-        members: where units are clusters, the unit of each query, and (n_queries, n_columns), the values
-            whose medians are asked for.
-        n_resamples: 1 or more; seed: 0 or more; the same seed and values give the same sums.
+        values: (n_queries, n_columns); all columns share the draws. Where many queries have equal values in
+            all columns, equal ones are drawn together, which leaves the distribution as it is.
+        clusters: (n_queries,) code of each query's cluster from 0; clusters are drawn with replacement
+            and the mean is over the queries drawn. None: each query is its own.
+        is_median: (n_columns,) of which columns the median is given in place of the mean; of an even number
+            of values it is the mean of the two in the middle.
+        n_resamples: 1 or more; seed: 0 or more; the same seed and values give the same means.
 
     Returns:
-        (n_resamples, n_columns) and (n_resamples, len(medians)).
+        (n_resamples, n_columns).
     """
-    rows = summable(values)
-    columns = [] if medians is None else medians.tolist()
+    columns = [] if is_median is None else np.flatnonzero(is_median).tolist()
+    rows = summable(values if clusters is None else cluster_sums(values, clusters))
     draws = draw_units(len(rows), n_resamples=n_resamples, seed=seed)
-    if not columns or members is None:
+    if not columns or clusters is None:
         patterns, n_each = _patterns(rows)
         if _ALIKE * len(patterns) <= len(rows):
             rows, draws = patterns, draw_kinds(n_each, n_resamples=n_resamples, seed=seed)
-    unit, of_query = members or (None, rows)
-    levels = [np.unique(of_query[:, column], return_inverse=True) for column in columns]
-    firsts = [max(0, int(np.sort(level)[len(level) // 2]) - _NEAR) for _, level in levels]
-    near = [
-        level[:, None] <= np.arange(first, first + 2 * _NEAR)
-        for (_, level), first in zip(levels, firsts, strict=True)
-    ]
-    is_near: Floats = np.hstack([np.ones((len(of_query), 1)), *near]).astype(np.float64)
-    sums, found = np.empty((n_resamples, rows.shape[1])), np.empty((n_resamples, len(columns)))
+    levels = [np.unique((rows if clusters is None else values)[:, column], return_inverse=True)
+              for column in columns]  # fmt: skip
+    means = np.empty((n_resamples, values.shape[1]))
     for part, counts in draws:
-        sums[part] = counts @ rows
-        if columns:
-            drawn = counts if unit is None else counts[:, unit]
-            total, *reached = np.split(drawn @ is_near, range(1, is_near.shape[1], 2 * _NEAR), axis=1)
-            for place, each in enumerate(zip(reached, firsts, levels, strict=True)):
-                found[part, place] = _medians(drawn, total, *each)
-    return sums, found
+        sums = counts @ rows
+        means[part] = sums / max(len(values), 1) if clusters is None else sums[:, :-1] / sums[:, -1:]
+        drawn = counts if clusters is None else counts[:, clusters]
+        for column, each in zip(columns, levels, strict=True):
+            means[part, column] = _medians(drawn, *each)
+    return means
 
 
-def _medians(
-    counts: Floats, total: Floats, reached: Floats, first: int, levels: tuple[Floats, Ints]
-) -> Floats:
+def _medians(counts: Floats, distinct: Floats, level: Ints) -> Floats:
     """Return for each row of `counts` the median, each query's value as often as it is drawn.
 
-    total: the sum of each row; reached: of these how many have at most the value `first`, or one of those
-    after it; levels: the values, ascending, and the place of each query's among them. Where a median does not
-    stand next to that of the column, the values are counted one by one.
+    distinct: the values, ascending; level: the place of each query's among them. Looked for among the values
+    next to the median of the column, and where it does not stand there by counting one by one.
     """
-    distinct, level = levels
+    first = max(0, int(np.sort(level)[len(level) // 2]) - _NEAR)
+    reached = counts @ (level[:, None] <= np.arange(first, first + 2 * _NEAR)).astype(np.float64)
+    total = counts.sum(axis=1, keepdims=True)
     halves = np.hstack([(total - 1) // 2, total // 2])
     place = first + (reached[:, :, None] <= halves[:, None]).sum(axis=1)
     is_far = (reached[:, -1] <= halves[:, 1]) | ((reached[:, 0] > halves[:, 0]) & (first > 0))
@@ -153,37 +145,6 @@ def _patterns(values: Floats) -> tuple[Floats, Ints]:
     ordered = values[order]
     starts = starts_of_groups(np.zeros(len(ordered)), *ordered.T)  # rows may have no column
     return ordered[starts], np.diff(starts, append=len(ordered))
-
-
-def bootstrap_means(
-    values: Floats,
-    *,
-    clusters: Ints | None = None,
-    is_median: Bools | None = None,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> Floats:
-    """Return the column means of resamples of queries, or of whole clusters of queries.
-
-    Args:
-        values: (n_queries, n_columns); all columns share the draws.
-        clusters: (n_queries,) code of each query's cluster from 0; clusters are drawn with replacement
-            and the mean is over the queries drawn. None: each query is its own.
-        is_median: (n_columns,) of which columns the median is given in place of the mean.
-        n_resamples: 1 or more; seed: 0 or more.
-
-    Returns:
-        (n_resamples, n_columns).
-    """
-    columns = np.empty(0, dtype=np.int64) if is_median is None else np.flatnonzero(is_median)
-    table = values if clusters is None else cluster_sums(values, clusters)
-    members = None if clusters is None else (clusters, values)
-    sums, medians = bootstrap_sums(
-        table, medians=columns, members=members, n_resamples=n_resamples, seed=seed
-    )
-    means = sums / max(len(values), 1) if clusters is None else sums[:, :-1] / sums[:, -1:]
-    means[:, columns] = medians
-    return np.asarray(means)
 
 
 def cluster_sums(values: Floats, clusters: Ints) -> Floats:
