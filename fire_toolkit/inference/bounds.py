@@ -70,19 +70,6 @@ def score_bounds(ranking: JudgedRanking, measure: Measure, *, highest: int = 1) 
         place of a list that no judged doc holds is one of an unjudged doc, down to the deepest rank that the
         run has, or that the measure reads. As queries are labelled independently, means and medians of
         these bound those of the values.
-
-    Examples:
-        >>> import pandas as pd
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.measures import code_qrels, judge_run, parse_measure
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
-        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
-        >>> ranking = judge_run(rank_run(scored), code_qrels(qrels))
-        >>> score_bounds(ranking, parse_measure("RR"))
-        (array([0.5]), array([1.]))
-        >>> score_bounds(ranking, parse_measure("R@1"))
-        (array([nan]), array([0.5]))
     """
     low, high = np.full((2, ranking.n_queries), np.nan)
     kind = measure.definition.bounds

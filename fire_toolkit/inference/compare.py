@@ -92,16 +92,6 @@ def compare_runs(
     Source: Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings (2010), eqs. 7, 11, 30 and
     32, lists of uneven length included; Corsi and Urbano, The Treatment of Ties in Rank-Biased Overlap,
     SIGIR 2024.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> scored = [(r, "q", d, -i) for r, docs in {"m1": "abc", "m2": "bad"}.items()
-        ...           for i, d in enumerate(docs)]
-        >>> run = rank_run(pd.DataFrame(scored, columns=["run_id", "query_id", "doc_id", "score"]))
-        >>> compare_runs(run, depth=2).comparisons[["query_id", "measure", "value"]].head(2)
-          query_id            measure  value
-        0      all          overlap@2    1.0
-        1      all  average_overlap@2    0.5
     """
     depths = list(dict.fromkeys(depth)) if isinstance(depth, Sequence) else [depth]
     persistences = list(dict.fromkeys(rbo_p)) if isinstance(rbo_p, Sequence) else [rbo_p]

@@ -34,22 +34,6 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Foun
 
     Raises:
         JoinError: no pair of the pool has a label.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
-        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
-        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
-        >>> from fire_toolkit.tables import check_labels
-        >>> pairs = {"query_id": "q", "doc_id": ["d2"], "label": "x", "relevance": 1}
-        >>> labels = check_labels(pd.DataFrame(pairs))
-        >>> from fire_toolkit.pooling import pool_runs
-        >>> sources = pool_runs(runs, depth=1).sources
-        >>> contributions(sources, labels, original).runs[["run_id", "n_pooled", "confirmed", "new"]]
-          run_id  n_pooled  confirmed  new
-        0      a         1          0    0
-        1      b         1          0    1
     """
     pairs = sources[PAIR].drop_duplicates(ignore_index=True)
     kind = _kinds(pairs, labels, original)

@@ -58,18 +58,6 @@ def coverage(
     Raises:
         UsageError: a measure that docs outside the list decide too, a number out of range.
         JoinError: as `join_runs`.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
-        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
-        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
-        >>> found = coverage(runs, original, original, ["C@1"])
-        >>> found.summary[["run_id", "augmented", "lower", "upper", "n_open"]]
-          run_id  augmented  lower  upper  n_open
-        0      a        1.0    1.0    1.0       0
-        1      b        0.0    0.0    1.0       1
     """
     parsed = parse_measures(measures)
     for measure in parsed:

@@ -93,17 +93,6 @@ def score_differences(
     Raises:
         UsageError: fewer than two runs, an unknown measure or family, numbers out of range.
         JoinError: as `join_runs`.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
-        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
-        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
-        >>> found = score_differences(runs, original, ["RR"])
-        >>> found.table[["run_a", "run_b", "value_a", "value_b", "difference"]]
-          run_a run_b  value_a  value_b  difference
-        0     a     b      1.0      0.5         0.5
     """
     if family not in ("measure", "all"):
         raise UsageError(f"family {family!r} is unknown; expected measure or all")

@@ -111,21 +111,6 @@ def scores_with_uncertainty(
 
     Raises:
         UsageError, JoinError, TableError: see `join_runs`, `augment_qrels`, `code_clusters`.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
-        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
-        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
-        >>> from fire_toolkit.tables import check_labels
-        >>> pairs = {"query_id": "q", "doc_id": ["d2"], "label": "x", "relevance": 1}
-        >>> labels = check_labels(pd.DataFrame(pairs))
-        >>> found = scores_with_uncertainty(runs, original, labels, ["C@1"])
-        >>> found.scores[["run_id", "original", "augmented", "delta"]]
-          run_id  original  augmented  delta
-        0      a       1.0        1.0    0.0
-        1      b       0.0        1.0    1.0
     """
     parsed = parse_measures(measures)
     if not policies:

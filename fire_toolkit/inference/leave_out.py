@@ -59,21 +59,6 @@ def leave_out(
     Raises:
         UsageError: a family names a run that pooled nothing.
         JoinError: as `score_differences`.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
-        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
-        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
-        >>> both = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"], "relevance": 1}))
-        >>> from fire_toolkit.pooling import pool_runs
-        >>> sources = pool_runs(runs, depth=1).sources
-        >>> found = leave_out(runs, original, both, ["C@1"], sources=sources)
-        >>> found.scores.query("is_left_out")[["run_id", "all", "without", "change"]]
-          run_id  all  without  change
-        0      a  1.0      1.0     0.0
-        3      b  1.0      0.0    -1.0
     """
     parsed, run_ids = parse_measures(measures), sorted(sources["run_id"].unique())
     if unknown := sorted(set(families or {}) - set(run_ids)):
@@ -111,18 +96,6 @@ def score_changes(
 
     Raises:
         JoinError: as `leave_out`.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> runs = rank_run(pd.DataFrame(
-        ...     {"run_id": "a", "query_id": "q", "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}))
-        >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"], "relevance": 1}))
-        >>> gone = pd.DataFrame({"query_id": ["q"], "doc_id": ["d1"], "relevance": [float("nan")]})
-        >>> found = score_changes(runs, qrels, qrels, {"ann": gone}, ["C@1"])
-        >>> found.scores[["left_out", "run_id", "all", "without", "change"]]
-          left_out run_id  all  without  change
-        0      ann      a  1.0      0.0    -1.0
     """
     parsed = parse_measures(measures)
     further = pd.concat([augmented[:0], *changes.values()])[PAIR].drop_duplicates().assign(relevance=0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import Runs, Tell, join_runs, silent
@@ -23,6 +23,8 @@ FEWEST_FOR_P = 5
 N_RESAMPLES = 10_000
 SWAPS = ["measure", "run_a", "run_b", "difference_a", "difference_b", "swapped", "p_swap", "p_reversed_a"]
 SWAPS += ["p_reversed_b", "labelling_a", "labelling_b"]
+AGREEMENT = ["measure", "labelling_a", "labelling_b", "n_runs", "tau", "tau_p", "tau_ap", "n_swaps"]
+SCORES = ["labelling", "measure", "run_id", "value", "place"]
 
 
 def compare_orders(
@@ -62,21 +64,6 @@ def compare_orders(
 
     With few runs tau has few values (of three runs the smallest two-sided p is .33), so its p is not
     given below five; p_swap is.
-
-    Examples:
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
-        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
-        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
-        >>> both = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"], "relevance": 1}))
-        >>> found = compare_orders(runs, {"original": original, "both": both}, ["R@1"], n_resamples=10)
-        >>> found.scores
-          labelling measure run_id  value  place
-        0  original     R@1      a    1.0      1
-        1  original     R@1      b    0.0      2
-        2      both     R@1      a    0.5      1
-        3      both     R@1      b    0.5      1
     """
     parsed = parse_measures(measures)
     if len(labellings) < 2:
@@ -92,31 +79,34 @@ def compare_orders(
                for place, m in enumerate(parsed) for r in range(len(run_ids))]  # fmt: skip
     shape = (len(names), len(parsed), len(run_ids))
     means = np.array([m.aggregate(own) for m, own in columns]).reshape(shape)
-    terms = np.column_stack([m.terms(own) for m, own in columns])
-    codes = code_clusters(joined.queries, clusters)
     tell(f"{n_resamples:,} resamples of {len(run_ids)} runs under {len(names)} qrels")
-    is_median = np.array([m.definition.aggregate == "median" for m, _ in columns])
-    drawn = bootstrap_means(terms, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
-    draws = drawn.reshape(-1, *shape)
-    agreement, swaps, scores = [], [], []
+    draws = bootstrap_means(
+        np.column_stack([m.terms(own) for m, own in columns]),
+        clusters=code_clusters(joined.queries, clusters),
+        is_median=np.array([m.definition.aggregate == "median" for m, _ in columns]),
+        n_resamples=n_resamples,
+        seed=seed,
+    ).reshape(-1, *shape)
+    agreement, swaps = [], []
     for m, measure in enumerate(parsed):
         tell(f"orders by {measure.name} ({m + 1} of {len(parsed)})")
         sign = 1.0 if measure.definition.larger_is_better else -1.0
         own, of_draws = sign * means[:, m], sign * measure.of_mean(draws[:, :, m])
         for a, b in combinations(range(len(names)), 2):
-            found = _swaps(run_ids, (own[a], own[b]), (of_draws[:, a], of_draws[:, b]))
             labels = {"measure": measure.name, "labelling_a": names[a], "labelling_b": names[b]}
+            found = _swaps(run_ids, (own[a], own[b]), (of_draws[:, a], of_draws[:, b]))
             swaps += [row | labels for row in found]
             taus = {"tau": kendall_tau(own[a], own[b]), "tau_p": kendall_p(own[a], own[b])}
-            taus |= {"tau_ap": tau_ap(own[a], own[b])}
-            n_swaps = sum(row["swapped"] for row in found)
-            agreement.append(labels | {"n_runs": len(run_ids)} | taus | {"n_swaps": n_swaps})
-    for a, name in enumerate(names):
-        for m, measure in enumerate(parsed):
-            rows = zip(run_ids, means[a, m].tolist(), places(means[a, m], measure), strict=True)
-            scores += [(name, measure.name, *row) for row in rows]
-    tables = {"agreement": pd.DataFrame(agreement), "swaps": pd.DataFrame(swaps, columns=SWAPS)}
-    tables["scores"] = pd.DataFrame(scores, columns=["labelling", "measure", "run_id", "value", "place"])
+            taus |= {"tau_ap": tau_ap(own[a], own[b]), "n_swaps": sum(row["swapped"] for row in found)}
+            agreement.append(labels | {"n_runs": len(run_ids)} | taus)
+    scores = [
+        (name, measure.name, *row)
+        for name, of_name in zip(names, means, strict=True)
+        for measure, each in zip(parsed, of_name, strict=True)
+        for row in zip(run_ids, each.tolist(), places(each, measure), strict=True)
+    ]
+    tables = {"agreement": pd.DataFrame(agreement, columns=AGREEMENT)}
+    tables |= {"swaps": pd.DataFrame(swaps, columns=SWAPS), "scores": pd.DataFrame(scores, columns=SCORES)}
     notes = joined.note_depths(labels_of, parsed)
     if len(run_ids) < FEWEST_FOR_P:
         notes = (*notes, f"{len(run_ids)} runs are too few for a p-value of tau; read p_swap instead")
@@ -138,12 +128,9 @@ def _swaps(
         a, b = (float(side[i] - side[j]) for side in means)
         signs_a, signs_b = (np.sign(side[:, i] - side[:, j]) for side in draws)
         row = {"run_a": run_ids[i], "run_b": run_ids[j], "difference_a": a, "difference_b": b}
-        chances = {
-            "p_swap": float(np.mean((1 - signs_a * signs_b) / 2)),
-            "p_reversed_a": float(np.mean((1 - signs_a * np.sign(a)) / 2)),
-            "p_reversed_b": float(np.mean((1 - signs_b * np.sign(b)) / 2)),
-        }
-        rows.append(row | {"swapped": bool(a * b < 0)} | chances)
+        row |= {"swapped": bool(a * b < 0), "p_swap": float(np.mean((1 - signs_a * signs_b) / 2))}
+        row |= {"p_reversed_a": float(np.mean((1 - signs_a * np.sign(a)) / 2))}
+        rows.append(row | {"p_reversed_b": float(np.mean((1 - signs_b * np.sign(b)) / 2))})
     return rows
 
 
@@ -194,19 +181,14 @@ def tau_ap(reference: Sequence[float] | Floats, other: Sequence[float] | Floats)
         >>> tau_ap([4, 3, 2, 1], [4, 3, 1, 2])
         0.7777777777777777
     """
-    first, second = np.asarray(reference, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    first, second = (np.asarray(each, dtype=np.float64) for each in (reference, other))
     if len(first) < 2:
         return math.nan
-    total = 0.0
-    for i in range(len(first)):
-        above = second > second[i]
-        level: Bools = second == second[i]
-        level[i] = False
-        weight = above + level / 2
-        if weight.sum() == 0:
-            continue
-        correct = (first > first[i]) + (first == first[i]) / 2
-        agreed = np.where(level, 0.5, correct)
-        total += float((weight * agreed).sum() / weight.sum())
+    above, level = second > second[:, None], second == second[:, None]
+    np.fill_diagonal(level, False)
+    correct = np.where(level, 0.5, (first > first[:, None]) + (first == first[:, None]) / 2)
+    weight = above + level / 2
+    held = weight.sum(axis=1) > 0
+    total = float(((weight * correct).sum(axis=1)[held] / weight.sum(axis=1)[held]).sum())
     n_counted = len(first) - int(np.count_nonzero(second == second.max()) == 1)
     return 2 * total / n_counted - 1
