@@ -137,15 +137,17 @@ def correct_for_errors(
     gains = {key: one.above(own) for (key, one), own in zip(terms.items(), values, strict=True)}
     codes = code_clusters(joined.queries, clusters)
     n_units = len(joined.queries) if codes is None else int(codes.max()) + 1
-    if audit is not None:
-        by = f"by {n_of(audit.n_answers, 'answer')} of experts, who are taken as right"
-        notes = [*_notes(terms, parsed, by, "", n_units), *audit.in_words]
-        return Correction(terms, gains, codes, METHOD, audit.n_answers, notes)
-    assert errors is not None
-    why = _why_not_first(errors, several_grades=labels["relevance"].max() > 1)
-    by = f"for error rates {errors.in_words}"
-    notes = [*_notes(terms, parsed, by, why, n_units), *_words_of_votes(errors)]
-    return Correction(terms, gains, codes, IF_INDEPENDENT if why else METHOD, errors.votes.n_second, notes)
+    if errors is None:
+        by, why = f"by {n_of(judged.n_answers, 'answer')} of experts, who are taken as right", ""
+        n_second, told = judged.n_answers, judged.in_words
+    else:
+        by, why = f"for error rates {errors.in_words}", _why_not_first(errors, labels)
+        n_second, told = errors.votes.n_second, [words_of_errors(numbers_of_errors(errors))]
+        told += words_of_alarm(errors)
+        if n := errors.votes.n_demoted:
+            told.append(f"{n:,} doubled pairs have one vote and count as single")
+    notes = [*_notes(terms, by, why, n_units), *told]
+    return Correction(terms, gains, codes, IF_INDEPENDENT if why else METHOD, n_second, notes)
 
 
 def is_by_design(labels: Labels | None, background: Background) -> bool:
@@ -155,38 +157,26 @@ def is_by_design(labels: Labels | None, background: Background) -> bool:
     return DESIGN[0] in labels and bool((labels[DESIGN[0]].fillna("") != "").any())
 
 
-def _why_not_first(errors: LabelErrors, *, several_grades: bool) -> str:
+def _why_not_first(errors: LabelErrors, labels: Labels) -> str:
     """Return why it is not known that votes err independently; empty where fourth votes say so."""
-    alarm = errors.alarm
-    if several_grades or alarm is None:
-        return (
-            "under a guideline of several positive grades only `next-round --ask audit` tells whether votes "
-            "err alike"
-        )
+    alarm, audit = errors.alarm, "`next-round --ask audit`"
+    if labels["relevance"].max() > 1 or alarm is None:
+        return f"under a guideline of several positive grades only {audit} tells whether votes err alike"
     if alarm.n and alarm.is_raised:
-        return (
-            "fourth votes say that votes err alike on some pairs; `next-round --ask audit` corrects that too"
-        )
-    if not alarm.is_enough:
-        missing = alarm.n_needed - alarm.n
-        can_ask = missing <= errors.votes.n_unasked
+        return f"fourth votes say that votes err alike on some pairs; {audit} corrects that too"
+    if alarm.is_enough:
+        return ""
+    missing = alarm.n_needed - alarm.n
+    asks = f"there are too few positives by 2 to 1 to ask; see {audit}"
+    if missing <= errors.votes.n_unasked:
         asks = f"`next-round --ask fourth_vote --budget {missing}` asks enough"
-        few = "there are too few positives by 2 to 1 to ask; see `next-round --ask audit`"
-        asks = asks if can_ask else few
-        found = (
-            f"{alarm.n:,} fourth votes are too few to show" if alarm.n else "nobody checked by fourth votes"
-        )
-        return f"{found} whether votes err independently ({asks})"
-    return ""
+    found = f"{alarm.n:,} fourth votes are too few to show" if alarm.n else "nobody checked by fourth votes"
+    return f"{found} whether votes err independently ({asks})"
 
 
-def _notes(
-    terms: Mapping[tuple[str, str], Corrected], measures: Sequence[Measure], by: str, why: str, n_units: int
-) -> list[str]:
+def _notes(terms: Mapping[tuple[str, str], Corrected], by: str, why: str, n_units: int) -> list[str]:
     """Return by what scores are corrected, why as labelled comes first, and what is not corrected."""
-    found = [
-        m.name for m in measures if any(not one.reason for (_, name), one in terms.items() if name == m.name)
-    ]
+    found = dict.fromkeys(measure for (_, measure), one in terms.items() if not one.reason)
     notes = []
     if found:
         notes.append(f"{', '.join(found)}: corrected {by}; a doc that nobody judged counts as not relevant")
@@ -204,17 +194,7 @@ def _notes(
         of_runs = "" if len(runs) == n_runs else f" of {', '.join(runs)}"
         notes.append(f"{measure}{of_runs}: not corrected: {reason}")
     drawn = dict.fromkeys(measure for (_, measure), one in terms.items() if one.is_drawn and not one.reason)
-    if drawn:
-        notes.append(f"{', '.join(drawn)}: estimated by the sample, and corrected")
-    return notes
-
-
-def _words_of_votes(errors: LabelErrors) -> list[str]:
-    """Return what votes say of labels, and fourth votes of votes."""
-    notes = [words_of_errors(numbers_of_errors(errors)), *words_of_alarm(errors)]
-    if n := errors.votes.n_demoted:
-        notes.append(f"{n:,} doubled pairs have one vote and count as single")
-    return notes
+    return notes + ([f"{', '.join(drawn)}: estimated by the sample, and corrected"] if drawn else [])
 
 
 def with_estimates(scores: pd.DataFrame, correction: Correction) -> pd.DataFrame:
@@ -231,13 +211,12 @@ def with_estimates(scores: pd.DataFrame, correction: Correction) -> pd.DataFrame
         "estimate_high": found["high"],
     }
     columns |= {"estimate_method": correction.method, "estimate_n": correction.n_second}
-    columns |= dict(zip(_GAIN, (gains["low"], gains["high"]), strict=True))
+    columns |= {_GAIN[0]: gains["low"], _GAIN[1]: gains["high"]}
     known = found.assign(**columns)[found["reason"] == ""].set_index(["run_id", "measure"])
     if not len(known):
         return scores
     place = known.index.get_indexer(pd.MultiIndex.from_frame(scores[["run_id", "measure"]]))
-    empty = {"estimate_method": "", "estimate_n": 0}
-    filled = scores.copy()
+    filled, empty = scores.copy(), {"estimate_method": "", "estimate_n": 0}
     for name in columns:
         before = scores.get(name, pd.Series(empty.get(name, float("nan")), index=scores.index))
         filled[name] = before.where(place < 0, known[name].to_numpy()[place])

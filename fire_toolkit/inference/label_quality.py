@@ -24,8 +24,8 @@ from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN, DOUBLED, kinds_of_votes, n_votes_by_design
 
 
-class Held(NamedTuple):
-    """What tells judged pairs apart beside their kind: votes beyond the design, and the label they have.
+class _Patterns(NamedTuple):
+    """What tells judged pairs apart: their kind, their votes beyond the design, and the label they have.
 
     code: the pattern of each pair; kind: of each pattern; more: (n_patterns, 2), positive and negative votes
     beyond the design, but for the fourth vote on a positive by 2 to 1, which only the alarm counts; label: 1,
@@ -39,15 +39,12 @@ class Held(NamedTuple):
     label: Ints
 
     @classmethod
-    def of(cls, votes: Votes) -> Held:
-        """Return the patterns of judged pairs."""
+    def of(cls, votes: Votes) -> _Patterns:
         own, found = kinds_of_votes(votes.pairs.assign(design_votes=votes.pairs["votes"]))
-        later = []
-        for name, given in found:
-            counted = given[:3] + given[4:] if given[:3] in ("101", "011") else given
-            further = counted[n_votes_by_design(name, counted) :]
-            later.append((further.count("1"), further.count("0")))
-        each = np.column_stack([votes.kind, np.array(later).reshape(-1, 2)[own], votes.pairs["label"]])
+        counted = [(name, v[:3] + v[4:] if v[:3] in ("101", "011") else v) for name, v in found]
+        later = [v[n_votes_by_design(name, v) :] for name, v in counted]
+        more = np.array([(v.count("1"), v.count("0")) for v in later]).reshape(-1, 2)
+        each = np.column_stack([votes.kind, more[own], votes.pairs["label"]])
         patterns, code = np.unique(each, axis=0, return_inverse=True)
         return cls(votes, code.ravel(), patterns[:, 0], patterns[:, 1:3], patterns[:, 3])
 
@@ -112,7 +109,7 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     nothing = (np.nan, np.nan, np.nan)
     if votes.reason:
         return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
-    held, columns = Held.of(votes), votes.columns
+    held, columns = _Patterns.of(votes), votes.columns
     query, n = pd.factorize(votes.pairs["query_id"])[0], columns.shape[1]
     table = cluster_sums(np.hstack([columns, np.eye(len(held.kind))[held.code]]), query)[:, :-1]
     sums = len(table) * bootstrap_means(table, n_resamples=n_resamples, seed=seed)
@@ -160,11 +157,10 @@ def errors_of_labels(
     if is_settled:
         return label_errors(Votes(pd.DataFrame(), reason=SETTLED))
     tables: list[pd.DataFrame] = [labels, *([] if disputes is None else [disputes])]
-    tables = [table.reindex(columns=[*PAIR, *DESIGN, "relevance"]) for table in tables]
-    design = pd.concat([t.fillna(dict.fromkeys(DESIGN, "")) for t in tables], ignore_index=True)
-    errors = label_errors(
-        votes_by_design(design if sources is None else with_best_ranks(design, sources), original)
-    )
+    design = pd.concat([t.reindex(columns=[*PAIR, *DESIGN, "relevance"]) for t in tables], ignore_index=True)
+    design = design.fillna(dict.fromkeys(DESIGN, ""))
+    design = design if sources is None else with_best_ranks(design, sources)
+    errors = label_errors(votes_by_design(design, original))
     return replace(errors, alarm=None) if labels["relevance"].max() > 1 else errors
 
 
