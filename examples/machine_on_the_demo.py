@@ -1,6 +1,6 @@
 """A machine judge's claims against the truth, in the demo's world: its answers, its order, its estimates.
 
-The judge sees the pixels of the clips (`fire_toolkit.demo.judge`). People's answers are the truth here,
+The judge sees the pixels of the clips (demo_judge.py, beside this file). People's answers are the truth here,
 so that every error below is the judge's or the draw's. Needs no network and writes nothing.
 
     python examples/machine_on_the_demo.py [LABELS]
@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from demo_judge import BACKBONE, JUDGE, judge_clips
 
-from fire_toolkit.demo.judge import BACKBONE, JUDGE, judge_clips
+from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.models import score_clips
-from fire_toolkit.demo.render import render_clips
 from fire_toolkit.demo.world import World, make_world
 from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.estimates import Design
@@ -41,11 +41,12 @@ class Demo(NamedTuple):
 def make_demo(seed: int = 0) -> Demo:
     """Return the demo's world as the models and the judge see it."""
     world = make_world(seed=seed)
-    frames = render_clips(world.clips)
+    frames = [render_clip(clip) for clip in world.clips]
     texts, ids = world.queries["text"].tolist(), [clip.doc_id for clip in world.clips]
+    own = [ids.index(doc_id) for doc_id in world.original["doc_id"]]
     runs = [
         rank_run(_long(world, ids, scores).assign(run_id=name))
-        for name, scores in score_clips(texts, frames, seed=seed).items()
+        for name, scores in score_clips(texts, frames, own, seed=seed).items()
     ]
     captions = dict(zip(world.queries["query_id"], texts, strict=True))
     return Demo(world, runs, judge_clips(captions, dict(zip(ids, frames, strict=True))))

@@ -1,5 +1,6 @@
 """What the pages say of machine judges holds of a real one that sees the demo's pixels."""
 
+import sys
 from importlib import util
 from pathlib import Path
 from types import ModuleType
@@ -8,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fire_toolkit.demo.judge import answer, look
-from fire_toolkit.demo.render import render_clip
+from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.scene import Clip, Thing
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+from demo_judge import answer, look
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "machine_on_the_demo.py"
 

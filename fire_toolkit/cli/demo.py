@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import click
+import pandas as pd
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli.common import drawn, give_command, n_of, say
@@ -15,14 +16,13 @@ from fire_toolkit.cli.demo_live import run_live
 from fire_toolkit.cli.demo_world import prepare_folder, write_world
 from fire_toolkit.commands.types import Option
 from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
-from fire_toolkit.demo.encode import media_suffix
-from fire_toolkit.demo.truth import TruthReport, compare_with_truth
-from fire_toolkit.demo.world import World, make_world
+from fire_toolkit.demo.film import media_suffix
+from fire_toolkit.demo.world import World, compare_with_truth, make_world
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.tables.table_files import read_labels, read_pool
 from fire_toolkit.measures import parse_measure
-from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN
+from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN, FIRST
 from fire_toolkit.workspace.manifests import write_files
 
 
@@ -36,9 +36,9 @@ def demo(
     """Run the whole loop on rendered clips, real small models and annotators with known habits.
 
     About 60 clips of moving shapes are rendered and encoded; each caption's own clip is its only
-    original positive, though others match too. Five models rank the clips from their pixels; four
-    annotators (careful, hasty, lenient, strict) answer. The truth of every pair is known, so at the
-    end the corrected scores stand beside the true ones.
+    original positive, though others match too. Five models rank the clips from their pixels, one of
+    which has seen half of the captions before; four annotators (careful, hasty, lenient, strict)
+    answer. The truth of every pair is known, so the corrected scores stand beside the true ones.
 
     Args:
         out: Where the demo's workspace is made. [default: fire-demo, fire-demo-live with --live]
@@ -65,9 +65,12 @@ def demo(
         for words in (["import"], ["resolve"], ["next-round"]):
             give_command(*words)
         _third_labels(world, seed, seen)
-        for words in (["augment"], ["score"], ["compare"], ["gallery"], ["report", "html"]):
+        for words in (["augment"], ["score"], ["compare"], ["gallery"]):
             give_command(*words)
-        _compare_with_truth(world)
+        scores = _compare_with_truth(world)
+        give_command("report", "html")
+    click.echo(f"\n{FIRST} by the benchmark (o) and corrected (#):")
+    click.echo("\n".join(figure_in_text(scores)))
     _say_what_next(root)
 
 
@@ -110,9 +113,9 @@ def _third_labels(world: World, seed: int, seen: dict[str, set[str]]) -> None:
         give_command(*words)
 
 
-def _compare_with_truth(world: World) -> None:
-    """Print how near labels and scores came to the truth."""
-    report = compare_with_truth(
+def _compare_with_truth(world: World) -> pd.DataFrame:
+    """Print how near labels and scores came to the truth; return the scores three ways."""
+    n, scores = compare_with_truth(
         world,
         labels=read_labels("labels"),
         pool=read_pool("pool"),
@@ -122,35 +125,54 @@ def _compare_with_truth(world: World) -> None:
     )
     click.echo("\nBeside the truth, which only a made world has:")
     for line in (
-        f"{report.n_right:,} of {n_of(report.n_labels, 'label')} are right "
-        f"({report.n_right / report.n_labels:.1%})",
-        f"the original qrels hold {report.n_original} of {report.n_positives} positives: "
-        f"the other {report.n_positives - report.n_original} count as wrong answers",
-        f"the pool holds {report.n_pooled} of them ({report.n_pooled / report.n_positives:.1%}); "
-        "the rest stays unjudged",
+        f"{n['right']:,} of {n_of(n['labels'], 'label')} are right ({n['right'] / n['labels']:.1%})",
+        f"the original qrels hold {n['original']} of {n['positives']} positives: "
+        f"the other {n['positives'] - n['original']} count as wrong answers",
+        f"the pool holds {n['pooled']} of them ({n['pooled'] / n['positives']:.1%}); the rest stays unjudged",
     ):
         click.echo(f"  {line}")
-    click.echo("\n" + drawn(*_drawn_report(report), "table"), nl=False)
+    columns = ("original", "corrected", "true")
+    values = scores.set_index(["run_id", "measure"])
+    rows = []
+    for run_id in dict.fromkeys(scores["run_id"]):
+        own = (values.loc[(run_id, name), kind] for name in DEMO_SHOWN for kind in columns)
+        rows.append([run_id, *(f"{100 * value:.1f}" for value in own)])
+    heads = ["run", *(f"{name}\n{kind}" for name in DEMO_SHOWN for kind in columns)]
+    click.echo("\n" + drawn(rows, heads, "table"), nl=False)
+    return scores[scores["measure"] == FIRST].sort_values("corrected", ascending=False, kind="stable")
 
 
-def _drawn_report(report: TruthReport) -> tuple[list[list[str]], list[str]]:
-    """Return rows and header: two measures by the original, the corrected and the true labels."""
-    shown, columns = DEMO_SHOWN, ("original", "corrected", "true")
-    values = report.scores.set_index(["run_id", "measure"])
-    rows = [
-        [run_id, *(f"{100 * values.loc[(run_id, name), column]:.1f}" for name in shown for column in columns)]
-        for run_id in dict.fromkeys(report.scores["run_id"])
-    ]
-    return rows, ["run", *(f"{name}\n{column}" for name in shown for column in columns)]
+def figure_in_text(scores: pd.DataFrame, *, width: int = 50) -> list[str]:
+    """Return the report's first figure as lines: o is the original score of a run, # the corrected one.
+
+    scores: run_id, original, corrected, as shares; a column is `width` characters.
+
+    Examples:
+        >>> scores = pd.DataFrame({"run_id": ["a", "bc"], "original": [.4, .5], "corrected": [.8, .5]})
+        >>> print("\\n".join(figure_in_text(scores, width=10)))
+            0%    100%
+        a       o---#    80.0 (40.0)
+        bc       #       50.0 (50.0)
+    """
+    names = max(map(len, scores["run_id"]))
+    lines = [f"{'':{names}}  0%{'100%':>{width - 2}}"]
+    for run_id, *values in scores[["run_id", "original", "corrected"]].to_numpy().tolist():
+        original, corrected = (round(value * width) for value in values)
+        low, high = sorted((original, corrected))
+        bar = [" "] * low + ["-"] * (high - low + 1) + [" "] * (width - high)
+        bar[original], bar[corrected] = "o", "#"
+        lines.append(f"{run_id:{names}}  {''.join(bar)}  {100 * values[1]:.1f} ({100 * values[0]:.1f})")
+    return lines
 
 
 def _say_what_next(root: Path) -> None:
-    say(f"\nThe demo is a workspace: {root}. Next, look around in it:")
+    say("\nThe demo is a workspace. Click on, or open in a browser:")
+    say(f"  {root / 'report.html'}           the figure above, whether the change holds, who judged how")
+    say(f"  {root / 'gallery/index.html'}    every caption with each model's top clips and their labels")
+    say("Then look around:")
     for line in (
         f"cd {root}",
         "fire-toolkit status",
-        "open report.html           # scores, agreement and what is uncertain, for your browser",
-        "open gallery/index.html    # every caption with each model's top clips, playing, and their labels",
         "fire-toolkit score --per-query --format csv | head",
         "fire-toolkit agree --by annotator_id",
         "fire-toolkit guideline caption-relevance-v1",

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fire_toolkit.demo.encode import write_clips
+from fire_toolkit.demo.film import render_clip, write_clips
 from fire_toolkit.demo.models import score_clips
-from fire_toolkit.demo.render import render_clips
 from fire_toolkit.demo.world import World
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.runs.trec import trec_qrels_text
@@ -43,8 +42,8 @@ def write_world(
     overlap: float = OVERLAP,
 ) -> None:
     """Write clips, collection, runs and fire.toml (which names `items`): what a researcher would bring."""
-    frames = render_clips(world.clips)
-    write_clips(world, root / "media", frames=frames)
+    frames = [render_clip(clip) for clip in world.clips]
+    write_clips(world, root / "media", frames)
     settings: dict[str, dict[str, Any]] = {
         "collection": {"items": items.as_posix()},
         "pool": {"depth": depth},
@@ -60,7 +59,8 @@ def write_world(
     }
     write_files({root / "collection" / name: text.encode() for name, text in collection.items()})
     ids = {"query_ids": list(world.queries["query_id"]), "doc_ids": list(world.items["doc_id"])}
-    scored = score_clips(list(world.queries["text"]), frames, seed=seed)
+    own = [ids["doc_ids"].index(doc_id) for doc_id in world.original["doc_id"]]
+    scored = score_clips(list(world.queries["text"]), frames, own, seed=seed)
     write_files({root / "runs" / f"{run_id}.npz": _npz(sims=sims, **ids) for run_id, sims in scored.items()})
     (root / "exports").mkdir(exist_ok=True)
 

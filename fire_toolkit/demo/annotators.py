@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
@@ -65,7 +65,6 @@ def answer_tasks(
     seen: Mapping[str, Collection[str]] | None = None,
     batch: int = 1,
     seed: int = 0,
-    to_name: str = "video",
 ) -> dict[str, Export]:
     """Return what each annotator's project exports once all `tasks` are answered.
 
@@ -78,7 +77,6 @@ def answer_tasks(
         batch: 1 or more: the project's number and the working day; the second labels are batch 2.
         seed: the same seed and tasks give the same exports. An answer depends on the seed, the
             annotator, the batch and the key, not on the other tasks.
-        to_name: the object that the controls of the labeling config point to.
 
     Returns:
         By annotator name, the list of tasks with annotations that Label Studio's JSON export has.
@@ -89,12 +87,17 @@ def answer_tasks(
     """
     if batch < 1:
         raise UsageError(f"batch {batch}: expected 1 or more")
-    margins = _margins(tasks, pair_ids, pairs)
+    signed = (2 * pairs["relevance"] - 1) * (1 - pairs["difficulty"])  # 1: clearly relevant, -1: clearly not
+    known = dict(zip(zip(pairs["query_id"], pairs["doc_id"], strict=True), signed, strict=True))
+    for key in map(_key, tasks):
+        if pair_ids.get(key) not in known:
+            raise JoinError(f"pair_id {key}: {pair_ids.get(key, 'no pair')} is not in this world")
     assigned = assign_tasks(tasks, annotators=annotators, seen=seen, seed=seed)
-    return {
-        annotator.name: _Session(annotator, batch, seed, to_name).export(assigned[annotator.name], margins)
-        for annotator in annotators
-    }
+    exports = {}
+    for annotator in annotators:
+        own = [(task, float(known[pair_ids[_key(task)]])) for task in assigned[annotator.name]]
+        exports[annotator.name] = list(_export(annotator, own, batch, seed))
+    return exports
 
 
 def assign_tasks(
@@ -115,15 +118,14 @@ def assign_tasks(
     Raises:
         UsageError: a key given twice, or a task which everybody has seen.
     """
-    keys = [str(task["data"]["pair_id"]) for task in tasks]
-    if len(set(keys)) < len(keys):
+    if len(set(map(_key, tasks))) < len(tasks):
         raise UsageError("a pair_id is given twice: answer the second labels as a batch of their own")
     assigned: dict[str, list[Task]] = {annotator.name: [] for annotator in annotators}
     for place in np.random.default_rng([seed, 3]).permutation(len(tasks)):
-        had = set((seen or {}).get(keys[place], ()))
+        had = (seen or {}).get(_key(tasks[place]), ())
         free = [name for name in assigned if name not in had]
         if not free:
-            raise UsageError(f"pair_id {keys[place]}: all {len(assigned)} annotators have seen it")
+            raise UsageError(f"pair_id {_key(tasks[place])}: all {len(assigned)} annotators have seen it")
         assigned[min(free, key=lambda name: len(assigned[name]))].append(tasks[place])
     return assigned
 
@@ -134,113 +136,85 @@ def annotators_seen(*rounds: Mapping[str, Export]) -> dict[str, set[str]]:
     for exports in rounds:
         for name, export in exports.items():
             for task in export:
-                seen.setdefault(str(task["data"]["pair_id"]), set()).add(name)
+                seen.setdefault(_key(task), set()).add(name)
     return seen
 
 
-def _margins(
-    tasks: Sequence[Task], pair_ids: Mapping[str, tuple[str, str]], pairs: pd.DataFrame
-) -> dict[str, float]:
-    """Return for each key by how much its caption holds: -1 clearly not, 1 clearly."""
-    sign = 2 * pairs["relevance"].to_numpy() - 1
-    signed = sign * (1 - pairs["difficulty"].to_numpy())
-    known = dict(zip(zip(pairs["query_id"], pairs["doc_id"], strict=True), signed, strict=True))
-    margins: dict[str, float] = {}
-    for task in tasks:
-        key = str(task["data"]["pair_id"])
-        if pair_ids.get(key) not in known:
-            raise JoinError(f"pair_id {key}: {pair_ids.get(key, 'no pair')} is not in this world")
-        margins[key] = float(known[pair_ids[key]])
-    return margins
+def _key(task: Task) -> str:
+    return str(task["data"]["pair_id"])
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What an annotator left at a task: label None is a skip."""
-
-    label: str | None
-    lead_time: float
-    comment: str = ""
-    flagged: bool = False
-
-
-class _Session:
-    """One annotator at one batch: a clock and numbers that rise."""
-
-    def __init__(self, annotator: Annotator, batch: int, seed: int, to_name: str) -> None:
-        self.annotator, self.batch, self.seed, self.to_name = annotator, batch, seed, to_name
-        self.clock = FIRST_DAY + timedelta(days=batch - 1, minutes=3 * annotator.user_id)
-        self.project = 10 * batch + annotator.user_id
-        self.number = 1_000_000 * self.project
-
-    def export(self, tasks: Sequence[Task], margins: Mapping[str, float]) -> Export:
-        return [self._task(inner_id, task, margins) for inner_id, task in enumerate(tasks, start=1)]
-
-    def _task(self, inner_id: int, task: Task, margins: Mapping[str, float]) -> dict[str, Any]:
-        key = str(task["data"]["pair_id"])
-        rng = np.random.default_rng([self.seed, self.batch, self.annotator.user_id, zlib.crc32(key.encode())])
-        task_id = 1_000_000 * self.project + inner_id
-        opened = self.clock
-        answers = _answers(self.annotator, margins[key], rng)
-        annotations = [self._annotation(answer, task_id, rng) for answer in answers]
-        n_skipped = sum(annotation["was_cancelled"] for annotation in annotations)
-        return {
-            "id": task_id,
+def _export(
+    annotator: Annotator, tasks: Sequence[tuple[Task, float]], batch: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield tasks with their annotations as one annotator leaves them at a batch: time and numbers rise."""
+    clock = FIRST_DAY + timedelta(days=batch - 1, minutes=3 * annotator.user_id)
+    project = 10 * batch + annotator.user_id
+    number = 1_000_000 * project
+    for inner_id, (task, margin) in enumerate(tasks, start=1):
+        rng = np.random.default_rng([seed, batch, annotator.user_id, zlib.crc32(_key(task).encode())])
+        ids = {"task": 1_000_000 * project + inner_id, "project": project}
+        opened, notes = clock, []
+        for label, lead_time, comment, is_flagged in _answers(annotator, margin, rng):
+            created = clock + timedelta(seconds=lead_time)
+            clock = created + timedelta(milliseconds=int(rng.integers(300, 1500)))
+            number += 1
+            updated, editor = created, annotator.user_id
+            if rng.random() < 0.01:
+                updated = created + timedelta(minutes=float(rng.uniform(5, 60)))
+                editor = editor if rng.random() < 0.7 else REVIEWER_ID
+            result = _result(label, comment, is_flagged, rng)
+            known = {
+                "id": number,
+                "completed_by": annotator.user_id,
+                "updated_by": editor,
+                "was_cancelled": label is None,
+                "created_at": _stamp(created),
+                "updated_at": _stamp(updated),
+                "lead_time": lead_time,
+                "unique_id": str(uuid.UUID(bytes=rng.bytes(16), version=4)),
+                "result_count": len(result),
+                "result": result,
+            }
+            notes.append(_UNUSED | known | ids)
+        n_skipped = sum(note["was_cancelled"] for note in notes)
+        yield {
+            "id": ids["task"],
             "inner_id": inner_id,
-            "project": self.project,
+            "project": project,
             "data": dict(task["data"]),
             "meta": dict(task.get("meta", {})),
             "created_at": _stamp(opened),
-            "updated_at": max(annotation["updated_at"] for annotation in annotations),
-            "total_annotations": len(annotations) - n_skipped,
+            "updated_at": max(note["updated_at"] for note in notes),
+            "total_annotations": len(notes) - n_skipped,
             "cancelled_annotations": n_skipped,
             "total_predictions": 0,
             "drafts": [],
             "predictions": [],
-            "annotations": annotations,
+            "annotations": notes,
         }
 
-    def _annotation(self, answer: _Answer, task_id: int, rng: np.random.Generator) -> dict[str, Any]:
-        self.clock += timedelta(seconds=answer.lead_time)
-        created = self.clock
-        self.clock += timedelta(milliseconds=int(rng.integers(300, 1500)))
-        self.number += 1
-        updated, editor = created, self.annotator.user_id
-        if rng.random() < 0.01:
-            updated = created + timedelta(minutes=float(rng.uniform(5, 60)))
-            editor = editor if rng.random() < 0.7 else REVIEWER_ID
-        result = _result(answer, self.to_name, rng)
-        return {
-            "id": self.number,
-            "completed_by": self.annotator.user_id,
-            "updated_by": editor,
-            "was_cancelled": answer.label is None,
-            "ground_truth": False,
-            "created_at": _stamp(created),
-            "updated_at": _stamp(updated),
-            "draft_created_at": None,
-            "lead_time": answer.lead_time,
-            "unique_id": str(uuid.UUID(bytes=rng.bytes(16), version=4)),
-            "prediction": {},
-            "parent_prediction": None,
-            "parent_annotation": None,
-            "result_count": len(result),
-            "import_id": None,
-            "last_action": None,
-            "bulk_created": False,
-            "task": task_id,
-            "project": self.project,
-            "result": result,
-        }
+
+# What Label Studio exports of an annotation, and nothing here fills.
+_UNUSED: dict[str, Any] = {
+    **dict.fromkeys(
+        ("draft_created_at", "parent_prediction", "parent_annotation", "import_id", "last_action")
+    ),
+    **dict.fromkeys(("ground_truth", "bulk_created"), False),
+    "prediction": {},
+}
 
 
 def _answers(annotator: Annotator, margin: float, rng: np.random.Generator) -> list[_Answer]:
     """Return one answer; now and then a second by the same annotator, who looked again."""
     first = _answer(annotator, margin, rng)
-    if first.label is None or rng.random() >= 0.008:
+    if first[0] is None or rng.random() >= 0.008:
         return [first]
-    again = replace(_answer(replace(annotator, lapses=0.0, skips=0.0), margin, rng), comment="looked again")
-    return [first, again]
+    label, lead_time, _, is_flagged = _answer(replace(annotator, lapses=0.0, skips=0.0), margin, rng)
+    return [first, (label, lead_time, "looked again", is_flagged)]
+
+
+_Answer: TypeAlias = tuple[str | None, float, str, bool]  # label (None: a skip), seconds, comment, flagged
 
 
 def _answer(annotator: Annotator, margin: float, rng: np.random.Generator) -> _Answer:
@@ -251,33 +225,29 @@ def _answer(annotator: Annotator, margin: float, rng: np.random.Generator) -> _A
     over = margin + rng.normal(0, annotator.noise) * (0.4 + 0.6 * hard) - annotator.line
     remark, slip = rng.random(), rng.random()
     if skips < annotator.skips * (1 + 2 * hard):
-        return _Answer(None, lead_time)
+        return None, lead_time, "", False
     if not looks:
-        return _Answer(RELEVANT if rng.random() < 0.3 else IRRELEVANT, round(lead_time / 3, 3))
+        return RELEVANT if rng.random() < 0.3 else IRRELEVANT, round(lead_time / 3, 3), "", False
     if abs(over) < annotator.doubt:
-        return _Answer(AMBIGUOUS, lead_time, comment="too close to call")
-    label = RELEVANT if over > 0 else IRRELEVANT
+        return AMBIGUOUS, lead_time, "too close to call", False
     comment = "close to the border" if hard > 0.5 and remark < 0.15 else ""
-    return _Answer(label, lead_time, comment=comment, flagged=slip < 0.002)
+    return RELEVANT if over > 0 else IRRELEVANT, lead_time, comment, slip < 0.002
 
 
-def _result(answer: _Answer, to_name: str, rng: np.random.Generator) -> list[dict[str, Any]]:
+def _result(
+    label: str | None, comment: str, is_flagged: bool, rng: np.random.Generator
+) -> list[dict[str, Any]]:
     """Return Label Studio's result: the choice, then flag and comment where there are any."""
-    if answer.label is None:
-        return []
-    parts: list[tuple[str, str, dict[str, list[str]]]] = [
-        ("relevance", "choices", {"choices": [answer.label]})
-    ]
-    if answer.flagged:
-        parts.append(("flags", "choices", {"choices": [SENSITIVE]}))
-    if answer.comment:
-        parts.append(("comment", "textarea", {"text": [answer.comment]}))
+    parts: list[tuple[str, str, dict[str, list[str]]]] = []
+    parts += [] if label is None else [("relevance", "choices", {"choices": [label]})]
+    parts += [("flags", "choices", {"choices": [SENSITIVE]})] if is_flagged else []
+    parts += [("comment", "textarea", {"text": [comment]})] if comment else []
     return [
         {
             "value": value,
             "id": rng.bytes(5).hex(),
             "from_name": name,
-            "to_name": to_name,
+            "to_name": "video",
             "type": kind,
             "origin": "manual",
         }

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
 from fire_toolkit.demo.scene import Clip, Condition, Thing, holding
 from fire_toolkit.errors import UsageError
 
-LEVEL_TURNS = (1, 2, 3, 3, 2)
-
-_NOUNS = {
-    "circle": ("circle", "disc", "ball"),
-    "square": ("square", "box"),
-    "triangle": ("triangle",),
-    "star": ("star",),
-    "cross": ("cross", "plus sign"),
-}
-_ADJECTIVES = {
-    "small": ("small", "little", "tiny"),
-    "large": ("large", "big"),
-    "red": ("red",),
-    "orange": ("orange",),
-    "yellow": ("yellow",),
-    "green": ("green",),
-    "blue": ("blue",),
-    "purple": ("purple", "violet"),
-}
-_VERBS = {
-    "left": ("moves left", "goes to the left", "is moving to the left", "slides left"),
-    "right": ("moves right", "goes to the right", "is moving to the right", "slides right"),
-    "up": ("moves up", "rises", "goes upwards", "climbs"),
-    "down": ("moves down", "falls", "goes downwards", "sinks"),
-    "zigzag": ("zigzags", "moves in a zigzag", "swerves from side to side"),
-    "still": ("stays where it is", "does not move", "stands still"),
-    "moving": ("moves", "is moving", "travels"),
-}
-_BACKGROUNDS = {
-    "dark": ("on a dark background", "in the dark", "in front of a dark wall"),
-    "light": ("on a light background", "in front of a bright wall", "on a pale background"),
-}
+_LEVELS = (1, 2, 3, 3, 2)  # in turn: a fifth is general, two fifths are specific
+_TRIES = 100
 
 
 @dataclass(frozen=True)
@@ -54,16 +27,8 @@ class Caption:
     conditions: tuple[Condition, ...]
 
 
-def write_captions(
-    clips: Sequence[Clip], *, n_captions: int, rng: np.random.Generator, repeat_texts: bool = False
-) -> list[Caption]:
-    """Return captions that are true of their clips; a fifth is general, two fifths are specific.
-
-    Args:
-        clips: what to describe, in turn.
-        n_captions: how many; clips have one more or less of them than others at most.
-        rng: chooses what is described and how.
-        repeat_texts: whether two captions may have the same text.
+def write_captions(clips: Sequence[Clip], *, n_captions: int, rng: np.random.Generator) -> list[Caption]:
+    """Return captions with different texts that are true of their clips, which take turns.
 
     Raises:
         UsageError: no text is left that was not used.
@@ -72,51 +37,49 @@ def write_captions(
     used: set[object] = set()
     for number in range(n_captions):
         lap, place = divmod(number, len(clips))
-        level = LEVEL_TURNS[(number + 2 * lap) % len(LEVEL_TURNS)]
+        level = _LEVELS[(number + 2 * lap) % len(_LEVELS)]
         captions.append(_new_caption(clips[place], level, used, rng))
-        if not repeat_texts:
-            used |= {captions[-1].text, captions[-1].conditions}
+        used |= {captions[-1].text, captions[-1].conditions}
     return captions
-
-
-_TRIES = 100
 
 
 def _new_caption(clip: Clip, level: int, used: set[object], rng: np.random.Generator) -> Caption:
     """Return a caption whose text is not in `used`, and whose conditions are not if that can be had."""
     for attempt in range(2 * _TRIES):
         thing = clip.things[int(rng.integers(len(clip.things)))]
-        conditions = tuple(choose_conditions(clip, thing, level, rng))
+        conditions = tuple(_choose_conditions(clip, thing, level, rng))
         text = word_caption(conditions, rng)
         if text not in used and (conditions not in used or attempt >= _TRIES):
             return Caption(clip.doc_id, level, text, conditions)
     raise UsageError(f"no new caption of level {level} for {clip.doc_id}: ask for fewer captions or clips")
 
 
-def choose_conditions(clip: Clip, thing: Thing, level: int, rng: np.random.Generator) -> list[Condition]:
+def _choose_conditions(clip: Clip, thing: Thing, level: int, rng: np.random.Generator) -> list[Condition]:
     """Return conditions that all hold of `thing`: the more of them, the higher the level.
 
-    Args:
-        clip: the clip with `thing` in it.
-        thing: what the caption is to be about.
-        level: 1, one aspect (or a colour and that it moves); 2, two aspects; 3, all there is to say.
-        rng: chooses which.
+    Level 1 has one aspect (or a colour and that it moves), level 2 two, level 3 all there is to say.
     """
     true = holding(clip, thing)
     motions = [value for value in true["motion"] if value != "moving"]
-    described = {aspect: [str(rng.choice(values))] for aspect, values in true.items() if values}
-    described["motion"] = [str(rng.choice(motions or ["moving"]))]
+    described = {aspect: str(rng.choice(values)) for aspect, values in true.items() if values}
+    described["motion"] = str(rng.choice(motions or ["moving"]))
     if level == 1:
         described.pop("background", None)
         aspect = str(rng.choice(sorted(described)))
         if aspect == "colour" and "moving" in true["motion"] and rng.random() < 0.5:
-            return [("colour", described["colour"][0]), ("motion", "moving")]
-        return [(aspect, described[aspect][0])]
+            return [("colour", described["colour"]), ("motion", "moving")]
+        return [(aspect, described[aspect])]
     if level == 2:
         pairs = (("colour", "shape"), ("colour", "motion"), ("motion", "shape"), ("shape", "size"))
-        first, second = pairs[int(rng.integers(len(pairs) if "size" in described else len(pairs) - 1))]
-        return [(first, described[first][0]), (second, described[second][0])]
-    return [(aspect, values[0]) for aspect, values in sorted(described.items())]
+        pair = pairs[int(rng.integers(len(pairs) if "size" in described else len(pairs) - 1))]
+        return [(aspect, described[aspect]) for aspect in pair]
+    return sorted(described.items())
+
+
+@cache
+def _words() -> dict[str, dict[str, list[str]]]:
+    text = (files("fire_toolkit.demo") / "words.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 def word_caption(conditions: Sequence[Condition], rng: np.random.Generator) -> str:
@@ -127,28 +90,22 @@ def word_caption(conditions: Sequence[Condition], rng: np.random.Generator) -> s
         'an orange star'
     """
     described = dict(conditions)
-    subject = _subject(described, rng)
-    words = subject if "motion" not in described else f"{subject} {_pick(_VERBS[described['motion']], rng)}"
-    if "background" in described:
-        behind = _pick(_BACKGROUNDS[described["background"]], rng)
-        words = f"{behind}, {words}" if rng.random() < 0.3 else f"{words} {behind}"
-    elif "motion" not in described and rng.random() < 0.4:
-        words = f"there is {words}"
-    return words
 
+    def say(aspect: str) -> str:
+        return _pick(_words()[aspect][described[aspect]], rng)
 
-def _subject(described: dict[str, str], rng: np.random.Generator) -> str:
-    adjectives = [
-        _pick(_ADJECTIVES[described[aspect]], rng) for aspect in ("size", "colour") if aspect in described
-    ]
-    if "shape" in described:
-        noun = _pick(_NOUNS[described["shape"]], rng)
-    elif rng.random() < 0.5:
-        return " ".join(["something", " and ".join(adjectives)]).strip()
+    adjectives = [say(aspect) for aspect in ("size", "colour") if aspect in described]
+    if "shape" in described or rng.random() >= 0.5:
+        noun = say("shape") if "shape" in described else _pick(("thing", "shape", "object"), rng)
+        phrase = " ".join([*adjectives, noun])
+        subject = f"{'an' if phrase[0] in 'aeiou' else 'a'} {phrase}"
     else:
-        noun = _pick(("thing", "shape", "object"), rng)
-    phrase = " ".join([*adjectives, noun])
-    return f"{'an' if phrase[0] in 'aeiou' else 'a'} {phrase}"
+        subject = " ".join(["something", " and ".join(adjectives)]).strip()
+    words = f"{subject} {say('motion')}" if "motion" in described else subject
+    if "background" in described:
+        behind = say("background")
+        return f"{behind}, {words}" if rng.random() < 0.3 else f"{words} {behind}"
+    return f"there is {words}" if "motion" not in described and rng.random() < 0.4 else words
 
 
 def _pick(phrases: Sequence[str], rng: np.random.Generator) -> str:

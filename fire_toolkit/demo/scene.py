@@ -7,14 +7,16 @@ Every attribute is continuous (hue, radius, distance travelled, ...), so a condi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 WIDTH, HEIGHT = 160, 120
 DURATION_S = 2.0
+SWINGS = 3  # of a zigzag
 
-SHAPES = ("circle", "square", "triangle", "star", "cross")
 HUE_RANGES = {
     "red": (-25.0, 16.0),
     "orange": (16.0, 42.0),
@@ -24,12 +26,14 @@ HUE_RANGES = {
     "purple": (255.0, 335.0),
 }
 HEADINGS = {"right": 0.0, "up": 90.0, "left": 180.0, "down": 270.0}
-
-SMALL_PX, LARGE_PX = 12.5, 19.0
-MOVING_PX, ZIGZAG_PX = 14.0, 6.5
-DARK, LIGHT = 0.38, 0.62
-SWINGS = 3
-
+SHAPES = ("circle", "square", "triangle", "star", "cross")
+VALUES: dict[str, tuple[str, ...]] = {
+    "shape": SHAPES,
+    "colour": tuple(HUE_RANGES),
+    "size": ("small", "large"),
+    "motion": (*HEADINGS, "zigzag", "still", "moving"),
+    "background": ("dark", "light"),
+}
 Condition: TypeAlias = tuple[str, str]
 
 
@@ -55,8 +59,7 @@ class Thing:
     def place(self, progress: float) -> tuple[float, float]:
         """Return the centre in pixels at `progress` through the clip, 0 to 1."""
         along = (progress - 0.5) * self.travel
-        phase = (progress * SWINGS) % 1.0
-        aside = self.wobble * (4 * abs(phase - 0.5) - 1)
+        aside = self.wobble * (4 * abs((progress * SWINGS) % 1.0 - 0.5) - 1)
         cosine, sine = math.cos(math.radians(self.heading)), math.sin(math.radians(self.heading))
         return self.x + along * cosine + aside * sine, self.y - along * sine + aside * cosine
 
@@ -95,29 +98,36 @@ def margin(clip: Clip, conditions: Sequence[Condition]) -> float:
         -1.0
     """
     return max(
-        min(_MARGINS[aspect](clip, thing, value) for aspect, value in conditions) for thing in clip.things
+        min(max(-1.0, min(1.0, _over(clip, thing, aspect, value))) for aspect, value in conditions)
+        for thing in clip.things
     )
 
 
 def holding(clip: Clip, thing: Thing) -> dict[str, list[str]]:
     """Return, for each aspect, the values that hold of `thing`; empty for a medium size, say."""
     return {
-        aspect: [value for value in values if _MARGINS[aspect](clip, thing, value) > 0]
+        aspect: [value for value in values if _over(clip, thing, aspect, value) > 0]
         for aspect, values in VALUES.items()
     }
 
 
-VALUES: dict[str, tuple[str, ...]] = {
-    "shape": SHAPES,
-    "colour": tuple(HUE_RANGES),
-    "size": ("small", "large"),
-    "motion": (*HEADINGS, "zigzag", "still", "moving"),
-    "background": ("dark", "light"),
-}
-
-
-def _clipped(value: float) -> float:
-    return max(-1.0, min(1.0, value))
+def _over(clip: Clip, thing: Thing, aspect: str, value: str) -> float:
+    """Return how far beyond its border a thing lies, in units of what is clear."""
+    moves = min(1.0, (thing.travel - 14.0) / 8.0)
+    if aspect == "shape":
+        return 1.0 if thing.shape == value else -1.0
+    if aspect == "colour":
+        low, high = HUE_RANGES[value]
+        return ((high - low) / 2 - abs(_turn(thing.hue - (low + high) / 2))) / 10.0
+    if aspect == "size":
+        return (12.5 - thing.radius if value == "small" else thing.radius - 19.0) / 2.5
+    if aspect == "background":
+        return (0.38 - clip.lightness if value == "dark" else clip.lightness - 0.62) / 0.1
+    if value == "zigzag":
+        return min(moves, (thing.wobble - 6.5) / 3.0)
+    if value in HEADINGS:
+        return min(moves, (45.0 - abs(_turn(thing.heading - HEADINGS[value]))) / 25.0)
+    return moves if value == "moving" else -moves
 
 
 def _turn(degrees: float) -> float:
@@ -125,41 +135,56 @@ def _turn(degrees: float) -> float:
     return (degrees + 180.0) % 360.0 - 180.0
 
 
-def _shape_margin(_clip: Clip, thing: Thing, value: str) -> float:
-    return 1.0 if thing.shape == value else -1.0
+def make_clips(n_clips: int, *, rng: np.random.Generator) -> tuple[Clip, ...]:
+    """Return clips with ids clip-001 and on: plain ones, noisy ones, and some on the border of two words.
+
+    One in five has two shapes.
+    """
+    digits = max(3, len(str(n_clips)))
+    return tuple(_make_clip(f"clip-{number:0{digits}}", rng) for number in range(1, n_clips + 1))
 
 
-def _colour_margin(_clip: Clip, thing: Thing, value: str) -> float:
-    low, high = HUE_RANGES[value]
-    middle, half = (low + high) / 2, (high - low) / 2
-    return _clipped((half - abs(_turn(thing.hue - middle))) / 10.0)
+def _make_clip(doc_id: str, rng: np.random.Generator) -> Clip:
+    things = tuple(_make_thing(rng) for _ in range(2 if rng.random() < 0.2 else 1))
+    return Clip(
+        doc_id=doc_id,
+        things=things,
+        lightness=float(rng.uniform(0.08, 0.3) if rng.random() < 0.5 else rng.uniform(0.3, 0.9)),
+        blotches=float(rng.uniform(0.25, 0.5) if rng.random() < 0.4 else rng.uniform(0.0, 0.1)),
+        grain=float(rng.uniform(8.0, 14.0) if rng.random() < 0.35 else rng.uniform(1.0, 4.0)),
+        seed=int(rng.integers(2**31)),
+    )
 
 
-def _size_margin(_clip: Clip, thing: Thing, value: str) -> float:
-    over = SMALL_PX - thing.radius if value == "small" else thing.radius - LARGE_PX
-    return _clipped(over / 2.5)
+def _make_thing(rng: np.random.Generator) -> Thing:
+    """Return a thing whose path lies within the frame: moving, drifting or still; some zigzag."""
+    radius = float(rng.choice([rng.uniform(8, 13), rng.uniform(12, 20), rng.uniform(18.5, 26)]))
+    heading, wobble = float(rng.choice(sorted(HEADINGS.values())) + rng.normal(0, 6)), 0.0
+    if rng.random() < 0.15:
+        heading += float(rng.uniform(25, 50))
+    kind = rng.random()
+    if kind < 0.34:
+        travel = float(rng.uniform(0, 5) if kind < 0.22 else rng.uniform(8, 22))
+    else:
+        wobble = float(rng.uniform(4, 13) if rng.random() < 0.25 else 0.0)
+        travel = float(rng.uniform(35, 80))
+    aside, turn = radius + 2 + wobble, np.radians(heading)
+    travel = min(travel, (HEIGHT - 2 * aside) / max(abs(np.sin(turn)), 0.01))
+    reach_x, reach_y = (aside + travel / 2 * abs(part(turn)) for part in (np.cos, np.sin))
+    return Thing(
+        shape=str(rng.choice(SHAPES)),
+        hue=_make_hue(rng),
+        radius=radius,
+        tilt=float(rng.normal(0, 0.12)),
+        heading=heading,
+        travel=float(travel),
+        wobble=wobble,
+        x=float(rng.uniform(reach_x, WIDTH - reach_x)),
+        y=float(rng.uniform(reach_y, max(reach_y, HEIGHT - reach_y))),
+    )
 
 
-def _motion_margin(_clip: Clip, thing: Thing, value: str) -> float:
-    moving = _clipped((thing.travel - MOVING_PX) / 8.0)
-    if value == "moving":
-        return moving
-    if value == "still":
-        return -moving
-    if value == "zigzag":
-        return min(moving, _clipped((thing.wobble - ZIGZAG_PX) / 3.0))
-    return min(moving, _clipped((45.0 - abs(_turn(thing.heading - HEADINGS[value]))) / 25.0))
-
-
-def _background_margin(clip: Clip, _thing: Thing, value: str) -> float:
-    over = DARK - clip.lightness if value == "dark" else clip.lightness - LIGHT
-    return _clipped(over / 0.1)
-
-
-_MARGINS: dict[str, Callable[[Clip, Thing, str], float]] = {
-    "shape": _shape_margin,
-    "colour": _colour_margin,
-    "size": _size_margin,
-    "motion": _motion_margin,
-    "background": _background_margin,
-}
+def _make_hue(rng: np.random.Generator) -> float:
+    low, high = HUE_RANGES[str(rng.choice(sorted(HUE_RANGES)))]
+    near_border = rng.random() < 0.25
+    return float(high + rng.uniform(-6, 6) if near_border else (low + high) / 2 + rng.uniform(-7, 7))

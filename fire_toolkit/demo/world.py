@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.demo.captions import Caption, write_captions
-from fire_toolkit.demo.clips import make_clips
-from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, margin
+from fire_toolkit.demo.captions import write_captions
+from fire_toolkit.demo.scene import DURATION_S, Clip, Condition, make_clips, margin
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import (
+    Items,
+    Labels,
+    Pool,
+    Qrels,
+    Queries,
+    Run,
+    check_items,
+    check_qrels,
+    check_queries,
+)
 from fire_toolkit.tables.columns import PAIR
 
 
@@ -47,7 +58,7 @@ def make_world(
         seed: the same seed gives the same world.
         n_clips: 1 or more.
         n_captions: 1 or more, with different texts; clips take turns, and so do levels.
-        media_suffix: how the clips' file names end; see `encode.media_suffix`.
+        media_suffix: how the clips' file names end; see `film.media_suffix`.
 
     Raises:
         UsageError: a count below 1, or more captions than there are different texts.
@@ -56,38 +67,56 @@ def make_world(
         raise UsageError(f"{n_clips} clips, {n_captions} captions: expected 1 or more of each")
     rng = np.random.default_rng([seed, 1])
     clips = make_clips(n_clips, rng=rng)
-    captions = write_captions(clips, n_captions=n_captions, rng=rng)
-    return _tabulate(clips, captions, media_suffix)
-
-
-def _tabulate(clips: tuple[Clip, ...], captions: Sequence[Caption], media_suffix: str) -> World:
-    digits = max(3, len(str(len(captions))))
-    shuffled = sorted(captions, key=lambda caption: caption.text)
-    asked = {f"q{number:0{digits}}": caption for number, caption in enumerate(shuffled, start=1)}
-    rows = [
-        {"query_id": query_id, "doc_id": clip.doc_id, "margin": margin(clip, caption.conditions)}
-        for query_id, caption in asked.items()
-        for clip in clips
-    ]
-    margins = pd.DataFrame(rows)
-    pairs = margins[PAIR].assign(
-        relevance=(margins["margin"] > 0).astype(np.int64), difficulty=1 - margins["margin"].abs()
+    captions = sorted(write_captions(clips, n_captions=n_captions, rng=rng), key=lambda each: each.text)
+    digits = max(3, len(str(n_captions)))
+    ids = [f"q{number:0{digits}}" for number in range(1, n_captions + 1)]
+    rows = [(query_id, clip.doc_id, margin(clip, caption.conditions), clip.doc_id == caption.doc_id)
+            for query_id, caption in zip(ids, captions, strict=True) for clip in clips]  # fmt: skip
+    table = pd.DataFrame(rows, columns=[*PAIR, "margin", "is_own"])
+    pairs = table[PAIR].assign(
+        relevance=(table["margin"] > 0).astype(np.int64), difficulty=1 - table["margin"].abs()
     )
-    own = pd.DataFrame({"query_id": list(asked), "doc_id": [caption.doc_id for caption in asked.values()]})
-    true = pairs.loc[pairs["relevance"] > 0, ["query_id", "doc_id", "relevance"]]
-    is_own = pd.MultiIndex.from_frame(true[PAIR]).isin(pd.MultiIndex.from_frame(own))
-    levels = [caption.level for caption in asked.values()]
-    texts = [caption.text for caption in asked.values()]
-    files = [clip.doc_id + media_suffix for clip in clips]
-    ids = [clip.doc_id for clip in clips]
+    source = np.where(table["is_own"], "original", "new")
+    truth = pairs[[*PAIR, "relevance"]].assign(source=source)[pairs["relevance"] > 0]
+    texts = {"text": [each.text for each in captions], "level": [each.level for each in captions]}
+    items = {"media_url": [clip.doc_id + media_suffix for clip in clips], "start_s": 0.0, "end_s": DURATION_S}
     return World(
         clips=clips,
-        queries=check_queries(pd.DataFrame({"query_id": list(asked), "text": texts, "level": levels})),
-        items=check_items(
-            pd.DataFrame({"doc_id": ids, "media_url": files, "start_s": 0.0, "end_s": DURATION_S})
-        ),
-        original=check_qrels(own.assign(relevance=1, source="original")),
-        truth=check_qrels(true.assign(source=np.where(is_own, "original", "new"))),
+        queries=check_queries(pd.DataFrame({"query_id": ids, **texts})),
+        items=check_items(pd.DataFrame({"doc_id": [clip.doc_id for clip in clips], **items})),
+        original=check_qrels(truth[truth["source"] == "original"]),
+        truth=check_qrels(truth),
         pairs=pairs,
-        conditions={query_id: caption.conditions for query_id, caption in asked.items()},
+        conditions={query_id: caption.conditions for query_id, caption in zip(ids, captions, strict=True)},
     )
+
+
+def compare_with_truth(
+    world: World,
+    *,
+    labels: Labels,
+    pool: Pool,
+    runs: Sequence[Run],
+    augmented: Qrels,
+    measures: Sequence[str],
+) -> tuple[dict[str, int], pd.DataFrame]:
+    """Return how near labels came to the truth, and scores three ways.
+
+    Returns:
+        Counts of labels, right (labels), positives, original (positives), pooled (positives); and a table
+        with run_id, measure, original, corrected, true.
+    """
+    judged = labels.merge(world.pairs[[*PAIR, "relevance"]], on=PAIR, suffixes=("", "_true"))
+    values: dict[str, Any] = {}
+    for name, qrels in (("corrected", augmented), ("true", world.truth)):
+        scores = score_runs(runs, world.original, measures, augmented=qrels).scores
+        by = scores.pivot(index=["run_id", "measure"], columns="qrels", values="value")
+        values |= {"original": by["original"], name: by["augmented"]}
+    counts = {
+        "labels": len(judged),
+        "right": int((judged["relevance"] == judged["relevance_true"]).sum()),
+        "positives": len(world.truth),
+        "original": len(world.original),
+        "pooled": len(world.truth.merge(pool[PAIR], on=PAIR)),
+    }
+    return counts, pd.DataFrame(values).reset_index()

@@ -1,6 +1,6 @@
 import pytest
 
-from fire_toolkit.demo.render import render_clips
+from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.world import make_world
 
 
@@ -11,7 +11,7 @@ def world():
 
 @pytest.fixture(scope="session")
 def frames(world):
-    return render_clips(world.clips)
+    return [render_clip(clip) for clip in world.clips]
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fire_toolkit.demo.encode import encode_clip, media_suffix, write_clips
-from fire_toolkit.demo.render import render_clip, render_clips
+from fire_toolkit.demo.film import encode_clip, media_suffix, render_clip, write_clips
 from fire_toolkit.demo.scene import SHAPES, Clip, Thing
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import FireError, UsageError
@@ -33,10 +32,6 @@ def test_frames_are_two_seconds_of_160_by_120_at_12_a_second(frames):
 def test_drawing_twice_gives_the_same_bytes(world, frames):
     for clip, drawn in zip(world.clips[:5], frames[:5], strict=True):
         assert drawn.tobytes() == render_clip(clip).tobytes()
-
-
-def test_every_fourth_frame_is_every_fourth_of_all_frames(world, frames):
-    assert np.array_equal(frames[3][::4], render_clip(world.clips[3], every=4))
 
 
 # In squares of the radius: pi; (2 · .85)²; 3√3/4; ten triangles of .45 sin(36°)/2; 2 · 2 · 2/3 − (2/3)².
@@ -113,11 +108,12 @@ def test_clips_are_written_under_the_names_of_their_items(tmp_path, suffix):
     if suffix == ".webm":
         pytest.importorskip("av")
     world = make_world(n_clips=3, n_captions=3, media_suffix=suffix)
-    names = write_clips(world, tmp_path / "new" / "clips")
+    frames = [render_clip(clip) for clip in world.clips]
+    names = write_clips(world, tmp_path / "new" / "clips", frames)
     assert list(world.items["media_url"]) == names
     assert sorted(names) == sorted(path.name for path in (tmp_path / "new" / "clips").iterdir())
     before = [(tmp_path / "new" / "clips" / name).read_bytes() for name in names]
-    write_clips(world, tmp_path / "new" / "clips", frames=render_clips(world.clips))
+    write_clips(world, tmp_path / "new" / "clips", frames)
     assert before == [(tmp_path / "new" / "clips" / name).read_bytes() for name in names]
 
 
@@ -140,5 +136,6 @@ def test_unknown_suffix_and_unwritable_folder_are_refused(tmp_path, frames):
     with pytest.raises(UsageError, match=r"\.avi"):
         encode_clip(frames[0], suffix=".avi")
     (tmp_path / "file").write_text("")
+    world = make_world(n_clips=1, n_captions=1, media_suffix=".webp")
     with pytest.raises(FireError, match="file"):
-        write_clips(make_world(n_clips=1, n_captions=1, media_suffix=".webp"), tmp_path / "file" / "clips")
+        write_clips(world, tmp_path / "file" / "clips", frames[:1])

@@ -59,9 +59,8 @@ def put_empty_database(folder: Path, program: Path) -> None:
 
 def clips(number: int) -> list[bytes]:
     """Return clips of the demo, which browsers play."""
-    from fire_toolkit.demo.clips import make_clips
-    from fire_toolkit.demo.encode import encode_clip
-    from fire_toolkit.demo.render import render_clip
+    from fire_toolkit.demo.film import encode_clip, render_clip
+    from fire_toolkit.demo.scene import make_clips
 
     made = make_clips(number, rng=np.random.default_rng(0))
     return [encode_clip(render_clip(clip)) for clip in made]

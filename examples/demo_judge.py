@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats
-from fire_toolkit.demo.models.vision import SIZES, WALLS, Frames, largest_blob, look_up
+from fire_toolkit.demo.models import Frames, largest_blob, words_of
 from fire_toolkit.tables import MachineJudgments, check_machine_judgments
 
+T = TypeVar("T")
 JUDGE, BACKBONE = "two-frames", "opponent-colours"
 
 _EARLY, _LATE = 0.05, 0.95
@@ -37,6 +38,8 @@ _COLOURS: Mapping[str, tuple[float, float]] = {
     "violet": (0.59, -0.81),
 }
 # How much of its box, and of the circle around its middle, an upright form fills.
+_SIZES = {"small": -1.0, "little": -1.0, "tiny": -1.0, "large": 1.0, "big": 1.0}
+_WALLS = {"dark": -1.0, "light": 1.0, "bright": 1.0, "pale": 1.0}
 _ROUND, _BOXED, _CROSSED = (0.785, 1.0), (0.75, 0.64), (0.5, 0.45)
 _FORMS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("circle", "disc", "ball"), _ROUND),
@@ -112,12 +115,17 @@ def answer(text: str, sight: Sight) -> float:
     return float(np.prod(parts)) if parts else _UNREAD
 
 
+def look_up(text: str, lexicon: Mapping[str, T]) -> list[T]:
+    """Return what `lexicon` knows of the words of `text`, in order; words unknown to it are passed over."""
+    return [lexicon[word] for word in words_of(text) if word in lexicon]
+
+
 def _of_form(text: str, sight: Sight) -> list[float]:
     """Return how sure it is of colours, forms, sizes and walls."""
     colours = [float(sight.opponent @ np.array(each)) for each in look_up(text, _COLOURS)]
     forms = [float(np.abs(sight.fill - np.array(each)).sum()) for each in look_up(text, _FORMS)]
-    sizes = [sight.radius - 19 if sign > 0 else 13.5 - sight.radius for sign in look_up(text, SIZES)]
-    walls = [sign * (sight.light - 0.5) for sign in look_up(text, WALLS)]
+    sizes = [sight.radius - 19 if sign > 0 else 13.5 - sight.radius for sign in look_up(text, _SIZES)]
+    walls = [sign * (sight.light - 0.5) for sign in look_up(text, _WALLS)]
     return [
         *(_sure(12 * (near - 0.85)) for near in colours),
         *(_sure(10 * (0.22 - gap)) for gap in forms),

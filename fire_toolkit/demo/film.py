@@ -1,0 +1,150 @@
+"""Clips as frames, drawn with NumPy, and as files that people can play: VP9 with PyAV, else animated WebP."""
+
+from __future__ import annotations
+
+import colorsys
+import importlib.util
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.arrays import Floats32
+from fire_toolkit.demo.scene import DURATION_S, HEIGHT, WIDTH, Clip, Thing
+from fire_toolkit.demo.world import World
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.workspace.manifests import write_files
+
+FRAMES_PER_S = 12
+N_FRAMES = int(DURATION_S * FRAMES_PER_S)
+_VP9 = {"deadline": "realtime", "cpu-used": "8", "crf": "40", "b": "0", "threads": "1"}
+
+Frames: TypeAlias = npt.NDArray[np.uint8]
+
+
+def render_clip(clip: Clip) -> Frames:
+    """Return the frames of a clip: 24 × 120 × 160 × RGB, the same bytes each time.
+
+    Shapes with smoothed edges stand before a plain wall with soft coloured patches; each frame has grain.
+    """
+    coarse = np.random.default_rng([clip.seed, N_FRAMES]).normal(0, 1, (5, 6, 3))
+    patches = _between(_between(coarse, HEIGHT).swapaxes(0, 1), WIDTH).swapaxes(0, 1)
+    background = (255 * clip.lightness + 70 * clip.blotches * patches).astype(np.float32)
+    return np.stack([_frame(clip, background, number) for number in range(N_FRAMES)])
+
+
+def _frame(clip: Clip, background: Floats32, number: int) -> Frames:
+    image = background.copy()
+    for thing in clip.things:
+        _draw(image, thing, number / (N_FRAMES - 1))
+    noise = np.random.default_rng([clip.seed, number]).standard_normal((HEIGHT, WIDTH, 1), dtype=np.float32)
+    image += noise * np.float32(clip.grain)
+    return np.clip(np.rint(image), 0, 255).astype(np.uint8)
+
+
+def _between(values: npt.NDArray[np.float64], length: int) -> npt.NDArray[np.float64]:
+    """Return `values` stretched to `length` along the first axis, linearly."""
+    places = np.linspace(0, len(values) - 1, length, dtype=np.float64)
+    low = np.minimum(places.astype(np.int64), len(values) - 2)
+    share = (places - low)[:, None, None]
+    return np.asarray(values[low] * (1 - share) + values[low + 1] * share, dtype=np.float64)
+
+
+def _draw(image: Floats32, thing: Thing, progress: float) -> None:
+    centre_x, centre_y = thing.place(progress)
+    reach = thing.radius + 2
+    left, right = max(0, int(centre_x - reach)), min(WIDTH, int(centre_x + reach) + 2)
+    upper, lower = max(0, int(centre_y - reach)), min(HEIGHT, int(centre_y + reach) + 2)
+    y, x = np.mgrid[upper:lower, left:right].astype(np.float32)
+    x, y = x - np.float32(centre_x), y - np.float32(centre_y)
+    cosine, sine = np.float32(np.cos(thing.tilt)), np.float32(np.sin(thing.tilt))
+    outside = _outside(thing.shape, cosine * x + sine * y, cosine * y - sine * x, np.float32(thing.radius))
+    cover = np.clip(0.5 - outside, 0, 1)[..., None]
+    colour = 255 * np.array(colorsys.hsv_to_rgb(thing.hue / 360 % 1, 0.82, 0.92), dtype=np.float32)
+    patch = image[upper:lower, left:right]
+    patch += cover * (colour - patch)
+
+
+def _outside(shape: str, x: Floats32, y: Floats32, radius: np.float32) -> Floats32:
+    """Return how far points lie outside a shape around the origin."""
+    if shape == "circle":
+        found = np.hypot(x, y) - radius
+    elif shape == "square":
+        found = np.maximum(abs(x), abs(y)) - np.float32(0.85) * radius
+    elif shape == "triangle":
+        found = np.maximum(y, np.float32(np.sqrt(0.75)) * abs(x) - y / 2) - radius / 2
+    elif shape == "cross":
+        wide = np.maximum(abs(x) - radius, abs(y) - radius / 3)
+        tall = np.maximum(abs(y) - radius, abs(x) - radius / 3)
+        found = np.minimum(wide, tall)
+    else:  # a star of five points, folded into one half of one point
+        tenth = np.pi / 5
+        angle = abs((np.arctan2(x, -y) + tenth) % (2 * tenth) - tenth)
+        inner_x, inner_y = 0.45 * np.cos(tenth), 0.45 * np.sin(tenth)
+        length = np.hypot(1 - inner_x, inner_y)
+        normal_x, normal_y = inner_y / length, (1 - inner_x) / length
+        found = np.hypot(x, y) * (np.cos(angle) * normal_x + np.sin(angle) * normal_y) - radius * normal_x
+    return np.asarray(found, dtype=np.float32)
+
+
+def media_suffix() -> str:
+    """Return `.webm` (VP9) where PyAV is installed, else `.webp` (an animated picture)."""
+    return ".webm" if importlib.util.find_spec("av") else ".webp"
+
+
+def write_clips(world: World, folder: Path, frames: Sequence[Frames]) -> list[str]:
+    """Write each clip of `world` into `folder` under the name its item has; return the names.
+
+    All files are replaced as one change (see `workspace.manifests.write_files`). The same frames give the
+    same bytes with the same encoder.
+
+    Raises:
+        FireError: as `encode_clip`; the folder cannot be written.
+    """
+    names = [str(name) for name in world.items["media_url"]]
+    write_files(
+        {
+            folder / name: encode_clip(own, suffix=Path(name).suffix)
+            for name, own in zip(names, frames, strict=True)
+        }
+    )
+    return names
+
+
+def encode_clip(frames: Frames, *, suffix: str = ".webm") -> bytes:
+    """Return `frames` (frame × height × width × RGB) as the bytes of a file a browser shows.
+
+    Args:
+        frames: 12 a second; height and width are even.
+        suffix: `.webm` for VP9 in yuv420p by PyAV, `.webp` for an animated picture by Pillow.
+
+    Raises:
+        UsageError: any other suffix.
+        FireError: PyAV is not installed and `.webm` is asked for.
+    """
+    target = io.BytesIO()
+    if suffix == ".webp":
+        from PIL import Image  # comes with label-studio-sdk
+
+        first, *rest = [Image.fromarray(frame) for frame in frames]
+        options = {"duration": round(1000 / FRAMES_PER_S), "loop": 0, "quality": 60, "method": 0}
+        first.save(target, "WEBP", save_all=True, append_images=rest, **options)
+        return target.getvalue()
+    if suffix != ".webm":
+        raise UsageError(f"clips as {suffix!r}: expected one of .webm, .webp")
+    try:
+        import av
+    except ImportError:
+        raise FireError("PyAV is not installed: `pip install av`, or ask for .webp clips") from None
+    # One thread and no random segment id, so that equal frames give equal bytes.
+    with av.open(target, "w", format="webm", options={"fflags": "+bitexact"}) as container:
+        stream = container.add_stream("libvpx-vp9", rate=FRAMES_PER_S, options=_VP9)
+        stream.height, stream.width = frames.shape[1:3]
+        stream.pix_fmt, stream.thread_count = "yuv420p", 1
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    return target.getvalue()
