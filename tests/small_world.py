@@ -7,7 +7,7 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.matching.judge_matrix import rank_pairs
+from fire_toolkit.matching.pair_ranks import rank_pairs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import CodedQrels, JudgedRanking

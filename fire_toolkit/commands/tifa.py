@@ -11,6 +11,7 @@ from fire_toolkit.commands.types import LabelsIfGiven, TifaAnswers, TifaQuestion
 from fire_toolkit.errors import UsageError
 from fire_toolkit.results import Found, drawn_text
 from fire_toolkit.scoring import tifa as stage
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
 
@@ -49,9 +50,10 @@ def tifa(
         raise UsageError("--per label and --labels go together")
     judged = stage.judge_answers(questions, answers)
     scores = stage.score_tifa(judged)
-    tables = {"query": stage.tifa_by_query(scores), "pair": scores, "type": stage.tifa_by_type(judged)}
+    by_type = stage.score_tifa(judged, ["element_type"])
+    tables = {"query": stage.mean_tifa(scores, "query_id"), "pair": scores, "type": by_type}
     if labels is not None:
-        tables["label"] = stage.tifa_by_label(scores, labels)
+        tables["label"] = stage.mean_tifa(scores.merge(labels[[*PAIR, "label"]], on=PAIR), "label")
     said = []
     if len(scores):
         by_text = tables["query"]["tifa"]

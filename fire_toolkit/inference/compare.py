@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints, rows_of_lists, running_count, starts_of_groups
+from fire_toolkit.arrays import Floats, Ints, find_pairs, rows_of_lists, running_count, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, block_of
-from fire_toolkit.matching.lookup import find_judged
 from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Comparisons, Run
@@ -165,10 +164,11 @@ def _overlap(a: _Lists, b: _Lists, persistences: Sequence[float], ties: str) -> 
     """
     s, l = np.minimum(a.lengths, b.lengths), np.maximum(a.lengths, b.lengths)  # noqa: E741
     d, n = np.arange(1, int(l.max(initial=0)) + 1), len(s)
-    none: Ints = np.empty(0, dtype=np.int64)
-    rows = (a.start[:-1], a.start[1:])
-    query, rank, row_b = find_judged(a.doc, none, rows, b.doc, np.arange(len(b.doc)), b.start, a.n_docs)
-    row_a = a.start[query] + rank.astype(np.int64) - 1
+    keys, of_b = (each.query * a.n_docs + each.doc for each in (a, b))
+    order = np.argsort(of_b, kind="stable")
+    place = find_pairs(keys, of_b[order], n * a.n_docs)
+    row_a = np.flatnonzero(place >= 0)
+    query, row_b = a.query[row_a], order[place[row_a]]
     shared = _at_depths(query, (a.first[row_a], a.last[row_a]), (b.first[row_b], b.last[row_b]), n, len(d))
     sizes = [np.broadcast_to(d * 1.0, shared.shape)] * 2
     if ties in ("w", "b"):

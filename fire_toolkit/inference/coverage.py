@@ -12,7 +12,7 @@ from fire_toolkit.inference.bounds import score_bounds, why_unbounded
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_of
 from fire_toolkit.matching.blocks import StoredRun
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.matching.judge_matrix import MatrixSource
+from fire_toolkit.matching.pair_ranks import MatrixSource
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Codes, Ints, starts_of_lists
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, close_up, count_left_out, places_of
+from fire_toolkit.matching.ranking import ranked_lengths
 from fire_toolkit.tables import Run
 
 
@@ -22,7 +23,7 @@ class RunBlock:
 
     queries: ids, sorted, each once; docs: ids, each once; start: the first row of each query, and at last
     the number of rows; doc: of each row, its place in `docs`; rank: of each row, ascending within a query;
-    score: of each row, float32 or float64; is_last: no block of the run follows.
+    score: of each row, float32 or float64.
     """
 
     queries: pd.Index[str]
@@ -31,9 +32,8 @@ class RunBlock:
     doc: Codes
     rank: npt.NDArray[Any]
     score: npt.NDArray[Any]
-    is_last: bool = True
 
-    @property
+    @cached_property
     def lengths(self) -> Ints:
         """Return how many rows each query has."""
         return np.diff(self.start)
@@ -49,6 +49,28 @@ class RunBlock:
         rows = {name: getattr(self, name)[place] for name in ("doc", "rank", "score")}
         return replace(self, start=np.searchsorted(place, self.start), **rows)
 
+    @cached_property
+    def n_ranked(self) -> Ints:
+        """Return how many docs of each query were ranked, see `ranking.ranked_lengths`."""
+        if (self.last_rank == self.lengths).all():
+            return self.lengths
+        return ranked_lengths(self.rank, self.start[:-1], self.start[1:])
+
+    @cached_property
+    def last_rank(self) -> Ints:
+        """Return the deepest rank of each query, 0 where it has no row."""
+        last = np.zeros(len(self.queries), dtype=np.int64)
+        has_rows = self.lengths > 0
+        last[has_rows] = self.rank[self.start[1:][has_rows] - 1]
+        return last
+
+    def to_depth(self, depth: int) -> RunBlock:
+        """Return the rows at ranks up to `depth`, above the first gap of their list."""
+        kept = self.rank <= depth
+        if self.n_ranked is not self.lengths:
+            kept &= self.rank <= np.repeat(self.n_ranked, self.lengths)
+        return self if kept.all() else self.select(kept)
+
     def over(self, queries: pd.Index[str], docs: pd.Index[str]) -> RunBlock:
         """Return the same lists as places in longer lists of ids; `queries` are sorted."""
         lengths = np.zeros(len(queries), dtype=np.int64)
@@ -61,14 +83,7 @@ class RunBlock:
         """Return query and doc of the first row, empty where there is none."""
         if not self.doc.size:
             return "", ""
-        return self.queries[int(np.searchsorted(self.start, 0, side="right")) - 1], self.docs[self.doc[0]]
-
-    def stop_in(self, universe: pd.Index[str], place: int) -> int:
-        """Return one past the last of the universe's queries, sorted, that this block can hold.
-
-        place: of the first query after those of the blocks before.
-        """
-        return len(universe) if self.is_last else bisect_right(universe, self.queries[-1], lo=place)
+        return self.queries[int(self.query[0])], self.docs[self.doc[0]]
 
 
 class StoredRun(Protocol):

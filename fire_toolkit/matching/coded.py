@@ -1,10 +1,9 @@
-"""Qrels and runs as integers: ids are looked up once, and what follows is arithmetic on arrays."""
+"""Qrels as integers: ids are looked up once, and what follows is arithmetic on arrays."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +13,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import (
     Bools,
-    Codes,
     Ints,
-    are_among,
     are_firsts,
     count_by_query,
     find_pairs,
@@ -25,14 +22,11 @@ from fire_toolkit.arrays import (
     starts_of_lists,
 )
 from fire_toolkit.errors import JoinError
-from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ideal import IdealRanking
-from fire_toolkit.matching.ranking import ranked_lengths
-from fire_toolkit.tables import Qrels, Run
-from fire_toolkit.tables.columns import places_in_order
+from fire_toolkit.tables import Qrels
+from fire_toolkit.tables.columns import packed_codes, places_in_order
 from fire_toolkit.words import n_of
 
-_FEW_GRADES = 16
 ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
 
 
@@ -81,8 +75,7 @@ class CodedQrels:
 
     queries: the universe, sorted ids; docs: the ids of the qrels; pairs: `query * len(docs) + doc`,
     ascending; relevance: of each pair, `ABSENT` where the qrels do not hold it, as happens to those that
-    share the pairs of others; stratum: of each pair, None where the qrels have none. looked_up: what
-    `look_up` found last.
+    share the pairs of others; stratum: of each pair, None where the qrels have none.
     """
 
     queries: pd.Index[str]
@@ -90,21 +83,15 @@ class CodedQrels:
     pairs: Ints
     relevance: Ints
     stratum: Ints | None = None
-    looked_up: dict[str, tuple[pd.Index[str], pd.Index[str], Ints]] = field(
-        default_factory=dict, repr=False, kw_only=True
-    )
-
-    def strata_at(self, places: Ints) -> Strata | None:
-        """Return the strata of a ranking whose entries are the pairs at `places`, None without strata."""
-        if self.stratum is None:
-            return None
-        held = self.relevance != ABSENT
-        return Strata(self.stratum[places], self.query[held], self.stratum[held], self.relevance[held])
 
     def facts(self, places: Ints) -> dict[str, Any]:
         """Return what a ranking whose entries are the pairs at `places` has from its qrels."""
+        strata = None
+        if self.stratum is not None:
+            held = self.relevance != ABSENT
+            strata = Strata(self.stratum[places], self.query[held], self.stratum[held], self.relevance[held])
         names = ("ideal", "n_nonrelevant", "n_undrawn")
-        return {name: getattr(self, name) for name in names} | {"strata": self.strata_at(places)}
+        return {name: getattr(self, name) for name in names} | {"strata": strata}
 
     def find(self, query: Ints, doc: Ints) -> Ints:
         """Return the place of each pair of codes, -1 where it is not among the pairs, or a code is -1."""
@@ -123,19 +110,12 @@ class CodedQrels:
         return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
 
     def of(self, queries: Ints) -> CodedQrels:
-        """Return the qrels of some queries, which become 0, 1, ..."""
-        if queries.size == len(self.queries):
-            return self
+        """Return the qrels of some queries (ascending), which become 0, 1, ..."""
         lengths = np.diff(self.start)[queries]
         kept = rows_of_lists(self.start[queries], lengths)
-        return CodedQrels(
-            self.queries[queries],
-            self.docs,
-            np.repeat(np.arange(queries.size), lengths) * len(self.docs) + self.doc[kept],
-            self.relevance[kept],
-            None if self.stratum is None else self.stratum[kept],
-            looked_up=self.looked_up,
-        )
+        pairs = np.repeat(np.arange(queries.size), lengths) * len(self.docs) + self.doc[kept]
+        stratum = None if self.stratum is None else self.stratum[kept]
+        return CodedQrels(self.queries[queries], self.docs, pairs, self.relevance[kept], stratum)
 
     @cached_property
     def query(self) -> Ints:
@@ -153,50 +133,21 @@ class CodedQrels:
         return starts_of_lists(count_by_query(self.query, len(self.queries)))
 
     @cached_property
-    def ideal(self) -> IdealRanking:
-        """Return the positives of each query, the highest grade first."""
-        query, (place, grades) = self.positives.query, self.positives.grades
-        if len(grades) > _FEW_GRADES:
-            grade = self.positives.relevance
-            order = np.lexsort((-grade, query))
-            return IdealRanking(query[order], grade[order], len(self.queries))
-        best = np.argsort(-grades)
-        keys = query * len(best) + np.argsort(best)[place]
-        counts = np.bincount(keys, minlength=len(self.queries) * len(best))
-        grade = np.repeat(np.tile(grades[best], len(self.queries)), counts)
-        return IdealRanking(query, grade, len(self.queries))
-
-    @cached_property
-    def unions(self) -> list[tuple[list[CodedQrels], CodedQrels]]:
-        """Hold others, and the pairs of these qrels and those, see `all_pairs`."""
-        return []
-
-    def look_up(self, what: str, ids: pd.Index[str], known: pd.Index[str]) -> Ints:
-        """Return the place of each id in `known`, -1 where it is not; once for what blocks and runs share."""
-        of, within, found = self.looked_up.get(what, (None, None, None))
-        if found is None or of is not ids or within is not known:
-            found = known.get_indexer(ids)
-            self.looked_up[what] = ids, known, found
-        return found
-
-    @cached_property
-    def cells(self) -> dict[str, Any]:
-        """Hold where the pairs stand in the matrix before, see `judge_matrix`."""
-        return {}
-
-    @cached_property
     def positives(self) -> CodedQrels:
         """Return the positives alone."""
         kept = self.relevance >= 1
-        if kept.all():
-            return self
-        return CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept])
+        return (
+            self
+            if kept.all()
+            else CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept])
+        )
 
     @cached_property
-    def grades(self) -> tuple[Codes, Ints]:
-        """Return of each pair the place of its relevance among those there are, and these."""
-        place, grades = pd.factorize(self.relevance)
-        return place.astype(np.int32), np.asarray(grades, dtype=np.int64)
+    def ideal(self) -> IdealRanking:
+        """Return the positives of each query, the highest grade first."""
+        query, grade = self.positives.query, self.positives.relevance
+        order = np.argsort(packed_codes([query, -grade]), kind="stable")
+        return IdealRanking(query, grade[order], len(self.queries))
 
     @cached_property
     def n_nonrelevant(self) -> Ints:
@@ -208,69 +159,6 @@ class CodedQrels:
         """Return how many docs of each query were pooled but not drawn for judging."""
         is_undrawn = (self.relevance < 0) & (self.relevance != ABSENT)
         return count_by_query(self.query[is_undrawn], len(self.queries))
-
-
-@dataclass(frozen=True, eq=False)
-class CodedRun:
-    """A block of a run, or all of it, over the queries and docs of some qrels: judged by many.
-
-    start, stop: the block's rows of each query of the qrels, none where the run lacks it; qrels_docs, to_run:
-    the doc ids of the qrels, and each one's code in the block, -1 where the run does not have it;
-    n_extra_queries: queries of the run that the qrels do not hold.
-    """
-
-    block: RunBlock
-    start: Ints
-    stop: Ints
-    qrels_docs: pd.Index[str]
-    to_run: Codes
-    n_extra_queries: int
-
-    @cached_property
-    def last_rank(self) -> Ints:
-        """Return the deepest rank of each query, 0 where it has no row."""
-        last = np.zeros(self.stop.size, dtype=np.int64)
-        has_rows = self.stop > self.start
-        last[has_rows] = self.block.rank[self.stop[has_rows] - 1]
-        return last
-
-    @cached_property
-    def worst_rank(self) -> int:
-        """Return one past the deepest rank of any query of the qrels."""
-        return int(self.last_rank.max(initial=0)) + 1
-
-    @cached_property
-    def gapped_rank(self) -> Ints:
-        """Return the rank of each row; nothing where the ranks of every query are 1, 2, 3, ..."""
-        has_gap = (self.last_rank != self.stop - self.start).any()
-        rank = self.block.rank if has_gap else self.block.rank[:0]
-        return rank.astype(np.int64, copy=False)
-
-    @cached_property
-    def n_ranked(self) -> Ints:
-        """Return how many docs of each query were ranked, see `ranking.ranked_lengths`."""
-        if not self.gapped_rank.size:
-            return self.stop - self.start
-        return ranked_lengths(self.block.rank, self.start, self.stop)
-
-    @cached_property
-    def has_known_doc(self) -> bool:
-        """Return whether any doc of the run is one of the qrels, under whatever query."""
-        return bool(are_among(self.block.doc, len(self.block.docs) + 1)[self.to_run].any())
-
-    def codes_of(self, coded: CodedQrels) -> Codes:
-        """Return the run's code of the doc of each pair of `coded`, -1 where the run does not have it."""
-        made_for, codes = self._codes.get(id(coded), (None, None))
-        if made_for is not coded or codes is None:
-            same = coded.docs is self.qrels_docs
-            to_run = self.to_run if same else self.block.docs.get_indexer(coded.docs).astype(np.int32)
-            codes = to_run[coded.doc]
-            self._codes[id(coded)] = (coded, codes)
-        return codes
-
-    @cached_property
-    def _codes(self) -> dict[int, tuple[CodedQrels, Codes]]:
-        return {}
 
 
 def code_qrels(
@@ -326,19 +214,7 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
 
 
 def all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
-    """Return the pairs of all qrels, which have one universe and the same docs; each with its place.
-
-    Made once for qrels that many runs are joined with.
-    """
-    first, *others = qrels
-    for of, union in first.unions:
-        if len(of) == len(others) and all(map(operator.is_, of, others)):
-            return union
-    first.unions.append((others, _all_pairs(qrels)))
-    return first.unions[-1][1]
-
-
-def _all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
+    """Return the pairs of all qrels, which have one universe and the same docs; each with its place."""
     pairs = np.sort(np.concatenate([coded.pairs for coded in qrels]), kind="stable")
     pairs = pairs[are_firsts(pairs)]
     return CodedQrels(qrels[0].queries, qrels[0].docs, pairs, np.arange(pairs.size))
@@ -358,21 +234,3 @@ def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, 
     if known is None:
         return codes, pd.Index(own)
     return known.get_indexer(own)[codes].astype(np.int64), known
-
-
-def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
-    """Return `run`, one run or a block of one, as integers over the queries and docs of `coded`."""
-    block = run if isinstance(run, RunBlock) else block_of(run)
-    place = coded.look_up("queries", block.queries, coded.queries)
-    first, last = block.start[:-1], block.start[1:]
-    is_known = place >= 0
-    start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
-    start[place[is_known]], stop[place[is_known]] = first[is_known], last[is_known]
-    return CodedRun(
-        block=block,
-        start=start,
-        stop=stop,
-        qrels_docs=coded.docs,
-        to_run=coded.look_up("docs", coded.docs, block.docs).astype(np.int32),
-        n_extra_queries=int(np.count_nonzero(last[~is_known] > first[~is_known])),
-    )

@@ -6,7 +6,6 @@ follows from the number retrieved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,19 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import (
-    Bools,
-    Floats,
-    Ints,
-    count_by_query,
-    rows_of_lists,
-    running_count,
-    starts_of_lists,
-)
-from fire_toolkit.matching.coded import CodedQrels, CodedRun, Strata, at_level, code_run
+from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, rows_of_lists, running_count
+from fire_toolkit.matching.coded import Strata, at_level
 from fire_toolkit.matching.ideal import IdealRanking
-from fire_toolkit.matching.lookup import find_judged
-from fire_toolkit.tables import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,70 +201,3 @@ class JudgedRanking:
             last_rank=length,
             worst_rank=int(rank.max(initial=0)) + 1,
         )
-
-
-def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
-    """Return where the docs of the qrels stand in `run`, which holds one run.
-
-    Ranks are the run's own (score descending, doc id descending). A query that the run lacks has an
-    empty ranking; the run's queries outside the universe are ignored and counted.
-
-    Args:
-        run: a Run; or a CodedRun made for the universe of `coded`, which is judged sooner.
-        coded: the qrels.
-
-    Examples:
-        >>> import pandas as pd
-        >>> from fire_toolkit.matching.coded import code_qrels
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
-        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
-        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
-        >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
-        array([2.])
-    """
-    coded_run = run if isinstance(run, CodedRun) else code_run(run, coded)
-    wanted = coded.relevance if coded.stratum is None else np.arange(coded.pairs.size, dtype=np.int64)
-    query, rank, found = find_judged(
-        coded_run.block.doc,
-        coded_run.gapped_rank,
-        (coded_run.start, coded_run.stop),
-        coded_run.codes_of(coded),
-        wanted,
-        coded.start,
-        len(coded_run.block.docs),
-    )
-    return JudgedRanking(
-        query=query,
-        rank=rank,
-        relevance=found if coded.stratum is None else coded.relevance[found],
-        n_retrieved=coded_run.n_ranked,
-        worst_rank=coded_run.worst_rank,
-        last_rank=coded_run.last_rank,
-        n_extra_queries=coded_run.n_extra_queries,
-        **coded.facts(found),
-    )
-
-
-def join_rankings(parts: Sequence[JudgedRanking], coded: CodedQrels) -> JudgedRanking:
-    """Return the rankings of stretches of queries, in their order, as the one of all queries of `coded`."""
-    if len(parts) == 1:
-        return parts[0]
-    n_before = starts_of_lists(np.array([part.n_queries for part in parts]))
-    strata = None
-    if coded.stratum is not None:
-        of_entry = np.concatenate([part.strata.of_entry for part in parts if part.strata is not None])
-        strata = Strata(of_entry, coded.query, coded.stratum, coded.relevance)
-    return JudgedRanking(
-        query=np.concatenate([part.query + n_before[place] for place, part in enumerate(parts)]),
-        rank=np.concatenate([part.rank for part in parts]),
-        relevance=np.concatenate([part.relevance for part in parts]),
-        n_retrieved=np.concatenate([part.n_retrieved for part in parts]),
-        ideal=coded.ideal,
-        n_nonrelevant=coded.n_nonrelevant,
-        n_undrawn=coded.n_undrawn,
-        worst_rank=max(part.worst_rank for part in parts),
-        last_rank=np.concatenate([part.last_rank for part in parts]),
-        n_extra_queries=sum(part.n_extra_queries for part in parts),
-        strata=strata,
-    )

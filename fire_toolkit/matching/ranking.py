@@ -7,7 +7,7 @@ their UTF-8 form. The rank that a file gives is never used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,22 +115,22 @@ def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
     Raises:
         TableError: two tables hold a run of the same id.
     """
-    tables = [runs] if isinstance(runs, pd.DataFrame) else list(runs)
-    found: dict[str, Run] = {}
-    for table in tables:
-        for run_id in table["run_id"].cat.categories:
-            if run_id in found:
-                refuse_twice(run_id)
-            if len(table["run_id"].cat.categories) == 1:
-                found[run_id] = table
-            else:
-                found[run_id] = Run(table[table["run_id"] == run_id].reset_index(drop=True))
-    return found
+    found: list[tuple[str, Run]] = []
+    for table in [runs] if isinstance(runs, pd.DataFrame) else runs:
+        ids = table["run_id"].cat.categories
+        found += (
+            (name, table if len(ids) == 1 else Run(table[table["run_id"] == name].reset_index(drop=True)))
+            for name in ids
+        )
+    refuse_twice([name for name, _ in found])
+    return dict(found)
 
 
-def refuse_twice(run_id: str) -> NoReturn:
-    """Raise the TableError for two runs of one id."""
-    raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
+def refuse_twice(run_ids: Sequence[str]) -> None:
+    """Raise TableError where two runs have one id."""
+    for place, run_id in enumerate(run_ids):
+        if run_id in run_ids[:place]:
+            raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
 
 
 def check_run_fits(

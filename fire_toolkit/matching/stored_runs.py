@@ -1,4 +1,4 @@
-"""Runs in every form that they are scored from: tables, files read a block at a time, matrices."""
+"""Runs in every form that they are scored from, each joined with qrels: tables, files in blocks, matrices."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pandas as pd
 
 from fire_toolkit.matching.alike import Cut, find_cut
 from fire_toolkit.matching.blocks import RunBlock, StoredRun, block_of
-from fire_toolkit.matching.coded import CodedQrels, all_pairs, code_run
-from fire_toolkit.matching.judge_matrix import MatrixSource
-from fire_toolkit.matching.judged_ranking import JudgedRanking, judge_run
+from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.pair_ranks import MatrixSource, look_up_pairs
 from fire_toolkit.matching.ranking import check_run_fits, refuse_twice, split_runs
-from fire_toolkit.matching.ties import TiedRanking, find_ties, order_by_index, untied
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.tables import Run
 
 AnyRun = Run | StoredRun | MatrixSource
@@ -39,27 +39,14 @@ def list_stored(runs: AnyRun | Sequence[AnyRun]) -> list[StoredRun | MatrixSourc
     Raises:
         TableError: two runs have one id.
     """
-    given = runs if isinstance(runs, Sequence) else [runs]
     stored: list[StoredRun | MatrixSource] = []
-    for each in given:
+    for each in runs if isinstance(runs, Sequence) else [runs]:
         if isinstance(each, pd.DataFrame):
             stored += [HeldRun(run_id, run) for run_id, run in split_runs(Run(each)).items()]
         else:
             stored.append(each)
-    ids = [run.run_id for run in stored]
-    twice = next((run_id for place, run_id in enumerate(ids) if run_id in ids[:place]), None)
-    if twice is not None:
-        refuse_twice(twice)
+    refuse_twice([run.run_id for run in stored])
     return stored
-
-
-def judge_stored(run: StoredRun | MatrixSource, coded: CodedQrels) -> JudgedRanking:
-    """Return where the docs of the qrels stand in `run`: what `judge_run` returns of the same run whole.
-
-    Raises:
-        JoinError: the run is for another split or collection, see `check_run_fits`.
-    """
-    return join_stored(run, [coded]).rankings[0].ranking
 
 
 class JoinedRun(NamedTuple):
@@ -72,6 +59,7 @@ class JoinedRun(NamedTuple):
 def join_stored(
     run: StoredRun | MatrixSource,
     qrels: Sequence[CodedQrels],
+    union: CodedQrels,
     *,
     with_ties: bool = False,
     doc_order: Sequence[str] | None = None,
@@ -81,49 +69,58 @@ def join_stored(
     All are read equally deep, see `alike.find_cut`.
 
     Args:
-        run: its blocks are read once, and each is dropped before the next.
+        run: it is read once.
         qrels: one or more, the original ones first.
+        union: all their pairs, see `all_pairs`.
         with_ties: whether ties are looked for; else no doc counts as tied.
         doc_order: docs of equal score stand in this order; None leaves the order of the run.
 
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    rankings, first, has_known_doc = _joined(run, qrels, with_ties, doc_order)
-    n_shared = int(np.count_nonzero(rankings[0].ranking.last_rank))
-    check_run_fits(run.run_id, qrels[0].queries, first=first, n_shared=n_shared, has_known_doc=has_known_doc)
+    if isinstance(run, MatrixSource):
+        ranks, first = run.rank_pairs(union, doc_order), run.first_pair
+    else:
+        ranks = look_up_pairs(run, union, with_ties=with_ties, doc_order=doc_order)
+        first = ranks.first_pair
+    check_run_fits(
+        run.run_id,
+        union.queries,
+        first=first,
+        n_shared=int(np.count_nonzero(ranks.last_rank)),
+        has_known_doc=ranks.has_known_doc,
+    )
+    rankings = [ranks.under(coded) for coded in qrels]
     cut = find_cut([tied.ranking for tied in rankings], qrels)
     return JoinedRun([tied.to_depth(cut.depth) for tied in rankings] if cut else rankings, cut)
 
 
-def _joined(
-    run: StoredRun | MatrixSource,
-    qrels: Sequence[CodedQrels],
-    with_ties: bool,
-    doc_order: Sequence[str] | None,
-) -> tuple[list[TiedRanking], tuple[str, str], bool]:
-    """Return the rankings, query and doc of the run's first row, and whether any doc is one of the qrels."""
-    if isinstance(run, MatrixSource):
-        ranks = run.rank_pairs(all_pairs(qrels), doc_order)
-        return [ranks.under(coded) for coded in qrels], run.first_pair, ranks.has_known_doc
-    queries = qrels[0].queries
-    parts: list[list[TiedRanking]] = [[] for _ in qrels]
-    first, known, place = ("", ""), False, 0
-    for block in run.blocks():
-        first = first if parts[0] else block.first_pair
-        if doc_order is not None:
-            block = order_by_index(block, doc_order, run_id=run.run_id)
-        stop = block.stop_in(queries, place)
-        within = [coded.of(np.arange(place, stop)) for coded in qrels]
-        coded_run = code_run(block, within[0])
-        for own, coded in zip(parts, within, strict=True):
-            ranking = judge_run(coded_run, coded)
-            own.append(find_ties(coded_run, ranking) if with_ties else untied(ranking))
-            known = known or ranking.query.size > 0
-        known = known or coded_run.has_known_doc
-        place = stop
-    joined = [TiedRanking.joined(own, coded) for own, coded in zip(parts, qrels, strict=True)]
-    return joined, first, known
+def judge_stored(run: StoredRun | MatrixSource, coded: CodedQrels) -> JudgedRanking:
+    """Return where the docs of the qrels stand in `run`, which fits them, see `join_stored`."""
+    return join_stored(run, [coded], coded).rankings[0].ranking
+
+
+def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
+    """Return where the docs of the qrels stand in `run`, which holds one run and need not fit them.
+
+    Ranks are the run's own (score descending, doc id descending). A query that the run lacks has an
+    empty ranking; the run's queries outside the universe are ignored and counted.
+
+    Examples:
+        >>> from fire_toolkit.matching.coded import code_qrels
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
+        >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
+        array([2.])
+    """
+    return judge_tied(run, coded).ranking
+
+
+def judge_tied(run: Run, coded: CodedQrels) -> TiedRanking:
+    """Return what `judge_run` does, with the ties of the run."""
+    return look_up_pairs(HeldRun("", run), coded, with_ties=True).under(coded)
 
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:

@@ -18,19 +18,10 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import (
-    Floats,
-    Ints,
-    number_groups,
-    rows_of_lists,
-    running_count,
-    starts_of_groups,
-    starts_of_lists,
-)
+from fire_toolkit.arrays import Floats, Ints, number_groups, running_count, starts_of_lists
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock
-from fire_toolkit.matching.coded import CodedQrels, CodedRun
-from fire_toolkit.matching.judged_ranking import JudgedRanking, join_rankings
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 
 TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic", "expected")
 SETTLING_RULES = TIE_RULES[2:5]  # `expected` takes the mean over all orders; the first two, that of the run
@@ -59,12 +50,6 @@ class TiedRanking:
         kept = self.ranking.entries_of(queries)
         return TiedRanking(self.ranking.of(queries), self.first[kept], self.last[kept])
 
-    @classmethod
-    def joined(cls, parts: Sequence[TiedRanking], coded: CodedQrels) -> TiedRanking:
-        """Return the rankings of stretches of queries, in their order, as that of all queries of `coded`."""
-        first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "last"))
-        return cls(join_rankings([part.ranking for part in parts], coded), first, last)
-
     def to_depth(self, k: int) -> TiedRanking:
         """Return the ranking as if the run had been cut at rank k; ties go as far as the lists do."""
         kept = self.ranking.rank <= k
@@ -82,49 +67,6 @@ class TiedRanking:
         """Return the ranking with its ties settled by one of `SETTLING_RULES`."""
         group = number_groups(self.ranking.query, self.first)
         return _settled(self.ranking, group, self.first, self.last, rule)
-
-
-def untied(ranking: JudgedRanking) -> TiedRanking:
-    """Return a ranking in which no doc counts as tied."""
-    rank = ranking.rank.astype(np.int64)
-    return TiedRanking(ranking, rank, rank)
-
-
-def find_ties(run: CodedRun, ranking: JudgedRanking) -> TiedRanking:
-    """Return `ranking`, which `judge_run` returned for `run`, with the tied group of each entry.
-
-    Of docs that the run left out nothing is known: a group that goes on below the end of a list counts as
-    far as the list goes.
-    """
-    query, score, row = ranking.query, run.block.score, _rows_of(run, ranking)
-    above, below = row[row > run.start[query]], row[row < run.stop[query] - 1]
-    tied = above[score[above] == score[above - 1]], below[score[below] == score[below + 1]]
-    is_tied = np.isin(row, np.concatenate(tied))
-    rank = run.block.rank[row].astype(np.int64)
-    if not is_tied.any():
-        return TiedRanking(ranking, rank, rank)
-    lists = np.unique(query[is_tied])
-    lengths = run.stop[lists] - run.start[lists]
-    rows, own = rows_of_lists(run.start[lists], lengths), row[is_tied]
-    starts = starts_of_groups(np.repeat(lists, lengths), score[rows])
-    at = starts_of_lists(lengths)[np.searchsorted(lists, query[is_tied])] + own - run.start[query[is_tied]]
-    group = np.searchsorted(starts, at, side="right")
-    first, last = rank.copy(), rank.copy()
-    first[is_tied] = run.block.rank[rows[starts[group - 1]]]
-    last[is_tied] = run.block.rank[rows[np.append(starts, len(rows))[group] - 1]]
-    return TiedRanking(ranking, first, last)
-
-
-def _rows_of(run: CodedRun, ranking: JudgedRanking) -> Ints:
-    """Return the row of each entry of a ranking."""
-    rank = ranking.rank.astype(np.int64)
-    if not run.gapped_rank.size:
-        return np.asarray(run.start[ranking.query] + rank - 1, dtype=np.int64)
-    width = int(run.block.rank.max(initial=0)) + 1
-    lengths = run.stop - run.start
-    query, rows = np.repeat(np.arange(lengths.size), lengths), rows_of_lists(run.start, lengths)
-    at = np.searchsorted(query * width + run.block.rank[rows], ranking.query * width + rank)
-    return np.asarray(rows[at], dtype=np.int64)
 
 
 def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str) -> Ints:

@@ -2,12 +2,11 @@
 
 from fire_toolkit.matching.coded import CodedQrels as CodedQrels
 from fire_toolkit.matching.coded import code_qrels as code_qrels
-from fire_toolkit.matching.coded import code_run as code_run
 from fire_toolkit.matching.groups import count_missing_members as count_missing_members
 from fire_toolkit.matching.groups import restrict_run as restrict_run
 from fire_toolkit.matching.groups import restrict_to_groups as restrict_to_groups
 from fire_toolkit.matching.judged_ranking import JudgedRanking as JudgedRanking
-from fire_toolkit.matching.judged_ranking import judge_run as judge_run
+from fire_toolkit.matching.stored_runs import judge_run as judge_run
 from fire_toolkit.measures.definition import Definition as Definition
 from fire_toolkit.measures.definition import Measure as Measure
 from fire_toolkit.measures.definition import Parameter as Parameter

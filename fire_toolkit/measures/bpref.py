@@ -6,32 +6,27 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats, running_count, share, sum_by_query
 from fire_toolkit.matching.judged_ranking import JudgedRanking
-from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.definition import measure
 
 
+@measure(
+    "bpref",
+    of_top=True,
+    no_bounds="passes over unjudged docs, and has another value once they are judged",
+    skips_unjudged=True,
+    over_positives=True,
+)
 def bpref(ranking: JudgedRanking) -> Floats:
-    """Return 1/R Σ over the positives found of 1 − min(n, R) / min(N, R), n of N non-relevant above it."""
+    """For each positive found, the share of the first R judged non-relevant docs that stand below it, summed,
+    over R positives.
+
+    Source: Buckley and Voorhees, SIGIR 2004, in the form of trec_eval bpref.
+    Convention: Unjudged docs are passed over. 1 − min(n, R) / min(N, R) for a positive with n of the query's
+    N non-relevant docs above it; positives that are not retrieved, or stand below the run's top, add 0.
+    """
     ranking = ranking.top
     n_above = running_count(ranking.query, ranking.relevance == 0)[ranking.is_positive]
     query = ranking.found.query
     n_positives, n_nonrelevant = ranking.n_positives[query], ranking.n_nonrelevant[query]
     lost = share(np.minimum(n_above, n_positives), np.minimum(n_nonrelevant, n_positives))
     return share(sum_by_query(query, 1 - lost, ranking.n_queries), ranking.n_positives)
-
-
-BPREF = Definition(
-    name="bpref",
-    summary="For each positive found, the share of the first R judged non-relevant docs that stand below "
-    "it, summed, over R positives.",
-    source="Buckley and Voorhees, SIGIR 2004, in the form of trec_eval bpref.",
-    convention="Unjudged docs are passed over. 1 − min(n, R) / min(N, R) for a positive with n of the "
-    "query's N non-relevant docs above it; positives that are not retrieved, or stand below the run's top, "
-    "add 0.",
-    per_query=bpref,
-    of_top=True,
-    no_bounds="passes over unjudged docs, and has another value once they are judged",
-    over_positives=True,
-    skips_unjudged=True,
-)
-
-MEASURES = (BPREF,)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import (
-    Floats,
-    count_by_query,
-    running_count,
-    share,
-    starts_of_groups,
-    sum_by_query,
-)
+from fire_toolkit.arrays import Floats, count_by_query, running_count, share, starts_of_groups, sum_by_query
 from fire_toolkit.matching.ideal import Discount
-from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.definition import measure
 from fire_toolkit.measures.reading import Seen, sum_gains
 
 
@@ -36,28 +28,102 @@ def log_from_second(rank: npt.NDArray[Any]) -> Floats:
     return np.asarray(np.log2(np.maximum(rank, 2.0)))
 
 
-def cumulated_gain(seen: Seen, *, discount: Discount, k: int | None = None) -> Floats:
-    """Return Σ grade / discount(rank) over the positives of the top k (of all, without k)."""
-    return sum_gains(seen, discount, k)
-
-
-def normalised_gain(seen: Seen, *, discount: Discount, k: int | None = None) -> Floats:
-    """Return `cumulated_gain` over the most that it can be for each query; 0 without a positive."""
+def _normalised(seen: Seen, discount: Discount, k: int | None) -> Floats:
+    """Return the gain over the most that it can be for each query; 0 without a positive."""
     return share(sum_gains(seen, discount, k), seen.ranking.ideal.gain(discount, k))
 
 
-def gain_retrieved(seen: Seen, *, k: int | None = None) -> Floats:
-    """Return the sum of the grades in the top k; without k of all that was ranked."""
+@measure("CG", cutoff="optional", is_linear=True, unit="gain", of_top=True, bounds="monotone", is_graded=True)
+def cumulated_gain(seen: Seen, *, k: int | None = None) -> Floats:
+    """The sum of the grades in the top k, or of everything retrieved.
+
+    Source: Järvelin and Kekäläinen, ACM TOIS 2002, eq. 1; SHREC.
+    Convention: Negative relevances add nothing. Without a cutoff positives kept below the top do not count.
+    """
     return sum_gains(seen, no_discount, seen.ranking.n_retrieved if k is None else k)
 
 
-def normalised_gain_retrieved(seen: Seen, *, k: int | None = None) -> Floats:
-    """Return `gain_retrieved` over that of the ideal ranking; 0 for a query without a positive."""
-    return share(gain_retrieved(seen, k=k), seen.ranking.ideal.gain(no_discount, k))
+@measure(
+    "nCG",
+    cutoff="optional",
+    is_linear=True,
+    of_top=True,
+    bounds="share_of_top",
+    over_positives=True,
+    is_graded=True,
+)
+def normalised_gain(seen: Seen, *, k: int | None = None) -> Floats:
+    """CG divided by the CG of the ideal ranking.
+
+    Source: Järvelin and Kekäläinen, ACM TOIS 2002; SHREC.
+    Convention: The ideal ranking holds all positives of the query, cut at k; 0 for a query without a
+    positive.
+    """
+    gain = sum_gains(seen, no_discount, seen.ranking.n_retrieved if k is None else k)
+    return share(gain, seen.ranking.ideal.gain(no_discount, k))
 
 
+@measure("DCG", cutoff="optional", is_linear=True, unit="gain", bounds="monotone", is_graded=True)
+def discounted_gain(seen: Seen, *, k: int | None = None) -> Floats:
+    """The grades found, each divided by log2(rank + 1), summed.
+
+    Source: The numerator of trec_eval ndcg, ndcg_cut_k.
+    Convention: The gain is the grade; nDCG divides it by its ideal. SHREC's DCG is nDCG_J.
+    """
+    return sum_gains(seen, log_of_next, k)
+
+
+@measure(
+    "nDCG",
+    cutoff="optional",
+    is_linear=True,
+    bounds="share_of_top",
+    over_positives=True,
+    is_graded=True,
+    also_called=("ndcg_cut",),
+)
+def ndcg(seen: Seen, *, k: int | None = None) -> Floats:
+    """The grades found, each divided by log2(rank + 1), summed and divided by the largest such sum.
+
+    Source: Järvelin and Kekäläinen, ACM TOIS 2002, with trec_eval's discount: trec_eval ndcg, ndcg_cut_k.
+    Convention: The gain is the grade. The ideal ranking holds all positives of the query, cut at k; 0 for a
+    query without a positive. nDCG_J has the discount of the paper.
+    """
+    return _normalised(seen, log_of_next, k)
+
+
+@measure("DCG_J", cutoff="optional", is_linear=True, unit="gain", bounds="monotone", is_graded=True)
+def discounted_gain_j(seen: Seen, *, k: int | None = None) -> Floats:
+    """The grades found, those from rank 2 divided by log2(rank), summed.
+
+    Source: Järvelin and Kekäläinen, ACM TOIS 2002, eq. 2, with base 2.
+    Convention: The gain is the grade; ranks 1 and 2 are not discounted.
+    """
+    return sum_gains(seen, log_from_second, k)
+
+
+@measure(
+    "nDCG_J", cutoff="optional", is_linear=True, bounds="share_of_top", over_positives=True, is_graded=True
+)
+def ndcg_j(seen: Seen, *, k: int | None = None) -> Floats:
+    """DCG_J divided by the DCG_J of the ideal ranking.
+
+    Source: Järvelin and Kekäläinen, ACM TOIS 2002; what SHREC and the Princeton Shape Benchmark print as DCG.
+    Convention: The ideal ranking holds all positives of the query, cut at k; 0 for a query without a
+    positive.
+    """
+    return _normalised(seen, log_from_second, k)
+
+
+@measure("Rndcg", is_linear=True, over_positives=True, is_graded=True)
 def ndcg_at_levels(seen: Seen) -> Floats:
-    """Return the mean of DCG / ideal DCG at the last place of each grade, and at the end of the list."""
+    """nDCG, averaged over the ranks at which the ideal ranking passes to a lower grade and over the end of
+    the list.
+
+    Source: trec_eval Rndcg.
+    Convention: With a positives of grade 2 and b of grade 1 the ranks are a and a + b. The end of the list
+    counts where the list is longer than a + b + 1. 0 for a query without a positive.
+    """
     ranking, ideal = seen.ranking, seen.ranking.ideal
     starts = starts_of_groups(ideal.query, ideal.grade)
     ends = ideal.place[starts + np.diff(starts, append=ideal.query.size) - 1]
@@ -76,98 +142,3 @@ def ndcg_at_levels(seen: Seen) -> Floats:
     goes_on = ranking.n_retrieved > ranking.n_positives + 1
     whole = share(sum_gains(seen, log_of_next, ranking.n_retrieved), ideal.gain(log_of_next, None))
     return share(total + np.where(goes_on, whole, 0.0), np.where(n_levels > 0, n_levels + goes_on, 0))
-
-
-CG = Definition(
-    name="CG",
-    summary="The sum of the grades in the top k, or of everything retrieved.",
-    source="Järvelin and Kekäläinen, ACM TOIS 2002, eq. 1; SHREC.",
-    convention="Negative relevances add nothing. Without a cutoff positives kept below the top do not count.",
-    per_query=gain_retrieved,
-    of_top=True,
-    is_linear=True,
-    cutoff="optional",
-    unit="gain",
-    bounds="monotone",
-    is_graded=True,
-)
-NCG = Definition(
-    name="nCG",
-    summary="CG divided by the CG of the ideal ranking.",
-    source="Järvelin and Kekäläinen, ACM TOIS 2002; SHREC.",
-    convention="The ideal ranking holds all positives of the query, cut at k; 0 for a query without a "
-    "positive.",
-    per_query=normalised_gain_retrieved,
-    of_top=True,
-    is_linear=True,
-    cutoff="optional",
-    bounds="share_of_top",
-    over_positives=True,
-    is_graded=True,
-)
-DCG = Definition(
-    name="DCG",
-    summary="The grades found, each divided by log2(rank + 1), summed.",
-    source="The numerator of trec_eval ndcg, ndcg_cut_k.",
-    convention="The gain is the grade; nDCG divides it by its ideal. SHREC's DCG is nDCG_J.",
-    per_query=partial(cumulated_gain, discount=log_of_next),
-    is_linear=True,
-    cutoff="optional",
-    unit="gain",
-    bounds="monotone",
-    is_graded=True,
-)
-NDCG = Definition(
-    name="nDCG",
-    summary="The grades found, each divided by log2(rank + 1), summed and divided by the largest such sum.",
-    source="Järvelin and Kekäläinen, ACM TOIS 2002, with trec_eval's discount: trec_eval ndcg, ndcg_cut_k.",
-    convention="The gain is the grade. The ideal ranking holds all positives of the query, cut at k; 0 for "
-    "a query without a positive. nDCG_J has the discount of the paper.",
-    per_query=partial(normalised_gain, discount=log_of_next),
-    is_linear=True,
-    also_called=("ndcg_cut",),
-    cutoff="optional",
-    bounds="share_of_top",
-    over_positives=True,
-    is_graded=True,
-)
-DCG_J = Definition(
-    name="DCG_J",
-    summary="The grades found, those from rank 2 divided by log2(rank), summed.",
-    source="Järvelin and Kekäläinen, ACM TOIS 2002, eq. 2, with base 2.",
-    convention="The gain is the grade; ranks 1 and 2 are not discounted.",
-    per_query=partial(cumulated_gain, discount=log_from_second),
-    is_linear=True,
-    cutoff="optional",
-    unit="gain",
-    bounds="monotone",
-    is_graded=True,
-)
-NDCG_J = Definition(
-    name="nDCG_J",
-    summary="DCG_J divided by the DCG_J of the ideal ranking.",
-    source="Järvelin and Kekäläinen, ACM TOIS 2002; what SHREC and the Princeton Shape Benchmark print as "
-    "DCG.",
-    convention="The ideal ranking holds all positives of the query, cut at k; 0 for a query without a "
-    "positive.",
-    per_query=partial(normalised_gain, discount=log_from_second),
-    is_linear=True,
-    cutoff="optional",
-    bounds="share_of_top",
-    over_positives=True,
-    is_graded=True,
-)
-RNDCG = Definition(
-    name="Rndcg",
-    summary="nDCG, averaged over the ranks at which the ideal ranking passes to a lower grade and over the "
-    "end of the list.",
-    source="trec_eval Rndcg.",
-    convention="With a positives of grade 2 and b of grade 1 the ranks are a and a + b. The end of the list "
-    "counts where the list is longer than a + b + 1. 0 for a query without a positive.",
-    per_query=ndcg_at_levels,
-    over_positives=True,
-    is_linear=True,
-    is_graded=True,
-)
-
-MEASURES = (CG, NCG, DCG, NDCG, DCG_J, NDCG_J, RNDCG)

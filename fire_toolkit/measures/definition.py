@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -42,9 +44,8 @@ class Parameter:
     @property
     def range(self) -> str:
         """Return the range in words."""
-        if self.closed:
-            return f"from {self.low:g} to {self.high:g}"
-        return f"above {self.low:g} and below {self.high:g}"
+        words = "from {:g} to {:g}" if self.closed else "above {:g} and below {:g}"
+        return words.format(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -112,31 +113,45 @@ class Definition(Shown):
     @property
     def key(self) -> str:
         """Return what tells the measure from others: the name with its variant, `AP/min`."""
-        return self.name + self._suffix
+        return f"{self.name}/{self.variant}" if self.variant else self.name
 
     @property
     def pattern(self) -> str:
         """Return how the name is typed, what can be left out in brackets: `C@k`, `F[(beta=2)][@k]`."""
-        needed = [(p.name, p.example) for p in self.parameters if p.default is None]
-        free = [(p.name, p.example) for p in self.parameters if p.default is not None]
+        free = _arguments((p.name, p.example) for p in self.parameters if p.default is not None)
         k = {"none": "", "optional": "[@k]", "required": "@k"}[self.cutoff]
-        left_out = f"[{_arguments(free)}]" if free else ""
-        return f"{self.name}{_arguments(needed)}{left_out}{k}{self._suffix}"
+        return self._spelt((f"[{free}]" if free else "") + k)
 
     @property
     def example(self) -> str:
         """Return a name that can be typed."""
-        needed = [(p.name, p.example) for p in self.parameters if p.default is None]
-        k = "" if self.cutoff == "none" else "@10"
-        return f"{self.name}{_arguments(needed)}{k}{self._suffix}"
+        return self._spelt("" if self.cutoff == "none" else "@10")
+
+    def _spelt(self, k: str) -> str:
+        needed = _arguments((p.name, p.example) for p in self.parameters if p.default is None)
+        return f"{self.name}{needed}{k}{self.key.removeprefix(self.name)}"
 
     def shown_fields(self) -> Mapping[str, object]:
         """Return what a reader of its numbers needs to know."""
         return {name: getattr(self, name) for name in ("name", "summary", "source", "convention", "unit")}
 
-    @property
-    def _suffix(self) -> str:
-        return f"/{self.variant}" if self.variant else ""
+
+def measure(name: str, **fields: Any) -> Callable[[Callable[..., Floats]], Definition]:
+    """Return what makes a measure of its function, whose docstring says the rest.
+
+    Args:
+        name: of the measure.
+        fields: further ones of `Definition`.
+
+    The docstring is the summary, then a paragraph that begins with `Source:` and one with `Convention:`.
+    """
+
+    def defined(function: Callable[..., Floats]) -> Definition:
+        parts = re.split(r"\n\s*(?:Source|Convention): ", inspect.cleandoc(function.__doc__ or ""))
+        summary, source, convention = (" ".join(part.split()) for part in parts)
+        return Definition(name, summary, source, convention, function, **fields)
+
+    return defined
 
 
 @dataclass(frozen=True)
@@ -156,12 +171,12 @@ class Measure(Shown):
     @property
     def name(self) -> str:
         """Return the name, which `parse_measure` reads back to an equal measure."""
-        parameters = zip(self.definition.parameters, self.arguments, strict=True)
-        shown = [(p.name, value) for p, value in parameters if value != p.default]
+        own = self.definition
+        parameters = zip(own.parameters, self.arguments, strict=True)
+        shown = _arguments((p.name, value) for p, value in parameters if value != p.default)
         k = "" if self.k is None else f"@{self.k}"
         level = "" if self.level == 1 else f":rel={self.level}"
-        condensed = ":condensed" if self.condensed else ""
-        return f"{self.definition.name}{_arguments(shown)}{k}{self.definition._suffix}{level}{condensed}"
+        return f"{own.name}{shown}{k}{own.key.removeprefix(own.name)}{level}" + ":condensed" * self.condensed
 
     def __str__(self) -> str:
         return self.name
@@ -209,9 +224,12 @@ class Measure(Shown):
             UsageError: of ties, where the measure has no closed form of that mean.
             PluginError: the measure gave no value for each query.
         """
-        if not self.definition.is_linear and isinstance(seen, TiedRanking):
+        own = self.definition
+        if not own.is_linear and isinstance(seen, TiedRanking):
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
-        values, n_queries = self.definition.per_query(seen, **self._named), seen.ranking.n_queries
+        named: dict[str, Any] = {} if own.cutoff == "none" else {"k": self.k}
+        named |= zip((p.name for p in own.parameters), self.arguments, strict=True)
+        values, n_queries = own.per_query(seen, **named), seen.ranking.n_queries
         if values.shape != (n_queries,):
             shape = " × ".join(map(str, values.shape))
             raise PluginError(
@@ -219,20 +237,14 @@ class Measure(Shown):
             )
         return np.asarray(values, dtype=np.float64)
 
-    @property
-    def _named(self) -> dict[str, Any]:
-        named = {p.name: value for p, value in zip(self.definition.parameters, self.arguments, strict=True)}
-        return named if self.definition.cutoff == "none" else {"k": self.k, **named}
-
     def aggregate(self, values: Floats) -> float:
         """Return the mean (summed exactly), median, sum or geometric mean over queries, as defined.
 
         A geometric mean takes values below 0.00001 as 0.00001.
         """
         terms = self.terms(values)
-        if self.definition.aggregate == "median":
-            return float(np.median(terms))
-        return float(self.of_mean(mean(terms)))
+        is_median = self.definition.aggregate == "median"
+        return float(np.median(terms)) if is_median else float(self.of_mean(mean(terms)))
 
     def terms(self, values: Floats) -> Floats:
         """Return what the mean over queries (or the median) is taken of, which tests and resamples are on.
@@ -250,6 +262,6 @@ class Measure(Shown):
         return np.exp(means) if self.definition.aggregate == "geometric mean" else means
 
 
-def _arguments(pairs: list[tuple[str, float]]) -> str:
+def _arguments(pairs: Iterable[tuple[str, float]]) -> str:
     inside = ",".join(f"{name}={repr(float(value)).removesuffix('.0')}" for name, value in pairs)
     return f"({inside})" if inside else ""

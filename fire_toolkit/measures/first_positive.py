@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
-from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.reading import has_found, rank_of_first, reciprocal_of_first
+from fire_toolkit.arrays import Floats
+from fire_toolkit.measures.definition import measure
+from fire_toolkit.measures.reading import Seen, has_found, rank_of_first, reciprocal_of_first
 
-C = Definition(
-    name="C",
-    summary="1 if a positive stands in the top k, else 0.",
-    source="Rodriguez et al. 2022 (FIRE) §2.1; trec_eval success_k.",
-    convention="0 for a query without a positive, or missing from the run. Papers on video and image "
-    "retrieval call it R@K, which it equals where each query has one positive.",
-    per_query=has_found,
+
+@measure(
+    "C",
     cutoff="required",
     is_linear=True,
     bounds="monotone",
@@ -22,14 +18,22 @@ C = Definition(
     by_first_positive=True,
     also_called=("Correct",),
 )
-HIT = replace(C, name="hit", summary="C@k under another name.", also_called=("hits", "HR"))
-SUCCESS = replace(C, name="Success", summary="C@k as trec_eval names it.", also_called=())
-NN = Definition(
-    name="NN",
-    summary="1 if the first doc is a positive, else 0: C@1 under the name of shape retrieval.",
-    source="Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.",
-    convention="The query itself must not stand in its own ranking.",
-    per_query=partial(has_found, k=1),
+def success(seen: Seen, *, k: int) -> Floats:
+    """1 if a positive stands in the top k, else 0.
+
+    Source: Rodriguez et al. 2022 (FIRE) §2.1; trec_eval success_k.
+    Convention: 0 for a query without a positive, or missing from the run. Papers on video and image retrieval
+    call it R@K, which it equals where each query has one positive.
+    """
+    return has_found(seen, k)
+
+
+hit = replace(success, name="hit", summary="C@k under another name.", also_called=("hits", "HR"))
+trec_success = replace(success, name="Success", summary="C@k as trec_eval names it.", also_called=())
+
+
+@measure(
+    "NN",
     is_linear=True,
     reads=1,
     bounds="monotone",
@@ -37,25 +41,34 @@ NN = Definition(
     by_first_positive=True,
     also_called=("nearest_neighbor",),
 )
-RR = Definition(
-    name="RR",
-    summary="One divided by the rank of the first positive; its mean is known as MRR.",
-    source="trec_eval recip_rank.",
-    convention="0 where no positive was retrieved, or none in the top k.",
-    per_query=reciprocal_of_first,
-    is_linear=True,
+def nearest_neighbour(seen: Seen) -> Floats:
+    """1 if the first doc is a positive, else 0: C@1 under the name of shape retrieval.
+
+    Source: Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.
+    Convention: The query itself must not stand in its own ranking.
+    """
+    return has_found(seen, 1)
+
+
+@measure(
+    "RR",
     cutoff="optional",
+    is_linear=True,
     bounds="monotone",
     by_first_positive=True,
     also_called=("MRR", "recip_rank"),
 )
-MEDR = Definition(
-    name="MedR",
-    summary="The median over queries of the rank of the first positive.",
-    source="Median rank of text-video retrieval papers (HGR, MMT, CLIP4Clip).",
-    convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
-    "deepest rank, which is a lower bound. For an even number of queries the mean of the middle two.",
-    per_query=rank_of_first,
+def reciprocal_rank(seen: Seen, *, k: int | None = None) -> Floats:
+    """One divided by the rank of the first positive; its mean is known as MRR.
+
+    Source: trec_eval recip_rank.
+    Convention: 0 where no positive was retrieved, or none in the top k.
+    """
+    return reciprocal_of_first(seen, k)
+
+
+@measure(
+    "MedR",
     unit="rank",
     larger_is_better=False,
     aggregate="median",
@@ -63,13 +76,18 @@ MEDR = Definition(
     by_first_positive=True,
     also_called=("median_rank", "MdR", "MedianR"),
 )
-MNR = Definition(
-    name="MnR",
-    summary="The rank of the first positive, averaged over queries.",
-    source="Mean rank of text-video retrieval papers (MMT, CLIP4Clip).",
-    convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
-    "deepest rank, which is a lower bound; exact for runs that rank the whole collection.",
-    per_query=rank_of_first,
+def median_rank(seen: Seen) -> Floats:
+    """The median over queries of the rank of the first positive.
+
+    Source: Median rank of text-video retrieval papers (HGR, MMT, CLIP4Clip).
+    Convention: Where no positive was retrieved, or the query is missing from the run: one past the run's
+    deepest rank, which is a lower bound. For an even number of queries the mean of the middle two.
+    """
+    return rank_of_first(seen)
+
+
+@measure(
+    "MnR",
     is_linear=True,
     unit="rank",
     larger_is_better=False,
@@ -77,5 +95,11 @@ MNR = Definition(
     by_first_positive=True,
     also_called=("mean_rank", "MeanR"),
 )
+def mean_rank(seen: Seen) -> Floats:
+    """The rank of the first positive, averaged over queries.
 
-MEASURES = (C, HIT, SUCCESS, NN, RR, MEDR, MNR)
+    Source: Mean rank of text-video retrieval papers (MMT, CLIP4Clip).
+    Convention: Where no positive was retrieved, or the query is missing from the run: one past the run's
+    deepest rank, which is a lower bound; exact for runs that rank the whole collection.
+    """
+    return rank_of_first(seen)

@@ -6,16 +6,17 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.measures.definition import Definition, Measure, Parameter
+from fire_toolkit.measures.definition import Definition, Measure
 from fire_toolkit.measures.registry import MEASURES
 
 _NAME = re.compile(
     r"(?P<name>[^()@/:]+)(\((?P<arguments>[^()]*)\))?(?P<cutoff>@(?P<k>[^()@/:]*))?"
-    r"(/(?P<variant>[^()@/:]*))?(?P<modifiers>(:[^:]*)*)"
+    r"(?P<variant>/[^()@/:]*)?(?P<modifiers>(:[^:]*)*)"
 )
 _LARGEST_K = 10**9
 
@@ -57,19 +58,30 @@ def parse_measure(name: str) -> Measure:
     if len(several) > 1:
         raise UsageError(f"no measure {name!r}; give each by itself: -m {' -m '.join(several)}")
     if match is None:
-        raise UsageError(f"no measure {name!r}; expected a name such as {_examples()}")
-    at_r = "" if match["k"] is None or re.fullmatch(r"[0-9]*", match["k"]) else match["cutoff"]  # as in mAP@R
-    variant = "" if match["variant"] is None else f"/{match['variant']}"
-    key = match["name"] + variant
-    definition = MEASURES.get(match["name"] + at_r + variant) or MEASURES.get(key)
+        some = ", ".join(definition.example for definition in list_measures()[:3])
+        raise UsageError(f"no measure {name!r}; expected a name such as {some}")
+    at_r = "" if re.fullmatch(r"[0-9]*", match["k"] or "") else match["cutoff"]  # as in mAP@R
+    variant = match["variant"] or ""
+    key = match["name"] + at_r + variant
+    definition = MEASURES.get(key) or MEASURES.get(match["name"] + variant)
     if definition is None and (own := _own_name(name, match)):
         return parse_measure(own)
     if definition is None:
-        raise UsageError(f"no measure {name!r}; {_nearest(match['name'] + at_r + variant, match)}")
-    k = None if definition.name != match["name"] else _cutoff(name, definition, match)
-    measure = Measure(definition, k, _arguments(name, definition, match))
-    for modifier in match["modifiers"].split(":")[1:]:
-        measure = _modified(name, measure, modifier)
+        raise UsageError(f"no measure {name!r}; {_nearest(key, match['k'])}")
+    try:
+        k = None if definition.name != match["name"] else _cutoff(definition, match)
+        measure = Measure(definition, k, _arguments(definition, match["arguments"]))
+        for modifier in match["modifiers"].split(":")[1:]:
+            level = re.fullmatch(r"rel=([1-9][0-9]{0,8})", modifier)
+            if modifier == "condensed" and not measure.condensed:
+                measure = replace(measure, condensed=True)
+            elif level and measure.level == 1:
+                measure = replace(measure, level=int(level[1]))
+            else:
+                each = "expected each at most once of: rel=N (N from 1), condensed"
+                raise UsageError(f"has the modifier {modifier!r}; {each}")
+    except UsageError as error:
+        raise UsageError(f"measure {name!r} {error}") from None
     return measure
 
 
@@ -112,65 +124,47 @@ def _spellings() -> dict[str, str]:
     return {spelling: own for spelling, own in named if times[spelling] == 1}
 
 
-def _cutoff(name: str, definition: Definition, match: re.Match[str]) -> int | None:
+def _cutoff(definition: Definition, match: re.Match[str]) -> int | None:
     if match["cutoff"] is None:
         if definition.cutoff == "required":
-            raise UsageError(f"measure {name!r} has no cutoff; expected one, such as {definition.example}")
+            raise UsageError(f"has no cutoff; expected one, such as {definition.example}")
         return None
     if definition.cutoff == "none":
-        raise UsageError(f"measure {name!r} has a cutoff, but {definition.name} takes none; "
-                         f"write {definition.example}")  # fmt: skip
-    if not re.fullmatch(r"[0-9]{1,10}", match["k"]) or not 1 <= int(match["k"]) <= _LARGEST_K:
-        raise UsageError(f"measure {name!r} has the cutoff {match['k']!r}; expected a whole number from 1, "
-                         f"such as {definition.example}")  # fmt: skip
-    return int(match["k"])
+        raise UsageError(f"has a cutoff, but {definition.name} takes none; write {definition.example}")
+    k = match["k"]
+    if not re.fullmatch(r"[0-9]{1,10}", k) or not 1 <= int(k) <= _LARGEST_K:
+        such = f"expected a whole number from 1, such as {definition.example}"
+        raise UsageError(f"has the cutoff {k!r}; {such}")
+    return int(k)
 
 
-def _arguments(name: str, definition: Definition, match: re.Match[str]) -> tuple[float, ...]:
-    given: dict[str, str] = {}
-    for part in (match["arguments"] or "").split(",") if match["arguments"] is not None else []:
-        key, _, value = part.partition("=")
-        if key in given or key not in [p.name for p in definition.parameters]:
-            known = ", ".join(p.name for p in definition.parameters) or "none"
-            raise UsageError(f"measure {name!r} has {part!r}; expected each once of: {known}")
-        given[key] = value
-    return tuple(_argument(name, definition, p, given.get(p.name)) for p in definition.parameters)
-
-
-def _argument(name: str, definition: Definition, parameter: Parameter, text: str | None) -> float:
-    if text is None and parameter.default is not None:
-        return parameter.default
-    if text is None:
-        raise UsageError(f"measure {name!r} lacks {parameter.name}; write {definition.example}")
-    try:
-        value = float(text)
-    except ValueError:
+def _arguments(definition: Definition, typed: str | None) -> tuple[float, ...]:
+    """Return the value of each parameter, as typed or by default."""
+    known = {each.name: each for each in definition.parameters}
+    values = {name: each.default for name, each in known.items()}
+    given = set[str]()
+    for part in [] if typed is None else typed.split(","):
+        name, _, text = part.partition("=")
+        if name in given or name not in known:
+            raise UsageError(f"has {part!r}; expected each once of: {', '.join(known) or 'none'}")
+        given.add(name)
         value = float("nan")
-    if not parameter.allows(value):
-        raise UsageError(f"measure {name!r} has {parameter.name}={text!r}; "
-                         f"expected a number {parameter.range}")  # fmt: skip
-    return value
+        with suppress(ValueError):
+            value = float(text)
+        if not known[name].allows(value):
+            raise UsageError(f"has {name}={text!r}; expected a number {known[name].range}")
+        values[name] = value
+    for name, found in values.items():
+        if found is None:
+            raise UsageError(f"lacks {name}; write {definition.example}")
+    return tuple(found for found in values.values() if found is not None)
 
 
-def _modified(name: str, measure: Measure, modifier: str) -> Measure:
-    if modifier == "condensed" and not measure.condensed:
-        return replace(measure, condensed=True)
-    level = re.fullmatch(r"rel=([1-9][0-9]{0,8})", modifier)
-    if level and measure.level == 1:
-        return replace(measure, level=int(level[1]))
-    raise UsageError(f"measure {name!r} has the modifier {modifier!r}; expected each at most once of: "
-                     f"rel=N (N from 1), condensed")  # fmt: skip
-
-
-def _nearest(key: str, match: re.Match[str]) -> str:
+def _nearest(key: str, k: str | None) -> str:
     known = _spellings()
     near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.5)
     if not near:
         return f"expected one of {', '.join(definition.pattern for definition in list_measures())}"
     definition = MEASURES[known[near[0]]]
-    k = "" if match["k"] is None and definition.cutoff == "optional" else f"@{match['k'] or 10}"
-    return f"did you mean {definition.example.replace('@10', k)}?"
-
-
-def _examples() -> str:
-    return ", ".join(definition.example for definition in list_measures()[:3])
+    cut = "" if k is None and definition.cutoff == "optional" else f"@{k or 10}"
+    return f"did you mean {definition.example.replace('@10', cut)}?"

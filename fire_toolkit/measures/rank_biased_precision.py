@@ -5,45 +5,36 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.arrays import Floats
-from fire_toolkit.measures.definition import Definition, Parameter
+from fire_toolkit.measures.definition import Parameter, measure
 from fire_toolkit.measures.reading import Seen, sum_judged, sum_positives
 
 PERSISTENCE = Parameter("p", example=0.8, low=0.0, high=1.0)
 
 
+@measure("RBP", is_linear=True, parameters=(PERSISTENCE,), bounds="monotone")
 def rank_biased_precision(seen: Seen, *, p: float) -> Floats:
-    """Return (1 − p) Σ p^(rank − 1) over the positives found, for each query."""
+    """(1 − p) Σ p^(rank − 1) over the positives found.
+
+    Source: Moffat and Zobel, ACM TOIS 2008.
+    Convention: Positives count 1 whatever their grade. A lower bound: RBP_residual says how much unjudged
+    docs, and those past the end of the list, could add.
+    """
     return (1 - p) * sum_positives(seen, lambda rank: np.power(p, rank - 1))
 
 
-def rank_biased_residual(seen: Seen, *, p: float) -> Floats:
-    """Return (1 − p) Σ p^(rank − 1) over the unjudged docs retrieved, plus p^n past the n retrieved."""
-    return 1 - (1 - p) * sum_judged(seen, lambda rank: np.power(p, rank - 1))
-
-
-RBP = Definition(
-    name="RBP",
-    summary="(1 − p) Σ p^(rank − 1) over the positives found.",
-    source="Moffat and Zobel, ACM TOIS 2008.",
-    convention="Positives count 1 whatever their grade. A lower bound: RBP_residual says how much unjudged "
-    "docs, and those past the end of the list, could add.",
-    per_query=rank_biased_precision,
-    is_linear=True,
-    parameters=(PERSISTENCE,),
-    bounds="monotone",
-)
-RBP_RESIDUAL = Definition(
-    name="RBP_residual",
-    summary="The weight that RBP gives to unjudged docs and to all places past the end of the list.",
-    source="Moffat and Zobel, ACM TOIS 2008.",
-    convention="RBP lies between RBP and RBP + RBP_residual whatever the unjudged docs are; 1 for a query "
-    "missing from the run.",
-    per_query=rank_biased_residual,
+@measure(
+    "RBP_residual",
     is_linear=True,
     parameters=(PERSISTENCE,),
     larger_is_better=False,
-    is_score=False,
     no_bounds="is itself how far RBP could rise; take the bounds of RBP",
+    is_score=False,
 )
+def rank_biased_residual(seen: Seen, *, p: float) -> Floats:
+    """The weight that RBP gives to unjudged docs and to all places past the end of the list.
 
-MEASURES = (RBP, RBP_RESIDUAL)
+    Source: Moffat and Zobel, ACM TOIS 2008.
+    Convention: RBP lies between RBP and RBP + RBP_residual whatever the unjudged docs are; 1 for a query
+    missing from the run.
+    """
+    return 1 - (1 - p) * sum_judged(seen, lambda rank: np.power(p, rank - 1))

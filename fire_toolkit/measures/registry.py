@@ -24,5 +24,6 @@ FILES = (
 # Every definition under its name with its variant (`AP/min`), in the order of `FILES`.
 MEASURES: Registry[Definition] = Registry("measures", "measure", Definition)
 for _file in FILES:
-    for _definition in import_module(f"fire_toolkit.measures.{_file}").MEASURES:
-        MEASURES.add(_definition.key, _definition)
+    for _definition in vars(import_module(f"fire_toolkit.measures.{_file}")).values():
+        if isinstance(_definition, Definition):
+            MEASURES.add(_definition.key, _definition)

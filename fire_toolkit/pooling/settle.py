@@ -63,7 +63,10 @@ def settle(candidates: Candidates, budget: Budget, *, measure: str, batch: int =
 
 
 class _Lists(NamedTuple):
-    """The entries of the top k: the pair of each, its rank and its list, a run's of a query; C, P, or RR."""
+    """The entries of the top k: the pair of each, its rank and its list, a run's of a query.
+
+    kind: C, P, or `first` for the rank of the first positive.
+    """
 
     kind: str
     pair: Ints
@@ -91,7 +94,7 @@ def _lists(measure: str, candidates: Candidates) -> _Lists:
     lists = candidates.entry_query[is_read] * np.int64(n_runs) + candidates.run[is_read]
     rank = candidates.rank[is_read].astype(np.int64)
     n_lists = n_runs * len(candidates.query_ids)
-    return _Lists(found[1] or "RR", candidates.pair[is_read], rank, lists, n_lists)
+    return _Lists(found[1] or "first", candidates.pair[is_read], rank, lists, n_lists)
 
 
 def _in_order(lists: _Lists, candidates: Candidates, is_open: Bools, pairs: Ints) -> Ints:

@@ -13,7 +13,6 @@ from fire_toolkit.arrays import Bools, Codes, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, leave_out_own
 from fire_toolkit.matching.own_items import OwnItems, places_of
-from fire_toolkit.matching.ranking import ranked_lengths
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.pooling.candidates import Candidates
 from fire_toolkit.tables.columns import listed, packed_codes
@@ -45,9 +44,9 @@ def read_tops(
     for run in list_stored(runs):
         for block in top_blocks(run, depth + bool(own_items)):
             if own_items:
-                with_own.append((block.queries, _have_own(_cut(block, counted_depth), own_items)))
-                block = leave_out_own(_cut(block, depth + 1), own_items)[0]
-            parts += [(run.run_id, _cut(block, depth))] if len(block.queries) else []
+                with_own.append((block.queries, _have_own(block.to_depth(counted_depth), own_items)))
+                block = leave_out_own(block.to_depth(depth + 1), own_items)[0]
+            parts += [(run.run_id, block.to_depth(depth))] if len(block.queries) else []
     if not parts:
         raise UsageError("no run given, expected at least one")
     query_ids, query_codes = _in_one([block.queries for _, block in parts])
@@ -111,15 +110,6 @@ def _refuse_other_collections(
                 f"run {run_id!r} has no query in common with the other runs (its first: {query_ids[code]!r}, "
                 f"theirs: {theirs!r}); is it a run for another collection?"
             )
-
-
-def _cut(block: RunBlock, depth: int) -> RunBlock:
-    """Return the rows at ranks up to `depth`, above the first gap of their list."""
-    kept, lengths, stop = block.rank <= depth, block.lengths, block.start[1:]
-    has_rows = lengths > 0
-    if (block.rank[stop[has_rows] - 1] != lengths[has_rows]).any():
-        kept &= block.rank <= np.repeat(ranked_lengths(block.rank, block.start[:-1], stop), lengths)
-    return block if kept.all() else block.select(kept)
 
 
 def _have_own(block: RunBlock, own_items: OwnItems) -> Ints:

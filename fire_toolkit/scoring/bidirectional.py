@@ -26,7 +26,7 @@ class Fold:
     back: the qrels from items (query_id) to texts (doc_id), where they are not `qrels` the other way round.
     """
 
-    docs: tuple[str, ...]
+    docs: Sequence[str]
     qrels: Qrels
     augmented: Qrels | None = None
     back: Qrels | None = None
@@ -35,6 +35,13 @@ class Fold:
     def texts(self) -> list[str]:
         """Return the ids of the fold's texts, sorted."""
         return sorted({*self.qrels["query_id"], *([] if self.back is None else self.back["doc_id"])})
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """Return the pairs of texts and items that any of the qrels hold."""
+        back = None if self.back is None else turn_qrels(self.back)
+        tables = [table for table in (self.qrels, self.augmented, back) if table is not None]
+        return pd.concat(tables)[PAIR].drop_duplicates()
 
 
 class MatrixBothWays(Protocol):
@@ -87,47 +94,37 @@ def score_both_ways(
             f"{n_of(n, 'run')}; expected one matrix, or two runs (texts to items, items to texts)"
         )
     items = runs[0].items if n == 1 else docs
-    folds = folds if folds != 1 else None
-    if folds and items is None:
+    is_whole = not folds or folds == 1
+    if not is_whole and items is None:
         raise UsageError("folds of two runs need the order of the items; expected docs, or one matrix")
-    parts = make_folds(qrels, list(items or ()), folds, augmented=augmented, back=back) if folds else []
-    scored = parts or [Fold((), qrels, augmented, back)]
+    parts = [Fold((), qrels, augmented, back)]
+    if not is_whole:
+        parts = make_folds(qrels, list(items or ()), folds or 1, augmented=augmented, back=back)
     if n == 1:
-        if not parts and back is None:
+        if is_whole and back is None:
             refuse_unheld_texts(runs[0].texts, qrels)
-        axes = [(fold.texts, fold.docs) for fold in parts] or [(runs[0].texts, runs[0].items)]
-        known = [_pairs_of(fold) for fold in scored]
-        both = runs[0].ranked(axes, known, depth=max(DIRECTION_CUTOFFS))
+        axes = [(runs[0].texts, runs[0].items)] if is_whole else [(part.texts, part.docs) for part in parts]
+        both = runs[0].ranked(axes, [part.pairs for part in parts], depth=max(DIRECTION_CUTOFFS))
     else:
-        both = (fold_runs(runs[0], runs[1], fold) for fold in parts) if parts else [(runs[0], runs[1])]
-    found = mean_of_folds(
-        [
-            score_directions(way_there, way_back, fold.qrels, augmented=fold.augmented, back=fold.back)
-            for (way_there, way_back), fold in zip(both, scored, strict=True)
-        ]
-    )
+        there, back_again = runs
+        both = iter(
+            [(there, back_again)] if is_whole else [fold_runs(there, back_again, part) for part in parts]
+        )
+    scorings = [
+        score_directions(there, back_again, part.qrels, augmented=part.augmented, back=part.back)
+        for (there, back_again), part in zip(both, parts, strict=True)
+    ]
+    found = mean_of_folds(scorings)
     return found.scores, [str(note) for note in found.notes]
-
-
-def _pairs_of(fold: Fold) -> pd.DataFrame:
-    """Return the pairs of texts and items that any qrels of a fold hold."""
-    turned = None if fold.back is None else turn_qrels(fold.back)
-    tables = [table for table in (fold.qrels, fold.augmented, turned) if table is not None]
-    return pd.concat(tables)[PAIR].drop_duplicates()
 
 
 def drawn_directions(scores: Scores, form: str) -> str:
     """Return the scores of both directions as text, shares times 100, sums too."""
-    values = {
-        (measure, name): (100.0 if is_share(measure) else 1.0) * value
-        for measure, name, value in zip(scores["measure"], scores["qrels"], scores["value"], strict=True)
-    }
-    names = ("original", "augmented", "delta")
-    measures = list(dict.fromkeys(scores["measure"]))
-    cells = [
-        {name: values[measure, name] for name in names if (measure, name) in values} for measure in measures
-    ]
-    rows = [[measure, score_cell(own)] for measure, own in zip(measures, cells, strict=True)]
+    rows = []
+    for measure, own in scores.groupby("measure", sort=False):
+        scale = 100.0 if is_share(str(measure)) else 1.0
+        values = zip(own["qrels"], scale * own["value"], strict=True)
+        rows.append([str(measure), score_cell(dict(values))])
     return drawn_text(rows, ["measure", str(scores["run_id"].iloc[0])], form)
 
 
@@ -168,7 +165,6 @@ def score_directions(
 
     Examples:
         >>> from fire_toolkit.matching.ranking import rank_run
-        >>> from fire_toolkit.tables import check_qrels
         >>> forth = pd.DataFrame({"run_id": "a", "query_id": ["t"], "doc_id": ["i"], "score": [1.0]})
         >>> back = pd.DataFrame({"run_id": "a", "query_id": ["i"], "doc_id": ["t"], "score": [1.0]})
         >>> qrels = check_qrels(pd.DataFrame({"query_id": ["t"], "doc_id": ["i"], "relevance": 1}))
@@ -178,7 +174,10 @@ def score_directions(
         0  t2i_R@1    1.0
         1  t2i_R@5    1.0
     """
-    _check_one(text_to_item, item_to_text)
+    for run in (text_to_item, item_to_text):
+        ids = list(run["run_id"].cat.categories)
+        if len(ids) != 1:
+            raise UsageError(f"{len(ids)} runs in one table ({', '.join(ids[:3])}), expected one a direction")
     if back is not None and augmented is not None:
         raise UsageError("qrels of the other direction do not go with augmented qrels; score without one")
     if back is None:
@@ -193,9 +192,16 @@ def score_directions(
         scores, own_notes = score_runs(run, own, list(DIRECTION.values()), augmented=corrected)
         names = scores["measure"].map({measure: name for name, measure in DIRECTION.items()})
         parts.append(scores.assign(measure=way + "_" + names))
-        notes += [Note(n.kind, n.run_id, n.qrels, n.n, f"{way}: {n.text}") for n in own_notes]
+        notes += [note.of(way) for note in own_notes]
     scores = pd.concat(parts, ignore_index=True).assign(run_id=str(text_to_item["run_id"].iloc[0]))
-    return Scoring(Scores(pd.concat([scores, *_sums(scores)], ignore_index=True)), (*notes, *turned_notes))
+    recalls = scores[scores["measure"].str.contains("_R@", regex=False)]
+    total = recalls.groupby(["run_id", "qrels", "query_id"], as_index=False, sort=False)["value"].sum()
+    sums = [
+        total.assign(measure="R@Sum"),
+        total.assign(measure="mR", value=total["value"] / (2 * len(DIRECTION_CUTOFFS))),
+    ]
+    found = pd.concat([scores, *sums], ignore_index=True)[list(scores.columns)]
+    return Scoring(Scores(found), (*notes, *turned_notes))
 
 
 def is_share(measure: str) -> bool:
@@ -214,8 +220,7 @@ def refuse_unheld_texts(texts: Iterable[str], qrels: Qrels) -> None:
 
     Where the qrels hold none of them, the run is another's, which scoring refuses in its own words.
     """
-    held = set(qrels["query_id"])
-    ranked = list(texts)
+    held, ranked = set(qrels["query_id"]), list(texts)
     unheld = [text for text in ranked if text not in held]
     if 0 < len(unheld) < len(ranked):
         raise JoinError(
@@ -267,7 +272,7 @@ def make_folds(
     return [_fold(qrels, tuple(docs[starts[n] : starts[n + 1]]), augmented, back) for n in range(n_folds)]
 
 
-def _fold(qrels: Qrels, docs: tuple[str, ...], augmented: Qrels | None, back: Qrels | None) -> Fold:
+def _fold(qrels: Qrels, docs: Sequence[str], augmented: Qrels | None, back: Qrels | None) -> Fold:
     positive = qrels[(qrels["relevance"] >= 1) & qrels["doc_id"].isin(docs)]
     if positive.empty:
         raise JoinError(f"the fold from {docs[0]} to {docs[-1]} has no text; expected fewer folds")
@@ -275,25 +280,21 @@ def _fold(qrels: Qrels, docs: tuple[str, ...], augmented: Qrels | None, back: Qr
     if back is not None:
         texts |= set(back.loc[(back["relevance"] >= 1) & back["query_id"].isin(docs), "doc_id"])
 
-    def own(table: Qrels, text: str = "query_id", item: str = "doc_id") -> Qrels:
-        return Qrels(table[table[text].isin(texts) & table[item].isin(docs)].reset_index(drop=True))
+    def own(table: Qrels | None, text: str = "query_id", item: str = "doc_id") -> Any:
+        if table is None:
+            return None
+        return table[table[text].isin(texts) & table[item].isin(docs)].reset_index(drop=True)
 
-    return Fold(
-        docs,
-        own(qrels),
-        None if augmented is None else own(augmented),
-        None if back is None else own(back, "doc_id", "query_id"),
-    )
+    return Fold(docs, own(qrels), own(augmented), own(back, "doc_id", "query_id"))
 
 
 def fold_runs(text_to_item: Run, item_to_text: Run, fold: Fold) -> tuple[Run, Run]:
     """Return both runs with the fold's queries and docs alone, ranks closed up."""
     texts, docs = fold.texts, list(fold.docs)
-    both = []
-    for run, queries, answers in ((text_to_item, texts, docs), (item_to_text, docs, texts)):
-        is_in = run["query_id"].isin(queries) & run["doc_id"].isin(answers)
-        both.append(restrict_run(run, is_in.to_numpy(dtype=bool)))
-    return both[0], both[1]
+    is_there = text_to_item["query_id"].isin(texts) & text_to_item["doc_id"].isin(docs)
+    is_back = item_to_text["query_id"].isin(docs) & item_to_text["doc_id"].isin(texts)
+    there, back = (kept.to_numpy(dtype=bool) for kept in (is_there, is_back))
+    return restrict_run(text_to_item, there), restrict_run(item_to_text, back)
 
 
 def mean_of_folds(scorings: Sequence[Scoring]) -> Scoring:
@@ -302,19 +303,8 @@ def mean_of_folds(scorings: Sequence[Scoring]) -> Scoring:
         return scorings[0]
     first = scorings[0].scores
     value = sum(scoring.scores["value"] for scoring in scorings) / len(scorings)
-    notes = [
-        Note(note.kind, note.run_id, note.qrels, note.n, f"fold {n}: {note.text}")
-        for n, scoring in enumerate(scorings, start=1)
-        for note in scoring.notes
-    ]
+    notes = [note.of(f"fold {n}") for n, scoring in enumerate(scorings, 1) for note in scoring.notes]
     return Scoring(Scores(first.assign(value=value)), tuple(notes))
-
-
-def _check_one(*runs: Run) -> None:
-    for run in runs:
-        ids = list(run["run_id"].cat.categories)
-        if len(ids) != 1:
-            raise UsageError(f"{len(ids)} runs in one table ({', '.join(ids[:3])}), expected one a direction")
 
 
 def _turned_augmented(qrels: Qrels, augmented: Qrels | None) -> tuple[Qrels | None, list[Note]]:
@@ -326,11 +316,3 @@ def _turned_augmented(qrels: Qrels, augmented: Qrels | None) -> tuple[Qrels | No
     text = f"{n:,} items that only the augmented qrels hold are not queries: no text belongs to them"
     turned = turn_qrels(Qrels(augmented[is_known]))
     return turned, [Note("extra", "", "augmented", n, text)] if n else []
-
-
-def _sums(scores: pd.DataFrame) -> list[pd.DataFrame]:
-    recalls = scores[scores["measure"].str.contains("_R@", regex=False)]
-    total = recalls.groupby(["run_id", "qrels", "query_id"], as_index=False, sort=False)["value"].sum()
-    shares = (("R@Sum", 1), ("mR", 2 * len(DIRECTION_CUTOFFS)))
-    rows = [total.assign(measure=name, value=total["value"] / by) for name, by in shares]
-    return [table[list(scores.columns)] for table in rows]

@@ -6,27 +6,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.coded import code_together
+from fire_toolkit.matching.coded import all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.scoring.judging import judge_tied
-from fire_toolkit.scoring.notes import (
-    Note,
-    note_bounds,
-    note_measures,
-    note_positives,
-    note_run,
-    note_sparse,
-    note_ties,
-)
-from fire_toolkit.tables import Qrels, Scores
+from fire_toolkit.measures.views import values_of
+from fire_toolkit.scoring.notes import Note, notes_on_qrels, notes_on_run, notes_on_ties
+from fire_toolkit.tables import SCORES, Qrels, Scores
 
 ALL = "all"
 
@@ -103,24 +94,26 @@ def score_runs(
             "give it another id, or score without values per query"
         )
     _check_ties(ties, doc_order, parsed)
-    notes = note_measures(parsed) + note_positives(coded) + note_sparse(coded, parsed)
-    values: list[Floats] = []
-    reaches: list[Reach] = []
+    notes, tables, reaches = [*notes_on_qrels(coded, parsed)], [], []
+    of_ties: dict[str, Any] = {
+        "with_ties": ties is not None,
+        "doc_order": doc_order if ties == "index" else None,
+    }
+    union = all_pairs(list(coded.values()))
     for run in stored:
-        order = doc_order if ties == "index" else None
-        joined, cut = join_stored(run, list(coded.values()), with_ties=ties is not None, doc_order=order)
-        judged = {name: judge_tied(tied, parsed, ties=ties) for name, tied in zip(coded, joined, strict=True)}
-        values.append(_score_run([each.values for each in judged.values()], parsed, per_query=per_query))
-        notes += note_ties(run.run_id, judged, parsed)
-        notes += note_run(run.run_id, joined[0].ranking, parsed)
-        notes += note_bounds(run.run_id, judged, parsed)
+        joined, cut = join_stored(run, list(coded.values()), union, **of_ties)
+        by = dict(zip(coded, joined, strict=True))
+        values = {name: values_of(tied, parsed, ties) for name, tied in by.items()}
+        for name, tied in by.items() if ties is not None else ():
+            notes += notes_on_ties(run.run_id, name, tied, values[name], parsed)
+        notes += notes_on_run(run.run_id, {name: tied.ranking for name, tied in by.items()}, parsed)
         reaches.append(Reach.of(run.run_id, [tied.ranking for tied in joined], cut))
+        tables.append(_with_aggregates([*values.values()], parsed, per_query=per_query))
     on_depths = note_depths(reaches, parsed)
     notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
     names = ["original"] if augmented is None else ["original", "augmented", "delta"]
-    query_ids = [ALL, *queries] if per_query else [ALL]
-    run_ids = [reach.run_id for reach in reaches]
-    scores = _table(np.stack(values), run_ids, query_ids, [m.name for m in parsed], names)
+    axes = [reach.run_id for reach in reaches], [ALL, *queries] if per_query else [ALL]
+    scores = _table(np.stack(tables), [*axes, [measure.name for measure in parsed], names])
     return Scoring(scores, tuple(notes))
 
 
@@ -140,7 +133,7 @@ def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: lis
         )
 
 
-def _score_run(by_qrels: list[Floats], measures: list[Measure], *, per_query: bool) -> Floats:
+def _with_aggregates(by_qrels: list[Floats], measures: list[Measure], *, per_query: bool) -> Floats:
     """Return values of shape (1 or 1 + queries, measures, 1 or 3); the first row is the aggregate."""
     aggregates = [[m.aggregate(row) for m, row in zip(measures, each, strict=True)] for each in by_qrels]
     values = np.array(aggregates).T[None]
@@ -151,12 +144,9 @@ def _score_run(by_qrels: list[Floats], measures: list[Measure], *, per_query: bo
     return values
 
 
-def _table(
-    values: Floats, run_ids: list[str], query_ids: list[str], measures: list[str], names: list[str]
-) -> Scores:
+def _table(values: Floats, axes: list[list[str]]) -> Scores:
     """Return the array (runs, queries, measures, qrels) as rows, the last axis fastest."""
-    codes: tuple[npt.NDArray[Any], ...] = np.unravel_index(np.arange(values.size), values.shape)
-    labels = [pd.Index(ids, dtype="str") for ids in (run_ids, query_ids, measures, names)]
-    run_id, query_id, measure, name = (ids.take(place) for ids, place in zip(labels, codes, strict=True))
-    columns = {"run_id": run_id, "qrels": name, "query_id": query_id, "measure": measure}
-    return Scores(pd.DataFrame({**columns, "value": values.ravel()}))
+    places = np.unravel_index(np.arange(values.size), values.shape)
+    ids = [pd.Index(names, dtype="str").take(place) for names, place in zip(axes, places, strict=True)]
+    columns = dict(zip(("run_id", "query_id", "measure", "qrels"), ids, strict=True))
+    return Scores(pd.DataFrame({**columns, "value": values.ravel()})[list(SCORES.names)])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.measures import code_qrels, code_run, judge_run
+from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run
@@ -42,8 +42,11 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
         None of the positives' queries in the run: a warning.
     """
     positives = code_qrels(qrels).positives
-    coded_run = code_run(run, positives)
-    n_positives, n_rows = positives.ideal.n_positives, coded_run.stop - coded_run.start
+    judged, lengths = judge_run(run, positives), run["query_id"].value_counts()
+    n_positives, n_rows = (
+        positives.ideal.n_positives,
+        lengths.reindex(positives.queries, fill_value=0).to_numpy(),
+    )
     is_there = (n_positives > 0) & (n_rows > 0)
     if not is_there.any():
         return Sense(
@@ -53,7 +56,7 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
         )
     wanted = n_positives[is_there]
     ranks = np.full(wanted.sum(), np.inf)
-    known = judge_run(coded_run, positives).rank
+    known = judged.rank
     ranks[: known.size] = known
     chance = float(np.minimum(wanted / n_docs, 1).mean())
     found = score_runs(run, qrels, [FIRST]).scores["value"].iloc[0]

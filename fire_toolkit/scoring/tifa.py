@@ -13,18 +13,19 @@ from typing import NewType, Protocol
 import pandas as pd
 
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables import Labels
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR
 
 Answers = NewType("Answers", pd.DataFrame)
-TifaScores = NewType("TifaScores", pd.DataFrame)
 
-_IDS = (Column("query_id", "id"), Column("doc_id", "id"))
 ANSWERS = TableSpec(
     "answers",
-    (*_IDS, Column("question", "text"), Column("answer", "text", missing=True)),
-    ("query_id", "doc_id", "question"),
+    (
+        *(Column(name, "id") for name in PAIR),
+        Column("question", "text"),
+        Column("answer", "text", missing=True),
+    ),
+    (*PAIR, "question"),
 )
 
 
@@ -58,13 +59,10 @@ def answer_questions(
     media_urls: Mapping[str, str],
     answerer: QuestionAnswerer,
 ) -> Answers:
-    """Return the model's answer to every question of every pair, each asked once.
+    """Return the model's answer to every question of every pair (query_id, doc_id), each asked once.
 
-    Args:
-        questions: of the texts; a pair whose text has none is left out.
-        pairs: columns query_id, doc_id.
-        media_urls: doc id → where the item is, which the model is handed.
-        answerer: the model.
+    A pair whose text has no question is left out. media_urls: doc id → where the item is, which the model is
+    handed.
 
     Raises:
         JoinError: a doc without a media_url.
@@ -119,14 +117,15 @@ def judge_answers(questions: Sequence[Question], answers: Answers) -> pd.DataFra
     return rows.assign(is_right=given == expected)[[*PAIR, "question", "element_type", "is_right"]]
 
 
-def score_tifa(judged: pd.DataFrame) -> TifaScores:
-    """Return the TIFA score of each pair: the share of the text's questions answered as expected.
+def score_tifa(judged: pd.DataFrame, by: Sequence[str] = PAIR) -> pd.DataFrame:
+    """Return the share of questions answered as expected: the TIFA of each pair, or of each kind of question.
 
     Args:
         judged: what `judge_answers` returned.
+        by: query_id and doc_id, or element_type.
 
     Returns:
-        Columns query_id, doc_id, tifa (in [0, 1]), n_questions; by query, doc.
+        These columns, by which it is ordered, tifa (in [0, 1]) and n_questions.
 
     Examples:
         >>> asked = [Question("q", "is it red?", ("yes", "no"), "yes"), Question("q", "how many?", (), "2")]
@@ -136,31 +135,14 @@ def score_tifa(judged: pd.DataFrame) -> TifaScores:
           query_id doc_id  tifa  n_questions
         0        q      d   0.5            2
     """
-    return TifaScores(_shares(judged, PAIR))
+    right = judged.astype({"is_right": float}).groupby(list(by), as_index=False)["is_right"]
+    return right.agg(["mean", "size"]).rename(columns={"mean": "tifa", "size": "n_questions"})
 
 
-def tifa_by_query(scores: TifaScores) -> pd.DataFrame:
-    """Return the mean TIFA of each query's pairs: columns query_id, tifa, n_pairs."""
-    grouped = scores.groupby("query_id", as_index=False)["tifa"]
-    return grouped.agg(["mean", "size"]).rename(columns={"mean": "tifa", "size": "n_pairs"})
+def mean_tifa(scores: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Return the mean TIFA of the pairs of each query, or of each human label: that, tifa, n_pairs.
 
-
-def tifa_by_type(judged: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of right answers of each kind: columns element_type, tifa, n_questions."""
-    return _shares(judged, ["element_type"])
-
-
-def tifa_by_label(scores: TifaScores, labels: Labels) -> pd.DataFrame:
-    """Return the mean TIFA of the pairs of each human label: columns label, tifa, n_pairs.
-
-    A machine's score stands beside people's labels, and never becomes one. Pairs without a label are left
-    out.
+    A machine's score stands beside people's labels, and never becomes one.
     """
-    merged = scores.merge(labels[["query_id", "doc_id", "label"]], on=PAIR)
-    grouped = merged.groupby("label", as_index=False)["tifa"]
-    return grouped.agg(["mean", "size"]).rename(columns={"mean": "tifa", "size": "n_pairs"})
-
-
-def _shares(judged: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    grouped = judged.astype({"is_right": float}).groupby(keys, as_index=False)["is_right"]
-    return grouped.agg(["mean", "size"]).rename(columns={"mean": "tifa", "size": "n_questions"})
+    means = scores.groupby(by, as_index=False)["tifa"].agg(["mean", "size"])
+    return means.rename(columns={"mean": "tifa", "size": "n_pairs"})

@@ -49,7 +49,6 @@ def test_a_run_in_any_number_of_row_groups_is_read_back(
     assert n_groups == {1: 20, 7: -(-20 // (7 * 20 // len(run) or 1)), 1 << 20: 1}[block_rows]
     pd.testing.assert_frame_equal(run, read_run(path))
     blocks = list(open_native_run(path).blocks())
-    assert [block.is_last for block in blocks] == [False] * (n_groups - 1) + [True]
     assert [query for block in blocks for query in block.queries] == list(run["query_id"].cat.categories)
     docs = [doc for block in blocks for doc in block.docs[block.doc]]
     assert docs == list(run["doc_id"])

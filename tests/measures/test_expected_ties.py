@@ -13,9 +13,9 @@ from small_world import make_qrels, make_run
 
 from examples import examples
 from fire_toolkit.errors import UsageError
-from fire_toolkit.matching.ties import find_ties
-from fire_toolkit.measures import code_qrels, code_run, judge_run, list_measures, parse_measure
-from fire_toolkit.measures.views import expected_values
+from fire_toolkit.matching.stored_runs import judge_tied
+from fire_toolkit.measures import code_qrels, judge_run, list_measures, parse_measure
+from fire_toolkit.measures.views import values_of
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_run
 
@@ -95,12 +95,11 @@ def is_the_mean_over_all_orders(docs: dict[str, int], relevance: dict[str, int],
     run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})
     ranking = judge_run(run, code_qrels(make_qrels(dict.fromkeys(each, relevance))))
     coded = code_qrels(make_qrels({"q": relevance}))
-    tied_run = code_run(make_run({"q": docs}), coded)
-    tied = find_ties(tied_run, judge_run(tied_run, coded))
+    tied = judge_tied(make_run({"q": docs}), coded)
     for name in NAMES:
         measure = parse_measure(name + modifier)
         counted = measure.per_query(measure.view(ranking)).mean()
-        assert expected_values(tied, [measure])[0, 0] == pytest.approx(counted, abs=1e-9), name
+        assert values_of(tied, [measure], "expected")[0, 0] == pytest.approx(counted, abs=1e-9), name
 
 
 def test_queries_without_ties_have_the_value_of_their_order_to_the_bit() -> None:

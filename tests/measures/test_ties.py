@@ -15,8 +15,9 @@ from small_world import make_qrels, make_run
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import block_of
-from fire_toolkit.matching.ties import TIE_RULES, find_ties, order_by_index
-from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
+from fire_toolkit.matching.stored_runs import judge_tied
+from fire_toolkit.matching.ties import TIE_RULES, order_by_index
+from fire_toolkit.measures import code_qrels, parse_measure
 from fire_toolkit.measures.views import settled_view
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run
@@ -73,8 +74,7 @@ def test_some_queries_alone_have_the_values_they_have_among_all(rule: str, name:
         f"q{n}": dict(zip(DOCS[1:4], row, strict=True)) for n, row in enumerate(rng.integers(0, 2, (20, 3)))
     }
     coded = code_qrels(make_qrels(judged))
-    run = code_run(make_run(scores), coded)
-    tied, measure = find_ties(run, judge_run(run, coded)), parse_measure(name)
+    tied, measure = judge_tied(make_run(scores), coded), parse_measure(name)
     some = np.array([1, 4, 5, 11, 19])
     expected = measure.per_query(settled_view(measure, tied, rule))[some]
     found = measure.per_query(settled_view(measure, tied, rule, queries=some))
@@ -135,8 +135,7 @@ modifiers = st.sampled_from(["", ":rel=2", ":condensed", ":rel=2:condensed"])
 def per_query(run: Run, qrels: Qrels, name: str, rule: str) -> np.ndarray:
     coded = code_qrels(qrels)
     measure = parse_measure(name)
-    coded_run = code_run(run, coded)
-    tied = find_ties(coded_run, judge_run(coded_run, coded))
+    tied = judge_tied(run, coded)
     return measure.per_query(settled_view(measure, tied, rule))
 
 

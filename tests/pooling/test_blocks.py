@@ -17,7 +17,7 @@ from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run
 from fire_toolkit.matching.blocks import StoredRun
-from fire_toolkit.matching.judge_matrix import MatrixSource
+from fire_toolkit.matching.pair_ranks import MatrixSource
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Run, check_qrels, check_run
 

@@ -48,7 +48,6 @@ class Cut:
                 doc=doc.astype(np.int32),
                 rank=whole.rank[rows].astype(np.int32),
                 score=whole.score[rows],
-                is_last=last == len(whole.queries),
             )
 
 

@@ -18,10 +18,8 @@ from fire_toolkit.scoring.tifa import (
     answer_questions,
     check_answers,
     judge_answers,
+    mean_tifa,
     score_tifa,
-    tifa_by_label,
-    tifa_by_query,
-    tifa_by_type,
 )
 from fire_toolkit.tables import check_labels
 
@@ -53,8 +51,8 @@ def test_scores_per_pair_query_kind_and_label() -> None:
     judged = judge_answers(QUESTIONS, ANSWERS)
     scores = score_tifa(judged)
     assert rows(scores) == [("t1", "a", pytest.approx(2 / 3), 3), ("t1", "b", 0.0, 3), ("t2", "a", 1.0, 1)]
-    assert rows(tifa_by_query(scores)) == [("t1", pytest.approx(1 / 3), 2), ("t2", 1.0, 1)]
-    assert rows(tifa_by_type(judged)) == [
+    assert rows(mean_tifa(scores, "query_id")) == [("t1", pytest.approx(1 / 3), 2), ("t2", 1.0, 1)]
+    assert rows(score_tifa(judged, ["element_type"])) == [
         ("animal", pytest.approx(2 / 3), 3),
         ("color", 0.5, 2),
         ("counting", 0.0, 2),
@@ -64,7 +62,10 @@ def test_scores_per_pair_query_kind_and_label() -> None:
             {"query_id": ["t1", "t1", "t2"], "doc_id": ["a", "b", "z"], "label": list("xyx"), "relevance": 1}
         )
     )
-    assert rows(tifa_by_label(scores, labels)) == [("x", pytest.approx(2 / 3), 1), ("y", 0.0, 1)]
+    assert rows(mean_tifa(scores.merge(labels[["query_id", "doc_id", "label"]]), "label")) == [
+        ("x", pytest.approx(2 / 3), 1),
+        ("y", 0.0, 1),
+    ]
 
 
 def test_the_order_of_answers_does_not_matter_and_inputs_stay() -> None:

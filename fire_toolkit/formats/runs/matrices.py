@@ -27,8 +27,8 @@ from fire_toolkit.formats.runs.ranked import (
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
+from fire_toolkit.matching.pair_ranks import PairRanks, rank_pairs
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
@@ -106,7 +106,7 @@ class MatrixRun(Shown):
         return self.query_ids[0], self.doc_ids[0]
 
     def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
-        """Return where the pairs of `coded` stand, in one reading; see `matching.judge_matrix.rank_pairs`.
+        """Return where the pairs of `coded` stand, in one reading; see `matching.pair_ranks.rank_pairs`.
 
         Raises:
             FormatError: damaged, or a score is NaN or infinite.

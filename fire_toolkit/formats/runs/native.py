@@ -162,7 +162,7 @@ class NativeRunFile(Shown):
         for number, batch in enumerate(_batches(self.path, file)):
             n_left -= len(batch)
             try:
-                block = guarded(self.path, partial(_block, batch, number, is_last=not n_left))
+                block = guarded(self.path, partial(_block, batch, number))
                 _check_lists(block, last)
             except _NoRunError as error:
                 raise FormatError(
@@ -235,7 +235,7 @@ def _batches(path: Path, file: Any) -> Iterator[Any]:
                 yield batch
 
 
-def _block(batch: Any, number: int, *, is_last: bool) -> RunBlock:
+def _block(batch: Any, number: int) -> RunBlock:
     """Return rows of the file as a block; `number`: how many blocks of the run were before."""
     batch.validate(full=True)  # lengths, offsets, and that text is UTF-8
     columns = {name: batch.column(name) for name in ("query_id", "doc_ids", "ranks", "scores")}
@@ -253,7 +253,6 @@ def _block(batch: Any, number: int, *, is_last: bool) -> RunBlock:
         doc=docs.indices.to_numpy().astype(np.int32, copy=False),
         rank=flat["ranks"].to_numpy(),
         score=flat["scores"].to_numpy(),
-        is_last=is_last,
     )
 
 

@@ -1,0 +1,246 @@
+"""A run joined once with pairs of qrels: the rank of each, and between which ranks docs of its score lie.
+
+Lists are read a block at a time, and their rows looked up among the pairs; of a matrix of all docs' scores
+the ranks are counted, without sorting anything. What follows is the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, starts_of_groups
+from fire_toolkit.matching.blocks import RunBlock, StoredRun
+from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.own_items import OwnItems, places_of
+from fire_toolkit.matching.ranking import ranks_in_rows
+from fire_toolkit.matching.ties import TiedRanking, order_by_index, places_in_order
+from fire_toolkit.tables import Run
+
+
+@dataclass(frozen=True, eq=False)
+class PairRanks:
+    """Where pairs of a query and a doc stand in a run.
+
+    pairs, query: as in `CodedQrels`; rank: of each, 0 where it is not retrieved; first, last: ranks of the
+    first and the last doc of its score; n_retrieved, last_rank: of each query of the universe, see
+    `JudgedRanking`; n_extra_queries: queries of the run that are not in it; has_known_doc: whether any doc of
+    the run is one of the qrels; n_own_items: queries whose own item had a score and was left out; first_pair:
+    query and doc of the run's first row.
+    """
+
+    pairs: Ints
+    query: Ints
+    rank: Ints
+    first: Ints
+    last: Ints
+    n_retrieved: Ints
+    last_rank: Ints
+    n_extra_queries: int
+    has_known_doc: bool
+    n_own_items: int = 0
+    first_pair: tuple[str, str] = ("", "")
+
+    @cached_property
+    def by_rank(self) -> Ints:
+        """Return the pairs that are retrieved, by query, then rank."""
+        place = np.flatnonzero(self.rank > 0)
+        rank = self.rank[place]
+        keys = self.query[place] * (int(rank.max(initial=0)) + 1) + rank
+        return place[np.argsort(keys, kind="stable")]  # the stable sort gains by the order of the queries
+
+    def under(self, coded: CodedQrels) -> TiedRanking:
+        """Return the rankings as the qrels see them, which hold some of the pairs, with their tied docs."""
+        at = place = self.by_rank
+        if coded.pairs.size < self.pairs.size:
+            place = places_among(np.searchsorted(self.pairs, coded.pairs), self.pairs.size)[at]
+            at, place = at[place >= 0], place[place >= 0]
+        ranking = JudgedRanking(
+            query=coded.query[place],
+            rank=self.rank[at].astype(np.float64),
+            relevance=coded.relevance[place],
+            n_retrieved=self.n_retrieved,
+            worst_rank=int(self.last_rank.max(initial=0)) + 1,
+            last_rank=self.last_rank,
+            n_extra_queries=self.n_extra_queries,
+            **coded.facts(place),
+        )
+        return TiedRanking(ranking, self.first[at], self.last[at])
+
+
+@runtime_checkable
+class MatrixSource(Protocol):
+    """A matrix of all docs' scores as one run, of which the ranks of pairs are counted."""
+
+    @property
+    def run_id(self) -> str:
+        """Return its id."""
+        ...
+
+    @property
+    def first_pair(self) -> tuple[str, str]:
+        """Return query and doc of the first cell."""
+        ...
+
+    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
+        """Return where the pairs of `coded` stand."""
+        ...
+
+    def top(self, depth: int | None) -> Run:
+        """Return the top `depth` docs of each query, all without one."""
+        ...
+
+
+def look_up_pairs(
+    run: StoredRun, coded: CodedQrels, *, with_ties: bool = False, doc_order: Sequence[str] | None = None
+) -> PairRanks:
+    """Return where the pairs of `coded` stand in a run, whose blocks are read once and dropped.
+
+    Args:
+        run: its lists.
+        coded: the pairs, and the universe.
+        with_ties: whether ties are looked for; else no doc counts as tied. Of docs that the run left out
+            nothing is known: docs of one score that go on below the end of a list count as far as it goes.
+        doc_order: docs of equal score stand in this order; None leaves the order of the run.
+    """
+    rank, first, last = np.zeros((3, coded.pairs.size), dtype=np.int64)
+    n_retrieved, last_rank = np.zeros((2, len(coded.queries)), dtype=np.int64)
+    n_extra, has_known_doc, first_pair = 0, False, ("", "")
+    docs: pd.Index[str] = pd.Index([], dtype="str")
+    doc_of = np.empty(0, dtype=np.int64)
+    for block in run.blocks():
+        first_pair = first_pair if any(first_pair) else block.first_pair
+        if doc_order is not None:
+            block = order_by_index(block, doc_order, run_id=run.run_id)
+        if block.docs is not docs:  # as blocks of one file have them
+            docs, doc_of = block.docs, coded.docs.get_indexer(block.docs)
+        query_of = coded.queries.get_indexer(block.queries)
+        is_known = query_of >= 0
+        n_extra += int(np.count_nonzero(block.lengths[~is_known]))
+        n_retrieved[query_of[is_known]] = block.n_ranked[is_known]
+        last_rank[query_of[is_known]] = block.last_rank[is_known]
+        query, doc = np.repeat(query_of, block.lengths), doc_of[block.doc]
+        has_known_doc = has_known_doc or bool((doc >= 0).any())
+        rows, at = _rows_of(coded, query, doc)
+        rank[at] = first[at] = last[at] = block.rank[rows]
+        if with_ties:
+            first[at], last[at] = _tied_ranks(block, rows)
+    counts = n_retrieved, last_rank, n_extra, has_known_doc
+    return PairRanks(coded.pairs, coded.query, rank, first, last, *counts, first_pair=first_pair)
+
+
+def _rows_of(coded: CodedQrels, query: Ints, doc: Ints) -> tuple[Ints, Ints]:
+    """Return the rows that are pairs of `coded`, and the place of each; known queries ascend."""
+    rows = np.flatnonzero((query >= 0) & (doc >= 0))
+    if not rows.size:
+        return rows, rows
+    low, high, n_docs = query[rows[0]], query[rows[-1]] + 1, len(coded.docs)
+    own = slice(coded.start[low], coded.start[high])
+    keys, n_keys = (query[rows] - low) * n_docs + doc[rows], int(high - low) * n_docs
+    place = find_pairs(keys, coded.pairs[own] - low * n_docs, n_keys)
+    is_pair = place >= 0
+    return rows[is_pair], place[is_pair] + own.start
+
+
+def _tied_ranks(block: RunBlock, rows: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the ranks of the first and the last doc of the score of each of some rows."""
+    starts = starts_of_groups(block.query, block.score)
+    group = np.searchsorted(starts, rows, side="right")
+    return block.rank[starts[group - 1]], block.rank[np.append(starts, len(block.rank))[group] - 1]
+
+
+def rank_pairs(
+    blocks: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
+    coded: CodedQrels,
+    *,
+    query_ids: pd.Index[str],
+    doc_ids: pd.Index[str],
+    doc_order: Sequence[str] | None = None,
+    run_id: str = "",
+    own_items: OwnItems | None = None,
+) -> PairRanks:
+    """Return where the pairs of `coded` stand in a matrix that comes in blocks of rows.
+
+    Args:
+        blocks: rows × docs, finite, and for each row the score at or below which a doc is not retrieved.
+        coded: the pairs, and the universe.
+        query_ids, doc_ids: of the rows of all blocks, and of the columns, each once.
+        doc_order: docs of equal score stand in this order; None takes doc ids descending.
+        run_id: what the matrix is called in an error.
+        own_items: the doc of each query that is left out of its ranking.
+
+    Raises:
+        UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_order`.
+    """
+    codes = _tie_codes(doc_ids, doc_order, run_id)
+    row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
+    row, column = row_of[coded.query], column_of[coded.doc]
+    by_row = np.flatnonzero((row >= 0) & (column >= 0))
+    by_row = by_row[np.argsort(row[by_row], kind="stable")]
+    row, column = row[by_row], column[by_row]
+    rank, n_equal, mirrored = np.zeros((3, by_row.size), dtype=np.int64)
+    n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
+    left_out = None if own_items is None else places_of(own_items, query_ids, doc_ids)[1]
+    n_own_items = 0
+    for scores, cut in blocks:
+        end = begin + len(scores)
+        if left_out is not None:
+            scores, n_own = _without_one(scores, cut, left_out[begin:end])
+            n_own_items += n_own
+        n_found[begin:end] = scores.shape[1]
+        flooded = np.flatnonzero(np.isfinite(cut)) if left_out is None else np.arange(len(scores))
+        n_found[begin + flooded] = (scores[flooded] > cut[flooded, None]).sum(axis=1)
+        part = slice(*np.searchsorted(row, (begin, end)))
+        cells = row[part] - begin, column[part]
+        rank[part], n_equal[part], mirrored[part] = _rank_cells(scores, cut, *cells, codes)
+        begin = end
+    is_known = are_among(row_of[row_of >= 0], len(query_ids))
+    first = np.where(n_equal > 1, (rank + mirrored - n_equal + 1) // 2, rank)
+    ranks = np.zeros((3, coded.pairs.size), dtype=np.int64)
+    ranks[:, by_row] = rank, first, first + np.maximum(n_equal, 1) - 1
+    n_retrieved = np.where(row_of >= 0, n_found[row_of], 0)
+    n_extra, has_known_doc = int(np.count_nonzero(n_found[~is_known])), bool((column_of >= 0).any())
+    counts = n_retrieved, n_retrieved, n_extra, has_known_doc, n_own_items
+    return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts)
+
+
+def _rank_cells(
+    scores: npt.NDArray[Any], cut: npt.NDArray[Any], rows: Ints, columns: Ints, codes: Ints
+) -> Ints:
+    """Return of each cell its rank, the docs of its score and, tied, its rank with those the other way round.
+
+    Of cells at or below their row's cut all are 0.
+    """
+    found = np.zeros((3, rows.size), dtype=np.int64)
+    real = np.flatnonzero(scores[rows, columns] > cut[rows])
+    found[0, real], found[1, real] = ranks_in_rows(scores, rows[real], columns[real], codes)
+    tied = np.flatnonzero(found[1] > 1)
+    found[2, tied], _ = ranks_in_rows(scores, rows[tied], columns[tied], len(codes) - 1 - codes)
+    return found
+
+
+def _tie_codes(doc_ids: pd.Index[str], doc_order: Sequence[str] | None, run_id: str) -> Ints:
+    """Return a number for each doc; of docs of equal score the one with the higher comes first."""
+    if doc_order is None:
+        first_to_last = np.argsort(doc_ids.to_numpy(dtype=object), kind="stable")[::-1]
+    else:
+        first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
+    return places_among(first_to_last[::-1], len(doc_ids))
+
+
+def _without_one(
+    scores: npt.NDArray[Any], cut: npt.NDArray[Any], column: Ints
+) -> tuple[npt.NDArray[Any], int]:
+    """Return scores in which a column of each row, if it has one, is no score, and how many were one."""
+    rows = np.flatnonzero(column >= 0)
+    n_found = np.count_nonzero(scores[rows, column[rows]] > cut[rows])
+    scores = scores.copy()
+    scores[rows, column[rows]] = -np.inf
+    return scores, int(n_found)
