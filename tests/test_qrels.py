@@ -9,9 +9,9 @@ from fire_toolkit.evidence.qrels import (
     POLICIES,
     augment_qrels,
     change_counts,
-    count_lowered,
     grade_of_originals,
     include_machine,
+    losses,
 )
 from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
 from fire_toolkit.tables.validity import ALONE
@@ -193,4 +193,4 @@ def test_originals_take_the_highest_grade_only_where_they_have_none_of_their_own
 
 def test_a_confirmed_label_is_lowered_where_it_is_below_the_original_grade() -> None:
     _, changes = augment_qrels(original({"a": 2, "b": 2, "c": 1}), labelled({"a": 2, "b": 1, "c": 2}))
-    assert count_lowered(changes) == 1
+    assert losses(changes)["lowered"] == 1

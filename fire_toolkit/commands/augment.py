@@ -26,12 +26,11 @@ from fire_toolkit.evidence.qrels import (
     Augmented,
     augment_qrels,
     change_counts,
-    count_lowered,
     grade_of_originals,
     highest_grade,
     lift_originals,
+    losses,
     mark_sample,
-    queries_without_positive,
     words_of_shared,
 )
 from fire_toolkit.evidence.qrels import include_machine as with_machine
@@ -46,7 +45,7 @@ from fire_toolkit.inference.label_quality import (
 )
 from fire_toolkit.machines.scores import labels_of_answers
 from fire_toolkit.results import Found, Next
-from fire_toolkit.tables import Changes, Labels, MachineJudgments, Pool, Qrels
+from fire_toolkit.tables import Labels, MachineJudgments, Pool, Qrels
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.tables.designs import DEEP
@@ -114,9 +113,7 @@ def augment(
     found = _unusable_among(qrels, validity, unusable)
     original, counted = (qrels, labels) if found is None else (found.counted(qrels), found.counted(labels))
     grade, source = _grade(original, counted, original_grade, told.highest_grade)
-    original, whole = _lifted(original, grade), _lifted(qrels, grade)
-    made = augment_qrels(original, counted, policy=policy, original_grade=grade)
-    by_machine: Mapping[str, Any] = {}
+    made, by_machine = augment_qrels(original, counted, policy=policy, original_grade=grade), dict[str, Any]()
     if include_machine:
         made, by_machine = _with_machine(made, machine, grades, include_machine, told)
     takes_out = found is not None and found.policy == DROP
@@ -124,7 +121,7 @@ def augment(
     beside |= {"qrels.csv": augmented} if include_machine else {}
     beside |= {} if found is None else {"unusable.csv": found.queries}
     pairs = make_evidence(
-        whole,
+        lift_originals(qrels, grade=grade),
         labels,
         augmented,
         made.changes,
@@ -137,10 +134,15 @@ def augment(
     )
     beside[f"evidence.{'csv' if len(pairs) <= MOST_ROWS else 'parquet'}"] = pairs
     errors = _errors(counted, original, told, found)
-    counts = _counts(made.changes, by_machine, errors, found)
-    words = [*_words(made.changes, counts, policy, errors)]
+    kinds = change_counts(made.changes)
+    counts = {**kinds, **losses(made.changes), **by_machine}
+    counts |= {} if errors is None else {"label_errors": numbers_of_errors(errors)}
+    words = [f"policy {policy}: {numbers_of(kinds)}", *words_of_shared(counts), *words_of_machine(counts)]
+    if errors is not None:
+        words += [words_of_errors(counts["label_errors"]), *words_of_alarm(errors)]
     words += [f"original positives count at grade {grade}, {source} (--original-grade sets it)"] * bool(grade)
-    words += [*_losses(counts, policy), *([] if found is None else [found.words])]
+    words += [*_words_of_losses(counts, policy), *([] if found is None else [found.words])]
+    counts |= {} if found is None else {"unusable": len(found.queries)}
     return Found(
         files={"qrels.txt": augmented, "changes.csv": made.changes, **beside},
         of_first=("qrels.csv", "evidence.csv", "evidence.parquet"),
@@ -198,10 +200,6 @@ def _parameters(told: Asked, grade: int | None, source: str, found: Unusable | N
         **({} if told.settled is None else told.settled.parameters),
         "include_machine": None,  # which is counted
     }
-
-
-def _lifted(original: Qrels, grade: int | None) -> Qrels:
-    return original if grade is None else lift_originals(original, grade=grade)
 
 
 def _with_machine(
@@ -271,28 +269,7 @@ def _errors(labels: Labels, original: Qrels, told: Asked, found: Unusable | None
     return errors_of_labels(labels, original, disputes=disputes, sources=told.sources, is_settled=is_settled)
 
 
-def _counts(
-    changes: Changes, by_machine: Mapping[str, Any], errors: LabelErrors | None, found: Unusable | None
-) -> dict[str, Any]:
-    """Return what the labels changed, and what is known of their errors."""
-    counts: dict[str, Any] = {**change_counts(changes), "lowered": count_lowered(changes)}
-    counts |= {"queries_without_positive": queries_without_positive(changes), **by_machine}
-    counts |= {} if errors is None else {"label_errors": numbers_of_errors(errors)}
-    return counts | ({} if found is None else {"unusable": len(found.queries)})
-
-
-def _words(
-    changes: Changes, counts: Mapping[str, Any], policy: str, errors: LabelErrors | None
-) -> Iterator[str]:
-    """Yield what the labels changed: kinds of pairs, grades, and the only positives of queries."""
-    yield f"policy {policy}: {numbers_of(change_counts(changes))}"
-    yield from words_of_shared(counts)
-    yield from words_of_machine(counts)
-    if errors is not None:
-        yield from (words_of_errors(counts["label_errors"]), *words_of_alarm(errors))
-
-
-def _losses(counts: Mapping[str, Any], policy: str) -> Iterator[str]:
+def _words_of_losses(counts: Mapping[str, Any], policy: str) -> Iterator[str]:
     """Yield what labels took from the original qrels: grades, and the only positives of queries."""
     if counts["lowered"]:
         effect = "stands" if policy == "override" else "does not count under this policy"

@@ -114,7 +114,7 @@ def _originals_and_join(
     highest = int(max((each for each in grades.values() if each is not None), default=1))
     if grade is None and highest > 1 and highest_grade(original) <= 1:
         grade = highest
-    lifted = original if grade is None else lift_originals(original, grade=grade)
+    lifted = lift_originals(original, grade=grade)
     return lifted, partial(augment_qrels, policy=policy, original_grade=grade)
 
 

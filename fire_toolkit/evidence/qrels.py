@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, are_among
+from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels
@@ -99,23 +98,38 @@ def augment_qrels(
     """
     if policy not in POLICIES:
         raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
-    _check_queries_known(original, labels)
+    unknown = labels.loc[~are_in(labels["query_id"], original["query_id"]), "query_id"].unique()
+    if len(unknown):
+        raise JoinError(
+            f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "
+            f"({', '.join(unknown[:3])}); expected labels for the same collection"
+        )
     refuse_alone(labels["doc_id"], "labels")
     grade = grade_of_originals(original, labels) if original_grade is None else original_grade
-    original = originals_beside(original, labels, grade=grade)
-    pairs, rows = _all_pairs(original, labels)
-    before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[rows]
-    n_rest = len(pairs) - len(labels)
-    labelled = np.concatenate([labels["relevance"].to_numpy(dtype=np.float64), np.full(n_rest, np.nan)])
-    pairs = pairs.assign(original_relevance=before, label_relevance=labelled)
-    source = _sources(before, labelled)
+    original = lift_originals(original, grade=grade)
+    rows = pair_rows(labels, original)
+    rest = np.flatnonzero(
+        ~are_among(rows[rows >= 0], len(original))
+    )  # the pairs of the qrels without a label
+    before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[np.append(rows, rest)]
+    labelled = np.append(labels["relevance"].to_numpy(dtype=np.float64), np.full(len(rest), np.nan))
+    was_positive, is_positive = before >= 1, labelled >= 1
+    source = np.select(
+        [np.isnan(labelled), was_positive & is_positive, was_positive, is_positive],
+        ["original", "confirmed", "rejected", "new"],
+        default="irrelevant",
+    ).astype(object)
     if "shared_from" in labels:
-        is_shared = np.append(
-            (labels["shared_from"].fillna("") != "").to_numpy(), np.zeros(n_rest, dtype=bool)
-        )
+        is_shared = np.append(labels["shared_from"].fillna("").ne("").to_numpy(), np.full(len(rest), False))
         source[is_shared & np.isin(source, ["new", "irrelevant"])] = SHARED
-    pairs["relevance"] = _merged(before, labelled, source == "rejected", policy)
-    pairs["source"] = pd.array(source, dtype="str")
+    relevance = np.fmax(before, labelled)
+    if policy == "override":
+        relevance = np.where(np.isnan(labelled), before, labelled)
+    elif policy == "drop":
+        relevance[source == "rejected"] = np.nan
+    pairs = pd.concat([labels[PAIR], original[PAIR].iloc[rest]], ignore_index=True).assign(
+        original_relevance=before, label_relevance=labelled, relevance=relevance, source=source
+    )
     changes = check_changes(pairs)
     kept = changes[changes["relevance"].notna()][["query_id", "doc_id", "relevance", "source"]]
     if "stratum" in original:
@@ -147,16 +161,15 @@ def originals_beside(original: Qrels, labels: Labels, *, grade: int | None = Non
 
     grade: as `original_grade` of `augment_qrels`.
     """
-    grade = grade_of_originals(original, labels) if grade is None else grade
-    return original if grade is None else lift_originals(original, grade=grade)
+    return lift_originals(original, grade=grade_of_originals(original, labels) if grade is None else grade)
 
 
-def lift_originals(original: Qrels, *, grade: int) -> Qrels:
+def lift_originals(original: Qrels, *, grade: int | None) -> Qrels:
     """Return original qrels, whose positives all have relevance 1, with these at another grade.
 
     A benchmark's own pair was written as a full match, so beside labels of 0 to 3 it counts as 3, not as the
     1 of its file, which would make it the poorest of all matches. Positives that all have the grade already
-    stay as they are.
+    stay as they are, and so do all where it is None.
 
     Raises:
         UsageError: the grade is below 1; the qrels have grades of their own.
@@ -166,6 +179,8 @@ def lift_originals(original: Qrels, *, grade: int) -> Qrels:
         >>> lift_originals(original, grade=3)["relevance"].tolist()
         [3, 0]
     """
+    if grade is None:
+        return original
     if grade < 1:
         raise UsageError(f"the grade of original positives is {grade}; expected 1 or more")
     relevance = original["relevance"]
@@ -307,58 +322,24 @@ def words_of_shared(counts: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def count_lowered(changes: Changes) -> int:
-    """Return how many original positives were labelled positive, but with a lower grade than before.
+def losses(changes: Changes) -> dict[str, Any]:
+    """Return what labels took from the original qrels.
 
-    They count as confirmed; their grade falls under policy override alone.
-    """
-    is_lower = changes["label_relevance"] < changes["original_relevance"]
-    return int((is_lower & (changes["source"] == "confirmed")).sum())
-
-
-def queries_without_positive(changes: Changes) -> list[str]:
-    """Return the queries that had a positive and have none any more, in ascending order.
+    Returns:
+        lowered: how many original positives were labelled positive, but with a lower grade than before: they
+        count as confirmed, and their grade falls under policy override alone. queries_without_positive: those
+        that had a positive and have none any more, in ascending order.
 
     Examples:
-        >>> queries_without_positive(check_changes(pd.DataFrame({
-        ...     "query_id": ["q", "r", "r"], "doc_id": list("aab"), "original_relevance": [1, 1, 1],
-        ...     "label_relevance": [0, 0, None], "relevance": [None, 0, 1],
-        ...     "source": ["rejected", "rejected", "original"]})))
-        ['q']
+        >>> losses(check_changes(pd.DataFrame({
+        ...     "query_id": ["q", "r", "r"], "doc_id": list("aab"), "original_relevance": [1, 2, 1],
+        ...     "label_relevance": [0, 1, None], "relevance": [None, 2, 1],
+        ...     "source": ["rejected", "confirmed", "original"]})))
+        {'lowered': 1, 'queries_without_positive': ['q']}
     """
-    had = set(changes.loc[changes["original_relevance"] >= 1, "query_id"])
-    has = set(changes.loc[changes["relevance"] >= 1, "query_id"])
-    return sorted(had - has)
-
-
-def _check_queries_known(original: Qrels, labels: Labels) -> None:
-    unknown = labels.loc[~are_in(labels["query_id"], original["query_id"]), "query_id"].unique()
-    if len(unknown):
-        raise JoinError(
-            f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "
-            f"({', '.join(unknown[:3])}); expected labels for the same collection"
-        )
-
-
-def _all_pairs(original: Qrels, labels: Labels) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
-    """Return the pairs of labels, then those of the qrels that have none, and each one's row in the qrels."""
-    rows = pair_rows(labels, original)
-    rest = np.flatnonzero(~are_among(rows[rows >= 0], len(original)))
-    pairs = pd.concat([labels[PAIR], original[PAIR].iloc[rest]], ignore_index=True)
-    return pairs, np.concatenate([rows, rest])
-
-
-def _sources(before: Floats, labelled: Floats) -> npt.NDArray[Any]:
-    was_positive, is_positive = before >= 1, labelled >= 1
-    return np.select(
-        [np.isnan(labelled), was_positive & is_positive, was_positive, is_positive],
-        ["original", "confirmed", "rejected", "new"],
-        default="irrelevant",
-    ).astype(object)
-
-
-def _merged(before: Floats, labelled: Floats, is_rejected: npt.NDArray[Any], policy: str) -> Floats:
-    if policy == "override":
-        return np.where(np.isnan(labelled), before, labelled)
-    higher = np.fmax(before, labelled)
-    return np.where(is_rejected, np.nan, higher) if policy == "drop" else higher
+    is_lower = changes["label_relevance"] < changes["original_relevance"]
+    had, has = (
+        set(changes.loc[changes[name] >= 1, "query_id"]) for name in ("original_relevance", "relevance")
+    )
+    n_lowered = int((is_lower & (changes["source"] == "confirmed")).sum())
+    return {"lowered": n_lowered, "queries_without_positive": sorted(had - has)}

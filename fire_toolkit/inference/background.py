@@ -101,7 +101,7 @@ class Background:
 
         What votes and samples tell is of the qrels that labels were joined to.
         """
-        own = original if self.original_grade is None else lift_originals(original, grade=self.original_grade)
+        own = lift_originals(original, grade=self.original_grade)
         own = own if self.unusable is None else self.unusable.counted(own)
         columns = [*PAIR, "relevance"]
         known = self.original
