@@ -8,13 +8,13 @@ table are gathered into one message with a count and examples.
 
 from __future__ import annotations
 
-from typing import Any, NewType
+from typing import NewType
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of
+from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of, if_any, rare
 from fire_toolkit.tables.designs import QUERY_DESIGN as QUERY_DESIGN
 from fire_toolkit.tables.designs import SAMPLED, SEED, refuse_two_designs
 from fire_toolkit.tables.designs import QueryDesign as QueryDesign
@@ -47,8 +47,6 @@ UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its an
 FOURTH = "fourth"  # the kind of a vote that only tests whether errors are independent
 
 _PAIR = columns_of("id", "query_id", "doc_id")
-_IF_ANY: dict[str, Any] = {"optional": True, "missing": True}
-_COUNT: dict[str, Any] = {**_IF_ANY, "minimum": 0, "default": pd.NA}
 _ROUND = Column("round", "int", optional=True, minimum=1, default=1)
 
 QUERIES = TableSpec(
@@ -65,7 +63,7 @@ ITEMS = TableSpec(
     (
         Column("doc_id", "id"),
         Column("media_url", "text"),
-        *columns_of("float", "start_s", "end_s", **_IF_ANY, minimum=0, default=np.nan),
+        *if_any("float", "start_s", "end_s", minimum=0),
     ),
     ("doc_id",),
     extra=True,
@@ -89,9 +87,9 @@ POOL = TableSpec(
     "pool",
     (
         *_PAIR,
-        Column("best_rank", "int", optional=True, missing=True, minimum=1, default=pd.NA),
-        Column("n_runs", "int", **_COUNT),
-        Column("is_original", "bool", **_IF_ANY, default=pd.NA),
+        *if_any("int", "best_rank", minimum=1),
+        *if_any("int", "n_runs", minimum=0),
+        *if_any("bool", "is_original"),
         _ROUND,
         Column("is_judged", "bool", rare=True),
         *SAMPLED,
@@ -132,9 +130,9 @@ JUDGMENTS = TableSpec(
     "judgments",
     (
         *columns_of("id", "query_id", "doc_id", "annotator_id", "label"),
-        Column("created_at", "text", **_IF_ANY),
-        Column("duration_s", "float", **_IF_ANY, minimum=0, default=np.nan),
-        *columns_of("text", "flags", "comment", "origin", **_IF_ANY),
+        *if_any("text", "created_at"),
+        *if_any("float", "duration_s", minimum=0),
+        *if_any("text", "flags", "comment", "origin"),
     ),
     ("annotator_id", "query_id", "doc_id"),
     order=("query_id", "doc_id", "annotator_id"),
@@ -158,9 +156,9 @@ LABELS = TableSpec(
         *_PAIR,
         Column("label", "id"),
         Column("relevance", "int"),
-        Column("method", "text", **_IF_ANY),
-        *columns_of("int", "n_judgments", "n_agree", **_COUNT),
-        *columns_of("float", *SUPPORT, rare=True, missing=True, minimum=0),
+        *if_any("text", "method"),
+        *if_any("int", "n_judgments", "n_agree", minimum=0),
+        *rare("float", *SUPPORT, minimum=0),
     ),
     ("query_id", "doc_id"),
     extra=True,
@@ -179,7 +177,7 @@ DISPUTES = TableSpec(
 )
 QRELS = TableSpec(
     "qrels",
-    (*_PAIR, Column("relevance", "int"), Column("source", "text", **_IF_ANY, default="original"), *SAMPLED),
+    (*_PAIR, Column("relevance", "int"), *if_any("text", "source", default="original"), *SAMPLED),
     ("query_id", "doc_id"),
     further=refuse_two_designs,
     about="""relevance: grade, positive from 1; below 0: pooled, not judged; source: original, confirmed,

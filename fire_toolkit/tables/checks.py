@@ -40,6 +40,7 @@ _DTYPES: dict[str, Any] = {
     "probability": "float64",
     "bool": "boolean",
 }
+_MISSING: dict[str, Any] = {"int": pd.NA, "bool": pd.NA, "float": np.nan, "probability": np.nan}
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class Column:
     """One column: its name, what it holds, and which values it may take.
 
     `coded_id` is an id held as a pandas category whose categories are sorted strings, so that the
-    order of codes is the order of ids. `optional` columns are filled with `default` when absent;
-    `missing` allows missing values (empty in CSV); `minimum` is inclusive; `finite` forbids NaN
-    and infinities in floats. `probability`: a float above 0 and up to 1. A column that is `rare` is
-    optional and stays away when absent.
+    order of codes is the order of ids. `optional` columns are filled with `default` when absent, by default
+    with what is missing; `missing` allows missing values (empty in CSV); `minimum` is inclusive; `finite`
+    forbids NaN and infinities in floats. `probability`: a float above 0 and up to 1. A column that is `rare`
+    is optional and stays away when absent.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Column:
     missing: bool = False
     minimum: float | None = None
     finite: bool = False
-    default: object = ""
+    default: object = None
     rare: bool = False
 
     @property
@@ -71,6 +72,16 @@ class Column:
 def columns_of(kind: Kind, *names: str, **more: Any) -> tuple[Column, ...]:
     """Return several columns of one kind."""
     return tuple(Column(name, kind, **more) for name in names)
+
+
+def if_any(kind: Kind, *names: str, **more: Any) -> tuple[Column, ...]:
+    """Return columns of one kind that may be absent, and then are filled with what is missing."""
+    return columns_of(kind, *names, optional=True, missing=True, **more)
+
+
+def rare(kind: Kind, *names: str, **more: Any) -> tuple[Column, ...]:
+    """Return columns of one kind that stay away when absent, and may have missing values."""
+    return columns_of(kind, *names, rare=True, missing=True, **more)
 
 
 @dataclass(frozen=True)
@@ -205,7 +216,8 @@ def _refuse_repeats(key: pd.DataFrame, where: str) -> None:
 
 
 def _default(column: Column, n_rows: int) -> Series:
-    return pd.Series(pd.array([column.default] if n_rows else [], dtype=column.dtype).repeat(n_rows))
+    value = _MISSING.get(column.kind, "") if column.default is None else column.default
+    return pd.Series(pd.array([value] if n_rows else [], dtype=column.dtype).repeat(n_rows))
 
 
 def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:

@@ -9,7 +9,7 @@ from typing import NewType
 import pandas as pd
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of
+from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of, rare
 
 QueryDesign = NewType("QueryDesign", pd.DataFrame)
 
@@ -21,10 +21,7 @@ SHALLOW, DEEP, ORIGINAL = "shallow", "deep", "original"
 SUREST = 0.03
 
 # Of each judged pair: the part of the pool that it belongs to, the chance with which it was drawn, the draw.
-SAMPLED = (
-    Column("stratum", "text", rare=True, missing=True),
-    Column("inclusion_probability", "probability", rare=True, missing=True),
-)
+SAMPLED = (*rare("text", "stratum"), *rare("probability", "inclusion_probability"))
 SAMPLE = [column.name for column in SAMPLED]
 SEED = Column("seed", "int", rare=True, minimum=0)
 _DRAWN = (Column("stratum", "text"), Column("inclusion_probability", "probability"))

@@ -8,31 +8,30 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of
+from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of, rare
 from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.tables.designs import SAMPLED
 
 MOST_ROWS = 1_000_000  # of a CSV; more are written as Parquet
 UNJUDGED, TAKEN_OUT = "unjudged", "unusable"  # sources beside those of `augment_qrels`
 
-_RARE: dict[str, Any] = {"rare": True, "missing": True}
 EVIDENCE = TableSpec(
     "evidence",
     (
         *columns_of("id", "query_id", "doc_id"),
         *columns_of("int", "relevance", "original_relevance", "label_relevance", missing=True),
         Column("source", "text"),
-        *columns_of("text", "label", "method", **_RARE),
-        *columns_of("int", "n_judgments", "n_agree", **_RARE, minimum=0),
+        *rare("text", "label", "method"),
+        *rare("int", "n_judgments", "n_agree", minimum=0),
         Column("is_disputed", "bool"),
-        *columns_of("text", *DESIGN, "later_votes", **_RARE),
-        Column("best_rank", "int", **_RARE, minimum=1),
-        Column("stratum", "text", **_RARE),
-        Column("inclusion_probability", "probability", **_RARE),
+        *rare("text", *DESIGN, "later_votes"),
+        *rare("int", "best_rank", minimum=1),
+        *SAMPLED,
         Column("is_drawn", "bool", rare=True),
-        Column("query_depth", "int", **_RARE, minimum=0),
-        Column("query_probability", "probability", **_RARE),
-        Column("machine_score", "float", **_RARE),
-        Column("judge_id", "text", **_RARE),
+        *rare("int", "query_depth", minimum=0),
+        *rare("probability", "query_probability"),
+        *rare("float", "machine_score"),
+        *rare("text", "judge_id"),
         Column("is_usable", "bool", rare=True),
     ),
     ("query_id", "doc_id"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NewType
+from typing import NewType
 
-import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of
+from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of, if_any
 
 MachineJudgments = NewType("MachineJudgments", pd.DataFrame)
 
@@ -33,19 +32,16 @@ def _refuse_half_answers(table: pd.DataFrame, where: str) -> None:
             )
 
 
-_NUMBER: dict[str, Any] = {"optional": True, "missing": True, "finite": True, "default": np.nan}
 MACHINE_JUDGMENTS = TableSpec(
     "machine judgments",
     (
         *columns_of("id", "judge_id", "query_id", "doc_id"),
-        Column("score", "float", **_NUMBER),
-        *columns_of(
-            "text", "label", "model", "revision", "prompt_hash", "frames", optional=True, missing=True
-        ),
-        *columns_of("float", "cost", "latency_seconds", **_NUMBER, minimum=0),
+        *if_any("float", "score", finite=True),
+        *if_any("text", "label", "model", "revision", "prompt_hash", "frames"),
+        *if_any("float", "cost", "latency_seconds", finite=True, minimum=0),
         Column("sample_number", "int", optional=True, minimum=1, default=1),
         Column("status", "text", optional=True, default=OK),
-        *columns_of("text", "reason", "backbone", optional=True, missing=True),
+        *if_any("text", "reason", "backbone"),
     ),
     ("judge_id", "query_id", "doc_id", "sample_number"),
     further=_refuse_half_answers,

@@ -11,21 +11,20 @@ from typing import NewType
 import pandas as pd
 
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of
+from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of, if_any
 
 QueryValidity = NewType("QueryValidity", pd.DataFrame)
 QueryLabels = NewType("QueryLabels", pd.DataFrame)
 
 ALONE = "*"  # the doc of a query that is shown without an item
 
-_FLAGS = Column("flags", "text", optional=True, missing=True)
 QUERY_VALIDITY = TableSpec(
     "query validity",
     (
         *columns_of("id", "annotator_id", "query_id", "label"),
-        _FLAGS,
+        *if_any("text", "flags"),
         *columns_of("id", "guideline", "guideline_sha256"),
-        Column("created_at", "text", optional=True, missing=True),
+        *if_any("text", "created_at"),
     ),
     ("annotator_id", "query_id"),
     order=("query_id", "annotator_id"),
@@ -39,7 +38,7 @@ QUERY_LABELS = TableSpec(
         *columns_of("id", "query_id", "label"),
         Column("is_usable", "bool"),
         *columns_of("int", "n_votes", "n_agree", minimum=0),
-        _FLAGS,
+        *if_any("text", "flags"),
     ),
     ("query_id",),
     extra=True,
