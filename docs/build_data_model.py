@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fire_toolkit import tables
 from fire_toolkit.tables.checks import Column, TableSpec
-from fire_toolkit.tables.evidence import EVIDENCE
-from fire_toolkit.tables.validity import QUERY_LABELS, QUERY_VALIDITY
+from fire_toolkit.tables.specs import SPECS
 
 PAGE = Path(__file__).with_name("data-model.md")
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
@@ -43,8 +41,7 @@ def page() -> str:
     """Return the whole page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    found = (*vars(tables).values(), QUERY_VALIDITY, QUERY_LABELS, EVIDENCE)
-    specs = [value for value in found if isinstance(value, TableSpec)]
+    specs = [spec for name, spec in SPECS.items() if name in FILES]
     header = "| table | columns | key | rows in the order of | file |\n|---|---|---|---|---|\n"
     return before + BEGIN + header + "".join(map(row, specs)) + END + after
 

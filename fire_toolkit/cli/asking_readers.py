@@ -34,11 +34,15 @@ from fire_toolkit.formats.tables.table_files import (
 )
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.resolution.judgments import latest_round
-from fire_toolkit.tables import Judgments, MachineJudgments, check_disputes
-from fire_toolkit.tables.checks import check_table
+from fire_toolkit.tables import (
+    Judgments,
+    MachineJudgments,
+    check_disputes,
+    check_machine_sample,
+    check_undrawn,
+)
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.designs import UNDRAWN, check_machine_sample
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import next_round_number
 from fire_toolkit.workspace.settled import settled_by
@@ -258,7 +262,7 @@ def asked_beside(given: Given) -> Asked:
         disputes=check_disputes(read_delimited(given.use(disputes))) if disputes.is_file() else None,
         sources=given.sources_if_any if DESIGN[0] in given.labels_as_read else None,
         query_design=beside_pool("query_design.csv", read_query_design),
-        undrawn=beside_pool("undrawn.csv", lambda path: check_table(UNDRAWN, read_delimited(path))),
+        undrawn=beside_pool("undrawn.csv", lambda path: check_undrawn(read_delimited(path))),
         machine_sample=sample,
         settled=settled_by(pool) if pool else None,
         highest_grade=int(max(of_labels.values())) if of_labels else None,

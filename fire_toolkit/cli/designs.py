@@ -27,7 +27,7 @@ from fire_toolkit.resolution.design import (
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import UNTIL_CONFIRMED, VERIFY
-from fire_toolkit.tables.designs import DEEP
+from fire_toolkit.tables.further import DEEP
 from fire_toolkit.workspace.manifests import write_files
 
 FILE = "design.csv"

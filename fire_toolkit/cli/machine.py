@@ -31,7 +31,7 @@ from fire_toolkit.machines.prompts import read_prompt
 from fire_toolkit.machines.run import Spending, ask_all, asking
 from fire_toolkit.machines.table import counts_in_words, machine_table, remarks, requests_of
 from fire_toolkit.tables.columns import pair_rows
-from fire_toolkit.tables.machine import OK
+from fire_toolkit.tables.further import OK
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 

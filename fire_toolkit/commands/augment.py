@@ -48,8 +48,8 @@ from fire_toolkit.results import Found, Next
 from fire_toolkit.tables import Labels, MachineJudgments, Pool, Qrels
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.designs import DEEP
 from fire_toolkit.tables.evidence import MOST_ROWS, words_of_machine
+from fire_toolkit.tables.further import DEEP
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of, numbers_of
 

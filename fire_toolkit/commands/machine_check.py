@@ -22,7 +22,7 @@ from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.machines.check import check_judge
 from fire_toolkit.results import Found, Next, drawn_text
 from fire_toolkit.tables import Judgments, MachineJudgments
-from fire_toolkit.tables.machine import OK
+from fire_toolkit.tables.further import OK
 
 _STATISTICS = {
     "statistic": ("statistic", ""),

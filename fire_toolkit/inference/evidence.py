@@ -15,8 +15,8 @@ from fire_toolkit.inference.estimates import Design
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.designs import SAMPLE
 from fire_toolkit.tables.evidence import TAKEN_OUT, Evidence, Facts
+from fire_toolkit.tables.further import SAMPLE
 from fire_toolkit.tables.validity import QueryLabels
 
 _OF_SHARED = "shared"

@@ -8,7 +8,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Labels, MachineJudgments
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.tables.machine import OK
+from fire_toolkit.tables.further import OK
 
 LEAST_DOUBT = 0.9
 

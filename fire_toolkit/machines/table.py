@@ -19,7 +19,7 @@ from fire_toolkit.machines.pictures import local_part
 from fire_toolkit.machines.run import Spending
 from fire_toolkit.tables import MACHINE_JUDGMENTS, MachineJudgments, Tasks, check_machine_judgments
 from fire_toolkit.tables.columns import listed
-from fire_toolkit.tables.machine import FAILED, OK
+from fire_toolkit.tables.further import FAILED, OK
 
 Faults = dict[tuple[str, str], str]
 

@@ -19,10 +19,19 @@ from fire_toolkit.pooling.deep_queries import DEPTH, design_queries
 from fire_toolkit.pooling.registry import Chosen, choose, parse_strategy
 from fire_toolkit.pooling.tops import read_tops
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Labels, Pool, PoolSources, Qrels, Queries, QueryDesign, check_pool
+from fire_toolkit.tables import (
+    Labels,
+    Pool,
+    PoolSources,
+    Qrels,
+    Queries,
+    QueryDesign,
+    check_machine_sample,
+    check_pool,
+)
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR, listed, pair_rows, pairs_once
-from fire_toolkit.tables.designs import DEEP, ORIGINAL, SAMPLE, SHALLOW, check_machine_sample
+from fire_toolkit.tables.further import DEEP, ORIGINAL, SAMPLE, SHALLOW
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
 _NEVER = np.iinfo(np.int64).max

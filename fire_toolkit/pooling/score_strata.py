@@ -11,9 +11,9 @@ from fire_toolkit.arrays import Floats, Ints, rows_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Candidates, Choice
 from fire_toolkit.pooling.draws import draw_candidates
-from fire_toolkit.tables.designs import SUREST
 
 N_STRATA = 10
+_SUREST = 0.03  # no judge is taken for surer: samples are drawn as if it missed 3 of 100
 _LEAST = 5  # pairs drawn of a stratum: its own variance is estimated from them
 
 
@@ -80,7 +80,7 @@ def allocate(score: Floats, stratum: Ints, n: int) -> Ints:
     """
     size = np.bincount(stratum)
     total = np.bincount(stratum, weights=np.nan_to_num(score, nan=0.5))
-    mean = np.clip(total / size, SUREST, 1 - SUREST)
+    mean = np.clip(total / size, _SUREST, 1 - _SUREST)
     least = np.minimum(size, _LEAST)
     weight = size * np.sqrt(mean * (1 - mean))
     low, high = 0.0, float((size / weight).max())  # of the scale at which n pairs are drawn

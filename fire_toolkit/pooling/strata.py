@@ -12,7 +12,7 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 from fire_toolkit.pooling.draws import draw_candidates
-from fire_toolkit.tables.designs import ORIGINAL
+from fire_toolkit.tables.further import ORIGINAL
 
 _STRATUM = re.compile(r"([1-9][0-9]{0,8}):([1-9][0-9]{0,8}):([0-9]*\.?[0-9]+)")
 

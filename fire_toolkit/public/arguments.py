@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit import tables
 from fire_toolkit.commands.command import takes as taken_by
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
@@ -24,6 +23,7 @@ from fire_toolkit.public.shown import made_in_words, show_basis
 from fire_toolkit.results import Found, Result
 from fire_toolkit.tables.checks import TableSpec, check_table
 from fire_toolkit.tables.columns import are_ascending, codes_of, packed_codes
+from fire_toolkit.tables.specs import SPECS as TABLES
 
 MADE_BY = {
     "Queries": "read_queries reads one",
@@ -39,9 +39,7 @@ MADE_BY = {
     "Changes": "augment_qrels makes one",
     "Scores": "score makes one",
 }
-SPECS: dict[str, TableSpec] = {
-    name: getattr(tables, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()) for name in MADE_BY
-}
+SPECS = {name: TABLES[re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()] for name in MADE_BY}
 _DTYPES = {"coded_id": "category", "int": "i", "float": "f", "probability": "f", "bool": "b"}
 
 

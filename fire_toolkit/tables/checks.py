@@ -69,21 +69,6 @@ class Column:
         return "Int64" if self.kind == "int" and self.missing else _DTYPES.get(self.kind, _STR)
 
 
-def columns_of(kind: Kind, *names: str, **more: Any) -> tuple[Column, ...]:
-    """Return several columns of one kind."""
-    return tuple(Column(name, kind, **more) for name in names)
-
-
-def if_any(kind: Kind, *names: str, **more: Any) -> tuple[Column, ...]:
-    """Return columns of one kind that may be absent, and then are filled with what is missing."""
-    return columns_of(kind, *names, optional=True, missing=True, **more)
-
-
-def rare(kind: Kind, *names: str, **more: Any) -> tuple[Column, ...]:
-    """Return columns of one kind that stay away when absent, and may have missing values."""
-    return columns_of(kind, *names, rare=True, missing=True, **more)
-
-
 @dataclass(frozen=True)
 class TableSpec:
     """A table's name, columns, key, row order, and whether further columns are kept.

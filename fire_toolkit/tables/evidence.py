@@ -8,43 +8,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of, rare
-from fire_toolkit.tables.design import DESIGN
-from fire_toolkit.tables.designs import SAMPLED
+from fire_toolkit.tables.checks import checks_as
+from fire_toolkit.tables.specs import SPECS
 
 MOST_ROWS = 1_000_000  # of a CSV; more are written as Parquet
 UNJUDGED, TAKEN_OUT = "unjudged", "unusable"  # sources beside those of `augment_qrels`
 
-EVIDENCE = TableSpec(
-    "evidence",
-    (
-        *columns_of("id", "query_id", "doc_id"),
-        *columns_of("int", "relevance", "original_relevance", "label_relevance", missing=True),
-        Column("source", "text"),
-        *rare("text", "label", "method"),
-        *rare("int", "n_judgments", "n_agree", minimum=0),
-        Column("is_disputed", "bool"),
-        *rare("text", *DESIGN, "later_votes"),
-        *rare("int", "best_rank", minimum=1),
-        *SAMPLED,
-        Column("is_drawn", "bool", rare=True),
-        *rare("int", "query_depth", minimum=0),
-        *rare("probability", "query_probability"),
-        *rare("float", "machine_score"),
-        *rare("text", "judge_id"),
-        Column("is_usable", "bool", rare=True),
-    ),
-    ("query_id", "doc_id"),
-    about="""relevance: in the augmented qrels, below 0 where the pair could be drawn and is not judged;
-    missing where they do not hold it. original_relevance: in the original qrels, as it counts beside labels.
-    label_relevance, label, method, n_judgments, n_agree: of its label; missing without one. source: see
-    `augment_qrels`; `unjudged`: in no qrels; `unusable`: its query was taken out (`--unusable drop`).
-    is_disputed: judged, without a label. design_class, design_votes: see `tables.design`; later_votes: those
-    beyond the design. best_rank: over the runs that pooled it. stratum, inclusion_probability: of a sample,
-    with judge_id the one by the judge's machine_score; is_drawn: whether it is in that sample. query_depth:
-    how deep its query was judged; query_probability: with which chance the query was drawn for that, missing
-    where it was not drawn. is_usable: of its query. Columns of what nobody asked are not there.""",
-)
+EVIDENCE = SPECS["evidence"]
 check_evidence = checks_as(pd.DataFrame, EVIDENCE)
 
 

@@ -30,8 +30,8 @@ from fire_toolkit.pooling.pool import PoolingResult
 from fire_toolkit.tables import Disputes, Labels, Qrels, check_disputes, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, DESIGN
-from fire_toolkit.tables.designs import SAMPLE
 from fire_toolkit.tables.evidence import Evidence, Facts
+from fire_toolkit.tables.further import SAMPLE
 from fire_toolkit.tables.validity import QueryLabels, check_query_labels
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import DOC, QUERY, SCORE, find_name, needed_name
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import MACHINE_JUDGMENTS, MachineJudgments, check_machine_judgments
-from fire_toolkit.tables.machine import FAILED, OK
+from fire_toolkit.tables.further import FAILED, OK
 
 _DOCS = (*DOC, "doc", "document", "video_id", "image_id", "video", "image", "item")
 _SCORES = (*SCORE, "p_yes", "probability", "prob", "p", "rating", "value", "tifa", "clipscore", "clip_score")

@@ -1,31 +1,21 @@
-"""What a sample was drawn by: the queries judged deep, and the strata of pairs; one design in a table."""
+"""What columns of a table say together: what no column alone is wrong with."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
-from typing import NewType
 
 import pandas as pd
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables.checks import Column, TableSpec, checks_as, columns_of, rare
 
-QueryDesign = NewType("QueryDesign", pd.DataFrame)
+SHALLOW, DEEP, ORIGINAL = "shallow", "deep", "original"
+SAMPLE = ["stratum", "inclusion_probability"]
+OK, FAILED = "ok", "failed"
 
 _RANKS = re.compile(r"([1-9][0-9]*):([1-9][0-9]*):")
 _NO_ESTIMATE = "a sample of two designs gives no estimate"
-
-SHALLOW, DEEP, ORIGINAL = "shallow", "deep", "original"
-# No judge is taken for surer: samples are drawn as if it missed 3 of 100.
-SUREST = 0.03
-
-# Of each judged pair: the part of the pool that it belongs to, the chance with which it was drawn, the draw.
-SAMPLED = (*rare("text", "stratum"), *rare("probability", "inclusion_probability"))
-SAMPLE = [column.name for column in SAMPLED]
-SEED = Column("seed", "int", rare=True, minimum=0)
-_DRAWN = (Column("stratum", "text"), Column("inclusion_probability", "probability"))
-_RANKED = (*columns_of("id", "query_id", "doc_id"), Column("best_rank", "int", minimum=1))
 
 
 def refuse_two_designs(table: pd.DataFrame, where: str) -> None:
@@ -94,44 +84,28 @@ def _refuse_two_judges(table: pd.DataFrame, where: str) -> None:
     refuse_two_designs(table, where)
 
 
-QUERY_DESIGN = TableSpec(
-    "query design",
-    (
-        Column("query_id", "id"),
-        Column("depth", "int", minimum=0),
-        Column("is_sampled", "bool"),
-        Column("inclusion_probability", "probability"),
-        Column("seed", "int", minimum=0),
-    ),
-    ("query_id",),
-    as_given=True,
-    further=_refuse_two_depths,
-    file="query_design.csv",
-    about="""depth: the deepest rank of the runs down to which the query is judged, 0: its originals alone;
-    is_sampled: whether it belongs to the random sample of queries that is judged deep;
-    inclusion_probability: of a query in that sample, the same for all; seed: of the draw. Rows keep the
-    order given: it is the order of the qrels.""",
-)
+def _refuse_half_answers(table: pd.DataFrame, where: str) -> None:
+    unknown = sorted(set(table["status"].unique()) - {OK, FAILED})
+    if unknown:
+        raise TableError(f"{where}: status {', '.join(map(repr, unknown))}, expected {OK} or {FAILED}")
+    is_ok = table["status"] == OK
+    has_any = table["score"].notna() | (table["label"] != "")
+    for wrong, what in (
+        (is_ok & ~has_any, "neither score nor label in an answer that is ok"),
+        (~is_ok & has_any, "a score or a label in an answer that failed"),
+    ):
+        if wrong.any():
+            pair = " ".join(table.loc[wrong, ["query_id", "doc_id"]].iloc[0])
+            raise TableError(
+                f"{where}: {what} ({int(wrong.sum())} of {len(table)}; {pair}); an answer without either "
+                f"is `{FAILED}`, with its reason"
+            )
 
-UNDRAWN = TableSpec("undrawn pairs", (*_RANKED, *_DRAWN), ("query_id", "doc_id"))
 
-MACHINE_SAMPLE = TableSpec(
-    "machine sample",
-    (
-        *_RANKED,
-        Column("judge_id", "text"),
-        Column("score", "float", missing=True),
-        *_DRAWN,
-        Column("is_drawn", "bool"),
-        Column("seed", "int", minimum=0),
-    ),
-    ("query_id", "doc_id"),
-    further=_refuse_two_judges,
-    about="""The pairs of the runs' tops that a machine judge's sample could draw, and what it said before.
-    score: of the judge that judge_id names, from 0 to 1, missing where it gave none; stratum: of scores near
-    one another; is_drawn: whether the pair is in the sample, of which inclusion_probability is the chance.
-    best_rank: over the runs. One judge, one seed, one chance in each stratum.""",
-)
-
-check_query_design = checks_as(QueryDesign, QUERY_DESIGN)
-check_machine_sample = checks_as(pd.DataFrame, MACHINE_SAMPLE)
+FURTHER: dict[str, Callable[[pd.DataFrame, str], None]] = {
+    "pool": refuse_two_designs,
+    "qrels": refuse_two_designs,
+    "query design": _refuse_two_depths,
+    "machine sample": _refuse_two_judges,
+    "machine judgments": _refuse_half_answers,
+}
