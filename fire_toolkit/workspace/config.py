@@ -7,6 +7,7 @@ stage finds the one before it.
 from __future__ import annotations
 
 import difflib
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,44 +21,10 @@ from fire_toolkit.syntax import parse_toml
 CONFIG = "fire.toml"
 BY_GUIDELINE = "guideline"  # the level of agreement that fits the guideline's grades
 
-# Each section's keys with their defaults; a value in fire.toml has the type of its default.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "collection": {
-        "queries": "collection/queries.tsv",
-        "items": "collection/items.tsv",
-        "qrels": "collection/qrels.txt",
-    },
-    "runs": {"files": ["runs/*"], "query_ids": "", "doc_ids": ""},
-    "pool": {
-        "depth": 10,
-        "strategy": "depth",
-        "budget": 0,
-        "per_query": 0,
-        "deep_queries": 0.0,
-        "deep_depth": 50,
-        "seed": 0,
-        "include_originals": False,
-    },
-    "media": {"url": "", "root": ""},
-    "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "captions": 1, "seed": 0},
-    "import": {"exports": ["exports/*.json", "exports/*.csv", "exports/*.jsonl"]},
-    "agree": {"level": BY_GUIDELINE},
-    "resolve": {"rule": "fire"},
-    "augment": {"policy": "union", "unusable": "flag"},
-    "score": {"measures": ["C@1", "C@5", "C@10", "AP", "nDCG@10", "MedR", "Judged@10"]},
-    "compare": {"depth": 10, "rbo_p": 0.9},
-    "study": dict.fromkeys(("recruitment", "qualification", "pay", "consent", "ethics"), ""),
-    "release": {
-        "name": "",
-        "title": "",
-        "creators": [],
-        "licence": "",
-        **dict.fromkeys(("source", "uses", "limitations", "biases", "personal_information"), ""),
-        **dict.fromkeys(("social_impact", "machine_made", "maintenance", "url", "files_url"), ""),
-        **dict.fromkeys(("contact", "platform", "licence_url", "comments_consent"), ""),
-    },
-    "licences": dict.fromkeys(("qrels", "captions", "media"), ""),
-}
+# Each section's keys with their defaults.
+SETTINGS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("defaults.toml").read_text(encoding="utf-8")
+)
 
 RUN: dict[str, Any] = {"backbone": ""}  # the keys of a section [runs.NAME]
 
