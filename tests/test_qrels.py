@@ -12,8 +12,9 @@ from fire_toolkit.evidence.qrels import (
     grade_of_originals,
     include_machine,
     losses,
+    mark_sample,
 )
-from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
+from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_pool, check_qrels
 from fire_toolkit.tables.validity import ALONE
 
 Relevances = dict[str, int]
@@ -194,3 +195,11 @@ def test_originals_take_the_highest_grade_only_where_they_have_none_of_their_own
 def test_a_confirmed_label_is_lowered_where_it_is_below_the_original_grade() -> None:
     _, changes = augment_qrels(original({"a": 2, "b": 2, "c": 1}), labelled({"a": 2, "b": 1, "c": 2}))
     assert losses(changes)["lowered"] == 1
+
+
+def test_pairs_of_a_sample_that_were_not_drawn_are_pooled_and_not_judged() -> None:
+    strata = {"query_id": "q", "stratum": "1:9:0.5", "inclusion_probability": 0.5}
+    drawn, undrawn = (check_pool(pd.DataFrame({"doc_id": docs, **strata})) for docs in (["a"], ["b"]))
+    marked = mark_sample(original({"a": 1}), drawn, undrawn)
+    assert marked[["doc_id", "relevance"]].values.tolist() == [["a", 1], ["b", -1]]
+    assert set(marked["stratum"]) == {"1:9:0.5"}

@@ -1,5 +1,6 @@
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from examples import cases, examples
 from fire_toolkit.errors import FireError
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.resolution.votes import Verdicts, Votes
 from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgments, check_labels
 
 GRADES = {"relevant": 1, "not-relevant": 0, "escalate": None}
@@ -131,3 +133,14 @@ def test_what_is_refused(answer: str, options: dict[str, Any], message: str) -> 
     with pytest.raises(FireError) as refused:
         resolve(judged({"d": [answer]}), **{"grades": GRADED, **options})
     assert message in str(refused.value)
+
+
+def test_a_vote_that_a_rule_leaves_open_is_in_dispute_and_not_escalated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def undecided(votes: Votes) -> Verdicts:
+        return Verdicts(np.full(len(votes.pairs), -1))
+
+    monkeypatch.setattr(type(RULES), "named", lambda rules, name: undecided)
+    disputes = resolve(judged({"d": ["x"], "e": ["esc"]}), grades=GRADED).disputes
+    assert list(disputes["reason"]) == ["no_majority", "escalated"]
