@@ -108,10 +108,12 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
     points = {name: (100 * table[each]).map("{:.1f}".format)
               for name, each in {"shown": "augmented", "original_shown": "original"}.items()}  # fmt: skip
     corrected = best.where(labelled.notna())
-    return draw(
-        "scores",
-        table.assign(**points, best=best, corrected=corrected, augmented=labelled.fillna(best)),
-    )
+    table = table.assign(**points, best=best, corrected=corrected, augmented=labelled.fillna(best))
+    plot = draw("scores", table)
+    labels = [name for name in ("original", "augmented", "corrected") if table[name].notna().any()]
+    for channel in ("color", "shape"):  # whose legends are one where they say the same
+        plot["layer"][2]["encoding"][channel]["legend"]["values"] = labels
+    return plot
 
 
 def plot_differences(
