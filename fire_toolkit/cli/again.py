@@ -199,7 +199,7 @@ class Again:
 
 def ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:
     """Ask another vote on the judged pairs of a file, as a round of class recheck."""
-    table = check_pool(read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates())
+    table = check_pool(read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates())[PAIR]
     is_judged = pair_rows(table, given.judgments) >= 0
     if lost := int((~is_judged).sum()):
         first = " ".join(table.loc[~is_judged].iloc[0])
