@@ -38,5 +38,5 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "stop",
         "serve",
     }
-    told |= {"write", "gallery"}
+    told |= {"write", "gallery", "doctor", "add", "reassign", "transcode"}
     assert without == told
