@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,8 +27,6 @@ from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.tables import PoolSources, Qrels
 from fire_toolkit.words import n_of
-
-Family = Literal["measure", "all"]
 
 _TEXT = ("qrels", "measure", "run_a", "run_b", "pooled_a", "pooled_b")
 _COUNTS = ("n_better", "n_worse", "n_equal")
@@ -54,7 +52,6 @@ def score_differences(
     augmented: Qrels | None = None,
     sources: PoolSources | None = None,
     clusters: pd.Series | None = None,
-    family: Family = "measure",
     design: Design | None = None,
     tell: Tell = silent,
 ) -> Differences:
@@ -67,8 +64,6 @@ def score_differences(
         augmented: the corrected qrels; differences are then also given under them, and of the gains.
         sources: which run pooled which pair, to mark the runs that fed the pool.
         clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
-        family: what Holm corrects for together: `measure`, all pairs of runs under one measure and
-            qrels; `all`, every row.
         design: by which the judged pairs of `augmented` were chosen, where some were judged for a sample.
         tell: is told what is being worked on, for those who wait.
 
@@ -79,7 +74,8 @@ def score_differences(
         - low, high: its interval, nan where none is known; test: of which method it is (`score`, `t`, or
           `order` for medians; see `intervals`); p: two-sided, of the same method, so that 0 lies outside the
           limits where p < .05;
-        - p_holm: p corrected over the family (Holm 1979), to which no interval belongs;
+        - p_holm: p corrected over the pairs of runs under one measure and qrels (Holm 1979), to which no
+          interval belongs;
         - effect: the mean difference over its standard deviation (Cohen's d_z), nan when all are equal;
           superiority: the share of queries on which a is better, ties counted half;
         - n_better, n_worse, n_equal: queries on which a's value is larger, smaller, equal; for measures
@@ -91,11 +87,9 @@ def score_differences(
         A median (MedR) has no p-value and no effect; its gain is the median of the queries' gains.
 
     Raises:
-        UsageError: fewer than two runs, an unknown measure or family, numbers out of range.
+        UsageError: fewer than two runs, an unknown measure, numbers out of range.
         JoinError: as `join_runs`.
     """
-    if family not in ("measure", "all"):
-        raise UsageError(f"family {family!r} is unknown; expected measure or all")
     parsed = parse_measures(measures)
     joined = join_runs(runs, original, *([] if augmented is None else [augmented]))
     if len(joined.places) < 2:
@@ -129,8 +123,7 @@ def score_differences(
                 rows.append(row)
     columns = DIFFERENCE_COLUMNS | ({} if by is None else ESTIMATE_COLUMNS)
     table = pd.DataFrame(rows, columns=list(columns)).fillna({} if by is None else {"estimate_method": ""})
-    together = ["qrels", "measure"] if family == "measure" else np.zeros(len(table))
-    table["p_holm"] = table.groupby(together)["p"].transform(lambda part: holm(part.to_numpy()))
+    table["p_holm"] = table.groupby(["qrels", "measure"])["p"].transform(lambda part: holm(part.to_numpy()))
     table = table.astype(columns)
     notes = [*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed)]
     notes += note_few(found, n_queries=len(joined.queries), clusters=codes)
