@@ -23,7 +23,8 @@ from fire_toolkit.tables.checks import is_id
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
 AMONG_RESPONSES = "@responses"
 BY_FILE, BY_FOLDER = "@file", "@folder"  # in the place of a column: whose the answers are, its name says
-_UNKNOWN = {"time": "when", "seconds": "how long it took", "round": "the round (all count as round 1)"}
+_UNKNOWN = {"time": "when", "seconds": "how long it took"}
+_UNKNOWN |= {"round": "the round (that in which the pair was handed out, else 1)"}
 
 
 class FoundFile(NamedTuple):
