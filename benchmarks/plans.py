@@ -36,6 +36,9 @@ RATES = ((0.92, 0.04), (0.85, 0.02), (0.95, 0.01), (0.88, 0.06))  # of annotator
 KINDS = {"5%": (3.6, 2.0, 3), "30%": (1.6, 2.6, 3), "60%": (0.75, 4.5, 3)}  # strength, positives, dispersion
 
 
+COLUMNS = ["world", "number", "below", "ap", "measure", "estimate", "policy", "right", "error", "held"]
+
+
 class World(NamedTuple):
     """rank: (n_runs, n_queries, n_docs) from 1; positive, original: (n_queries, n_docs)."""
 
@@ -199,8 +202,8 @@ def main() -> None:
     parser.add_argument("--pilots", type=int, metavar="N", help="Pilots of each world.")
     given = parser.parse_args()
     n_worlds, n_pilots = given.worlds or (40 if given.full else 4), given.pilots or (50 if given.full else 2)
-    rows = []
     for kind in KINDS:
+        rows = []
         for number in range(n_worlds):
             world, rates = make_world(kind, number), RATES[number % len(RATES)]
             errors, lists = true_errors(world, rates, number), tables_of(world)
@@ -227,8 +230,7 @@ def main() -> None:
                                 row["error_low"] <= right <= row["error_high"],
                             )
                         )
-    names = ["world", "number", "below", "ap", "measure", "estimate", "policy", "right", "error", "held"]
-    report(pd.DataFrame(rows, columns=names), n_worlds * n_pilots)
+        report(pd.DataFrame(rows, columns=COLUMNS), n_worlds * n_pilots)
 
 
 def report(table: pd.DataFrame, n: int) -> None:

@@ -22,6 +22,7 @@ from fire_toolkit.resolution.votes import Votes
 from fire_toolkit.tables.columns import distinct_codes
 
 LEAST_POSITIVES = 10
+LEAST_EVEN = 100  # pairs drawn evenly, that tell as much as those of an uneven draw
 MOST_LABELS = 12
 PRIOR = 1.5  # imagined pairs: a half for each two labels where there are two, by Jeffreys
 _ROUNDING = 1e-9  # of a standard error by a difference quotient
@@ -116,21 +117,26 @@ def describe_few_positives(votes: Votes, statistic: str) -> str:
     """Return that the doubled pairs hold too few positives for a statistic's interval, or an empty text.
 
     A pair on which votes differ counts as the share of its positive votes. Pairs drawn unevenly count by
-    their weights, as so many drawn evenly as tell as much (Kish, Survey Sampling, 1965: (Σw)² / Σw²).
+    their weights, as so many drawn evenly as tell as much (Kish, Survey Sampling, 1965: (Σw)² / Σw²); these
+    are to be 100 whatever was answered, since few pairs of large weight decide what is not known.
     """
     n_pairs, weights = len(votes.counts), votes.weights[votes.is_pairable]
     shares = votes.counts[:, votes.grades >= 1].sum(axis=1) / votes.counts.sum(axis=1)
     told = float(weights.sum() / max(weights @ weights, 1e-300))  # by a pair's weight
-    n_positive = float(weights @ shares) * told
-    if not n_pairs or np.isnan(votes.grades).any() or n_positive >= LEAST_POSITIVES - _ROUNDING:
+    n_positive, n_even = float(weights @ shares) * told, round(float(weights.sum()) * told)
+    is_few = n_positive < LEAST_POSITIVES - _ROUNDING
+    is_uneven = n_even < n_pairs
+    if not n_pairs or np.isnan(votes.grades).any() or not (is_few or (is_uneven and n_even < LEAST_EVEN)):
         return ""
     pairs = f"{n_pairs:,} pair{'s' * (n_pairs != 1)} judged twice"
     unreliable = f"the interval of {statistic.replace('_', ' ')} is unreliable"
     if not n_positive:
         return f"none of the {pairs} is positive, so {unreliable}"
-    n_needed = math.ceil(LEAST_POSITIVES * n_pairs / n_positive - 1e-9)
-    if (n_even := round(float(weights.sum()) * told)) < n_pairs:
+    if is_uneven:
         pairs += f", which were drawn unevenly and count as {n_even:,}"
+    if not is_few:
+        return f"{pairs}: with fewer than {LEAST_EVEN} {unreliable}"
+    n_needed = math.ceil(LEAST_POSITIVES * n_pairs / n_positive - 1e-9)
     return (
         f"{n_positive:.1f} positives among {pairs}: with fewer than {LEAST_POSITIVES} {unreliable}; "
         f"at this share of positives about {n_needed:,} pairs judged twice hold {LEAST_POSITIVES}"

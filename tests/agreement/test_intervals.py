@@ -252,6 +252,14 @@ def test_positives_that_were_drawn_oftener_count_as_less() -> None:
         f"{math.ceil(1000 / n_positive)} pairs judged twice hold 10"
     )
     assert alpha_interval(doubled(sheets), n_resamples=100).note == ""
+    more = ["11"] * 15 + sheets
+    note = alpha_interval(doubled(more, p=[0.1] * 15 + weights), inclusion="p", n_resamples=100).note
+    assert note == (
+        "115 pairs judged twice, which were drawn unevenly and count as 61: with fewer than 100 the interval "
+        "of alpha is unreliable"
+    )
+    many = alpha_interval(doubled(more * 2, p=([0.1] * 15 + weights) * 2), inclusion="p", n_resamples=100)
+    assert many.note == ""
 
 
 def test_what_is_of_one_cluster_has_no_interval() -> None:
