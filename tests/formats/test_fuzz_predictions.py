@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
@@ -79,6 +79,7 @@ def test_arbitrary_bytes(start: bytes, rest: bytes) -> None:
     dtype=st.sampled_from(["f2", "<f4", ">f8", "f16", "i1", "u8", "?", "c8", "U3", "S2", "M8[s]", "O"]),
     order=st.sampled_from("CF"),
 )
+@example(shape=[0, 0], dtype="f2", order="C")
 def test_arrays_of_any_shape_and_kind(shape: list[int], dtype: str, order: Literal["C", "F"]) -> None:
     stream = io.BytesIO()
     np.save(stream, np.zeros(shape, dtype=dtype, order=order))

@@ -77,7 +77,7 @@ def as_floats(values: Array, where: str) -> Array:
 
 def by_rows(values: Array) -> Array:
     """Return an array with all axes but the last as rows."""
-    return values.reshape(-1, values.shape[-1])
+    return values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
 
 
 def blocks_of(values: Array, where: str, on_read: Callable[[int], None] | None = None) -> Iterator[Array]:
