@@ -14,7 +14,6 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import FOURTH, Tasks
 from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
 from fire_toolkit.tables.design import RECHECK
-from fire_toolkit.words import n_of
 
 Assignments = NewType("Assignments", pd.DataFrame)
 _T = TypeVar("_T")
@@ -49,21 +48,6 @@ def check_assignments(table: pd.DataFrame, *, where: str = "") -> Assignments:
     vote that no label counts). No annotator has a pair twice.
     """
     return Assignments(check_table(ASSIGNMENTS, table, where=where))
-
-
-def check_given(assignments: Assignments, tasks: Tasks, *, where: Mapping[str, str]) -> None:
-    """Raise a JoinError where somebody was given a pair that is no task.
-
-    where: what the two tables, `assignments` and `tasks`, are called in the message.
-    """
-    known = pd.Index(tasks["pair_id"].unique())
-    unknown = assignments[known.get_indexer(pd.Index(assignments["pair_id"])) < 0]
-    if len(unknown):
-        name, pair = unknown[["annotator_id", "pair_id"]].iloc[0]
-        raise JoinError(
-            f"{where['assignments']}: {name} was given {pair!r}, which is no task of {where['tasks']} "
-            f"({n_of(len(unknown), 'such row')}); restore both files from a copy"
-        )
 
 
 def assign_tasks(

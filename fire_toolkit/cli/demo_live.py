@@ -73,9 +73,9 @@ def _run_on_own_page() -> None:
 
 
 def _run_on_label_studio() -> None:
-    with _label_studio(), _media() as media:
+    with _label_studio(), _media():
         _ask()
-        _wait(media)
+        _wait()
         give_command("pull")
 
 
@@ -125,7 +125,7 @@ def _ask() -> None:
     give_command("push")
 
 
-def _wait(media: MediaServer) -> None:
+def _wait() -> None:
     """Say where to judge, and wait until Ctrl-C or SIGTERM."""
     people = {row.pseudonym: row for row in read_register(Path(SERVER_FOLDER).absolute())}
     say("\nReady to be judged. Log in, then press 1, 2 or 3 and the space bar:")

@@ -140,7 +140,7 @@ def push(
         return
     by_others = [entry for entry in rounds if entry.carrier not in (BY_HAND, BY_SERVER)]
     on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
-    refuse_missing(root, changed, rules, sample)
+    refuse_missing(changed, rules, sample)
     if by_others and not on_server:
         begin(root, campaign, changed)
         _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))

@@ -79,7 +79,7 @@ def look_before(plans: Sequence[Plan], rules: Guideline, connection: Connection,
         say(f"note: {n:,} of {asked} do not answer parts (Range): nobody can seek in them")
 
 
-def refuse_missing(root: Path, rounds: Sequence[Round], rules: Guideline, sample: int | None) -> None:
+def refuse_missing(rounds: Sequence[Round], rules: Guideline, sample: int | None) -> None:
     """Raise a FireError where our own page would show an item that is not there; sample 0: do not look."""
     shown = [entry for entry in rounds if entry.carrier == BY_PAGE]
     if not shown or sample == 0:

@@ -221,7 +221,7 @@ class _Release:
         answers, study, licences = (
             self.workspace.settings[name] for name in ("release", "study", "licences")
         )
-        check_answers(answers, study, licences, is_anonymous=self.is_anonymous)
+        check_answers(answers, study, licences)
         tell("checking that all stages are done")
         self._refuse_unfinished()
         tell("reading the tables")

@@ -32,11 +32,6 @@ class Cut:
     n_unlisted: int
     exact: JudgedRanking
 
-    @property
-    def n_below(self) -> int:
-        """Return how many original positives the run holds below its top."""
-        return int(np.count_nonzero(self.exact.found.rank > self.depth))
-
 
 def find_cut(rankings: Sequence[JudgedRanking], qrels: Sequence[CodedQrels]) -> Cut | None:
     """Return how a run must be cut so that all labels read it equally deep, None where they do.

@@ -52,18 +52,15 @@ _TAKEN = ("data", "guideline", "qrels")  # folders of every release
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
-def check_answers(
-    answers: Mapping[str, Any], study: Mapping[str, str], licences: Mapping[str, str], *, is_anonymous: bool
-) -> None:
+def check_answers(answers: Mapping[str, Any], study: Mapping[str, str], licences: Mapping[str, str]) -> None:
     """Raise `UsageError` naming every answer that a release lacks; or one that is wrong.
 
     Args:
-        answers: [release] of fire.toml. study: [study]. licences: [licences].
-        is_anonymous: whether the creators stay unnamed; they are asked for all the same, so that no file
-            names them.
+        answers: [release] of fire.toml. The creators are asked for in an anonymous release too, so that no
+            file names them. study: [study]. licences: [licences].
 
     Examples:
-        >>> check_answers({}, {}, {}, is_anonymous=False)
+        >>> check_answers({}, {}, {})
         Traceback (most recent call last):
         fire_toolkit.errors.UsageError: no file holds 17 things that a release says: [release] name, ...
     """
