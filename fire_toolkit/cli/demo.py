@@ -29,7 +29,6 @@ from fire_toolkit.workspace.manifests import write_files
 def demo(
     *,
     out: Annotated[str | None, Option(metavar="DIR")] = None,
-    seed: int = 0,
     live: bool = False,
     label_studio: bool = False,
 ) -> None:
@@ -42,29 +41,28 @@ def demo(
 
     Args:
         out: Where the demo's workspace is made. [default: fire-demo, fire-demo-live with --live]
-        seed: Another seed makes another world.
         live: Judge yourself, in the browser: a smaller world on our own page, until Ctrl-C.
         label_studio: With --live: on a Label Studio on this machine (installed on first use: about 4 minutes,
             1 GB).
     """
     if live:
-        run_live(Path(out or "fire-demo-live"), seed, on_label_studio=label_studio)
+        run_live(Path(out or "fire-demo-live"), on_label_studio=label_studio)
         return
     if label_studio:
         raise click.UsageError("--label-studio goes with --live")
     root = Path(out or "fire-demo")
     prepare_folder(root, "")
-    world = make_world(seed=seed, media_suffix=_media_suffix())
+    world = make_world(media_suffix=_media_suffix())
     say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
-    write_world(world, root, seed)
+    write_world(world, root)
     with contextlib.chdir(root):
         give_command("pool")
         give_command("tasks")
-        seen = _answer(world, "tasks/tasks.json", "first", batch=1, seed=seed, seen={})
-        seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seed=seed, seen=seen)
+        seen = _answer(world, "tasks/tasks.json", "first", batch=1, seen={})
+        seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seen=seen)
         for words in (["import"], ["resolve"], ["next-round"]):
             give_command(*words)
-        _third_labels(world, seed, seen)
+        _third_labels(world, seen)
         for words in (["augment"], ["score"], ["compare"], ["gallery"]):
             give_command(*words)
         scores = _compare_with_truth(world)
@@ -83,7 +81,7 @@ def _media_suffix() -> str:
 
 
 def _answer(
-    world: World, task_file: str, name: str, *, batch: int, seed: int, seen: dict[str, set[str]]
+    world: World, task_file: str, name: str, *, batch: int, seen: dict[str, set[str]]
 ) -> dict[str, set[str]]:
     """Let the annotators answer a file of tasks, write their exports, return who has seen which pair."""
     tasks = json.loads(Path(task_file).read_text(encoding="utf-8"))
@@ -94,7 +92,6 @@ def _answer(
         pairs=world.pairs,
         seen=seen,
         batch=batch,
-        seed=seed,
     )
     files = {f"{name}-{who}.json": json.dumps(export, indent=1) for who, export in exports.items() if export}
     if files:
@@ -104,11 +101,11 @@ def _answer(
     return {key: seen.get(key, set()) | answered.get(key, set()) for key in {*seen, *answered}}
 
 
-def _third_labels(world: World, seed: int, seen: dict[str, set[str]]) -> None:
+def _third_labels(world: World, seen: dict[str, set[str]]) -> None:
     """Ask a third annotator about every dispute, and resolve again."""
     words = ["--overlap", "0", "--out", "tasks/third.json"]
     give_command("tasks", "plan/round-2", *words)
-    _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
+    _answer(world, "tasks/third.json", "third", batch=3, seen=seen)
     for words in (["import"], ["agree"], ["resolve"]):
         give_command(*words)
 

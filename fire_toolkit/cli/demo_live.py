@@ -37,17 +37,17 @@ PAGE_PORT = 8792
 ITEMS, SERVED = Path("collection/items.tsv"), Path("collection/items.served.tsv")
 
 
-def run_live(root: Path, seed: int, *, on_label_studio: bool = False) -> None:
+def run_live(root: Path, *, on_label_studio: bool = False) -> None:
     """Make or find the live demo in `root`, keep it up until Ctrl-C, then pull and print the tables."""
     load_pyav()  # a page for videos shows nothing else
     prepare_folder(root, "live" if on_label_studio else "live page")
     items = SERVED if on_label_studio else ITEMS
     if not (root / items).is_file():
-        world = make_world(seed=seed, n_captions=N_CAPTIONS)
+        world = make_world(n_captions=N_CAPTIONS)
         say(
             f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}"
         )
-        write_world(world, root, seed, items=items, depth=DEPTH, overlap=OVERLAP)
+        write_world(world, root, items=items, depth=DEPTH, overlap=OVERLAP)
     with contextlib.chdir(root):
         if on_label_studio:
             _run_on_label_studio()

@@ -35,7 +35,6 @@ def prepare_folder(root: Path, kind: str) -> None:
 def write_world(
     world: World,
     root: Path,
-    seed: int,
     *,
     items: Path = Path("collection/items.tsv"),
     depth: int = DEPTH,
@@ -47,7 +46,7 @@ def write_world(
     settings: dict[str, dict[str, Any]] = {
         "collection": {"items": items.as_posix()},
         "pool": {"depth": depth},
-        "tasks": {"overlap": overlap, "seed": seed},
+        "tasks": {"overlap": overlap, "seed": 0},
         "score": {"measures": list(DEMO)},
     }
     write_files({root / CONFIG: config_text(settings).encode()})
@@ -60,7 +59,7 @@ def write_world(
     write_files({root / "collection" / name: text.encode() for name, text in collection.items()})
     ids = {"query_ids": list(world.queries["query_id"]), "doc_ids": list(world.items["doc_id"])}
     own = [ids["doc_ids"].index(doc_id) for doc_id in world.original["doc_id"]]
-    scored = score_clips(list(world.queries["text"]), frames, own, seed=seed)
+    scored = score_clips(list(world.queries["text"]), frames, own)
     write_files({root / "runs" / f"{run_id}.npz": _npz(sims=sims, **ids) for run_id, sims in scored.items()})
     (root / "exports").mkdir(exist_ok=True)
 

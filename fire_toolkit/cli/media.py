@@ -97,19 +97,16 @@ def known_server() -> Connection | None:
 def check(
     items: ItemsFile = None,
     *,
-    show_all: Annotated[bool, Option(("--all",))] = False,
     output_format: str,
 ) -> int:
     """Check every item: whether it exists, a browser plays it, and its address answers correctly.
 
     ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path
     or an address. An address must answer pages of Label Studio (that of FIRE_LABEL_STUDIO_URL, else the
-    workspace's) by CORS, and in parts (Range). Prints
-    each item that will not play, why, and how to fix it; exit code 1 if there is one. In a workspace items
+    workspace's) by CORS, and in parts (Range). Prints each item that will not play, why, and how to
+    fix it (as CSV or JSON: every item); exit code 1 if there is one. In a workspace items
     must also be what its guideline's page shows.
 
-    Args:
-        show_all: Show the items that play, too.
     """
     seen = used_media(items, Inputs())
     urls, folder, server = seen.items["media_url"], media_root(), known_server()
@@ -127,10 +124,10 @@ def check(
             kind=kind,
             report=lambda n: progress(f"{n:,} of {urls.nunique():,} looked at"),
         )
-    shown = (found if show_all else found[found["fix"] != ""]).rename(columns={"doc_id": seen.key})
+    found = found.rename(columns={"doc_id": seen.key})
     if output_format not in DRAWN:
-        click.echo(formatted(shown, output_format), nl=False)
-    elif len(shown):
+        click.echo(formatted(found, output_format), nl=False)
+    elif len(shown := found[found["fix"] != ""]):
         columns = [seen.key, "media_url", "state", "reason", "fix"]
         click.echo(drawn(shown[columns].to_numpy().tolist(), columns, output_format, align="left"), nl=False)
     counts = found["state"].value_counts()

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import click
 
-from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_PAGE, Round, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.campaigns import Begun, begun_here
@@ -39,9 +38,6 @@ Some of what is shown may be upsetting: nobody has looked at all of it beforehan
 anything to its end. Ask whoever runs this before you begin if you have questions."""
 
 
-Captions = Annotated[int | None, click.IntRange(1, MOST_CAPTIONS)]
-
-
 def _agreed(consent: Path | None) -> str:
     return read_text(consent).strip() if consent else CONSENT
 
@@ -60,7 +56,6 @@ def serve(
     *,
     port: Annotated[int, click.IntRange(0, 65535)] = 8792,
     public_url: Annotated[str, Option(metavar="URL")] = "",
-    captions: Captions = None,
     consent: Path | None = None,
     new_link: Annotated[tuple[str, ...], Option(metavar="NAME")] = (),
 ) -> None:
@@ -72,7 +67,6 @@ def serve(
     Args:
         port: 0: any free one.
         public_url: The https address of the proxy by which people elsewhere reach the page.
-        captions: How many captions of one item a page may have. [default: what the queues were drawn for]
         consent: A text that annotators agree to before they begin, with a content warning. [default: a short
             one]
         new_link: Make a new link for an annotator (may be repeated); the old one stops working.
@@ -86,7 +80,7 @@ def serve(
     page_address(port, public_url)
     root, place = campaign.root, campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
-    setting = Setting(captions, _agreed(consent), media_files(), local_base())
+    setting = Setting(_agreed(consent), media_files(), local_base())
     ended = _known_people(new_link, _people(campaign))
     with (
         hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"),
@@ -112,7 +106,6 @@ def serve(
 def write(
     names: Annotated[tuple[str, ...], Option(is_argument=True, metavar="[NAME]...")] = (),
     *,
-    captions: Captions = None,
     consent: Path | None = None,
     out: Annotated[Path, Option(metavar="FOLDER")] = Path("pages"),
 ) -> None:
@@ -123,7 +116,6 @@ def write(
     further round: what was answered stays in the annotators' browsers.
 
     Args:
-        captions: How many captions of one item a page may have. [default: what the queues were drawn for]
         consent: A text that annotators agree to before they begin, with a content warning. [default: a short
             one]
         out: Where the pages go; each annotator has a folder of her own.
@@ -138,7 +130,7 @@ def write(
     people = _people(campaign)
     chosen = _known_people(names, people) or sorted(people)
     refuse_file_names(chosen)
-    setting = Setting(captions, _agreed(consent), media_files())
+    setting = Setting(_agreed(consent), media_files())
     for name in chosen:
         desk = Desk(rounds, name, rules, setting, campaign_key=key)
         owner = {"campaign_key": key, "annotator_id": name, "consent": setting.consent}

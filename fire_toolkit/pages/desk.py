@@ -46,13 +46,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Setting:
-    """How the page is made: most captions on a page (None: what each round was drawn for), what people agree
-    to, and the file of each media_url, which is without its fragment.
+    """How the page is made: what people agree to, and the file of each media_url, without its fragment.
 
     base: how the addresses of this machine's own `media serve` begin, which lead nowhere but to `files`.
     """
 
-    n_captions: int | None
     consent: str
     files: Mapping[str, Path] = field(default_factory=dict)
     base: str = ""
@@ -85,8 +83,7 @@ class Desk:
             rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
             items, texts = items_of(entry), _texts(entry)
             names = _task_names(entry, annotator_id, campaign_key, rows["pair_id"])
-            most = setting.n_captions or entry.n_captions
-            for pairs, _ in pages_of(rows.sort_values("position"), items, most):
+            for pairs, _ in pages_of(rows.sort_values("position"), items, entry.n_captions):
                 tasks = tuple(Task(names[pair], (entry.number, pair), texts[pair]) for pair in pairs)
                 self.pages.append(
                     Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1])

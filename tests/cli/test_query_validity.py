@@ -212,7 +212,7 @@ def test_our_own_page_shows_one_caption_and_nothing_else(fire: Fire, captions: P
     campaign = read_campaign(captions)
     assert campaign is not None
     store = Store(captions / "campaign.sqlite")
-    office = Office(captions, campaign, RULES, store, Setting(10, "agreed", {}))
+    office = Office(captions, campaign, RULES, store, Setting("agreed", {}))
     name = office.annotator(session_of(make_links(captions, ["A01"])["A01"]))
     office.act("consent", name, {"who": name, "key": "k"})
     seen = []

@@ -127,7 +127,7 @@ def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
     campaign = read_campaign(root)
     assert campaign is not None
     store = Store(root / "campaign.sqlite")
-    office = Office(root, campaign, RULES, store, Setting(10, "agreed", {text_of("d5"): root / "fire.toml"}))
+    office = Office(root, campaign, RULES, store, Setting("agreed", {text_of("d5"): root / "fire.toml"}))
     name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
     office.act("consent", name, {"who": name, "key": "k"})
     assert (office.missing(), office.origins()) == ([], set())  # no text is an address

@@ -107,12 +107,18 @@ def chromium() -> None:
 
 
 @pytest.fixture
-def page_root(chromium: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace that is judged on our own page, with clips that play; the current folder."""
+def page_root(
+    chromium: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Path:
+    """A workspace that is judged on our own page, with clips that play; the current folder.
+
+    A test that has `captions` is shown so many of an item at most, else one.
+    """
     from page_site import make_workspace
 
     place = tmp_path / "workspace"
     place.mkdir()
     monkeypatch.chdir(place)
-    make_workspace(place, clip=clips(1)[0])
+    captions = request.getfixturevalue("captions") if "captions" in request.fixturenames else 1
+    make_workspace(place, clip=clips(1)[0], captions=str(captions))
     return place

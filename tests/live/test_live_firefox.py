@@ -62,7 +62,7 @@ def test_the_served_page_takes_each_key_once(root: Path, artefacts: Path, tmp_pa
 def test_a_killed_firefox_loses_no_answer_of_a_written_page(
     root: Path, tmp_path: Path, captions: str
 ) -> None:
-    run("page", "write", "--captions", captions)
+    run("page", "write")
     link = (root / "pages" / "A01" / "judge.html").as_uri()
     n_kept = 0
     for waits in (True, False, True):

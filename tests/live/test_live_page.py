@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from command import alter
 from live_browser import Browser, open_browser
 from page_site import HOSTILE, page_records, run, serving
@@ -106,8 +107,11 @@ def test_one_key_answers_and_all_is_seen_at_every_size(
     assert f"{len(others)} new, 1 edited, 1 deleted" in run("pull").stderr
 
 
-def test_ten_captions_are_answered_by_a_key_each(page_root: Path, artefacts: Path, tmp_path: Path) -> None:
-    with serving(page_root, "--captions", "10") as served, open_browser(tmp_path) as browser:
+@pytest.mark.parametrize("captions", [10])
+def test_ten_captions_are_answered_by_a_key_each(
+    page_root: Path, artefacts: Path, tmp_path: Path, captions: int
+) -> None:
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
         browser.resize(*SIZES[0])
         begin(browser, served.links["A01"])
         browser.fits(ALL_SEEN, SIZES, artefacts / "own-page-ten")

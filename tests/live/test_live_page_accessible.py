@@ -24,19 +24,18 @@ Opened = Callable[..., AbstractContextManager[Browser]]
 
 @pytest.fixture(params=["served", "written"])
 def opened(request: pytest.FixtureRequest, page_root: Path, tmp_path: Path) -> Opened:
-    """Opens A01's page at its consent, from a server or from a file, with so many captions at most."""
+    """Opens A01's page at its consent, from a server or from a file."""
 
     @contextmanager
-    def open_page(captions: int = 1) -> Iterator[Browser]:
-        number = ("--captions", str(captions))
+    def open_page() -> Iterator[Browser]:
         with open_browser(tmp_path) as browser:
             browser.resize(1366, 625)
             if request.param == "written":
-                run("page", "write", *number)
+                run("page", "write")
                 browser.open((page_root / "pages/A01/judge.html").as_uri())
                 yield browser
                 return
-            with serving(page_root, *number) as served:
+            with serving(page_root) as served:
                 browser.open(served.links["A01"])
                 yield browser
 
@@ -137,7 +136,7 @@ def progress_of(browser: Browser) -> str:
 
 @pytest.mark.parametrize("captions", [1, 10])
 def test_the_next_caption_is_announced_with_what_was_done(opened: Opened, captions: int) -> None:
-    with opened(captions) as browser:
+    with opened() as browser:
         task = agree(browser)
         spoken = []
         for number, (key, words) in enumerate(
@@ -189,7 +188,7 @@ def test_what_does_not_play_is_an_alert_and_can_only_be_reported(opened: Opened,
 @pytest.mark.parametrize("captions", [1, 10])
 def test_a_page_is_judged_by_tab_and_enter_alone(opened: Opened, captions: int) -> None:
     """The focus stays on the button that was pressed, so that the next answer takes one key again."""
-    with opened(captions) as browser:
+    with opened() as browser:
         focus_on(browser, "I have read this and agree")
         browser.press(ENTER)
         task = is_ready(browser)
@@ -213,8 +212,9 @@ def test_a_page_is_judged_by_tab_and_enter_alone(opened: Opened, captions: int) 
         assert browser.run(FOCUS) != ""
 
 
-def test_a_held_enter_answers_once(opened: Opened) -> None:
-    with opened(10) as browser:
+@pytest.mark.parametrize("captions", [10])
+def test_a_held_enter_answers_once(opened: Opened, captions: int) -> None:
+    with opened() as browser:
         agree(browser)
         focus_on(browser, "relevant 1")
         for is_repeat in (False, True, True, True):
@@ -275,7 +275,7 @@ def tap(browser: Browser, selector: str) -> None:
 
 @pytest.mark.parametrize("captions", [1, 10])
 def test_fingers_reach_all_on_a_phone(opened: Opened, page_root: Path, captions: int) -> None:
-    with opened(captions) as browser:
+    with opened() as browser:
         browser.cdp(
             "Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True
         )

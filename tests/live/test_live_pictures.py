@@ -21,7 +21,7 @@ def world_here(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
 
     place.mkdir()
     monkeypatch.chdir(place)
-    write_world(make_world(seed=0, n_captions=12), place, 0, depth=60, overlap=0)
+    write_world(make_world(seed=0, n_captions=12), place, depth=60, overlap=0)
     run("pool")
 
 

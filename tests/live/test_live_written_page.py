@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from live_browser import Browser, open_browser
 from page_site import HOSTILE, N_PAIRS, run
 from test_live_page import (
@@ -138,8 +139,9 @@ def test_a_second_tab_is_told_and_a_report_is_no_judgment(page_root: Path, tmp_p
     assert judged(page_root) == []
 
 
-def test_ten_captions_are_answered_on_a_written_page(page_root: Path, tmp_path: Path) -> None:
-    run("page", "write", "--captions", "10")
+@pytest.mark.parametrize("captions", [10])
+def test_ten_captions_are_answered_on_a_written_page(page_root: Path, tmp_path: Path, captions: int) -> None:
+    run("page", "write")
     with open_browser(tmp_path) as browser:
         open_page(browser, page_root)
         agree(browser)

@@ -1,7 +1,5 @@
 """The commands of `media`, as a person types them."""
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Callable
@@ -62,15 +60,14 @@ def test_check_ends_with_0_when_all_play(folder: Path, fire: Fire) -> None:
 
 def test_check_gives_every_item_to_programs(folder: Path, fire: Fire) -> None:
     write_items(folder, "videos/h264.mp4", "videos/text.mp4")
-    result = fire("media", "check", "items.tsv", "--all", "--format", "json", code=1)
+    result = fire("media", "check", "items.tsv", "--format", "json", code=1)
     assert [(row["doc_id"], row["state"]) for row in json.loads(result.stdout)] == [
         ("h264", "plays"),
         ("text", "no"),
     ]
-    rows = list(
-        csv.DictReader(io.StringIO(fire("media", "check", "items.tsv", "--format", "csv", code=1).stdout))
-    )
-    assert [row["doc_id"] for row in rows] == ["text"]
+    table = fire("media", "check", "items.tsv", code=1).stdout
+    assert "text" in table
+    assert "h264" not in table
 
 
 def test_paths_start_in_the_current_folder(folder: Path, fire: Fire, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +148,7 @@ def captions_as_items(folder: Path, *urls: str) -> None:
 
 def test_where_captions_are_the_items_the_queries_are_looked_at(folder: Path, fire: Fire) -> None:
     captions_as_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
-    result = fire("media", "check", "--all", "--format", "json", code=1)
+    result = fire("media", "check", "--format", "json", code=1)
     found = [(row["query_id"], row["state"]) for row in json.loads(result.stdout)]
     assert found == [("h264", "plays"), ("mpeg4", "no")]
     assert fire("media", "check", "queries.tsv", code=1).stdout.split()[0] == "query_id"

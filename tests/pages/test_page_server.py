@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
-from page_site import Person, page_records, run, serving, token_of
+from page_site import Person, make_workspace, page_records, run, serving, token_of
 
 from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.campaign.store import Store
@@ -37,13 +37,13 @@ def ask(url: str, **options: Any) -> httpx.Response:
 class Open:
     """A page that is served in this process."""
 
-    def __init__(self, root: Path, n_captions: int = 1) -> None:
+    def __init__(self, root: Path) -> None:
         campaign = read_campaign(root)
         assert campaign is not None
         self.told: list[str] = []
         self.root = root
         self.store = Store(root / "campaign.sqlite")
-        setting = Setting(n_captions, CONSENT, media_files())
+        setting = Setting(CONSENT, media_files())
         rules = read_guideline("caption-relevance-v1")
         office = Office(root, campaign, rules, self.store, setting)
         self.server = PageServer(office, port=0, report=self.told.append)
@@ -278,8 +278,11 @@ def test_a_further_round_is_judged_on_the_running_page(page: Open, person: Perso
     assert f"{asked} new" in run("pull").stderr
 
 
-def test_captions_of_one_item_come_together(root: Path) -> None:
-    opened = Open(root, n_captions=3)
+def test_captions_of_one_item_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path
+    monkeypatch.chdir(root)
+    make_workspace(root, captions="3")
+    opened = Open(root)
     with opened.server:
         person = opened.person("A01")
         state = person.agree()
