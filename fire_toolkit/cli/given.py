@@ -50,7 +50,7 @@ class Given(Inputs):
 
     def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
         """Return what these tables hold, else those read so far, and what was resampled, in words."""
-        from fire_toolkit.formats.releases import machine_labels_in
+        from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, machine_labels_in
 
         read = self.__dict__
         tables = of or {
@@ -63,6 +63,7 @@ class Given(Inputs):
         }
         ages = [self.age] if self.values.get("output_format") in ("latex", "markdown") and self.age else []
         has_qrels = bool({"qrels", "labels"} & set(self.values))
+        named = self.path("qrels") if self.values.get("qrels") else None
         unusable = [self.unusable.words] if has_qrels and self.unusable is not None else []
         return rests_on(
             tables,
@@ -70,6 +71,7 @@ class Given(Inputs):
             of_files=list(dict.fromkeys(words for path in self.used for words in machine_labels_in(path))),
             rules=[*unusable, *self.own.in_words(), *ages],
             n_added=self.own.n_added,
+            kind=kind_of_qrels(named) if named else ORIGINAL,
         )
 
 

@@ -209,6 +209,7 @@ def rests_on(
     of_files: Sequence[str] = (),
     rules: Sequence[str] = (),
     n_added: int = 0,
+    kind: str = "original qrels",
 ) -> str:
     """Return what a result rests on, in words.
 
@@ -218,12 +219,13 @@ def rests_on(
         of_files: what the files of the qrels say of machine labels.
         rules: what was left out of the tables.
         n_added: queries' own items among the qrels, as not relevant.
+        kind: what the table qrels is, which its file knows.
     """
     has = {name: table for name, table in tables.items() if table is not None}
     parts = [n_of(n, "run")] if (n := len(run_ids(has.get("runs", ())))) else []
     if "qrels" in has:
         parts.append(n_of(int(has["qrels"]["query_id"].nunique()), "query"))
-        parts.append(f"{n_of(len(has['qrels']) - n_added, 'pair')} in the original qrels")
+        parts.append(f"{n_of(len(has['qrels']) - n_added, 'pair')} in the {kind}")
     if "labellings" in has:
         sizes = [f"{name} {n_of(len(own) - n_added, 'pair')}" for name, own in has["labellings"].items()]
         first = next(iter(has["labellings"].values()))

@@ -21,7 +21,7 @@ STAGE = "release"
 # What a release written here is as a collection: BEIR's files.
 _COLLECTION = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
 _QRELS = ("qrels.txt", "qrels/test.tsv", "qrels.json")
-_ORIGINAL = "qrels.original.txt"
+_ORIGINAL, ORIGINAL = "qrels.original.txt", "original qrels"
 
 _MOST_TIMES = 100  # of its own size: what a zip may unpack to; tables of ids and labels shrink by 5 to 30
 _ALWAYS_BYTES = 64_000_000
@@ -38,10 +38,14 @@ def collection_files(folder: Path) -> list[Path]:
     return [folder / name for name in _COLLECTION]
 
 
+def _release_of(file: Path) -> Path | None:
+    """Return the folder of the release, written by `fire-toolkit release`, that a file lies in."""
+    return next((folder for folder in list(file.parents)[:2] if is_release(folder)), None)
+
+
 def machine_labels_in(file: Path) -> list[str]:
     """Return what no person labelled of a file of qrels, in words, by its manifest or that of its release."""
-    at = manifest_path(file, is_folder=False)
-    released = next((folder for folder in list(file.parents)[:2] if is_release(folder)), None)
+    at, released = manifest_path(file, is_folder=False), _release_of(file)
     if not at.is_file() and released is None:
         return []
     manifest = read_manifest(at if at.is_file() or released is None else released / MANIFEST)
@@ -77,19 +81,30 @@ def qrels_file(folder: Path) -> Path:
     return found
 
 
+def kind_of_qrels(file: Path) -> str:
+    """Return what qrels are, by the manifest beside them: original, or corrected, and by which release."""
+    released = _release_of(file)
+    if released and file.relative_to(released).as_posix() in _QRELS:
+        about = read_manifest(released / MANIFEST).parameters
+        return f"corrected qrels of {about.get('name', released.name)} {about.get('version', '')}"
+    writer = writer_of(file) if file.is_file() else None
+    return "corrected qrels" if writer and writer.stage == "augment" else ORIGINAL
+
+
 def refuse_corrected(file: Path) -> None:
     """Raise `UsageError` where a file holds corrected qrels, by a manifest: a release's, or `augment`'s."""
-    released = next((folder for folder in list(file.parents)[:2] if is_release(folder)), None)
-    if released and file.relative_to(released).as_posix() in _QRELS:
+    released = _release_of(file)
+    if kind_of_qrels(file) == ORIGINAL:
+        return
+    if released:
         raise UsageError(
             f"{file}: the corrected qrels of a release, expected the original ones: {released / _ORIGINAL}"
         )
-    writer = writer_of(file) if file.is_file() else None
-    if writer and writer.stage == "augment":
-        raise UsageError(
-            f"{file}: corrected qrels, which `fire-toolkit augment` wrote; expected the original ones, from "
-            f"which it made them ({', '.join(writer.inputs)})"
-        )
+    writer = writer_of(file)
+    raise UsageError(
+        f"{file}: corrected qrels, which `fire-toolkit augment` wrote; expected the original ones, from "
+        f"which it made them ({', '.join(writer.inputs if writer else ())})"
+    )
 
 
 def judged_file(path: Path) -> Path:

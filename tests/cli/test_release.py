@@ -308,6 +308,21 @@ def test_captions_and_addresses_come_with_their_declared_licence(workspace: Path
         ]
 
 
+def test_scores_say_that_the_qrels_of_a_release_are_corrected(released: Path, workspace: Path) -> None:
+    n, by_release = len(CORRECTED), "corrected qrels of small-labels 1.0"
+    for qrels, words in (
+        *(
+            (released / name, f"{n} pairs in the {by_release}")
+            for name in ("", "qrels.json", "qrels/test.tsv")
+        ),
+        (released / "qrels.original.txt", f"{len(ORIGINAL)} pairs in the original qrels"),
+        (workspace / "augmented/qrels.txt", f"{n} pairs in the corrected qrels"),
+        (workspace / "collection/qrels.txt", f"{len(ORIGINAL)} pairs in the original qrels"),
+    ):
+        said = run("score", "runs/clip.run", "--qrels", qrels, "-m", "AP").stderr
+        assert f"rests on: 1 run; 2 queries; {words}\n" in said, qrels
+
+
 def test_the_next_group_reads_it_back(
     released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
