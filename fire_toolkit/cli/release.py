@@ -14,7 +14,7 @@ import click
 import pandas as pd
 
 from fire_toolkit import __version__
-from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, read_rounds
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.common import FORMATS, needed_workspace, relative_path, say
 from fire_toolkit.cli.elsewhere import PEOPLE_KEY
 from fire_toolkit.cli.fire_release import write_fire_release
@@ -53,13 +53,14 @@ from fire_toolkit.release.answers import VERSION, check_answers, draft
 from fire_toolkit.release.changes import ReleaseChanges, compare_releases, shown_scores
 from fire_toolkit.release.check import check_release
 from fire_toolkit.release.documents import documents
-from fire_toolkit.release.facts import ReleaseFacts, release_facts
+from fire_toolkit.release.facts import ReleaseFacts, platform_of, release_facts
 from fire_toolkit.release.people import make_pseudonyms, refuse_people
 from fire_toolkit.release.published import Published, publish
 from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import check_changes, check_disputes
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder, writer_of
 from fire_toolkit.workspace.stages import stage_states
 
@@ -317,22 +318,26 @@ class _Release:
 
     @property
     def _platform(self) -> str:
-        """Where people judged: as fire.toml says, else as the campaign's carriers or `import` show.
+        """Where people judged: as fire.toml says, else as the answers say in the ledger, else in exports.
 
         Raises:
-            UsageError: the judgments are a file of somebody's own, and fire.toml does not say it.
+            UsageError: fire.toml does not say it, nor do the answers.
         """
-        stated = str(self.workspace.setting("release", "platform")).strip()
-        carriers = sorted({entry.carrier for entry in read_rounds(self.workspace.root)})
-        if stated:
+        if stated := str(self.workspace.setting("release", "platform")).strip():
             return stated
-        if not carriers and writer_of(self.workspace.root / "judgments/judgments.csv") is None:
-            raise UsageError(
-                "judgments/judgments.csv was not written by `import` or `pull`; write into fire.toml, "
-                "[release] platform (where people judged)"
+        with Store(self.workspace.root / STORE) as store:
+            answered = store.database.select(
+                "select distinct source, coalesce(answer ->> '$.elsewhere', '') from answers order by 1, 2"
             )
-        known = {BY_SERVER: "Label Studio", BY_HAND: "Label Studio, by files"}
-        return "; ".join(known.get(name, name) for name in carriers) or "Label Studio"
+        if writer_of(self.workspace.root / "judgments/judgments.csv") is None:
+            found, why = "", "was not written by `import` or `pull`"
+        else:  # without a ledger `import` reads exports of Label Studio alone
+            found, why = platform_of(answered or [("", "")]), "came from a table that names no tool"
+        if not found:
+            raise UsageError(
+                f"judgments/judgments.csv {why}; write into fire.toml, [release] platform (where people judged)"
+            )
+        return found
 
     def _contents(self, published: Published, facts: ReleaseFacts) -> dict[str, bytes]:
         """Return every file of the release but the manifest."""

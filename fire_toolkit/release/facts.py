@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from fire_toolkit.tables.evidence import words_of_machine
 from fire_toolkit.words import n_of
 
 ANONYMOUS = "Anonymous authors"
+
+_NO_TOOL = "a table"  # as `import --columns` names what no tool is known to write
 
 # What stands where the files of a workspace do not say it; the rest is asked for.
 _NOT_RECORDED = {
@@ -205,3 +207,23 @@ def release_facts(
         has_comments="comment" in tables["judgments"],
         previous=previous,
     )
+
+
+def platform_of(answered: Iterable[tuple[str, str]]) -> str:
+    """Return where people judged, by the source of each answer and the other tool that it names, if any.
+
+    Empty where a table names no tool.
+
+    Examples:
+        >>> platform_of([("page:7f", ""), ("file:ann.csv", ""), ("file:all.csv", "MTurk"), ("http://h", "")])
+        "Label Studio; MTurk; fire-toolkit's own page; sheets (CSV)"
+    """
+    found = {tool.partition(" (")[0] or _carrier_of(source) for source, tool in answered}
+    return "" if _NO_TOOL in found else "; ".join(sorted(found))
+
+
+def _carrier_of(source: str) -> str:
+    if source.startswith("page:"):
+        return "fire-toolkit's own page"
+    is_sheet = source.startswith("file:") and source.endswith((".csv", ".tsv"))
+    return "sheets (CSV)" if is_sheet else "Label Studio"

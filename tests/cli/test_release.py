@@ -428,3 +428,47 @@ def test_what_follows_a_release_names_its_original_qrels_and_augment_takes_no_co
     assert pairs_of(Path("again/qrels.txt")) == CORRECTED
     refused = run(*options[:4], "third/qrels.txt", "--qrels", "again/qrels.txt", code=1).stderr
     assert "which `fire-toolkit augment` wrote; expected the original ones" in refused
+
+
+@pytest.mark.parametrize(
+    ("header", "more", "platform"),
+    [
+        ("WorkerId,AssignmentStatus", "w1,Approved", "Label Studio; MTurk"),
+        ("instance_id,user", "1,w1", "Label Studio; Potato"),
+        ("annotator_id,time", "w1,", ""),
+    ],
+)
+def test_the_platform_is_the_tool_that_answers_came_from(
+    workspace: Path, header: str, more: str, platform: str
+) -> None:
+    Path("theirs.csv").write_text(f"{header},q,d,said\n{more},1,c,relevant\n")
+    run("import", "theirs.csv", "--columns", "query=q,doc=d,label=said")
+    for command in ("import", "resolve", "augment", "score"):
+        run(command)
+    if not platform:
+        assert "from a table that names no tool; write into fire.toml, [release] platform" in refused(
+            workspace
+        )
+        return
+    run("release", "--version", "1.0", *DATE)
+    found = json.loads(Path("releases/1.0/croissant.json").read_text())
+    assert found["rai:dataAnnotationPlatform"] == platform
+
+
+def test_of_a_campaign_by_hand_the_platform_is_the_sheets_that_were_filled_in(
+    workspace: Path,
+) -> None:
+    for path in workspace.glob("exports/*"):
+        path.unlink()
+    shutil.rmtree(workspace / "judgments")
+    shutil.rmtree(workspace / "tasks")
+    run("tasks", "--annotator", "A01,A02", "--overlap", 1.0)
+    for sheet in workspace.glob("tasks/**/*.csv"):
+        table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+        if {"label", "pair_id"} <= set(table.columns):
+            table.assign(label="relevant").to_csv(workspace / "exports" / sheet.name, index=False)
+    for command in ("import", "resolve", "augment", "score"):
+        run(command)
+    run("release", "--version", "1.0", *DATE)
+    found = json.loads(Path("releases/1.0/croissant.json").read_text())
+    assert found["rai:dataAnnotationPlatform"] == "sheets (CSV)"
