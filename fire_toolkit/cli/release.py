@@ -30,6 +30,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.release_files import parquet_files, text_files
 from fire_toolkit.formats.releases import (
     STAGE,
+    labels_of_release,
     qrels_of_release,
     release_files,
     release_version,
@@ -50,7 +51,7 @@ from fire_toolkit.labelstudio.register import NO_MAIL, read_register
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, read_secret
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, check_answers, draft
-from fire_toolkit.release.changes import ReleaseChanges, compare_releases, shown_scores
+from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.check import check_release
 from fire_toolkit.release.documents import documents
 from fire_toolkit.release.facts import ReleaseFacts, platform_of, release_facts
@@ -148,7 +149,8 @@ def check(
     """Check anybody's release: layout, metadata, hashes, qrels, privacy; or show what changed from another.
 
     Each finding is a line on stdout; exit code 1 where there is any. With --against the table shows changed
-    scores of runs, and stderr counts the changed pairs; csv, tsv and json have a row for each pair and score.
+    scores of runs, and stderr counts pairs whose relevance or label changed, or that became a dispute; csv,
+    tsv and json have a row for each pair and score.
 
     Args:
         folder: The release.
@@ -156,9 +158,9 @@ def check(
         form: Format of the output.
     """
     if against is not None:
-        changes = _compared(against, qrels_of_release(folder), scores_of_release(folder))
+        changes = compare_releases(_version_in(against), _version_in(folder))
         wipe_progress()
-        rows = shown_scores(changes)
+        rows = changes.shown_scores
         if form in LONG:
             click.echo(table_text(changes.rows, form), nl=False)
         elif rows:
@@ -190,10 +192,11 @@ def _checked_date(text: str | None) -> str:
         raise UsageError(f"--date {text!r}, expected a day such as 2026-11-22") from None
 
 
-def _compared(previous: Path, corrected: Any, scores: pd.DataFrame | None) -> ReleaseChanges:
-    """Return what changed since the release `previous`."""
-    before, scores_before = qrels_of_release(previous), scores_of_release(previous)
-    return compare_releases(before, corrected, old_scores=scores_before, new_scores=scores)
+def _version_in(folder: Path) -> Version:
+    """Return what is compared of the release in a folder."""
+    both = labels_of_release(folder)
+    labels = None if both is None else labels_with_disputes(*both)
+    return Version(qrels_of_release(folder), labels, scores_of_release(folder))
 
 
 @dataclass(frozen=True)
@@ -335,7 +338,8 @@ class _Release:
             found, why = platform_of(answered or [("", "")]), "came from a table that names no tool"
         if not found:
             raise UsageError(
-                f"judgments/judgments.csv {why}; write into fire.toml, [release] platform (where people judged)"
+                f"judgments/judgments.csv {why}; write into fire.toml, [release] platform (where people "
+                "judged)"
             )
         return found
 
@@ -345,8 +349,11 @@ class _Release:
         found = parquet_files(tables)
         full = {name: tables[name] for name in tables if f"data/{name}.parquet" in found}
         earlier = before / "CHANGELOG.md" if before else None
-        changes = _compared(before, published.corrected, tables["leaderboard"]) if before else None
-        if changes is not None:
+        changes = None
+        if before is not None:
+            labels = labels_with_disputes(tables["labels"], tables["disputes"])
+            now = Version(published.corrected, labels, tables["leaderboard"])
+            changes = compare_releases(_version_in(before), now)
             found["changed_pairs.csv"] = delimited_bytes(changes.pairs)
         text = read_text(earlier) if earlier and earlier.is_file() else ""
         texts = documents(facts, full, found, changes=changes, earlier=text)

@@ -14,6 +14,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import Qrels
+from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.evidence import words_of_machine
 from fire_toolkit.workspace.manifests import MANIFEST, manifest_path, read_manifest, writer_of
 
@@ -119,6 +120,14 @@ def scores_of_release(folder: Path) -> pd.DataFrame | None:
     """Return the scores of a release; None where it has none."""
     path = folder / "leaderboard.csv"
     return scores_in(path) if path.is_file() else None
+
+
+def labels_of_release(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Return the tables of labels and disputes of a release; None where it does not have both."""
+    paths = [folder / name for name in ("labels.csv", "disputes.csv")]
+    if not all(path.is_file() for path in paths):
+        return None
+    return read_delimited(paths[0], required=[*PAIR, "label"]), read_delimited(paths[1], required=PAIR)
 
 
 def scores_in(path: Path) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What changed between two releases: pairs, and scores of the same runs."""
+"""What changed between two releases: relevance and labels of pairs, and scores of the same runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,28 @@ from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.words import n_of
 
-PAIR_CHANGES = ("added", "removed", "raised", "lowered")
+DISPUTE = "dispute"  # in the place of a label
+_SIDES = ("before", "after")
+_SHOWN = ["query_id", "doc_id", *_SIDES, "change", "label_before", "label_after"]
+_SCORE = ["run_id", "measure"]
+
+
+class Version(NamedTuple):
+    """What is compared of a release: corrected qrels; labels and scores, None where it has none.
+
+    labels: query_id, doc_id, label; `dispute` for a pair in dispute. scores: in their long form, of which
+    the rows of qrels `augmented` and query `all` are compared.
+    """
+
+    qrels: Qrels
+    labels: pd.DataFrame | None = None
+    scores: pd.DataFrame | None = None
+
+
+def labels_with_disputes(labels: pd.DataFrame, disputes: pd.DataFrame) -> pd.DataFrame:
+    """Return the label of each pair, `dispute` for each in dispute: query_id, doc_id, label."""
+    tables = (labels, disputes.assign(label=DISPUTE))
+    return pd.concat([table[[*PAIR, "label"]].astype("str") for table in tables], ignore_index=True)
 
 
 class _ReleaseChanges(NamedTuple):
@@ -22,19 +43,23 @@ class _ReleaseChanges(NamedTuple):
 class ReleaseChanges(_ReleaseChanges, Result):
     """What changed between two releases.
 
-    pairs: query_id, doc_id, before, after (relevance, missing where the qrels do not have the pair), change
-    (`added`, `removed`, `raised`, `lowered`). scores: run_id, measure, before, after, by the corrected labels
-    of each; before or after is nan where only the other has the run and measure; equal ones are left out.
+    pairs: query_id, doc_id, before, after (relevance, missing where the qrels do not have the pair), change,
+    label_before, label_after (empty: no label). change: of the relevance (`added`, `removed`, `raised`,
+    `lowered`), else of the label alone (`labelled`, `unlabelled`, `relabelled`, `disputed`, `settled`).
+    scores: run_id, measure, before, after, by the corrected labels of each; before or after is nan where only
+    the other has the run and measure; equal ones are left out.
     """
 
     __slots__ = ()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many pairs changed in each way, and how many scores."""
-        by_change = self.pairs["change"].value_counts()
-        found = {name: int(by_change.get(name, 0)) for name in PAIR_CHANGES}
-        return {**found, "scores": len(self.scores)}
+        """How many pairs changed in each way, of their relevance and of their label, and how many scores."""
+        kinds = ("added", "removed", "raised", "lowered")
+        of_label = ("labelled", "unlabelled", "relabelled", "disputed", "settled")
+        found = [self.pairs["change"].isin([kind]).sum() for kind in kinds]
+        found += [_of_label(self.pairs).isin([kind]).sum() for kind in of_label]
+        return dict(zip((*kinds, *of_label), map(int, found), strict=True)) | {"scores": len(self.scores)}
 
     @property
     def in_words(self) -> str:
@@ -42,76 +67,91 @@ class ReleaseChanges(_ReleaseChanges, Result):
         n = self.counts
         return (
             f"{n_of(n['added'], 'pair')} added, {n['removed']:,} removed, {n['raised']:,} with a higher "
-            f"relevance, {n['lowered']:,} with a lower one; {n_of(n['scores'], 'score')} changed"
+            f"relevance, {n['lowered']:,} with a lower one; {n_of(n['relabelled'], 'label')} moved, "
+            f"{n['disputed']:,} became a dispute, {n['settled']:,} settled, {n['labelled']:,} new, "
+            f"{n['unlabelled']:,} gone; {n_of(n['scores'], 'score')} changed"
         )
 
     @property
     def rows(self) -> pd.DataFrame:
-        """Both as one table: kind (pair or score), their keys, before and after."""
-        pairs = self.pairs.assign(kind="pair").astype({"before": "Float64", "after": "Float64"})
-        scores = self.scores.assign(kind="score").astype({"before": "Float64", "after": "Float64"})
-        names = ["kind", "query_id", "doc_id", "run_id", "measure", "before", "after"]
-        both = [table.reindex(columns=names, fill_value="") for table in (pairs, scores) if len(table)]
+        """Both as one table: kind (pair or score), their keys, before and after, of pairs the labels too."""
+        names = ["kind", *PAIR, *_SCORE, *_SIDES, "label_before", "label_after"]
+        both = [
+            table.assign(kind=kind)
+            .astype(dict.fromkeys(_SIDES, "Float64"))
+            .reindex(columns=names, fill_value="")
+            for kind, table in (("pair", self.pairs), ("score", self.scores))
+            if len(table)
+        ]
         return pd.concat(both, ignore_index=True) if both else pd.DataFrame({name: [] for name in names})
 
+    @property
+    def shown_scores(self) -> list[list[str]]:
+        """Run, measure, and the score before and after, of each that changed; empty: none there."""
+        rows = self.scores.to_numpy().tolist()
+        return [[run, name, *("" if v != v else f"{v:.4f}" for v in values)] for run, name, *values in rows]
 
-def compare_releases(
-    old: Qrels, new: Qrels, *, old_scores: pd.DataFrame | None = None, new_scores: pd.DataFrame | None = None
-) -> ReleaseChanges:
+
+def compare_releases(old: Version, new: Version) -> ReleaseChanges:
     """Return what changed from one release to the next.
 
-    Args:
-        old, new: corrected qrels.
-        old_scores, new_scores: scores in their long form, of which the rows of qrels `augmented` and query
-            `all` are compared; None: none.
-
     Returns:
-        Both tables by their keys; empty where nothing changed.
+        Both tables by their keys; empty where nothing changed. Labels are compared where both have them.
 
     Examples:
         >>> from fire_toolkit.tables import check_qrels
-        >>> def qrels(**pairs):
-        ...     return check_qrels(pd.DataFrame(
-        ...         {"query_id": "q", "doc_id": list(pairs), "relevance": list(pairs.values())}))
-        >>> found = compare_releases(qrels(a=1, b=0, c=1), qrels(a=1, b=1, d=0))
-        >>> found.pairs[["doc_id", "change"]].values.tolist()
-        [['b', 'raised'], ['c', 'removed'], ['d', 'added']]
+        >>> def version(labels, **pairs):
+        ...     told = pd.DataFrame({"query_id": "q", "doc_id": list(labels), "label": labels.values()})
+        ...     return Version(check_qrels(pd.DataFrame(
+        ...         {"query_id": "q", "doc_id": list(pairs), "relevance": list(pairs.values())})), told)
+        >>> found = compare_releases(version({"a": "yes", "b": "no"}, a=1, b=0, c=1),
+        ...                          version({"a": "dispute", "b": "yes"}, a=1, b=1, d=0))
+        >>> found.pairs[["doc_id", "change", "label_after"]].values.tolist()
+        [['a', 'disputed', 'dispute'], ['b', 'raised', 'yes'], ['c', 'removed', ''], ['d', 'added', '']]
     """
-    return ReleaseChanges(_pairs(old, new), _scores(old_scores, new_scores))
+    return ReleaseChanges(_pairs(old, new), _scores(old, new))
 
 
-def _pairs(old: Qrels, new: Qrels) -> pd.DataFrame:
-    key = PAIR
-    both = old[[*key, "relevance"]].merge(
-        new[[*key, "relevance"]], on=key, how="outer", suffixes=("_old", "_new")
-    )
-    both = both.rename(columns={"relevance_old": "before", "relevance_new": "after"})
-    both = both.astype({"before": "Int64", "after": "Int64"})
-    change = pd.Series("", index=both.index, dtype="str")
-    change[both["before"].isna()] = "added"
-    change[both["after"].isna()] = "removed"
-    change[(both["after"] > both["before"]).fillna(False)] = "raised"
-    change[(both["after"] < both["before"]).fillna(False)] = "lowered"
-    both = both.assign(change=change)
-    return both[both["change"] != ""].sort_values(key, ignore_index=True)
+def _pairs(old: Version, new: Version) -> pd.DataFrame:
+    have_labels = old.labels is not None and new.labels is not None
+    found = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
+    for side, version in zip(_SIDES, (old, new), strict=True):
+        grades = version.qrels[[*PAIR, "relevance"]].astype({"relevance": "Int64"})
+        found = found.merge(grades.rename(columns={"relevance": side}), on=PAIR, how="outer")
+        labels = (
+            version.labels if have_labels and version.labels is not None else found[PAIR].assign(label="")
+        )
+        found = found.merge(labels.rename(columns={"label": f"label_{side}"}), on=PAIR, how="outer")
+    found = found.fillna({"label_before": "", "label_after": ""})
+    change = _of_label(found)
+    change[found["before"].isna() & found["after"].notna()] = "added"
+    change[found["after"].isna() & found["before"].notna()] = "removed"
+    change[(found["after"] > found["before"]).fillna(False)] = "raised"
+    change[(found["after"] < found["before"]).fillna(False)] = "lowered"
+    found = found.assign(change=change)[_SHOWN]
+    return found[found["change"] != ""].sort_values(PAIR, ignore_index=True)
 
 
-def _scores(old: pd.DataFrame | None, new: pd.DataFrame | None) -> pd.DataFrame:
-    key = ["run_id", "measure"]
-    names = [*key, "before", "after"]
-    if old is None or new is None:
-        return pd.DataFrame({name: [] for name in names})
+def _of_label(pairs: pd.DataFrame) -> pd.Series:
+    """Return what became of each pair's label; empty where it stayed."""
+    before, after = pairs["label_before"], pairs["label_after"]
+    change = pd.Series("relabelled", index=pairs.index, dtype="str")
+    change[before == ""] = "labelled"
+    change[after == ""] = "unlabelled"
+    change[before == DISPUTE] = "settled"
+    change[after == DISPUTE] = "disputed"
+    change[before == after] = ""
+    return change
+
+
+def _scores(old: Version, new: Version) -> pd.DataFrame:
+    if old.scores is None or new.scores is None:
+        return pd.DataFrame({name: [] for name in (*_SCORE, *_SIDES)})
     before, after = (
-        table.loc[(table["qrels"] == "augmented") & (table["query_id"] == "all"), [*key, "value"]]
-        for table in (old, new)
+        table.loc[(table["qrels"] == "augmented") & (table["query_id"] == "all"), [*_SCORE, "value"]]
+        for table in (old.scores, new.scores)
     )
-    both = before.merge(after, on=key, how="outer", suffixes=("_old", "_new"))
+    both = before.merge(after, on=_SCORE, how="outer", suffixes=("_old", "_new"))
     both = both.rename(columns={"value_old": "before", "value_new": "after"})
     is_same = (both["before"] == both["after"]) | (both["before"].isna() & both["after"].isna())
-    return both.loc[~is_same, names].sort_values(key, ignore_index=True)
-
-
-def shown_scores(changes: ReleaseChanges) -> list[list[str]]:
-    """Return run, measure, and the score before and after, of each that changed; empty: none there."""
-    rows = changes.scores.to_numpy().tolist()
-    return [[run, name, *("" if v != v else f"{v:.4f}" for v in values)] for run, name, *values in rows]
+    return both[~is_same].sort_values(_SCORE, ignore_index=True)

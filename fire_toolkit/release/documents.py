@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.release.answers import KNOWN, LICENCES, licence_url, module_name
-from fire_toolkit.release.changes import ReleaseChanges, shown_scores
+from fire_toolkit.release.changes import ReleaseChanges
 from fire_toolkit.release.croissant import croissant_json
 from fire_toolkit.release.facts import ANONYMOUS, ReleaseFacts
 from fire_toolkit.release.layout import FILES, TABLES
@@ -54,7 +54,6 @@ def documents(
         "licence_title": f"{LICENCES[licence][0]} ({licence})" if licence in LICENCES else licence,
         "authors": _authors(facts),
         "changes": changes,
-        "scores": [] if changes is None else shown_scores(changes),
         "earlier": earlier.partition("\n## ")[2],
     }
     texts = {name: rendered("release", f"templates/{name}", **values) for name in _NAMES}

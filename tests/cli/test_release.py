@@ -347,21 +347,40 @@ def test_the_next_group_reads_it_back(
 
 
 @pytest.mark.slow
-def test_changes_since_the_version_before_are_listed(workspace: Path) -> None:
+def test_changes_since_the_version_before_tell_of_relevance_labels_and_disputes(workspace: Path) -> None:
     run("release", "--version", "1.0", *DATE)
-    answer(workspace, {"ann": ANSWERS["ann"] | {("1", "c"): 1}, "bob": ANSWERS["bob"]})
+    # ann now says that c is relevant; bob disagrees with her on a, an original positive that stays relevant.
+    answer(
+        workspace,
+        {"ann": ANSWERS["ann"] | {("1", "c"): 1, ("2", "NA"): 0}, "bob": ANSWERS["bob"] | {("1", "a"): 1}},
+    )
     for command in ("import", "resolve", "augment", "score"):
         run(command)
     run("release", "--version", "1.1", "--date", "2026-12-01")
     folder = workspace / "releases/1.1"
     said = (folder / "CHANGELOG.md").read_text()
-    assert "## 1.1 (2026-12-01)\n\nSince 1.0: 0 pairs added, 0 removed, 1 with a higher relevance, 0" in said
+    assert (
+        "## 1.1 (2026-12-01)\n\nSince 1.0: 1 pair added, 0 removed, 1 with a higher relevance, 0 with" in said
+    )
+    assert "1 label moved, 1 became a dispute, 1 settled, 0 new, 0 gone; " in said
     assert "| ssb | C@1 | 0.0000 | 0.5000 |" in said  # c stands first, and b for the other query
     assert said.endswith("## 1.0 (2026-11-22)\n\nThe first version.\n")
-    assert (
-        folder / "changed_pairs.csv"
-    ).read_text() == "query_id,doc_id,before,after,change\n1,c,0,1,raised\n"
+    listed = pd.read_csv(folder / "changed_pairs.csv", dtype=str, keep_default_na=False)
+    assert listed.values.tolist() == [
+        ["1", "a", "1", "1", "disputed", "irrelevant", "dispute"],
+        ["1", "c", "0", "1", "raised", "irrelevant", "relevant"],
+        ["2", "NA", "", "0", "added", "dispute", "irrelevant"],
+    ]
+    assert states_of(folder).items() - states_of(workspace / "releases/1.0").items() == {
+        ((row["query_id"], row["doc_id"]), row["label_after"]) for row in listed.to_dict("records")
+    }
     run("release", "check", folder)
+
+
+def states_of(folder: Path) -> dict[tuple[str, str], str]:
+    """The label of each pair, or that it is in dispute, from a release's files."""
+    found = {(row["query_id"], row["doc_id"]): row["label"] for row in rows(folder / "labels.csv")}
+    return found | {(row["query_id"], row["doc_id"]): "dispute" for row in rows(folder / "disputes.csv")}
 
 
 def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
@@ -371,22 +390,25 @@ def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
     del pairs["2", "b"]
     (newer / "manifest.json").unlink()
     (newer / "qrels.txt").write_text("".join(f"{q} 0 {d} {r}\n" for (q, d), r in pairs.items()))
+    labels = (newer / "labels.csv").read_text().splitlines(keepends=True)
+    (newer / "labels.csv").write_text("".join(line for line in labels if not line.startswith("2,a,")))
     scores = (newer / "leaderboard.csv").read_text()
     (newer / "leaderboard.csv").write_text(
         scores.replace("clip,augmented,all,C@1,0.5", "clip,augmented,all,C@1,0.25")
     )
     found = run("release", "check", newer, "--against", released, "--format", "csv")
     assert found.stdout.splitlines() == [
-        "kind,query_id,doc_id,run_id,measure,before,after",
-        "pair,1,c,,,0.0,1.0",
-        "pair,2,b,,,0.0,",
-        "pair,2,unpooled,,,,0.0",
-        "score,,,clip,C@1,0.5,0.25",
+        "kind,query_id,doc_id,run_id,measure,before,after,label_before,label_after",
+        "pair,1,c,,,0.0,1.0,irrelevant,irrelevant",
+        "pair,2,a,,,1.0,1.0,relevant,",
+        "pair,2,b,,,0.0,,irrelevant,irrelevant",
+        "pair,2,unpooled,,,,0.0,,",
+        "score,,,clip,C@1,0.5,0.25,,",
     ]
     assert (
-        "1 pair added, 1 removed, 1 with a higher relevance, 0 with a lower one; 1 score changed"
-        in found.stderr
-    )
+        "1 pair added, 1 removed, 1 with a higher relevance, 0 with a lower one; 0 labels moved, "
+        "0 became a dispute, 0 settled, 0 new, 1 gone; 1 score changed"
+    ) in found.stderr
     assert "clip" in run("release", "check", newer, "--against", released).stdout
 
 
