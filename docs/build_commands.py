@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from copy import copy
+from functools import cache
 from pathlib import Path
 
 import click
 
-from fire_toolkit.cli import main
+from fire_toolkit.cli import GROUPS, main
 from fire_toolkit.cli.told import FILE, telling
 
 FOLDER = Path(__file__).with_name("commands")
-HEAD = "# Commands\n\nWhat `--help` (`-h`) prints. These pages are made by `docs/build_commands.py`.\n\n"
+HEAD = """# Commands
+
+`fire-toolkit COMMAND --help` (`-h`) prints what a command does and its options. These pages, made by
+`docs/build_commands.py`, hold the same; options that mean the same in several commands are explained here.
+
+In a workspace (a folder with a `fire.toml`) every command takes what is not given from there. Tables go to
+stdout, notes and progress to stderr. The exit code is 0 when the work is done, 1 when something is wrong with
+the data, 2 when the command was called wrongly, and 3 when a server failed.
+
+"""
+SHARED = "## Options of several commands"
+ANCHOR = "options-of-several-commands"
 OWN_HELP = re.compile(r"\n +-h, --help +Show this message and exit\.(?=\n|$)")  # every command has it
+BELOW = re.compile(r"\n\nCommands:\n.*", re.DOTALL)  # a group's commands follow on its page
+EMPTY = re.compile(r"\n\nOptions:\s*$")
 
 
 def context_of(words: tuple[str, ...]) -> click.Context:
@@ -26,10 +42,33 @@ def context_of(words: tuple[str, ...]) -> click.Context:
     return context
 
 
+def record_of(option: click.Parameter, context: click.Context) -> tuple[str, str] | None:
+    """Return how an option is spelled and what its help says; None for an argument."""
+    return option.get_help_record(context) if isinstance(option, click.Option) else None
+
+
+@cache
+def shared() -> frozenset[tuple[str, str]]:
+    """Return the options that two commands or more have, spelled and explained alike."""
+    found = Counter[tuple[str, str]]()
+    for name in main.commands:
+        for words in [(name,), *members(main.commands[name], (name,))]:
+            context = context_of(words)
+            found.update(filter(None, (record_of(each, context) for each in context.command.params)))
+    return frozenset(record for record, n_commands in found.items() if n_commands > 1)
+
+
 def help_of(*words: str) -> str:
-    """Return a command's help as a terminal of 100 columns shows it."""
+    """Return a command's help in a terminal of 100 columns, shared options by their names alone."""
     context = context_of(words)
-    return f"\n```\n{OWN_HELP.sub('', context.get_help().rstrip())}\n```\n"
+    command = copy(context.command)
+    records = {option: record_of(option, context) for option in command.params}
+    command.params = [option for option, record in records.items() if record not in shared()]
+    text = command.get_help(click.Context(command, context.parent, words[-1], terminal_width=100))
+    text = EMPTY.sub("", BELOW.sub("", OWN_HELP.sub("", text.rstrip())))
+    page = f"\n```\n{text}\n```\n"
+    names = [f"`{max(option.opts, key=len)}`" for option in records if option not in command.params]
+    return page + (f"\nAs [in other commands](README.md#{ANCHOR}): {', '.join(names)}.\n" if names else "")
 
 
 def told() -> str:
@@ -56,11 +95,15 @@ def page_of(name: str) -> str:
 
 
 def index() -> str:
-    """Return the page that lists the commands, in the order of `fire-toolkit --help`."""
-    return HEAD + "".join(
-        f"- [{name}]({name}.md): {command.get_short_help_str(200)}\n"
-        for name, command in main.commands.items()
+    """Return the page that lists the commands by what they are for, and the options that they share."""
+    groups = "".join(
+        f"- **{group.name.capitalize()}**, to {group.sentence}: "
+        f"{', '.join(f'[{name}]({name}.md)' for name in group.commands)}.\n"
+        for group in GROUPS
     )
+    formatter = click.HelpFormatter(width=100)
+    formatter.write_dl(sorted(shared(), key=lambda record: (record[0].lstrip("-"), record[1])))
+    return f"{HEAD}{groups}\n{SHARED}\n\n```\n{formatter.getvalue()}```\n"
 
 
 def pages() -> dict[str, str]:

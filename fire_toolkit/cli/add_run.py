@@ -52,13 +52,10 @@ def add_run(
 ) -> None:
     """Add a model's predictions: matrices, vectors or ranked lists, in any format of docs/formats.md.
 
-    The format is recognised by content; `-` is standard input. Each FILE becomes NAME.parquet: the top
-    docs of every query, and the positives of the qrels with their exact ranks below it; of composed queries
-    also the own item and the members of the query's group. What a model
-    cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
-
-    --scores takes what vector search gives (faiss, cuVS, usearch, hnswlib): queries × K ids and
-    scores, as an .npz or Parquet. Docs that an index which is not exact left out are missing from the run.
+    The format is recognised by content; `-` is standard input. Each FILE becomes NAME.parquet: the top docs
+    of every query, and below them the positives of the qrels with their exact ranks; of composed queries also
+    the own item and the members of the query's group. What no model can mean (NaN, floods of one score,
+    constant rows) is refused unless allowed.
 
     Args:
         files: The predictions.

@@ -54,9 +54,9 @@ def retire(
 ) -> None:
     """Stop asking annotators and deactivate their accounts; their answers are kept.
 
-    The account is deactivated, not deleted: deleting it in Label Studio removes the author from its
-    answers. What they have not answered is free: `annotators reassign` gives it to others, and `next-round`
-    no longer waits for it.
+    The account is deactivated, not deleted, since deleting it in Label Studio removes the author from its
+    answers. `annotators reassign` gives to others what they have not answered.
+
     """
     campaign = begun_here()
     accounts = read_register(private_folder())
@@ -94,10 +94,10 @@ def reassign(
 ) -> None:
     """Give what annotators have not answered to others, who may be new to a running round.
 
-    With names: all that these have left. Without: from everybody as much as leaves all with equally many.
-    Nobody gets a pair twice; one that all the others have seen stays where it is. Who is new to a round gets
-    its training and its controls too. On a server the answers are pulled first, and `push` then carries
-    the move out; by hand the tasks are in further files, and what still comes back of the old ones counts.
+    With names, all that these have left is given away; without, everybody gives as much as leaves all with
+    equally many. Nobody gets a pair twice. Who is new to a round also gets its training and controls. On a
+    server answers are pulled first, and `push` then carries the move out; by hand the tasks are in further
+    files.
 
     Args:
         to: Who gets the tasks.

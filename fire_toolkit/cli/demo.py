@@ -34,10 +34,10 @@ def demo(
 ) -> None:
     """Run the whole loop on rendered clips, real small models and annotators with known habits.
 
-    About 60 clips of moving shapes are rendered and encoded; each caption's own clip is its only
-    original positive, though others match too. Five models rank the clips from their pixels, one of
-    which has seen half of the captions before; four annotators (careful, hasty, lenient, strict)
-    answer. The truth of every pair is known, so the corrected scores stand beside the true ones.
+    About 60 clips of moving shapes are rendered; each caption's own clip is its only original positive,
+    though others match too. Five models rank the clips from their pixels (one has seen half of the captions
+    before), and four annotators (careful, hasty, lenient, strict) answer. The truth of every pair is known,
+    so the corrected scores stand beside the true ones.
 
     Args:
         out: Where the demo's workspace is made. [default: fire-demo, fire-demo-live with --live]

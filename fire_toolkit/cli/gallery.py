@@ -50,14 +50,9 @@ def gallery(
 ) -> None:
     """Write a gallery: each caption with the top docs of each run, playing, and their labels.
 
-    A static folder: open its index.html in a browser, from the disk or from any server; it asks for nothing
-    from elsewhere but items that are addresses. Filters find captions with new positives, split votes,
-    other winners, rejected originals or unusable captions; a list names the most convincing false negatives
-    and labels to look at again. Pairs that you mark there are downloaded as recheck.csv, for
-    `next-round --recheck recheck.csv`.
-
-    Annotators stand in it by numbers, the busiest first. It shows models, ranks and labels: keep it away from
-    people who judge.
+    A static folder: open its index.html in a browser. It loads nothing from elsewhere but items that are
+    addresses. Pairs that you mark there are saved as recheck.csv, for `next-round --recheck recheck.csv`. It
+    shows models, ranks, labels and votes (annotators by numbers): keep it away from people who judge.
 
     Args:
         out: [default: gallery in the workspace]

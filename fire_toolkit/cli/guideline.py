@@ -30,10 +30,9 @@ def guideline(
 ) -> int:
     """Print and check a guideline, or write a new one to edit; without a name, list those that there are.
 
-    A guideline is a folder of three files: guideline.md is what annotators read, labels.toml holds the
-    question, the labels with their grades and keys, and label_config.xml is Label Studio's page; our own page
-    is made of labels.toml. The three must agree, and a machine.toml beside them has to be written for the
-    guideline as it is: each mistake is a line, and the exit code 1.
+    A guideline is a folder: guideline.md is what annotators read, labels.toml holds the question and the
+    labels with grades and keys, label_config.xml is Label Studio's page, and machine.toml the prompt for
+    machine judges. They must agree: each mistake is a line, and the exit code is then 1.
 
     Args:
         name: A guideline's name, or its folder.

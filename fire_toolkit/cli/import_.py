@@ -54,24 +54,17 @@ def import_(
 ) -> None:
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
 
-    In a campaign (begun by `tasks --annotator` or `push`) answers go into its ledger, and judgments are
-    made from that: reading a file twice is harmless, and sheets (CSV) filled in by hand are read
-    too. The file's name (tasks.A01.json), or the queue the answers come from, says whose they are. Another
-    site's campaign.sqlite is merged: what both have is there once.
+    In a campaign answers go into its ledger, from which judgments are made: reading a file twice is harmless,
+    and sheets (CSV) filled in by hand and another site's campaign.sqlite are read too. The file's name
+    (tasks.A01.json), or the queue that the answers fit, says whose they are. Skips, drafts and replaced
+    answers go to dropped.csv with their reason. Export as JSON: JSON_MIN and CSV leave out skips and names.
 
-    Other answers (skips, drafts, those that a later one replaced) go to dropped.csv with their
-    reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
+    --columns and --label read what other tools or other Label Studio projects wrote; people get pseudonyms.
+    Begin with --dry-run.
 
-    Judgments made elsewhere: --columns and --label read a Label Studio project that was not made here, or a
-    table of MTurk, Prolific, Argilla, Prodigy, Potato, doccano or any other. They go into the workspace's
-    ledger, people under pseudonyms; --dry-run shows first what is understood.
-
-    The sheet that experts filled in (`next-round --ask audit`) is known by its content: its answers are kept
-    beside the sample, enter neither judgments nor labels, and `score` corrects by them.
-
-    FIRE's own release (its JSON) is known by its content and becomes tables of the workspace's captions in
-    the folder --out: a text stands for all captions with that text, disagreements are kept as disputes, and
-    outside.csv lists what lies outside the collection.
+    The sheet of an audit (`next-round --ask audit`) and FIRE's own release are recognised by their content.
+    An audit's answers enter neither judgments nor labels. Of FIRE's release a text stands for all captions
+    with that text; its tables go to the folder --out.
 
     Args:
         exports: The files.

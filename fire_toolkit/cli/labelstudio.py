@@ -25,11 +25,10 @@ def start(
 ) -> None:
     """Start the workspace's server, or find the one that runs, and print its address.
 
-    It listens on 127.0.0.1 only and calls nobody; a proxy with TLS lets annotators on other machines in
-    (--public-url; docs/deploy has the files for Caddy and nginx). Address, token and the administrator's
-    password are in .labelstudio/connection.json, which only you can read. It runs on when the terminal
-    closes. The first start makes its database, which takes one to two minutes. The program label-studio
-    is that on the PATH.
+    The program label-studio is the one on the PATH. It listens on 127.0.0.1 only; docs/deploy says how to let
+    in annotators on other machines. Address, token and the administrator's password are in
+    .labelstudio/connection.json. It runs on when the terminal closes; the first start takes one to two
+    minutes.
 
     Args:
         port: [default: the last one, else the first free from 8080]

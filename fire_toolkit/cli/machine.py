@@ -52,11 +52,10 @@ def run(
 ) -> None:
     """Ask a model behind an OpenAI-compatible server (vLLM, llama.cpp, Ollama, a vendor) about each pair.
 
-    JUDGE.toml says which model, and where: endpoint = "http://127.0.0.1:8000/v1" and model = "NAME"; further
-    keys are in docs/machines.md. The judge gets the caption as data and the image, or frames of the clip, and
-    must answer one word; anything else is a failure with its reason. Answers are kept in campaign.sqlite as
-    they come: after a kill or an error the same command goes on, and asks only what is not stored. A key
-    comes from the environment (FIRE_MACHINE_KEY).
+    JUDGE.toml names endpoint and model; further keys are in docs/machines.md. The judge gets the caption and
+    the image, or frames of the clip, and must answer one word; anything else is a failure with its reason.
+    Answers are stored as they come, and the same command continues after a kill or an error. A key is read
+    from FIRE_MACHINE_KEY.
 
     Args:
         judge: The judge.

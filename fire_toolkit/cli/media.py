@@ -101,11 +101,18 @@ def check(
 ) -> int:
     """Check every item: whether it exists, a browser plays it, and its address answers correctly.
 
+<<<<<<< HEAD
     ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path
     or an address. An address must answer pages of Label Studio (that of FIRE_LABEL_STUDIO_URL, else the
     workspace's) by CORS, and in parts (Range). Prints each item that will not play, why, and how to
     fix it (as CSV or JSON: every item); exit code 1 if there is one. In a workspace items
     must also be what its guideline's page shows.
+=======
+    ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path or an
+    address. Addresses must let Label Studio's pages read them (CORS) in parts (Range). Each item that will
+    not play is printed with the reason and what to do, and the exit code is then 1. In a workspace items must
+    also be of the kind that its guideline shows.
+>>>>>>> ad1ae242 (Explain each command in fewer words, and shared options once)
 
     """
     seen = used_media(items, Inputs())
@@ -149,9 +156,8 @@ def transcode(
 ) -> int:
     """Transcode videos that some browsers do not play to H.264 or VP9, without sound; write a new items.tsv.
 
-    Videos that play are left alone. A killed run resumes where it stopped: finished videos are known
-    by their hashes. One encoder thread, so the same video gives the same bytes. Exit code 1 if a
-    video cannot be done; its item keeps the old media_url.
+    Videos that play are left alone, and a killed run resumes where it stopped. The same video gives the same
+    bytes. A video that cannot be transcoded keeps its media_url, and the exit code is then 1.
 
     Args:
         to: Which codec.
@@ -201,11 +207,9 @@ def serve(
 ) -> None:
     """Serve the items' files on this machine to Label Studio's pages until Ctrl-C; print the base URL.
 
-    Only files of the items are served, in parts (Range), and only pages of Label Studio (that of
-    FIRE_LABEL_STUDIO_URL, else the workspace's) may read them (CORS). Each refused request is shown. In a
-    workspace addresses do not tell which file they lead to (/m/HASH.mp4, by a key in .labelstudio/), and
-    `tasks` writes them; they begin with [media] url of fire.toml, else with /media of the server's
-    --public-url, else with http://ADDRESS:PORT.
+    Only the items' files are served, and only pages of Label Studio may read them; refused requests are
+    shown. In a workspace `tasks` writes addresses that do not tell the file. They begin with [media] url of
+    fire.toml, else with /media of the server's --public-url, else with http://ADDRESS:PORT.
 
     Args:
         port: It stands in the tasks: keep to it. 0: any free one. [default: that of [media] url in fire.toml,

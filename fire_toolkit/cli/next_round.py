@@ -57,37 +57,21 @@ def next_round(
 ) -> None:
     """Plan what to ask again; in a campaign, give it to annotators who have not seen it.
 
-    Each pair is asked once more, in this order, up to the budget: disputes; pairs only escalated; original
-    positives that the labels reject; positives of one judgment; labels of a low posterior; a random share
-    of the rest. Of a budget the random share is set aside first, and an answer for each dispute that the
-    round is expected to create; what is left over goes to more pairs at random. pool.csv has the stratum of
-    each pair and the probability with which it was drawn, by which `agree --join` weighs it. The table shows
-    what each stratum holds, costs and is expected to change.
+    Without further options disputes and pairs that were only escalated are asked once more. With --budget
+    these come first, then original positives that the labels reject, positives of one judgment, labels of a
+    low posterior, and a random share of the rest. The random share, and answers to the disputes that the
+    round itself will create, are set aside from the budget. The table shows what each stratum holds, costs
+    and is expected to change; pool.csv has each pair's stratum and the probability with which it was drawn.
 
-    Where `push` or `tasks --annotator` has begun a campaign, the pairs become its next round: those that
-    wait for an answer are left out, nobody gets a pair twice, and the answers are marked (columns round and
-    kind), so that agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
+    In a campaign the pairs become its next round: nobody gets a pair twice, and answers are marked by round
+    and kind. Elsewhere `tasks` makes tasks of pool.csv.
 
-    --ask fourth_vote asks one more vote on positives by 2 to 1 in a campaign, about 100 with --budget 100. No
-    label, agreement or error rate counts it; `score --honest` and `augment` say whether fewer are positive
-    than independent errors explain, which is the sign of pairs that are hard for everybody.
-
-    With --strategy the workspace's runs are pooled again from the labels so far, as by `pool --strategy`, and
-    `tasks` asks the new pairs. Pairs that the strategy wants another vote on become a round as above.
-
-    With --policy what it asks again comes first; go on (judge, pull, resolve, next-round) until it asks
-    nothing. Which pairs get further votes is kept in campaign/design.csv, and never hangs on a pair's own
-    later votes, so that `score --honest` can correct C@k and P@k for errors.
-
-    With --recheck labels are looked at again because somebody doubts them. Such answers are of kind recheck:
-    they count for the label and in no rate of errors, and scores of such labels are not corrected for errors
-    (`resolve --without-rechecks` leaves these answers out). --ask doubts does so with labels that a machine
-    judge considers wrong (P(yes) of .9 or more for one that is not relevant, of .1 or less for one that is).
-
-    --ask audit draws labels at random for experts: in each band of best ranks (1, 2 to 3, 4 and more; of
-    policy until-confirmed apart for verified pairs and others) 100 positive and 200 negative ones, or as many
-    as the budget allows. Experts fill in audit/labels/sheet.csv, which shows no label and no rank; `import`
-    reads it back, and `score` corrects C@k and P@k by what they say.
+    --policy asks first what the policy of second votes wants; repeat the round until it asks nothing. --ask
+    fourth_vote asks one more vote on positives by 2 to 1, to test whether votes err independently. --strategy
+    pools the runs again by the labels so far. --recheck asks about labels that somebody doubts, --ask doubts
+    about those that a machine judge considers wrong. --ask audit draws labels at random for experts, who fill
+    in audit/labels/sheet.csv for `import`. What becomes of each kind of answer: docs/campaign.md,
+    docs/noise.md.
 
     Args:
         judgments: The judgments that the labels were made from. [default: the workspace's]

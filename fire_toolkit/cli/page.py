@@ -111,9 +111,8 @@ def write(
 ) -> None:
     """Write the page as a file for each annotator (or those named), for people who reach no server.
 
-    FOLDER/A01 holds judge.html and the files of its items: hand the folder out whole. The page keeps answers
-    in the browser and saves them as answers.A01.jsonl; `import` takes that file. Write the pages again for a
-    further round: what was answered stays in the annotators' browsers.
+    FOLDER/A01 holds judge.html and the files of its items: hand the folder out whole. Answers are kept in the
+    browser and saved as answers.A01.jsonl, which `import` takes. Write the pages again for a further round.
 
     Args:
         consent: A text that annotators agree to before they begin, with a content warning. [default: a short

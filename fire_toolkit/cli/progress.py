@@ -31,11 +31,11 @@ from fire_toolkit.workspace.config import BY_GUIDELINE
 def progress(*, as_json: bool) -> None:
     """Show a campaign's progress and quality: tasks, pace, agreement, controls, what to look into.
 
-    Counts what the ledger holds: `pull` first. Below the queues stands alpha of the first
-    answers so far, and each annotator beside the others on the pairs that they share. Alarms are reasons to
-    look: answers faster than the item lasts (where `items` say start_s and end_s, or duration_s), one
-    answer to everything, agreement below 70% with others on 10 shared pairs or more. Accounts on a server are
-    listed with their states.
+    Counts what the ledger holds: `pull` first. It shows alpha of the first answers so far, and each annotator
+    beside the others on the pairs that they share. Alarms are reasons to look: answers faster than the item
+    lasts (where `items` say start_s and end_s, or duration_s), one answer to everything, agreement below 70%
+    with others on 10 shared pairs or more. Accounts on a server are listed with their states.
+
     """
     states = {row.pseudonym: row.state for row in read_register(private_folder())}
     if states and begun_here() is None:

@@ -13,11 +13,9 @@ from fire_toolkit.cli.meter import workspace_root
 def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> None:
     """Fetch new and changed answers into the ledger, then write judgments.csv and dropped.csv from it.
 
-    The ledger (in campaign.sqlite) keeps every version of every answer; what was edited or deleted on the
-    server is recorded as such. Judgments say in which round they were given, and what for (column kind).
-
-    Read is what changed since the last pull, and any project in which the server counts more or fewer answers
-    than the ledger has. An edit that the server does not date shows only in --full.
+    The ledger (in campaign.sqlite) keeps every version of every answer. An ordinary pull reads what changed
+    since the last one, and every project in which the server counts other answers than the ledger; an edit
+    that the server does not date shows only in --full.
 
     Args:
         full: Read everything again: at the end of a round, before `resolve`.

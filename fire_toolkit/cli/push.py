@@ -93,12 +93,10 @@ def push(
 ) -> None:
     """Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.
 
-    Who judges what is drawn once and kept in campaign/; another push adds only what is missing, and never
-    a task twice, and updates tasks that were made again with other captions or addresses, as long as nobody
-    has answered them. Before anything is sent, every media_url must answer as a browser needs it. Tasks come
-    from `tasks` (and the pairs to judge twice from the .overlap.json beside); those of a model that came
-    later are a further round, for the annotators named or all that are active. Accounts that others have made
-    on the server are asked only if they are named.
+    Who judges what is drawn once and kept in campaign/. Pushing again adds only what is missing, and updates
+    tasks whose captions or addresses changed, as long as nobody has answered them. Before anything is sent,
+    every media_url must answer as a browser needs it. Tasks come from `tasks`; those of a model that came
+    later are a further round.
 
     Args:
         annotators: The annotators; a LOAD of 2 gets twice the tasks. [default: all that `annotators add` has

@@ -16,9 +16,9 @@ def refresh() -> None:
     """Redo what is stale in this workspace, in order: each command as it was last given.
 
     Redone are import, agree, resolve, augment, score and compare, where files that they read have changed or
-    files that they wrote are gone. The rest of what is stale is named and left to you: pool, tasks, push and
-    pull ask people or bring in what they answered, and where fire.toml says otherwise than the command did,
-    only you know which is right. A file that was changed by hand is never overwritten.
+    files that they wrote are gone. Other stale stages ask people or depend on changed settings; they are
+    named and left to you. A file that was changed by hand is never overwritten.
+
     """
     workspace = needed_workspace("; `refresh` redoes the stages of a workspace")
     done: list[str] = []

@@ -86,18 +86,15 @@ def release(
 ) -> None:
     """Write a folder that publishes a workspace's labels, or check one.
 
-    It holds the corrected and original qrels (TREC, BEIR, JSON), judgments with disagreements kept, labels,
-    disputes, the pool and its sources, hashes of the runs, the guideline, scores, a card, Croissant
-    metadata, a datasheet, a citation, a licence, the changes since the version before, and a small Python
-    package. What no file knows is asked for by name, in [release], [licences] and [study] of fire.toml.
+    docs/release.md lists its files. What no file of the workspace knows is asked for by name, in [release],
+    [licences] and [study] of fire.toml.
 
-    Ids and labels only: captions and media are included where [licences] names their licence, comments
-    where [release] comments_consent says how annotators agreed. Annotators get new pseudonyms. A release
-    that would hold a registered name, an e-mail, a token or an absolute path is refused.
+    It holds ids and labels; captions and media are included where [licences] names their licence, comments
+    where [release] comments_consent says how annotators agreed. Annotators get new pseudonyms. A release that
+    would hold a registered name, an e-mail, a token or an absolute path is refused.
 
     --format fire writes judgments, labels and disputes into the file --out, for tools that read FIRE's
-    release, with the creator, dates and licence of the one that --tables was read from. Each entry also has
-    the id of its caption, unless all captions of its text were judged alike.
+    release, with the creator, dates and licence of the one that --tables was read from.
 
     Args:
         version: Version of the release, such as 1.0.

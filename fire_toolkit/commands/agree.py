@@ -45,11 +45,10 @@ def agree(
 ) -> Found:
     """Measure agreement between annotators: Krippendorff's alpha, percent agreement and related statistics.
 
-    Only pairs with two judgments or more (n_pairable) count; an undefined value is nan,
-    with the reason in its note. Where judgments say their round, only the first answers to each pair
-    count: later ones were asked because of them. A column inclusion_probability (the chance with which
-    a pair was chosen for a second judgment) weighs pairs by its inverse. The default statistics have
-    95% intervals, by caption where captions have two pairs or more.
+    Only pairs with two judgments or more (n_pairable) count; an undefined value is nan, with the reason in
+    its note. Only the first answers to each pair count, since later rounds ask because of them. A column
+    inclusion_probability (the chance that a pair was chosen for a second judgment) weighs pairs by its
+    inverse. The default statistics have 95% intervals, by caption where captions have two pairs or more.
 
     Args:
         judgments: The judgments (judgments.csv).

@@ -36,9 +36,8 @@ def audit(
     """Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.
 
     Nothing is changed. Each finding says how many of how many and what follows from it; its table is
-    DIR/<finding>.csv. Suggestions are pairs of a query with the items of captions like its own, which
-    DIR/suggestions.parquet holds as a run to pool; caption similarity is a poor judge, so people must check
-    them.
+    DIR/<finding>.csv. Suggestions are pairs of a query with the items of captions like its own, as a run to
+    pool (DIR/suggestions.parquet); people must check them.
 
     Args:
         queries: The queries: query_id, text and, of composed ones, reference.

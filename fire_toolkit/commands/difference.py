@@ -54,17 +54,11 @@ def difference(
 ) -> Found:
     """Test the differences of every two runs: interval, p-value, effect size.
 
-    Interval and p come from one method, so that 0 lies outside the interval where p is below .05: the
-    score method for C@k (Tango; McNemar) and where few queries differ, else Student's t over queries (or
-    --cluster). Holm corrects p for the pairs tested together. A note says where a measure reads the runs to
-    different depths.
-
-    Where a sample of queries was judged deep (pool --deep-queries), the difference of AP, nDCG and R@k is
-    also estimated from it, with an interval (est. a - b); where pairs were drawn in strata, that of P@k.
-
-    Where labels say by which design votes were doubled, C@k and P@k are also compared as corrected for errors
-    of votes, with an interval and a test that agree (qrels corrected). They come first once fourth votes show
-    that votes err independently.
+    Interval and p come from one method: the score method for C@k (Tango; McNemar) and where few queries
+    differ, else Student's t over queries or clusters. p_holm is corrected for the pairs tested together. A
+    note says where a measure reads the runs to different depths. Where a sample or second votes by design
+    allow it, the difference is also estimated (est. a - b) or corrected for errors of votes, as in `score
+    --honest`.
 
     Args:
         runs: The runs.

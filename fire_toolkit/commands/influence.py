@@ -54,11 +54,10 @@ def influence(
 ) -> Found:
     """Leave out each annotator in turn: agreement, labels and scores as if they had not been asked.
 
-    Judgments are resolved and joined to the original qrels as `resolve` and `augment` do, once with
-    all and once without each annotator. alpha is that of the others; labels_other, labels_lost and
-    labels_gained are the pairs with another label, with none any more, and with one that all judgments
-    leave in dispute; tau and n_swaps compare the orders of the runs, and run_id is the run whose score
-    changes most, by change.
+    Judgments are resolved and joined to the original qrels with all annotators, and once without each. alpha
+    is that of the others; labels_other, labels_lost and labels_gained count the pairs with another label,
+    with none any more, and with one where all judgments give a dispute; tau and n_swaps compare the orders of
+    the runs; run_id is the run whose score changes most.
 
     Args:
         runs: The runs.

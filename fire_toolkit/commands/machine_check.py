@@ -73,8 +73,9 @@ def machine_check(
     """Check a judge against people's labels: agreement, AUC, calibration, what it overrates, with intervals.
 
     JUDGE is a name in machine/, or a machine.csv. Alpha of the judge with people's votes stands beside alpha
-    among people. The labels should be a random sample of what the judge has judged; where the pool says by
-    which chance each pair was drawn, pairs weigh its inverse. Below 100 labelled pairs nothing is said.
+    among people. The labels should be a random sample of what the judge has judged; where the pool says how
+    likely each pair was to be drawn, pairs weigh its inverse. With fewer than 100 labelled pairs nothing is
+    said.
 
     Args:
         machine: What the judge said.

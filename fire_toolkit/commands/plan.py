@@ -58,14 +58,12 @@ def plan(
 
     Each row is a way to have the runs' tops judged, as deep as the measures read. Votes: one; verify, a
     second on each positive; until-confirmed, the same until one is confirmed; doubled; a third where two
-    differ.
-    "off by" is the expected error of a score in points, after the correction for errors of votes where there
-    is one: + mostly too high, − too low, ± by chance.
+    differ. "off by" is the expected error of a score in points: + mostly too high, − mostly too low, ± by
+    chance.
 
-    Without judgments these are ranges over assumptions. --draw-pilot N --out FILE writes a pool of random
-    pairs for `tasks --overlap 1`; with their judgments as --pilot the numbers are of your own benchmark, and
-    brackets hold what the pilot leaves open (95%). Only C@k and P@k are predicted: AP, nDCG and R hang on
-    positives that nobody has looked for.
+    Without judgments the numbers are ranges over assumptions. --draw-pilot N --out FILE writes a pool of
+    random pairs for `tasks --overlap 1`; with their judgments as --pilot the numbers are of your own
+    benchmark, with 95% intervals in brackets. Only C@k and P@k are predicted.
 
     Args:
         runs: The runs.

@@ -53,13 +53,11 @@ def pool(
 ) -> Found:
     """Pool the top docs of several runs into the pairs that people are to judge.
 
-    RUN is TREC text (.gz too) or a dense matrix, .npy or .npz (rows are queries, columns docs);
-    NAME=PATH gives it a name. Order: score descending, ties by doc id descending. A query's own item (the
-    image that a text changes, column reference of the queries) is left out of every list before.
+    RUN is a file that `add-run` wrote, TREC text or a matrix (rows are queries); NAME=PATH gives it a name.
+    Docs are ordered by score, then by doc id, both descending. A query's own item is never pooled.
 
-    A model that comes later: pool all runs again, the old ones too. The pool then holds all pairs and says
-    of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
-    only what is new.
+    For a model that comes later, pool all runs again: the pool says which runs brought each pair, in which
+    round it was first asked, and whether it is judged, and `tasks` asks only what is new.
 
     Args:
         runs: The runs.

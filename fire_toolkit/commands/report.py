@@ -275,28 +275,20 @@ def report(
 ) -> Found:
     """Make the tables and findings of the FIRE paper, its methods, its figures, or one page with all of it.
 
-    html: one file that asks for nothing from anywhere: plots, tables, methods and manifests. Annotators stand
-    in it by pseudonyms, the busiest first, and no folder of this machine is named. --against compares labels,
-    scores and the order of runs only where both sides have the same queries, the same guideline and runs of
-    the same bytes, and says what else there is.
+    html: one file for reviewers that loads nothing from elsewhere: plots, tables, methods and manifests.
+    Annotators stand in it by numbers. --against also shows what changed since another workspace or a release.
 
-    figures: its figures for a paper, as SVG; --out of one --figure may end in .pdf, .png or .json (its
-    Vega-Lite spec). A picture shows the first measure; name another one with -m.
+    figures: its plots as SVG; with --figure, --out may end in .svg, .pdf, .png or .json (the Vega-Lite spec).
+    A plot shows the first measure.
 
-    methods: the paragraphs on methods and agreement (--format latex for a paper), from the workspace's files.
-    What a data paper's checklist asks and no file knows stands in [study] of fire.toml: recruitment,
-    qualification, pay, consent, ethics. What is missing is printed as a blank with its name.
+    methods: the paragraphs on methods and agreement, from the workspace's files and [study] of fire.toml;
+    what is missing is a blank with its name.
 
-    table1: each run's score with its gain, A (B + C): augmented (original + gain). table2: pairs, labels,
-    outcomes and agreement, by run and by dataset; `resolved` is the share of pairs with a label, most of them
-    labelled once: the paper calls it agreement; `agreeing`, `unanimous` and alpha are of the pairs labelled
-    twice or more. table3: overlap and rank-biased overlap of the top 10, for every two runs. table4: each run
-    with all judgments, and without those that only it contributed.
-
-    length: positives per caption, and each run's gain, by the length of the caption. saturation: the share of
-    queries that are saturated for each run, for any run and for every run. similarity: solved and unsolved
-    captions of each run by their mean cosine (character n-grams) with their 5 nearest training captions; of
-    more than 8,000 captions so many are drawn.
+    table1: original and augmented scores. table2: pairs, labels and agreement, by run and by dataset. table3:
+    overlap and rank-biased overlap. table4: each run without the judgments that only it contributed. length,
+    saturation, similarity: gains by the length of captions, saturated queries, solved captions by their
+    likeness to training captions (of more than 8,000, so many are drawn). docs/report.md explains the
+    columns.
 
     Args:
         what: What is made.

@@ -67,17 +67,15 @@ def resolve(
 ) -> Found:
     """Resolve judgments into one label for each pair, and list what stays in dispute.
 
-    Rule `fire`: one judgment stands; of several, a label with more than half of the votes; else a
-    dispute, which `next-round` asks a third annotator. An escalated or skipped answer is not a vote, nor
-    is one that was not asked of its annotator (kind `unassigned`).
-    With --qrels, DIR/rejected/pool.csv holds the original positives to ask again before either side is
-    believed.
-    The change against a plain majority is always reported, with --controls also how often either is right
-    on pairs whose label is known. With --share-judgments the column shared_from
-    of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
+    Rule `fire`: one judgment stands; of several, a label with more than half of the votes wins; anything else
+    is a dispute, which `next-round` asks again. Escalated and skipped answers are not votes, nor are answers
+    by somebody who was not asked (kind `unassigned`). With --qrels, original positives that the labels reject
+    go to DIR/rejected/pool.csv, to be asked again. How many labels differ from a plain majority's is always
+    reported.
 
-    Where the design is known, labels.csv and disputes.csv have each pair's design_class and its votes in the
-    order of the design (design_votes, 1 for positive): `score --honest` corrects for their errors by these.
+    Where the design of the votes is known, labels.csv and disputes.csv have each pair's design_class and
+    design_votes, by which scores are corrected. With --share-judgments the column shared_from names the
+    queries whose judgments a label rests on.
 
     Args:
         judgments: The judgments (judgments.csv).

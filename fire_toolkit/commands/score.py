@@ -84,38 +84,26 @@ def score(
 ) -> Found:
     """Score runs by the original qrels and, if given, by the augmented ones.
 
-    The table shows augmented (original + gain), shares times 100; LaTeX and Markdown print the best value
-    of each measure bold. The other formats are long:
-    run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value.
-    In a workspace `score` and `score --honest` keep their tables in scores/; with any other option a look
-    writes nothing but --out.
+    The table shows augmented (original + gain), shares times 100. The formats csv, tsv and json are long:
+    run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value. In a workspace
+    `score` and `score --honest` keep their tables in scores/; other options write nothing but --out.
 
-    Where labels say by which design votes were doubled, C@k and P@k are corrected for errors of votes. The
-    corrected score, with a 95% interval that holds the queries drawn and the errors of votes, comes first
-    once fourth votes show that votes err independently; the score as labelled stands beside it. In the long
-    formats these are the qrels corrected, corrected_low and corrected_high (corrected_if_independent until
-    that is known).
+    Where pairs got second votes by design, C@k and P@k are also given as corrected for errors of votes, with
+    a 95% interval (docs/noise.md). A note says for how many queries docs of equal score matter; --ties takes
+    another rule for them.
 
-    Where docs of equal score could change a query, a note says how many, and the scores with positives
-    last and first. --ties takes another rule for them; pools always take doc ids descending.
+    --honest adds intervals of scores and gains, bounds over unjudged docs, condensed scores, the share
+    judged, and the score without the judgments that only this run contributed; where a sample was judged,
+    also estimates (docs/comparison.md). In Python it needs labels. Where queries are flagged as unusable, a
+    second table is over the usable ones.
 
-    --groups gives CIRR's Recall_subset@1, 2, 3 as C@1, C@2, C@3; the column reference of the queries says
-    which doc is not an answer. --by adds the columns aspect and n_queries; a query whose value is several,
-    joined by `;`, counts in each.
+    --groups gives CIRR's Recall_subset@k as C@k; the column reference of the queries says which doc is no
+    answer. --by adds the columns aspect and n_queries; a query with several values, joined by `;`, counts in
+    each.
 
-    --honest reads the evidence that `augment` writes beside the augmented qrels (in Python: labels). Beside
-    each score it shows the 95% interval of the score and of its gain, the score with unjudged docs left out
-    (condensed), what it could be whatever the unjudged docs are, how much of what it reads was judged, and
-    the score without the judgments that only this run contributed. --cluster is for intervals.
-    Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
-    shows what the score is estimated to be, and how many positives were never judged. Where queries are
-    flagged as unusable, a second table is over the usable ones; in csv and json the column queries says
-    which.
-
-    --direction both takes one matrix of texts × items, ranked both ways, or two runs: texts to items, items
-    to texts. It gives what papers print: R@1, 5, 10 (whether any positive stands in the top k), MedR and MnR
-    of each, R@Sum (the sum of the six) and mR. Items are scored by the qrels read the other way round, which
-    needs every text that is ranked to be a query of them; --back gives the items' own.
+    --direction both takes one matrix of texts × items, or two runs, texts to items and items to texts. It
+    gives R@1, 5, 10 (whether any positive is in the top k), MedR and MnR of each direction, R@Sum and mR.
+    Items are scored by the same qrels, in which every ranked text must be a query, or by those of --back.
 
     Args:
         runs: The runs; with `direction`, one matrix or two runs.

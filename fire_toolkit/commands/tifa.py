@@ -25,11 +25,10 @@ def tifa(
 ) -> Found:
     """Score pairs by TIFA: the share of questions on the text that a VQA model answers as expected.
 
-    QUESTIONS is TIFA's JSON (id, question, choices, answer, element_type). ANSWERS is CSV, TSV or a JSON
-    list with query_id, doc_id, question, answer: an answer to every question of each pair. A result of
-    TIFA's own benchmark (question_details) holds both: alone it is scored as it stands, each text with its
-    one item; a question that a text has twice counts twice only with the questions' own file. No model is
-    run. The scores stand beside people's labels (--per label) and never become labels.
+    QUESTIONS is TIFA's JSON (id, question, choices, answer, element_type). ANSWERS is CSV, TSV or a JSON list
+    with query_id, doc_id, question, answer: an answer to every question of each pair. A result of TIFA's own
+    benchmark (question_details) holds both. A question that a text has twice counts twice only with the
+    questions' own file. No model is run, and the scores never become labels.
 
     Args:
         questions: The questions on each text.
