@@ -101,18 +101,11 @@ def check(
 ) -> int:
     """Check every item: whether it exists, a browser plays it, and its address answers correctly.
 
-<<<<<<< HEAD
     ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path
     or an address. An address must answer pages of Label Studio (that of FIRE_LABEL_STUDIO_URL, else the
     workspace's) by CORS, and in parts (Range). Prints each item that will not play, why, and how to
     fix it (as CSV or JSON: every item); exit code 1 if there is one. In a workspace items
     must also be what its guideline's page shows.
-=======
-    ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path or an
-    address. Addresses must let Label Studio's pages read them (CORS) in parts (Range). Each item that will
-    not play is printed with the reason and what to do, and the exit code is then 1. In a workspace items must
-    also be of the kind that its guideline shows.
->>>>>>> ad1ae242 (Explain each command in fewer words, and shared options once)
 
     """
     seen = used_media(items, Inputs())
