@@ -124,7 +124,7 @@ def test_ten_captions_are_answered_by_a_key_each(
                 task = shown(browser)["page"]
             n_pages += 1
     assert n_pages == 3
-    assert len(answers(page_root)) == 8
+    assert len(answers(page_root)) == 10  # eight pairs and two controls: pages are doubled whole
 
 
 def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(
