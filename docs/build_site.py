@@ -27,7 +27,7 @@ PARTS = {
     "Label": ["pools", "plan", "campaign", "media", "guidelines", "agreement", "noise", "machines"],
     "Score and publish": ["comparison", "measures", "report", "release"],
     "Data": ["collections", "formats", "data-model"],
-    "Look up": ["plugins", "benchmarks"],
+    "Look up": ["glossary", "python", "plugins", "reading", "benchmarks", "scale"],
 }
 CONF = """
 project = "fire-toolkit"

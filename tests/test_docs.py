@@ -17,6 +17,7 @@ from fire_toolkit.cli import main
 from fire_toolkit.cli.told import FILE
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "fire_toolkit"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
@@ -140,3 +141,23 @@ def test_no_page_or_message_installs_what_is_not_to_be_had() -> None:
     texts |= {page: page.read_text(encoding="utf-8") for page in PAGES}
     for path, text in texts.items():
         assert not re.search(r"pip install ['\"]?fire-toolkit", text), path
+
+
+def test_the_page_that_leads_through_the_code_names_what_is_there() -> None:
+    """A line names files, and after them functions `name()` and classes that one of these files defines."""
+    lines = (ROOT / "docs/reading.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 300
+    n_named = 0
+    for line in lines:
+        names = re.findall(r"`((?:\w+/)*\w+\.(?:py|toml))`", line.replace("`fire.toml`", ""))
+        files = [
+            next(path for path in (PACKAGE / name, ROOT / "tests" / name) if path.is_file()) for name in names
+        ]
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
+        for function in re.findall(r"`(\w+)\(\)`", line):
+            assert re.search(rf"^ *def {function}\(", text, re.M), f"{names}: no function {function}"
+            n_named += 1
+        for folder in re.findall(r"`((?:\w+/)+)`", line):
+            places = (PACKAGE / folder, ROOT / "tests" / folder, ROOT / folder)
+            assert any(place.is_dir() for place in places), f"no folder {folder}"
+    assert n_named > 50

@@ -1,6 +1,12 @@
-"""A campaign: what is asked of whom, what was answered, how far it is; however tasks and answers travel.
+"""A campaign: what is asked of whom, what was answered, and how far it is, whatever carries the tasks.
 
-The record (`records`), the queues (`queues`, `rounds`), the ledger of raw answers (`ledger`), and what is
-read from it: judgments (`ledger_judgments`) and progress (`progress`). Nothing here knows a server; what
-carries tasks to people and answers back stands above (`labelstudio`).
+Read `tasks` first (a pool becomes blind tasks), then `queues` and `rounds` (who judges what, for the first
+time or again). `schema` has the tables and views of the record, `store` opens it, and `records` writes there
+what was drawn before anything is sent; `moves` are tasks that change hands. `carrier` is what a carrier must
+do.
+
+For answers read `answers` (Label Studio's JSON, typed by `answer_types`), `ledger` and `versions` (rows that
+are never changed), `votes` (which answers count, and why others do not) and `views` (judgments, open tasks).
+`progress` counts. `queue_pages` and `page_json` put several captions of an item on one page; `task_files` and
+`task_json` are tasks as files. Nothing here knows a server.
 """

@@ -1,6 +1,12 @@
 """The command line: each command reads, calls one pure function, and writes.
 
-A command's file is imported when the command is called, so that `--help` answers at once.
+Read `frame` first: how a function of `commands` becomes a command. `parameters` makes options of its signature,
+`readers` and its neighbours (`run_readers`, `pool_readers`, `asking_readers`, `report_readers`) read what it is
+given, `inputs` keeps account of the files, and `frame_output` prints and writes. `plain` frames functions of this
+room that serve, send or manage accounts: one file for each, called as its command.
+
+`lazy` imports a command's file only when it is called, and `told` knows every help from `helps.json`, so that
+`--help` answers at once.
 """
 
 from __future__ import annotations

@@ -1,1 +1,7 @@
-"""Outside formats, read into tables and written from them; errors name the path and the place."""
+"""Outside formats, read into tables and written from them; errors name the path and the place.
+
+`runs` holds predictions (read `runs.readers`, which finds the reader of a file), `collections` benchmarks'
+own files, `tables` our own tables as files, and `arrays` the arrays in npy, npz, torch and pickle files.
+`ids` is the one place where an id becomes text. `releases` reads a release back, `release_files` writes one,
+and `sides` reads the labels of another workspace or release to compare with.
+"""

@@ -1,1 +1,7 @@
-"""A workspace: its settings, its stages, and the manifests beside what they wrote."""
+"""A workspace: its settings, its stages, and the manifests beside what they wrote.
+
+Read `config` first (fire.toml, with `defaults.toml`), then `manifests`: files written as one change, and
+refused where they are no longer what their manifest says. `stages` says what is done, what is stale and why.
+`rounds` numbers the rounds, `settled` knows qrels that hold for some runs alone. `database` opens SQLite
+files, `locks` has the one lock, and `exchange` swaps two folders in one step.
+"""
