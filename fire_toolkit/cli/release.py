@@ -54,7 +54,7 @@ from fire_toolkit.release.answers import VERSION, check_answers, draft
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.check import check_release
 from fire_toolkit.release.documents import documents
-from fire_toolkit.release.facts import ReleaseFacts, platform_of, release_facts
+from fire_toolkit.release.facts import ReleaseFacts, platform_of, with_pseudonyms
 from fire_toolkit.release.people import make_pseudonyms, refuse_people
 from fire_toolkit.release.published import Published, publish
 from fire_toolkit.results import drawn_text
@@ -118,8 +118,7 @@ def release(
     if tables is not None:
         raise click.UsageError("--tables is for --format fire")
     if as_draft:
-        settings = needed_workspace(_NEEDED).settings
-        lacking = draft(settings["release"], settings["study"])
+        lacking = draft(needed_workspace(_NEEDED).settings)
         click.echo(lacking, nl=False)
         say("fill in these lines of fire.toml, where they are empty" if lacking else "nothing is missing")
         return
@@ -219,10 +218,7 @@ class _Release:
             raise UsageError(f"--version {self.version!r}, expected numbers and dots, such as 1.0")
         if self.out.exists():
             raise FireError(f"{self.out}: already exists and is not overwritten; choose another version")
-        answers, study, licences = (
-            self.workspace.settings[name] for name in ("release", "study", "licences")
-        )
-        check_answers(answers, study, licences)
+        check_answers(self.workspace.settings)
         tell("checking that all stages are done")
         self._refuse_unfinished()
         tell("reading the tables")
@@ -235,15 +231,20 @@ class _Release:
         contents = self._contents(published, facts)
         tell(f"looking for names, addresses and tokens in {len(contents)} files")
         comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
-        options: dict[str, Any] = {"answers": answers, "allowed": allowed, "is_anonymous": self.is_anonymous}
+        options: dict[str, Any] = {
+            "answers": facts.answers,
+            "allowed": allowed,
+            "is_anonymous": self.is_anonymous,
+        }
         refuse_people(contents, comments.astype("str"), **self._people(published), **options)
         tell(f"writing {self.out}")
         parameters = {"version": self.version, "date": self.date, "name": facts.name}
-        counts = {**facts.counts, **facts.by_machine}
+        by_machine = {key: value for key, value in facts.augmented.items() if "machine" in key}
+        counts = {**published.counts, **by_machine}
         hashes = {name: sha256(content).hexdigest() for name, content in sorted(contents.items())}
         manifest = Manifest(STAGE, __version__, parameters, given.published, hashes, counts)
         write_folder(self.out, {**contents, MANIFEST: manifest.as_bytes()})
-        return facts.counts
+        return published.counts
 
     def _refuse_unfinished(self) -> None:
         for state in stage_states(self.workspace):
@@ -304,10 +305,11 @@ class _Release:
 
     def _facts(self, published: Published, given: Given) -> ReleaseFacts:
         before = self._previous
-        return release_facts(
+        return ReleaseFacts(
             published,
-            workspace_facts(self.workspace, given),
-            self.workspace.settings,
+            with_pseudonyms(workspace_facts(self.workspace, given), published.names),
+            self.workspace.settings["release"],
+            self.workspace.settings["licences"],
             version=self.version,
             date=self.date,
             tool=f"fire-toolkit {__version__}",
@@ -344,7 +346,6 @@ class _Release:
         """Return every file of the release but the manifest."""
         tables, before = published.tables, self._previous
         found = parquet_files(tables)
-        full = {name: tables[name] for name in tables if f"data/{name}.parquet" in found}
         earlier = before / "CHANGELOG.md" if before else None
         changes = None
         if before is not None:
@@ -353,7 +354,7 @@ class _Release:
             changes = compare_releases(_version_in(before), now)
             found["changed_pairs.csv"] = delimited_bytes(changes.pairs)
         text = read_text(earlier) if earlier and earlier.is_file() else ""
-        texts = documents(facts, full, found, changes=changes, earlier=text)
+        texts = documents(facts, found, changes=changes, earlier=text)
         guideline = guideline_files(self._judged_by(published.guideline))
         texts |= {f"guideline/{name}": text for name, text in guideline.items()}
         found |= text_files(tables, published.original, published.corrected)

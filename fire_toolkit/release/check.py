@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from typing import Any
 
-from fire_toolkit.release.croissant import CONTEXT, LOOKED_FOR, MISNAMED
+from fire_toolkit.release.layout import CROISSANT
 from fire_toolkit.release.people import Finding, find_private
 
 Files = Mapping[str, bytes]
@@ -132,16 +132,16 @@ def _croissant(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(name, 0, "not a JSON object")
         return
     yield from (Finding(name, 0, f"no {key}") for key in _NEEDED_KEYS if not found.get(key))
-    for key in LOOKED_FOR:
+    for key in CROISSANT["looked_for"]:
         if found.get(key) in (None, "", [], {}):
             yield Finding(name, 0, f"no {key}, which checkers of submissions look for")
     if not isinstance(found.get("rai:hasSyntheticData"), bool | None):
         yield Finding(name, 0, "rai:hasSyntheticData is neither true nor false")
-    for wrong, right in MISNAMED.items():
+    for wrong, right in CROISSANT["misnamed"].items():
         if wrong in found:
             yield Finding(name, 0, f"{wrong} is not read by anybody; it is called {right}")
     context = found.get("@context")
-    absent = CONTEXT.keys() - context.keys() if isinstance(context, dict) else set()
+    absent = CROISSANT["context"].keys() - context.keys() if isinstance(context, dict) else set()
     if absent:
         yield Finding(name, 0, f"@context lacks {', '.join(sorted(absent))}")
     yield from _distribution(name, found, files)

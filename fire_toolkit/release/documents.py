@@ -1,26 +1,30 @@
-"""The documents of a release, each a template about its facts: card, datasheet, citation, package."""
+"""The documents of a release, each a template about its facts, metadata among them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.release.answers import KNOWN, LICENCES, licence_url, module_name
+from fire_toolkit.release.answers import LICENCES, licence_url
 from fire_toolkit.release.changes import ReleaseChanges
-from fire_toolkit.release.croissant import croissant_json
-from fire_toolkit.release.facts import ANONYMOUS, ReleaseFacts
-from fire_toolkit.release.layout import FILES, TABLES
+from fire_toolkit.release.facts import ReleaseFacts
+from fire_toolkit.release.layout import CROISSANT, FILES, TABLES, column_text, croissant_type
 from fire_toolkit.reporting.templates import rendered
 
-_NAMES = ("README.md", "DATASHEET.md", "CITATION.cff", "LICENSE", "CHANGELOG.md", "pyproject.toml")
+_NAMES = {
+    **{name: name for name in ("README.md", "DATASHEET.md", "CITATION.cff", "LICENSE", "CHANGELOG.md")},
+    "pyproject.toml": "pyproject.toml",
+    "croissant.json": "croissant.json",
+    "module.py": "{module}/__init__.py",
+}
 
 
 def documents(
     facts: ReleaseFacts,
-    tables: Mapping[str, pd.DataFrame],
     files: Mapping[str, bytes],
     *,
     changes: ReleaseChanges | None = None,
@@ -33,38 +37,37 @@ def documents(
 
     Args:
         facts: of the release.
-        tables: those that lie in data/NAME.parquet.
-        files: these, by their names in the release.
+        files: its data, by their names in the release; the tables that are data/NAME.parquet are named.
         changes: since the version before; None for the first.
         earlier: the CHANGELOG.md of the version before, whose entries follow.
     """
-    licence, module = facts.answers["licence"], module_name(facts.name)
+    licence, tables = facts.answers["licence"], facts.published.tables
     values: dict[str, Any] = {
         "facts": facts,
         "answers": facts.answers,
-        "study": facts.methods.study,
-        "n": facts.counts,
-        "tables": list(tables),
+        "texts": facts.texts,
+        "study": facts.study.study,
+        "n": facts.published.counts,
+        "tables": {name: _fields(tables[name]) for name in tables if f"data/{name}.parquet" in files},
         "what_is": TABLES,
         "files": FILES,
-        "module": module,
+        "hashes": {name: sha256(content).hexdigest() for name, content in files.items()},
+        "croissant": CROISSANT,
         "licence": licence,
-        "is_known": licence in KNOWN,
+        "is_known": licence in LICENCES,
         "licence_url": licence_url(facts.answers),
-        "licence_title": f"{LICENCES[licence][0]} ({licence})" if licence in LICENCES else licence,
-        "authors": _authors(facts),
+        "licence_title": LICENCES.get(licence, (licence,))[0],
         "changes": changes,
         "earlier": earlier.partition("\n## ")[2],
     }
-    texts = {name: rendered("release", f"templates/{name}", **values) for name in _NAMES}
-    hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
-    texts["croissant.json"] = croissant_json(facts, tables, hashes)
-    return texts | {f"{module}/__init__.py": rendered("release", "templates/module.py", **values)}
+    texts = {
+        name.format(module=facts.module): rendered("release", f"templates/{template}", **values)
+        for template, name in _NAMES.items()
+    }
+    metadata = json.loads(texts["croissant.json"])
+    return texts | {"croissant.json": json.dumps(metadata, indent=1, ensure_ascii=False) + "\n"}
 
 
-def _authors(facts: ReleaseFacts) -> list[tuple[str, str]]:
-    """Return family and given name of each creator; an organisation has no given name."""
-    if facts.is_anonymous:
-        return [(ANONYMOUS, "")]
-    parts = (creator.partition(",") for creator in facts.answers["creators"])
-    return [(family.strip(), given.strip()) for family, _, given in parts]
+def _fields(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Return of each column its name, what it means, and its type in Croissant."""
+    return [(name, column_text(name), croissant_type(str(table[name].dtype))) for name in map(str, table)]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.release.answers import spoken_name
+from fire_toolkit.release.layout import words_in
 from fire_toolkit.tables import Judgments
 
 # The columns of judgments that are published; a comment only by consent. Any other stays at home.
@@ -23,27 +24,20 @@ _PROSE = (".md", ".cff", ".toml", ".py", "LICENSE", "croissant.json", "comments"
 # The benchmark's own texts may say anything; what of them is published is the licence's matter.
 _CAPTIONS = ("queries.jsonl", "corpus.jsonl")
 _LONG_ENOUGH = 3  # characters of a name that is looked for in documents
-_EMAIL = re.compile(r"[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}")
-_TOKENS = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|sk-[A-Za-z0-9_-]{20,}|"
-    r"AKIA[A-Z0-9]{16}|xox[abpr]-[A-Za-z0-9-]{10,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+)"
-    r"|[?&](?:token|access_token|key|sig|signature|X-Amz-Signature)=[^\s\"'&]{8,}"
-)
-_PATH = re.compile(r"(?<![\w:/.<-])(?:/(?:home|root|Users|mnt|data|tmp|var|work|scratch|srv|opt)/[^\s\"',;]+"
-                   r"|[A-Za-z]:\\[^\s\"',;]+|~/[^\s\"',;]+)")  # fmt: skip
-_OF_FILES = [("an e-mail address", _EMAIL), ("an absolute path", _PATH)]
-# One of these stands in every text that has a match; to look for them takes a hundredth of the time.
-_SIGNS: dict[re.Pattern[str], Sequence[str]] = {
-    _EMAIL: ("@",),
-    _TOKENS: (
-        *("hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "sk-", "AKIA", "xox", "eyJ"),
-        *("token=", "key=", "sig=", "ignature="),
-    ),
-    _PATH: (
-        *("/home/", "/root/", "/Users/", "/mnt/", "/data/", "/tmp/", "/var/", "/work/", "/scratch/"),
-        *("/srv/", "/opt/", ":\\", "~/"),
-    ),
-}
+
+
+class Kind(NamedTuple):
+    """What must not stand in a file: what it is called, its pattern, and texts of which a match has one."""
+
+    what: str
+    pattern: re.Pattern[str]
+    signs: Sequence[str]
+
+
+PRIVATE = [
+    Kind(what, re.compile(own["pattern"]), own["signs"]) for what, own in words_in("private.toml").items()
+]
+_EMAIL, _PATH, _TOKENS = PRIVATE
 
 
 def make_pseudonyms(annotators: Iterable[str], *, key: bytes, version: str) -> dict[str, str]:
@@ -130,29 +124,26 @@ def find_private(
         a.md:1: a person's name
         a.md:2: an e-mail address
     """
-    general = [("an access token", _TOKENS)]
+    general = [_TOKENS]
     if secrets:
-        general.append(("a secret of the workspace", _any_of(secrets)))
-    signs: dict[re.Pattern[str], Sequence[str]] = {**_SIGNS, general[-1][1]: secrets or _SIGNS[_TOKENS]}
-    by_name = re.compile(rf"(?<![\w-]){_any_of(names).pattern}(?![\w-])", re.IGNORECASE) if names else None
+        general.append(Kind("a secret of the workspace", _any_of(secrets), secrets))
+    named = re.compile(rf"(?<![\w-]){_any_of(names).pattern}(?![\w-])", re.IGNORECASE)
     for file, text in texts.items():
-        own = [*general, *([] if file in _CAPTIONS else _OF_FILES)]
-        if by_name and file.endswith(_PROSE):
-            own.append(("a person's name", by_name))
+        kinds = general + ([] if file in _CAPTIONS else [_EMAIL, _PATH])
+        if names and file.endswith(_PROSE):
+            kinds.append(Kind("a person's name", named, ("",)))
         seen = {
-            (text.count("\n", 0, match.start()) + 1, what)
-            for what, pattern in own
-            if any(sign in text for sign in signs.get(pattern, ("",)))
-            for match in pattern.finditer(text)
-            if pattern is not _EMAIL or not any(match[0] in text for text in allowed)
+            (text.count("\n", 0, match.start()) + 1, kind.what)
+            for kind in kinds
+            if any(sign in text for sign in kind.signs)
+            for match in kind.pattern.finditer(text)
+            if kind is not _EMAIL or not any(match[0] in text for text in allowed)
         }
         yield from (Finding(file, line, what) for line, what in sorted(seen))
 
 
 def _any_of(words: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(
-        f"(?:{'|'.join(re.escape(word) for word in sorted(set(words), key=len, reverse=True))})"
-    )
+    return re.compile(f"(?:{'|'.join(map(re.escape, sorted(set(words), key=len, reverse=True)))})")
 
 
 def refuse_people(

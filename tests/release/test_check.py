@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from fire_toolkit.release.check import check_release
-from fire_toolkit.release.croissant import CONTEXT, LOOKED_FOR
+from fire_toolkit.release.layout import CROISSANT
 
 Files = dict[str, bytes]
 HEADER = """---
@@ -29,10 +29,10 @@ SHA = "f9f85c1ceac1ae03247a62e10bca8e1ae1d3dd8a3a54d51ea12a1c2ab6eae6b4"
 
 def croissant(**changed: object) -> bytes:
     found: dict[str, object] = {
-        "@context": CONTEXT,
+        "@context": CROISSANT["context"],
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         **dict.fromkeys(("name", "description", "license", "url", "creator", "datePublished"), "x"),
-        **dict.fromkeys(LOOKED_FOR, "x"),
+        **dict.fromkeys(CROISSANT["looked_for"], "x"),
         "rai:hasSyntheticData": False,
         **changed,
     }
@@ -81,7 +81,7 @@ CASES: list[tuple[Callable[[Files], None], str]] = [
     ),
     *(
         (put("croissant.json", croissant(**{name: None})), f"croissant.json: no {name}")
-        for name in LOOKED_FOR
+        for name in CROISSANT["looked_for"]
     ),
     (put("croissant.json", croissant(**{"rai:hasSyntheticData": "no"})), "is neither true nor false"),
     (put("croissant.json", croissant(**{"rai:useCases": "x"})), "it is called rai:dataUseCases"),

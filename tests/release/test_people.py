@@ -2,7 +2,7 @@
 
 import pytest
 
-from fire_toolkit.release.people import _EMAIL, _PATH, _SIGNS, _TOKENS, find_private
+from fire_toolkit.release.people import PRIVATE, find_private
 
 FOUND = {
     "an e-mail address": ["a.b+c@mail.example.org", "x@y.zz"],
@@ -28,9 +28,10 @@ def test_each_kind_is_found_alone_and_within_a_line(what: str, text: str) -> Non
 
 
 def test_every_match_has_one_of_its_signs() -> None:
-    for pattern, texts in zip((_EMAIL, _TOKENS, _PATH), FOUND.values(), strict=True):
-        assert all(pattern.search(text) for text in texts)
-        assert all(any(sign in text for sign in _SIGNS[pattern]) for text in texts)
+    assert {kind.what for kind in PRIVATE} == set(FOUND)
+    for kind in PRIVATE:
+        assert all(kind.pattern.search(text) for text in FOUND[kind.what])
+        assert all(any(sign in text for sign in kind.signs) for text in FOUND[kind.what])
 
 
 @pytest.mark.parametrize(
