@@ -15,6 +15,12 @@ SAID_ABOVE = (
     "0 for a query without a positive, or missing from the run.",
     "0 where nothing was retrieved, and for a query without a positive.",
     "Papers on video and image retrieval call it R@K, which it equals where each query has one positive.",
+    "Papers on video and image retrieval call C@k by this name; the two are equal where each query has "
+    "one positive.",
+    "; 0 for a query without a positive",
+    "0 for a query without a positive.",
+    "0 where nothing was retrieved.",
+    "Summed over queries.",
 )
 
 
@@ -27,14 +33,14 @@ def section(definition: Definition) -> str:
         words.append("Smaller is better.")
     if definition.also_called:
         words.append(f"Also called {', '.join(definition.also_called)}.")
-    return f"\n### `{definition.pattern}`\n\n{' '.join(words)}\n\nSource: {definition.source}\n"
+    return f"\n### `{definition.pattern}`\n\n{' '.join(filter(None, words))}\n\n*{definition.source}*\n"
 
 
 def _own(convention: str) -> str:
     """Return a convention without the sentences that the rules for all measures hold already."""
     for sentence in SAID_ABOVE:
         convention = convention.replace(sentence, "")
-    return convention.strip()
+    return " ".join(convention.split())
 
 
 def _range(parameter: Parameter) -> str:
