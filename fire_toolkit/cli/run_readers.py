@@ -16,7 +16,7 @@ from fire_toolkit.errors import FormatError, OptionError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
-from fire_toolkit.formats.runs.matrices import MatrixBothWays
+from fire_toolkit.formats.runs.matrices import MatrixBothWays, refuse_whole_matrix
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
 from fire_toolkit.formats.tables.table_files import (
     has_columns,
@@ -116,13 +116,16 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     if len(files) not in (1, 2):
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
-        matrix = MatrixBothWays(given.use(files[0]), **ids)
+        _, path = _split_name(files[0], [str(each) for each in named_files("runs", "files")])
+        matrix = MatrixBothWays(given.use(path), **ids)
         say_order(ids.values())
         return [matrix]
     turned: dict[str, Any] = dict(
         zip(ids, [*ids.values()][::-1], strict=True)
     )  # its queries are the docs of the way there
-    return [*_runs(given, files[:1], read_run), *_runs(given, files[1:], partial(read_run, **turned))]
+    there = _runs(given, files[:1], read_run)
+    refuse_whole_matrix(Path(_split_name(files[1], [])[1]), **turned)
+    return [*there, *_runs(given, files[1:], partial(read_run, **turned))]
 
 
 def doc_order(given: Given) -> list[str] | None:

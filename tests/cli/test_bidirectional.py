@@ -85,6 +85,21 @@ def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
     assert "--folds needs the collection's docs in their order" in two
 
 
+@pytest.mark.parametrize("n_texts", [N_ITEMS * N_EACH, N_ITEMS], ids=["wide", "square"])
+def test_the_matrices_of_two_models_are_no_two_directions(
+    fire: Fire, matrix: np.ndarray, folder: Path, n_texts: int
+) -> None:
+    """Once the second was read as the way back, turned, so that the scores were half one model's."""
+    np.save(folder / "one.npy", matrix[:n_texts])
+    np.save(folder / "two.npy", matrix[:n_texts] + 1)
+    (folder / "texts.txt").write_text("".join(f"t{n}\n" for n in range(n_texts)))
+    (folder / "fire.toml").write_text('[runs]\nquery_ids = "texts.txt"\ndoc_ids = "items.txt"\n')
+    (folder / "forth.doc_ids.txt").unlink()
+    told = fire(*BOTH, "one.npy", "two.npy", "--qrels", "pairs.txt", code=1).stderr
+    assert f"two.npy: {n_texts} × 24, which may be texts × items, a matrix of another model" in told
+    assert "score each model alone" in told
+
+
 def write_partial(folder: Path, matrix: np.ndarray) -> tuple[list[str], list[str]]:
     """Qrels of every other text, as in ECCV Caption, and those of the items, which hold all texts."""
     items = [f"i{(7 * n) % N_ITEMS}" for n in range(N_ITEMS)]

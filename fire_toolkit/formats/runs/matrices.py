@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import FileNote, FormatError
+from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
 from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of, id_file_for
 from fire_toolkit.formats.runs.kept import indexed
@@ -214,6 +214,30 @@ def open_matrix(
         how = "the file says" if arrays.orientation else "the shape shows"
         warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
     return MatrixRun(path, path.stem, readings[wanted], queries, docs)
+
+
+def refuse_whole_matrix(path: Path, *, query_ids: IdFile | None, doc_ids: IdFile | None) -> None:
+    """Raise UsageError for a matrix that is given as the way back and may be a model's own, texts × items.
+
+    A matrix of the way back has a row for each of its queries, the items; query_ids: the file of these.
+    Ids in the file tell; a shape that fits both ways does not.
+    """
+    reader = find_reader(path) if path.is_file() else None
+    if reader is None or reader.read_arrays is None:
+        return
+    arrays = reader.read_arrays(path)
+    if arrays.query_ids is not None or arrays.orientation is not None:
+        return
+    files = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
+    axes = axes_of(path, (None, arrays.doc_ids), files)
+    name, readings = readings_of(arrays, path, axes, may_be_padded=False)
+    if QUERIES_COLUMNS in readings:
+        shape = " × ".join(map(str, arrays.matrices[name].shape))
+        raise UsageError(
+            f"{path}: {shape}, which may be texts × items, a matrix of another model; one matrix gives both "
+            "directions, so score each model alone; a matrix of the way back has items as rows, and where it "
+            "is square, its ids in the file (query_ids, doc_ids)"
+        )
 
 
 class MatrixBothWays:
