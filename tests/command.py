@@ -13,13 +13,14 @@ from fire_toolkit.campaign.records import Rounds
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli import main
 
+Fire = Callable[..., Result]  # `run`, in the folder that a fixture makes
 Make = Callable[[], object]
 Copied = Callable[[Make, Path], Path]  # the fixture `copied`
 
 
-def run(*arguments: object, code: int = 0) -> Result:
+def run(*arguments: object, code: int = 0, stdin: bytes = b"") -> Result:
     """Run a command and expect exit code 0 (or `code`), no traceback, no placeholder in `next`."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
     unfilled = [line for line in result.stderr.splitlines() if line.startswith("next: ") and "{" in line]

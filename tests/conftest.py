@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from command import Fire, run
 from hypothesis import HealthCheck, settings
 from small_world import World
 
@@ -70,6 +71,12 @@ def coco_eccv() -> Path:
 @pytest.fixture(scope="session")
 def trec2011_crowd() -> Path:
     return data_folder("trec2011-crowd")
+
+
+@pytest.fixture
+def fire() -> Fire:
+    """The commands, in this process and in the current folder."""
+    return run
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import ast
 import doctest
 import inspect
-import subprocess
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -167,14 +166,6 @@ def test_a_circle_is_found() -> None:
 def test_the_sdk_is_imported_in_one_room_only() -> None:
     users = {room(path) for path in MODULES if any(n.startswith("label_studio_sdk") for n in imports(path))}
     assert users <= {"labelstudio"}
-
-
-@pytest.mark.parametrize("module", ["fire_toolkit", "fire_toolkit.cli"])
-def test_importing_the_commands_loads_nothing_heavy(module: str) -> None:
-    heavy = {"numpy", "pandas", "pyarrow", "label_studio_sdk"}
-    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_every_public_name_is_there_and_documented() -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from click.testing import CliRunner
+from command import run
 
 from fire_toolkit.arrays import Floats, share
-from fire_toolkit.cli import main
 from fire_toolkit.measures import Definition, JudgedRanking, list_measures
 from fire_toolkit.measures.registry import MEASURES
 
@@ -49,8 +48,8 @@ def test_a_new_measure_is_seen_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "a.run").write_text("q Q0 d 1 9 a\nq Q0 e 2 8 a\n")
     (tmp_path / "qrels.txt").write_text("q 0 z 1\nq 0 d 0\n")
     monkeypatch.chdir(tmp_path)
-    scored = CliRunner().invoke(main, ["score", "a.run", "--qrels", "qrels.txt", "-m", "Full@4"])
+    scored = run("score", "a.run", "--qrels", "qrels.txt", "-m", "Full@4")
     assert scored.stdout.splitlines()[-1].split() == ["Full@4", "50.0"]
-    assert "Share of k retrieved." in CliRunner().invoke(main, ["measures"]).stdout
-    assert "Full@k (such as Full@10)" in CliRunner().invoke(main, ["measures", "Full@4"]).stdout
+    assert "Share of k retrieved." in run("measures").stdout
+    assert "Full@k (such as Full@10)" in run("measures", "Full@4").stdout
     assert "### `Full@k`\n\nShare of k retrieved. None." in builder().page()

@@ -3,9 +3,8 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command import run
 
-from fire_toolkit.cli import main
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.runs.trec import read_trec_qrels
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
@@ -15,8 +14,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "collections"
 
 def test_a_collection_is_written_with_what_it_was_made_from(tmp_path: Path) -> None:
     source = GOLDEN / "cirr" / "input"
-    result = CliRunner().invoke(main, ["add-collection", str(source), "--out", str(tmp_path / "c")])
-    assert (result.exit_code, result.stdout) == (0, "")
+    result = run("add-collection", source, "--out", tmp_path / "c")
+    assert result.stdout == ""
     assert "cap.json: cirr (JSON entries with pairid, reference and img_set)" in result.stderr
     assert "note: 1 soft target" in result.stderr
     assert "1 query, 4 items, 1 pair in the qrels; 3 rows of groups" in result.stderr
@@ -32,8 +31,7 @@ def test_a_collection_is_written_with_what_it_was_made_from(tmp_path: Path) -> N
 @pytest.mark.parametrize("case", ["msrvtt-jsfusion", "msvd", "beir", "karpathy-coco"])
 def test_what_is_written_reads_back_as_the_same_collection(case: str, tmp_path: Path) -> None:
     for source, out in ((GOLDEN / case / "input", "a"), (tmp_path / "a", "b")):
-        result = CliRunner().invoke(main, ["add-collection", str(source), "--out", str(tmp_path / out)])
-        assert result.exit_code == 0, result.output
+        run("add-collection", source, "--out", tmp_path / out)
         (tmp_path / out / "manifest.json").unlink()
     for name in ("queries.tsv", "items.tsv", "qrels.txt"):
         assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
@@ -48,14 +46,9 @@ def test_in_a_workspace_the_collection_goes_to_its_place(
     (tmp_path / "fire.toml").write_text("")
     monkeypatch.chdir(tmp_path)
     source = GOLDEN / "vatex" / "input" / "val.json"
-    result = CliRunner().invoke(main, ["add-collection", str(source), "--name", "vatex", "--format", "json"])
-    assert json.loads(result.stdout) == {
-        "queries": 3,
-        "items": 2,
-        "qrels": 3,
-        "queries_with_positive": 3,
-        "groups": 0,
-    }
+    result = run("add-collection", source, "--name", "vatex", "--format", "json")
+    counts = {"queries": 3, "items": 2, "qrels": 3, "queries_with_positive": 3, "groups": 0}
+    assert json.loads(result.stdout) == counts
     assert (tmp_path / "collection" / "qrels.txt").is_file()
     manifest = json.loads((tmp_path / "collection" / "manifest.json").read_text())
     assert manifest["parameters"]["name"] == "vatex"
@@ -63,19 +56,17 @@ def test_in_a_workspace_the_collection_goes_to_its_place(
 
 def test_without_an_output_or_with_a_foreign_file_it_ends_with_one_line(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("just words here")
-    missing = CliRunner().invoke(main, ["add-collection", str(tmp_path / "f")])
-    assert (missing.exit_code, "--out is needed outside a workspace" in missing.stderr) == (2, True)
-    foreign = CliRunner().invoke(main, ["add-collection", str(tmp_path / "f"), "--out", str(tmp_path)])
-    assert foreign.exit_code == 1
+    missing = run("add-collection", tmp_path / "f", code=2)
+    assert "--out is needed outside a workspace" in missing.stderr
+    foreign = run("add-collection", tmp_path / "f", "--out", tmp_path, code=1)
     assert foreign.stderr.startswith("error: ")
     assert foreign.stderr.count("\n") == 1
 
 
 def test_standard_input_makes_a_collection(tmp_path: Path) -> None:
     source = GOLDEN / "vatex" / "input" / "val.json"
-    for given, raw, out in ((str(source), b"", "named"), ("-", source.read_bytes(), "piped")):
-        result = CliRunner().invoke(main, ["add-collection", given, "--out", str(tmp_path / out)], input=raw)
-        assert result.exit_code == 0, result.output
+    run("add-collection", source, "--out", tmp_path / "named")
+    run("add-collection", "-", "--out", tmp_path / "piped", stdin=source.read_bytes())
     for name in ("queries.tsv", "items.tsv", "qrels.txt"):
         assert (tmp_path / "named" / name).read_text() == (tmp_path / "piped" / name).read_text()
     manifest = json.loads((tmp_path / "piped" / "manifest.json").read_text())
@@ -86,7 +77,7 @@ def test_standard_input_makes_a_collection(tmp_path: Path) -> None:
 def test_the_next_command_names_qrels_only_where_there_are_some(tmp_path: Path) -> None:
     (tmp_path / "q.tsv").write_text("query_id\ttext\nq\ta\n")
     out = tmp_path / "c"
-    result = CliRunner().invoke(main, ["add-collection", str(tmp_path / "q.tsv"), "--out", str(out)])
+    result = run("add-collection", tmp_path / "q.tsv", "--out", out)
     assert f"next: fire-toolkit audit --queries {out}/queries.tsv\n" in result.stderr
 
 
@@ -109,16 +100,12 @@ def test_columns_of_a_table_are_named_as_import_names_them(
     columns: str, queries: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "t.csv").write_text(SOUNDS)
-    given = ["add-collection", str(tmp_path / "t.csv"), "--columns", columns, "--out", str(tmp_path / "c")]
-    result = CliRunner().invoke(main, given)
-    assert result.exit_code == 0, result.output
+    run("add-collection", tmp_path / "t.csv", "--columns", columns, "--out", tmp_path / "c")
     assert queries == read_queries(tmp_path / "c" / "queries.tsv")["query_id"].tolist()
     items = read_items(tmp_path / "c" / "items.tsv")
     assert items["doc_id"].tolist() == ["rain.wav", "gate.wav"]
-    has_path = "query=path" not in columns
-    assert items["media_url"].tolist() == (
-        ["a/rain.wav", "a/gate.wav"] if has_path else ["rain.wav", "gate.wav"]
-    )
+    place = "" if "query=path" in columns else "a/"
+    assert items["media_url"].tolist() == [f"{place}rain.wav", f"{place}gate.wav"]
 
 
 @pytest.mark.parametrize(
@@ -142,35 +129,29 @@ def test_a_table_that_is_not_understood_shows_its_columns_and_what_to_type(
 ) -> None:
     (tmp_path / "t.csv").write_text(table)
     named = ["--columns", columns] if columns else []
-    given = ["add-collection", str(tmp_path / "t.csv"), *named, "--out", str(tmp_path / "c")]
-    result = CliRunner().invoke(main, given)
-    assert (result.exit_code, result.stderr.count("\n") < 4) == (1, True)
+    result = run("add-collection", tmp_path / "t.csv", *named, "--out", tmp_path / "c", code=1)
+    assert result.stderr.count("\n") < 4
     assert re.search(told, result.stderr), result.stderr
 
 
 def test_the_line_that_is_shown_is_understood(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("clip,path,said_1,said_2\na,b,c,d\n")
-    given = ["add-collection", str(tmp_path / "t.csv"), "--out", str(tmp_path / "c")]
-    said = re.search("--columns '(.*)'", CliRunner().invoke(main, given).stderr)
+    given = ("add-collection", tmp_path / "t.csv", "--out", tmp_path / "c")
+    said = re.search("--columns '(.*)'", run(*given, code=1).stderr)
     assert said is not None
-    assert CliRunner().invoke(main, [*given, "--columns", said[1]]).exit_code == 0
+    run(*given, "--columns", said[1])
     assert read_queries(tmp_path / "c" / "queries.tsv")["text"].tolist() == ["c", "d"]
 
 
 @pytest.mark.parametrize("name", ["karpathy-flickr", "karpathy-coco", "clotho"])
 def test_texts_are_read_as_the_items_of_their_pictures_and_sounds(name: str, tmp_path: Path) -> None:
     """Each table is the other one, row for row, and each pair is the other way round."""
-    source = str(GOLDEN / name / "input")
     for out, words in (("a", []), ("b", ["--texts-as-items"])):
-        given = ["add-collection", source, *words, "--out", str(tmp_path / out)]
-        result = CliRunner().invoke(main, given)
-        assert result.exit_code == 0, result.output
+        run("add-collection", GOLDEN / name / "input", *words, "--out", tmp_path / out)
     there, back = (read_queries(tmp_path / out / "queries.tsv") for out in "ab")
     items, texts = (read_items(tmp_path / out / "items.tsv") for out in "ab")
-    assert (
-        back[["query_id", "media_url"]].to_numpy().tolist()
-        == items[["doc_id", "media_url"]].to_numpy().tolist()
-    )
+    media = items[["doc_id", "media_url"]].to_numpy().tolist()
+    assert back[["query_id", "media_url"]].to_numpy().tolist() == media
     assert texts[["doc_id", "text"]].to_numpy().tolist() == there[["query_id", "text"]].to_numpy().tolist()
     pairs = [read_trec_qrels(tmp_path / out / "qrels.txt") for out in "ab"]
     forth = set(zip(pairs[0]["query_id"], pairs[0]["doc_id"], strict=True))
@@ -179,23 +160,14 @@ def test_texts_are_read_as_the_items_of_their_pictures_and_sounds(name: str, tmp
 
 
 def test_composed_queries_are_not_read_as_items(tmp_path: Path) -> None:
-    given = [
-        "add-collection",
-        str(GOLDEN / "circo" / "input"),
-        "--texts-as-items",
-        "--out",
-        str(tmp_path / "c"),
-    ]
-    result = CliRunner().invoke(main, given)
-    assert (result.exit_code, "are not read as items" in result.stderr) == (1, True)
+    given = ("add-collection", GOLDEN / "circo" / "input", "--texts-as-items", "--out", tmp_path / "c")
+    assert "are not read as items" in run(*given, code=1).stderr
 
 
 def test_a_table_of_addresses_stands_beside_what_a_benchmark_says_of_its_items(tmp_path: Path) -> None:
     (tmp_path / "urls.csv").write_text("doc_id,media_url\nvideo2,m/2.mp4\nvideo1,m/1.mp4\n")
     data = GOLDEN / "msrvtt-data" / "input" / "data.json"
-    given = ["add-collection", str(data), str(tmp_path / "urls.csv"), "--out", str(tmp_path / "c")]
-    result = CliRunner().invoke(main, given)
-    assert result.exit_code == 0, result.output
+    run("add-collection", data, tmp_path / "urls.csv", "--out", tmp_path / "c")
     items = read_items(tmp_path / "c" / "items.tsv")
     assert items["media_url"].tolist() == ["m/1.mp4", "m/2.mp4"]
     assert items["source_url"].tolist() == ["https://video.example/b"] * 2

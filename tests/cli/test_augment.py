@@ -1,13 +1,10 @@
 """`augment`: what it says of positives and grades that labels take away."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-
-Fire = Callable[..., Result]
+from command import Fire
 
 # query 1 loses its only positive, query 2 one of two, query 3 keeps its own with a lower grade
 QRELS = "1 0 a 1\n2 0 a 1\n2 0 b 1\n3 0 a 2\n"

@@ -3,16 +3,10 @@
 import csv
 import io
 import json
-import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import rows
-
-Fire = Callable[..., Result]
-
+from command import Fire, rows
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 BENCHMARK = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
@@ -175,25 +169,6 @@ def test_a_gain_that_no_query_shows_has_an_interval(fire: Fire) -> None:
     assert "resamples" not in shown.stderr
 
 
-def test_equal_runs_may_differ_on_other_queries(fire: Fire) -> None:
-    a_benchmark(fire, 100, n_labels=3)
-    names = ("C@1", "AP", "MnR")
-    asked = [word for name in names for word in ("-m", name)]
-    found = rows(fire("difference", "one.run", "two.run", "--qrels", "qrels.txt", *asked, "--format", "csv"))
-    assert [(row["difference"], row["test"]) for row in found] == [
-        ("0.0", "score"),
-        ("0.0", "score"),
-        ("0.0", ""),
-    ]
-    for row in found[:2]:
-        assert float(row["high"]) == pytest.approx(1.96**2 / (100 + 1.96**2), rel=1e-4)
-        assert (float(row["low"]), float(row["p"])) == (-float(row["high"]), 1.0)
-    assert [found[2][name] for name in ("low", "high", "p")] == ["nan"] * 3  # ranks have no greatest value
-    table = fire("difference", "one.run", "two.run", "--qrels", "qrels.txt", *asked).stdout
-    assert "-3.7 to +3.7" in table
-    assert "not known" in table
-
-
 def test_what_one_query_cannot_tell_is_not_known(fire: Fire) -> None:
     a_benchmark(fire, 1, n_labels=1)
     asked = ("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP", "-m", "MedR")
@@ -230,31 +205,3 @@ def test_no_direction_is_named_that_was_not_estimated(fire: Fire) -> None:
     assert "wrong new positives push them down" in note
     assert "too high" not in told.stderr
     assert "too low" not in told.stderr
-
-
-@pytest.mark.parametrize(("n_queries", "t"), [(30, 2.0452296), (12, 2.2009852)])
-def test_few_queries_have_students_t_and_a_mark_below_twenty(fire: Fire, n_queries: int, t: float) -> None:
-    """One run has the positive first, the other at places 1 to 6 and back: t(.975, n − 1) of any table.
-
-    Of twelve differences ten are not the most common one: they have the score interval, which is wider.
-    """
-    a_benchmark(fire, n_queries, n_labels=1)
-    places = [q % 6 + 1 for q in range(n_queries)]
-    lists = ["bcdefg"[: place - 1] + "a" + "bcdefg"[place - 1 :] for place in places]
-    lines = (f"q{q:03} Q0 {doc} {rank} {-rank} two\n"
-             for q, docs in enumerate(lists) for rank, doc in enumerate(docs, 1))  # fmt: skip
-    Path("two.run").write_text("".join(lines))
-    result = fire("difference", "one.run", "two.run", "--qrels", "qrels.txt", "-m", "RR", "--format", "csv")
-    (row,) = rows(result)
-    changed = [1 - 1 / place for place in places]
-    centre = math.fsum(changed) / n_queries
-    error = math.sqrt(math.fsum((each - centre) ** 2 for each in changed) / (n_queries - 1) / n_queries)
-    low, high = float(row["low"]), float(row["high"])
-    assert float(row["difference"]) == pytest.approx(centre)
-    assert row["test"] == ("t" if n_queries == 30 else "score")
-    if row["test"] == "t":
-        assert (low, high) == pytest.approx((centre - t * error, centre + t * error), rel=1e-6)
-    assert high - low > 2 * 0.97 * t * error
-    assert (float(row["p"]) < 0.05) == (low > 0)
-    marked = f"{n_queries} queries: coverage was checked from 20 on" in result.stderr
-    assert marked == (n_queries < 20)

@@ -1,14 +1,12 @@
 """The ids of the queries are a column like any other: for clusters, and for rows of a table."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command import Fire
 
 from examples import some
 
-Fire = Callable[..., Result]
 TWO = ("runs/fused.run", "runs/motion-track.run")
 LABELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 QUERIES = ("--queries", "queries.tsv", "--format", "csv")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from click.testing import Result
+from command import Fire
 
-Fire = Callable[..., Result]
 Positives = list[set[int]]
 N_QUERIES, N_DOCS = 30, 200
 MEASURES = ("AP", "nDCG", "MnR", "MedR", "Rprec", "C@5", "R@5", "AP@5")
@@ -31,11 +30,8 @@ class World:
             for query in range(0, N_QUERIES, 3):
                 each[query].add(int(np.argsort(-self.scores[query])[rng.integers(6)]))
         self.augmented: Positives = [a | b for a, b in zip(self.original, more, strict=True)]
-        ids = {
-            "query_ids": [f"q{n:02}" for n in range(N_QUERIES)],
-            "doc_ids": [f"d{n:03}" for n in range(N_DOCS)],
-        }
-        np.savez("sims.npz", sims=self.scores, **{name: np.array(each) for name, each in ids.items()})
+        queries, docs = [f"q{n:02}" for n in range(N_QUERIES)], [f"d{n:03}" for n in range(N_DOCS)]
+        np.savez("sims.npz", sims=self.scores, query_ids=queries, doc_ids=docs)
         for name, positives in (("original.txt", self.original), ("augmented.txt", self.augmented)):
             rows = [f"q{n:02} 0 d{doc:03} 1\n" for n, own in enumerate(positives) for doc in sorted(own)]
             Path(name).write_text("".join(rows))
@@ -98,11 +94,7 @@ def trec(world: World, depth: int) -> Path:
     rows = []
     for query, scores in enumerate(world.scores):
         for rank, doc in enumerate(np.argsort(-scores)[:depth], 1):
-            rows.append(
-                f"q{query:02} Q0 d{doc:03} {rank} {scores[doc]!r} m\n".replace("np.float64(", "").replace(
-                    ")", ""
-                )
-            )
+            rows.append(f"q{query:02} Q0 d{doc:03} {rank} {float(scores[doc])!r} m\n")
     path = Path(f"top{depth}.run")
     path.write_text("".join(rows))
     return path
@@ -115,7 +107,7 @@ def test_a_matrix_knows_every_rank(fire: Fire, world: World) -> None:
     assert "add-run --depth" not in result.stderr
 
 
-@pytest.mark.parametrize("depth", [5, 10, 50, 100])
+@pytest.mark.parametrize("depth", [5, 100])
 def test_a_kept_run_and_its_trec_text_cut_both_halves_at_their_depth(
     fire: Fire, world: World, depth: int
 ) -> None:
@@ -131,15 +123,6 @@ def test_a_run_kept_whole_equals_its_matrix(fire: Fire, world: World) -> None:
     """`--depth` is the remedy that the note names."""
     found = scored(fire, keep(fire, N_DOCS), "--augmented", "augmented.txt")
     assert both_halves(found) == both_halves(scored(fire, "sims.npz", "--augmented", "augmented.txt"))
-    assert "add-run --depth" not in found.stderr
-
-
-@pytest.mark.parametrize("augmented", [(), ("--augmented", "original.txt")])
-def test_by_the_labels_it_was_kept_with_a_run_keeps_its_exact_ranks(
-    fire: Fire, world: World, augmented: tuple[str, ...]
-) -> None:
-    found = scored(fire, keep(fire, 10), *augmented)
-    assert both_halves(found)["original"] == pytest.approx(world.expected(world.original, N_DOCS))
     assert "add-run --depth" not in found.stderr
 
 

@@ -1,15 +1,12 @@
 """Samples and settled qrels from `pool` to `score`: what is carried on, and what is refused."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import Result
-from command import rows
+from command import Fire, rows
 
-Fire = Callable[..., Result]
 POOL = ("pool", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--out", "pool")
 LABELS = "query_id,doc_id,label,relevance,n_agree\n"
 AUGMENT = (

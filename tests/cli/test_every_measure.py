@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from click.testing import Result
-from command import rows
+from command import Fire, rows
 
 import fire_toolkit as fire
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import list_measures
 
-Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 EXAMPLES = [definition.example for definition in list_measures()]
 MEASURES = [word for name in EXAMPLES for word in ("-m", name)]

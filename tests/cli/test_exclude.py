@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command import Fire
 
 from fire_toolkit.formats.tables.delimited import read_delimited
-
-Fire = Callable[..., Result]
 
 
 @pytest.fixture

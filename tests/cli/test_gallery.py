@@ -1,15 +1,13 @@
 """`gallery` in a workspace of small files: what is written, left out for others, refused and served."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from click.testing import Result
+from command import Fire
 
-Fire = Callable[..., Result]
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 

@@ -3,22 +3,19 @@
 import json
 import random
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import krippendorff
 import numpy as np
 import pytest
-from click.testing import Result
-from command import rows
+from command import Fire, rows
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
 
-Fire = Callable[..., Result]
 Qrels = dict[tuple[str, str], int]
 GRADES = {"mismatch": 0, "loose": 1, "close": 2, "exact": 3}
 RUNS = {name: {q: random.Random(f"{name}{q}").sample(range(9), 6) for q in range(30)} for name in "ab"}

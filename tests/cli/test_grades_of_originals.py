@@ -5,19 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from math import log2
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import Result
+from command import Fire
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels, originals_beside
 from fire_toolkit.tables import check_labels, check_qrels
 
-Fire = Callable[..., Result]
 SECOND, THIRD = 1 / log2(3), 1 / 2
 
 

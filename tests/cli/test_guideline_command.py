@@ -1,13 +1,10 @@
 """`guideline`: shown by name, written anew, checked with a line for each mistake."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from click.testing import Result
+from command import Fire
 
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
-
-Fire = Callable[..., Result]
 
 
 def test_a_name_alone_shows_a_guideline(fire: Fire) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import Result
-from command import begin_workspace, given, rows
+from command import Fire, begin_workspace, given, rows
 
 from examples import some
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK
@@ -19,7 +18,6 @@ from fire_toolkit.campaign.records import Round, read_rounds
 if TYPE_CHECKING:
     from fake_api import FakeServer
 
-Fire = Callable[..., Result]
 N_PAIRS = 12
 
 

@@ -3,14 +3,11 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import Copied, run
-
-Fire = Callable[..., Result]
+from command import Copied, Fire, run
 
 
 def hints(result: Result) -> list[str]:

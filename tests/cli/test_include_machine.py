@@ -1,16 +1,12 @@
 """`augment --include-machine`: a judge's labels are marked wherever they go, and are nowhere without it."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import Result
-from command import run
+from command import Fire, run
 from small_release import make_workspace
-
-Fire = Callable[..., Result]
 
 
 @pytest.fixture

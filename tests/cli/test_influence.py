@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from click.testing import Result
-from command import rows
+from command import Fire, rows
 
-Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 MEASURES = ("-m", "C@5", "-m", "C@5:condensed")
 INFLUENCE = ("influence", *RUNS, "--judgments", "judgments.csv", "--qrels", "qrels.txt", *MEASURES)

@@ -6,13 +6,12 @@ The numbers that decide are counted here from the files as a person has them, by
 import contextlib
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import Result
-from command import Copied, rows, run
+from command import Copied, Fire, rows, run
 
 from examples import some
 from fire_toolkit.arrays import starts_of_groups
@@ -20,7 +19,6 @@ from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
 from fire_toolkit.pooling.registry import STRATEGIES
 
-Fire = Callable[..., Result]
 Pair = tuple[str, str]
 N_QUERIES, N_DOCS, DEPTH = 30, 40, 4
 PEOPLE = ("1", "2", "3")

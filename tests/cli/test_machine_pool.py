@@ -1,15 +1,13 @@
 """`pool --strategy machine` to `score --honest`: the sample travels, and a shared backbone is said."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import Result
+from command import Fire
 
-Fire = Callable[..., Result]
 N = 60
 POOL = ("pool", "--depth", "4", "--strategy", "machine(judge=j, random=170)", "--budget", "210")
 SCORE = ("score", "--honest", "-m", "P@4")

@@ -1,12 +1,8 @@
 """`measures` explains every measure by its name, its pattern, or as it is typed."""
 
-from collections.abc import Callable
-
-from click.testing import Result
+from command import Fire
 
 from fire_toolkit.measures import list_measures
-
-Fire = Callable[..., Result]
 
 
 def test_all_are_listed_with_their_definitions(fire: Fire) -> None:

@@ -1,14 +1,10 @@
 """`report methods`: the paragraphs of a paper from a workspace's files."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import begin_small_workspace
-
-Fire = Callable[..., Result]
+from command import Fire, begin_small_workspace
 
 
 @pytest.fixture

@@ -2,18 +2,16 @@
 
 import contextlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import Copied, begin_small_workspace, run
+from command import Copied, Fire, begin_small_workspace, run
 from small_release import set_in
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.workspace.manifests import read_manifest
 
-Fire = Callable[..., Result]
 OUT_OF_DATE = "warning: out of date: "
 HOW = "`fire-toolkit refresh` redoes it"
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import Result
-from command import Copied, run
+from command import Copied, Fire, run
 
 import fire_toolkit.cli
 
-Fire = Callable[..., Result]
 RUNS = ("clip.run", "ssb.run")
 QRELS = ("--qrels", "qrels.txt")
 OWN = b"my own work\n"
@@ -198,43 +194,3 @@ def test_commands_write_where_the_rule_is() -> None:
         path.name for path in modules if re.search(r"\bwrite_(files|stage|folder)\(", path.read_text())
     }
     assert writers == set(WRITE_BY_THEMSELVES)
-
-
-def test_captions_with_quotes_reach_annotators_as_pandas_wrote_them(fire: Fire, folder: Path) -> None:
-    captions = ['a man holds a "stop" sign', '"hello"', "plain"]
-    rows = {"query_id": ["1", "2", "3"], "text": captions, "doc_id": ["a", "b", "c"]}
-    pd.DataFrame(rows).to_csv("captions.tsv", sep="\t", index=False)
-    with Path("by_csv.tsv").open("w", newline="") as stream:
-        csv.writer(stream, delimiter="\t").writerows([list(rows), *zip(*rows.values(), strict=True)])
-    (folder / "pool.csv").write_text("query_id,doc_id\n1,a\n2,b\n3,c\n")
-    for file in ("captions.tsv", "by_csv.tsv"):
-        fire("add-collection", file, "--out", f"from_{file}")
-        fire("tasks", "pool.csv", "--queries", f"from_{file}/queries.tsv", "--out", f"{file}.json")
-        tasks = json.loads(Path(f"{file}.json").read_text())
-        assert {task["data"]["caption"] for task in tasks} == set(captions)
-
-
-def test_a_query_whose_id_begins_with_a_hash_keeps_its_score(fire: Fire, folder: Path) -> None:
-    (folder / "h.run").write_text("#1 Q0 a 1 9 h\n# Q0 b 1 8 h\n#1 Q0 b 2 8 h\n")
-    (folder / "h.txt").write_text("#1 0 a 1\n# 0 b 1\n")
-    (folder / "j.csv").write_text("query_id,doc_id,annotator_id,label\n#1,b,ann,relevant\n")
-    fire("resolve", "j.csv", "--out", "labels")
-    fire("augment", "--qrels", "h.txt", "--labels", "labels", "--out", "h.augmented.txt")
-    words = (
-        "h.run",
-        "--qrels",
-        "h.txt",
-        "--augmented",
-        "h.augmented.txt",
-        "-m",
-        "C@1",
-        "--per-query",
-        "--out",
-        "s.csv",
-    )
-    fire("score", *words)
-    rows = list(csv.DictReader((folder / "s.csv").read_text().splitlines()))
-    assert {(row["query_id"], row["qrels"], row["value"]) for row in rows} >= {
-        (query, qrels, "1.0") for query in ("#1", "#") for qrels in ("original", "augmented")
-    }
-    assert (folder / "h.augmented.txt").read_text() == "# 0 b 1\n#1 0 a 1\n#1 0 b 1\n"

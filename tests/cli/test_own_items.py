@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
-from command import Copied, run
+from command import Copied, Fire, run
 
 import fire_toolkit
 
-Fire = Callable[..., Result]
 N_QUERIES, N_DOCS = 24, 40
 
 
@@ -440,30 +438,6 @@ def test_circo_has_both_scores_of_its_own_scorer(fire: Fire, folder: Path) -> No
     references = {n: entry["reference_img_id"] for n, entry in enumerate(entries)}
     assert not (pool["query_id"].map(references) == pool["doc_id"]).any()
     assert pool.groupby("query_id").size().tolist() == [3] * 15
-
-
-def test_fashioniq_keeps_the_candidate_in_the_ranking(fire: Fire, folder: Path) -> None:
-    # As validate.py of ABaldrati/CLIP4Cir: every image of the split is ranked, the candidate too.
-    draw = np.random.default_rng(4)
-    names = [f"B{n:03}" for n in draw.permutation(30)]
-    pairs = [draw.choice(30, 2, replace=False) for _ in range(20)]
-    entries = [{"candidate": names[c], "target": names[t], "captions": ["a", "b"]} for c, t in pairs]
-    sims = draw.normal(size=(20, 30)).astype(np.float32)
-    for n, (candidate, target) in enumerate(pairs):
-        sims[n, candidate] += 5
-        sims[n, target] += 2
-    ranks = np.array([1 + (sims[n] > sims[n, target]).sum() for n, (_, target) in enumerate(pairs)])
-    (folder / "cap.dress.val.json").write_text(json.dumps(entries))
-    (folder / "split.dress.val.json").write_text(json.dumps(names))
-    np.save(folder / "m.npy", sims)
-    (folder / "d.txt").write_text("\n".join(names))
-    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
-    fire("add-collection", "cap.dress.val.json", "split.dress.val.json")
-    fire("add-run", "m.npy", "--query-ids", "collection/queries.tsv", "--doc-ids", "d.txt", "--depth", 3)
-    result = fire("score", "-m", "C@1", "-m", "C@2", "-m", "C@10", "-m", "MnR", "--format", "json")
-    expected = {("m", f"C@{k}"): (ranks <= k).mean() for k in (1, 2, 10)} | {("m", "MnR"): ranks.mean()}
-    assert scores(result) == pytest.approx(expected)
-    assert "own items kept in the rankings" in result.stderr
 
 
 @pytest.mark.usefixtures("workspace")

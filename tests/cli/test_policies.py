@@ -1,17 +1,15 @@
 """A campaign by hand whose positives are verified by design, and its scores corrected for errors."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import Result
-from command import Copied, rows, run
+from command import Copied, Fire, rows, run
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
-Fire = Callable[..., Result]
 QUERIES, DOCS, T, F = 100, 6, 0.9, 0.06
 
 

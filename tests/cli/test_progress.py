@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import Result
-from command import Copied, alter, rows, run
+from command import Copied, Fire, alter, rows, run
 
 if TYPE_CHECKING:
     pass
 
-Fire = Callable[..., Result]
 N_PAIRS = 24
 
 

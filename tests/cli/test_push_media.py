@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import begin_workspace, given
+from command import Fire, begin_workspace, given
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
@@ -18,7 +18,6 @@ from fake_api import FakeServer, Killed
 from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.campaign.tasks import pair_id
 
-Fire = Callable[..., Result]
 PUSH = ("push", "--annotator", "A02", "--annotator", "A03")
 HOST = "http://media.test"
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import krippendorff
 import numpy as np
 import pytest
-from click.testing import Result
-from command import rows
+from command import Fire, rows
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Store
@@ -24,7 +22,6 @@ from fire_toolkit.pages.office import Office
 if TYPE_CHECKING:
     from fake_api import FakeServer
 
-Fire = Callable[..., Result]
 RULES = read_guideline("query-validity-v1")
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀"
 TEXTS = {f"q{n}": f"a dog {n}" for n in range(9)} | {"q9": HOSTILE, "q10": "word " * 2000}

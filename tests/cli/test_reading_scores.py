@@ -2,15 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command import Fire
 
 from examples import some
 
-Fire = Callable[..., Result]
 QRELS = ("--qrels", "qrels.txt")
 BOTH = (*QRELS, "--augmented", "augmented.txt")
 SOURCES = ("--pool-sources", "pool_sources.csv")

@@ -7,18 +7,15 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from command import Fire, run
 from reports import data_of_plot, section_of, tables_of
 
 from examples import some
-from fire_toolkit.cli import main
 
-Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 TABLES = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources")
 TABLES += ("pool_sources.csv", "--queries", "queries.tsv")
@@ -44,7 +41,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, corrected: Path) -> Path
         shutil.copy(corrected / source, root / place)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        assert CliRunner().invoke(main, ["augment"]).exit_code == 0
+        run("augment")
     _name_annotators(root / "judgments/judgments.csv")
     (root / "notes").mkdir()
     (root / "notes/manifest.json").write_text(f'{{"excluded": "ann.weber", "inputs": "{root}/runs/a.run"}}')
@@ -65,8 +62,7 @@ def page(workspace: Path) -> str:
     """The report of the workspace."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(workspace)
-        result = CliRunner().invoke(main, ["report", "html"])
-    assert result.exit_code == 0, result.output
+        run("report", "html")
     return (workspace / "report.html").read_text(encoding="utf-8")
 
 
@@ -82,7 +78,7 @@ def test_the_numbers_of_the_report_are_those_of_score_and_difference(
         (("score", "--honest"), "scores-1", ("run_id", "measure"), ("original", "augmented", "low", "high")),
         (("difference",), "differences-1", ("qrels", "measure"), ("difference", "low", "high", "p_holm")),
     ):
-        told = CliRunner().invoke(main, [*words, "--format", "csv"])
+        told = run(*words, "--format", "csv")
         rows = list(csv.DictReader(io.StringIO(told.stdout)))
         by_key = {tuple(row[name] for name in (*keys, "run_a", "run_b") if name in row): row for row in rows}
         for row in data_of_plot(page, place):
@@ -139,7 +135,7 @@ def test_the_same_workspace_gives_the_same_bytes(
     page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
-    CliRunner().invoke(main, ["report", "html", "--out", "again.html"])
+    run("report", "html", "--out", "again.html")
     assert Path("again.html").read_text(encoding="utf-8") == page
 
 
@@ -180,7 +176,7 @@ def test_a_plot_is_the_report_s_own(page: str, workspace: Path, monkeypatch: pyt
     monkeypatch.chdir(workspace)
     for name, place in (("scores", "scores-1"), ("judged", "judged-share-1"), ("rbo", "overlap-2")):
         words = ["report", "figures", "--figure", name, "--out", "plot.json"]
-        assert CliRunner().invoke(main, words).exit_code == 0
+        run(*words)
         rows = json.loads(Path("plot.json").read_text())["data"]["values"]
         shown = pd.DataFrame(data_of_plot(page, place))
         pd.testing.assert_frame_equal(pd.DataFrame(rows), shown, check_dtype=False, rtol=1e-4)
@@ -191,7 +187,7 @@ def test_a_plot_of_a_measure_is_drawn(workspace: Path, monkeypatch: pytest.Monke
     pytest.importorskip("vl_convert")
     monkeypatch.chdir(workspace)
     words = ["report", "figures", "--figure", "length", "-m", "AP"]
-    assert CliRunner().invoke(main, words).exit_code == 0
+    run(*words)
     assert "gain in AP" in Path("figures/length.svg").read_text()
 
 
@@ -199,12 +195,10 @@ def test_a_plot_that_cannot_be_made_is_refused_at_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
-    told = CliRunner().invoke(main, ["report", "figures", "--figure", "overlap", "-m", "AP"])
-    assert told.exit_code == 2
+    told = run("report", "figures", "--figure", "overlap", "-m", "AP", code=2)
     assert "-m does not go with overlap" in told.output
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    told = CliRunner().invoke(main, ["report", "figures", "--figure", "overlap"])
-    assert told.exit_code == 1
+    told = run("report", "figures", "--figure", "overlap", code=1)
     assert "pictures need vl-convert-python" in told.output
 
 

@@ -1,14 +1,10 @@
 """`resolve` beyond its default: known pairs, adjudicators, rejected originals, either end."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import rows
-
-Fire = Callable[..., Result]
+from command import Fire, rows
 
 JUDGMENTS = """query_id,doc_id,annotator_id,label,flags,round
 1,a,ann,irrelevant,,1

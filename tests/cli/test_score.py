@@ -3,13 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import Fire
 
-Fire = Callable[..., Result]
 SCORE = ("score", "ssb.run", "--qrels", "qrels.txt")
 
 

@@ -1,15 +1,13 @@
 """`score` where queries were judged deep: the estimate beside the score, and what is said below it."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import Result
+from command import Fire
 
-Fire = Callable[..., Result]
 ORIGINAL = ("--qrels", "o.txt")
 N = 80
 

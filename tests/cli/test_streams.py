@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command import run
 
-from fire_toolkit.cli import main
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_bytes, sha256_of
 from fire_toolkit.formats.collections import read_collection
@@ -40,16 +39,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_commands_refuse_a_pipe_and_an_address(words: tuple[str, ...], folder: Path) -> None:
     os.mkfifo("p")
-    refused = CliRunner().invoke(main, list(words))
-    assert refused.exit_code == 1
+    refused = run(*words, code=1)
     assert refused.stderr.endswith(
         "error: p: a pipe or a device, expected a file; save what it gives in a file first\n"
     )
     for address in ("s3://lab/runs/clip.npy", "gs://lab/clip.npy", "https://host/clip.npy"):
-        refused = CliRunner().invoke(
-            main, [word.replace("p", address) if word in ("p", "m=p") else word for word in words]
-        )
-        assert refused.exit_code == 1
+        named = [word.replace("p", address) if word in ("p", "m=p") else word for word in words]
+        refused = run(*named, code=1)
         assert refused.stderr.endswith(f"error: {address}: an address, expected a file; download it first\n")
     assert sorted(path.name for path in folder.iterdir()) == ["p", "q.txt", "x.run"]
 

@@ -7,13 +7,11 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import Result
-from command import Copied, run
+from command import Copied, Fire, run
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Store
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "machines"))
 
-Fire = Callable[..., Result]
 RULES = read_guideline("passage-relevance-v1")
 HOSTILE = '<img src=x onerror=alert(1)> {{7*7}} $text "}], \u202ertl 😀'
 PASSAGES = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from command import Fire
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
@@ -17,7 +17,6 @@ from fake_api import FakeServer
 from fire_toolkit.campaign.records import write_campaign, write_round
 from fire_toolkit.labelstudio.places import find_doubled
 
-Fire = Callable[..., Result]
 ROUND = round_of(tasks_of(8, overlap=0.5), ("A02", "A03", "A04"))
 
 

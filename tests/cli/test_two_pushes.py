@@ -7,19 +7,17 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import begin_workspace
+from command import Fire, begin_workspace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from fake_api import TOKEN, FakeServer
 from fake_http import served
 
-Fire = Callable[..., Result]
 NAMES = ("A02", "A03", "A04")
 COMMAND = [sys.executable, "-m", "fire_toolkit", "push", "--check-media", "0"]
 

@@ -1,16 +1,12 @@
 """Inside a workspace the commands take what is not given from fire.toml, and status follows them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import begin_small_workspace, rows
+from command import Fire, begin_small_workspace, rows
 
 from fire_toolkit.workspace.manifests import read_manifest
-
-Fire = Callable[..., Result]
 
 
 @pytest.fixture

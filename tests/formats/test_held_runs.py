@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command import run
 
 import fire_toolkit as fire
-from fire_toolkit.cli import main
 from fire_toolkit.errors import FireError
 from fire_toolkit.tables import check_qrels
 
@@ -46,8 +45,7 @@ def test_the_run_is_the_one_that_add_run_writes(tmp_path: Path, monkeypatch: pyt
     Path("d.txt").write_text("\n".join(docs) + "\n")
     Path("qrels.txt").write_text("".join(f"{query} 0 {docs[0]} 1\n" for query in queries))
     words = ["add-run", "clip.npy", "--query-ids", "q.txt", "--doc-ids", "d.txt", "--qrels", "qrels.txt"]
-    done = CliRunner().invoke(main, [*words, "--depth", "9", "--out", "runs"])
-    assert done.exit_code == 0, done.output
+    run(*words, "--depth", "9", "--out", "runs")
     held = fire.run(sims, "clip", query_ids=queries, doc_ids=docs, depth=9, qrels=fire.qrels("qrels.txt"))
     pd.testing.assert_frame_equal(held, fire.run("runs/clip.parquet"))
 

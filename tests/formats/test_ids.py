@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command import run
 
-from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError, StaleError
 from fire_toolkit.formats.runs.axis_ids import id_file_for, read_ids
 from fire_toolkit.formats.runs.ingest import Request, ingest
@@ -185,8 +184,7 @@ def test_a_file_without_such_ids_is_told(content: str, said: str, tmp_path: Path
 
 def test_a_table_in_an_order_of_our_own_is_no_list_of_ids(tmp_path: Path) -> None:
     (tmp_path / "f.csv").write_text(MSRVTT)
-    result = CliRunner().invoke(main, ["add-collection", f"{tmp_path}/f.csv", "--out", f"{tmp_path}/c"])
-    assert result.exit_code == 0
+    run("add-collection", f"{tmp_path}/f.csv", "--out", f"{tmp_path}/c")
     assert read_ids(tmp_path / "c" / "queries.tsv", "query_id") == ["ret1", "ret0"]
     assert read_ids(tmp_path / "c" / "items.tsv", "doc_id") == ["video9", "video7"]
     manifest = tmp_path / "c" / "manifest.json"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command import run
 
-from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.tifa import read_questions
 from fire_toolkit.syntax import parse_json, parse_toml
@@ -50,8 +49,8 @@ def test_a_workspace_whose_settings_cannot_be_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("fire.toml").write_text(text)
-    done = CliRunner().invoke(main, ["status"])
-    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    done = run("status", code=1)
+    assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(f"error: {tmp_path / 'fire.toml'}")
 
 

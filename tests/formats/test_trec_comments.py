@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit.cli import main
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
@@ -125,8 +124,7 @@ def test_commands_say_it_once(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(COMMENTED)
     (tmp_path / "q.txt").write_text(QRELS)
     names = [str(tmp_path / name) for name in ("a.run", "q.txt")]
-    result = CliRunner().invoke(main, ["score", names[0], "--qrels", names[1], "-m", "C@1"])
-    assert result.exit_code == 0, result.stderr
+    result = run("score", names[0], "--qrels", names[1], "-m", "C@1")
     assert result.stderr.count("a.run: left out 3 lines that start with #") == 1
 
 

@@ -7,16 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-
-from fire_toolkit.cli import main
+from click.testing import Result
+from command import run as fire
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # chat_server, for the tests of this folder
 
 from chat_server import ChatServer
 
 PAIRS = "query_id,doc_id\nq1,a\nq1,b\nq2,a\nq2,b\n"
-Fire = Callable[..., Result]
 
 
 @pytest.fixture
@@ -34,14 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def fire(*arguments: object, code: int = 0) -> Result:
-    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
-
-
 def judge_file(name: str, **settings: object) -> Path:
     """Write a judge's file."""
     path = Path(f"{name}.toml")
@@ -51,18 +41,19 @@ def judge_file(name: str, **settings: object) -> Path:
 
 def arguments(endpoint: str, *more: object, **settings: object) -> list[object]:
     """The words of `machine run` on the small files; settings: of the judge."""
-    tables = (
-        "--pool",
-        "pool.csv",
-        "--queries",
-        "queries.tsv",
-        "--items",
-        "items.tsv",
+    tables = ("--pool", "pool.csv", "--queries", "queries.tsv", "--items", "items.tsv")
+    judge = judge_file("toy", endpoint=endpoint, model="toy", **settings)
+    return [
+        "machine",
+        "run",
+        judge,
+        *tables,
         "--out",
         "machine/toy",
-    )
-    judge = judge_file("toy", endpoint=endpoint, model="toy", **settings)
-    return ["machine", "run", judge, *tables, "--guideline", "caption-image-relevance-v1", *more]
+        "--guideline",
+        "caption-image-relevance-v1",
+        *more,
+    ]
 
 
 @pytest.fixture

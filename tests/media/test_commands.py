@@ -2,15 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-
-from fire_toolkit.cli import main
-
-Fire = Callable[..., Result]
+from click.testing import Result
+from command import Fire
 
 
 @pytest.fixture
@@ -22,17 +18,6 @@ def folder(tmp_path: Path, clips: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FIRE_LABEL_STUDIO_URL", raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def fire() -> Fire:
-    def run(*arguments: object, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        assert code == result.exit_code, result.output
-        return result
-
-    return run
 
 
 def write_items(folder: Path, *urls: str, name: str = "items.tsv") -> Path:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from click.testing import CliRunner, Result
+from command import run as fire
 
-from fire_toolkit.cli import main
 from fire_toolkit.media import serving
 from fire_toolkit.media.places import opaque_name
 from fire_toolkit.media.server import MediaServer
@@ -20,12 +19,6 @@ from fire_toolkit.media.server import MediaServer
 PAGE = "http://127.0.0.1:8080"
 SECRET = Path(".labelstudio/media.key")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:[89]\d{3}/m/[0-9a-f]{32}\.webm")
-
-
-def fire(*arguments: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ from typing import Any
 
 import httpx
 from child import COMMAND
-from click.testing import CliRunner, Result
+from command import run
 
 from fire_toolkit.campaign.store import Record, Store
-from fire_toolkit.cli import main
 
 HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀\r\nnew line"
 N_PAIRS = 8
@@ -29,12 +28,6 @@ def page_records(root: Path) -> list[Record]:
     """What was done on the page, as it was kept."""
     with Store(root / "campaign.sqlite") as store:
         return store.page_records()
-
-
-def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == code, result.output
-    return result
 
 
 def make_workspace(
@@ -56,17 +49,8 @@ def make_workspace(
     )
     (root / "controls.txt").write_text(f"q{n_pairs} 0 v0 1\nq{n_pairs + 1} 0 v1 0\n")
     run("tasks", "pool/pool.csv", "--overlap", overlap, "--captions", captions)
-    run(
-        "push",
-        "--carrier",
-        "page",
-        "--annotator",
-        "A01",
-        "--annotator",
-        "A02",
-        "--controls",
-        "controls.txt",
-    )
+    people = ("--annotator", "A01", "--annotator", "A02")
+    run("push", "--carrier", "page", *people, "--controls", "controls.txt")
 
 
 class Served:

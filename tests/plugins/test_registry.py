@@ -11,9 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command import run
 
-from fire_toolkit.cli import main
 from fire_toolkit.errors import PluginError, PluginNote, UsageError
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.measures.registry import MEASURES
@@ -38,7 +37,7 @@ def test_a_measure_is_found_by_name_and_listed_last(install: Install) -> None:
     assert parse_measure("Full@4").name == "Full@4"
     assert parse_measure("Full@4") == parse_measure("Full@4")
     assert list_measures()[-1].pattern == "Full@k"
-    assert "Full@k" in CliRunner().invoke(main, ["measures"]).stdout
+    assert "Full@k" in run("measures").stdout
 
 
 @pytest.mark.parametrize(
@@ -61,8 +60,7 @@ def test_a_broken_plug_in_is_one_line(install: Install, module: str, point: str,
     with pytest.warns(PluginNote) as noted:
         assert point not in [definition.name for definition in list_measures()]
     assert str(noted[0].message) == f"left out {line}"
-    listed = CliRunner().invoke(main, ["measures"])
-    assert (listed.exit_code, listed.stderr) == (0, f"note: left out {line}\n")
+    assert run("measures").stderr == f"note: left out {line}\n"
 
 
 def test_a_variant_is_a_name_too(install: Install) -> None:
@@ -116,8 +114,8 @@ def test_a_plug_in_that_fails_at_work_is_one_line(
 ) -> None:
     install("extra", module, rules="coin = extra:coin")
     judgments, out = ROOT / "pools" / "sample" / "judgments.csv", tmp_path / "labels"
-    done = CliRunner().invoke(main, ["resolve", str(judgments), "--rule", "coin", "--out", str(out)])
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"error: plug-in extra 1.0 failed: {said}")
+    done = run("resolve", judgments, "--rule", "coin", "--out", out, code=1)
+    assert done.stderr.splitlines()[-1] == f"error: plug-in extra 1.0 failed: {said}"
     assert not out.exists()
 
 

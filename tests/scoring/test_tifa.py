@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command import run
 
-from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.scoring.tifa import (
@@ -166,8 +165,7 @@ def test_answers_need_their_keys(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("files")
 def test_the_command_shows_each_form() -> None:
     def shown(*words: str, code: int = 0) -> str:
-        result = CliRunner().invoke(main, ["tifa", "q.json", "a.csv", *words])
-        assert result.exit_code == code, result.output
+        result = run("tifa", "q.json", "a.csv", *words, code=code)
         return result.stderr if code else result.stdout
 
     assert shown("--format", "csv").splitlines()[1:] == ["t1,0.3333333333333333,2", "t2,1.0,1"]
@@ -201,7 +199,7 @@ def write_result(path: Path) -> None:
 def test_a_result_of_tifa_s_own_program_is_scored_as_there(files: Path) -> None:
     # The numbers of sample/sample_evaluation_result.json in TIFA's repository: 1 and .625, mean .8125.
     write_result(files / "result.json")
-    done = CliRunner().invoke(main, ["tifa", "result.json", "--per", "pair", "--format", "csv"])
+    done = run("tifa", "result.json", "--per", "pair", "--format", "csv")
     assert done.stdout.splitlines() == [
         "query_id,doc_id,tifa,n_questions",
         "coco_1,coco_1,1.0,11",
@@ -211,10 +209,8 @@ def test_a_result_of_tifa_s_own_program_is_scored_as_there(files: Path) -> None:
     own_file = [entry(each) for each in read_questions(files / "result.json")]
     (files / "questions.json").write_text(json.dumps(own_file))
     names = ["questions.json", "result.json", "--per", "pair", "--format", "csv"]
-    both = CliRunner().invoke(main, ["tifa", *names])
-    assert both.stdout == done.stdout
+    assert run("tifa", *names).stdout == done.stdout
     (files / "bad.json").write_text('{"question_details": {"t": {"is it?": {"id": "t", "choices": []}}}}')
-    refused = CliRunner().invoke(main, ["tifa", "bad.json"])
+    refused = run("tifa", "bad.json", code=1)
     assert "question_details['t']['is it?']: question is None, expected text" in refused.stderr
-    unanswered = CliRunner().invoke(main, ["tifa", "q.json"])
-    assert unanswered.exit_code == 1
+    run("tifa", "q.json", code=1)

@@ -69,7 +69,7 @@ def fashioniq(folder: Path) -> list[int]:
     [
         (clotho, [], "caption-sound-relevance-v1", "rain, take 0 100%.wav"),
         (youcook2, ["--split", "validation"], "caption-relevance-v1", "vid_0_0"),
-        (fashioniq, ["--own-item", "keep"], "composed-image-relevance-v1", "B000"),
+        (fashioniq, [], "composed-image-relevance-v1", "B000"),
     ],
 )
 def test_from_files_to_scores(

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command import run
 
-from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -92,18 +91,13 @@ def test_strata_go_through_a_collection_and_give_the_score_of_the_plain_file(
     lines = [f"q 0 d{n} {1 + n // 4} {[1, 0, -1, 1, -1, 0, 1, -1][n]}" for n in range(8)]
     plain = put(tmp_path, "plain.qrels", "\n".join(lines) + "\n")
     put(tmp_path, "t.tsv", "qid\tquery\nq\ta dog\n")
-    run = put(tmp_path, "a.run", "".join(f"q Q0 d{n} {n + 1} {9 - n} a\n" for n in range(8)))
+    put(tmp_path, "a.run", "".join(f"q Q0 d{n} {n + 1} {9 - n} a\n" for n in range(8)))
     monkeypatch.chdir(tmp_path)
 
     def score(qrels: str) -> str:
-        result = CliRunner().invoke(
-            main, ["score", str(run), "--qrels", qrels, "-m", "xinfAP", "--format", "csv"]
-        )
-        assert result.exit_code == 0, result.output
-        return result.stdout
+        return run("score", "a.run", "--qrels", qrels, "-m", "xinfAP", "--format", "csv").stdout
 
-    made = CliRunner().invoke(main, ["add-collection", "t.tsv", "plain.qrels", "--out", "c"])
-    assert made.exit_code == 0, made.output
+    run("add-collection", "t.tsv", "plain.qrels", "--out", "c")
     assert sorted((tmp_path / "c" / "qrels.txt").read_text().splitlines()) == sorted(lines)
     assert score("plain.qrels") == score("c/qrels.txt")
     put(tmp_path, "four.qrels", "".join(f"q 0 d{n} {line.split()[-1]}\n" for n, line in enumerate(lines)))
