@@ -46,7 +46,7 @@ STAGES: dict[str, set[str]] = {
     "collections": {"matching"},
     # It simulates what the others do.
     "planning": {"inference", "matching", "measures", "pooling", "evidence"},
-    "release": {"reporting", "scoring"},
+    "release": {"matching", "reporting", "scoring"},
     "gallery": {"evidence"},
 }
 STAGES["commands"] = {*STAGES, "machines"}  # each command is a function of tables

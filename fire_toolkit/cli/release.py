@@ -15,13 +15,14 @@ import pandas as pd
 
 from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.cli.common import FORMATS, needed_workspace, relative_path, say
+from fire_toolkit.cli.common import needed_workspace, relative_path, say
 from fire_toolkit.cli.elsewhere import PEOPLE_KEY
 from fire_toolkit.cli.fire_release import write_fire_release
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.progress_line import Progress, wipe_progress
+from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.release_check import check, version_in
 from fire_toolkit.cli.report_readers import workspace_facts
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import FireError, StaleError, UsageError
@@ -30,12 +31,8 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.release_files import parquet_files, text_files
 from fire_toolkit.formats.releases import (
     STAGE,
-    labels_of_release,
-    qrels_of_release,
-    release_files,
     release_version,
     scores_in,
-    scores_of_release,
 )
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
 from fire_toolkit.formats.tables.guideline_files import guideline_files, list_guidelines
@@ -45,19 +42,17 @@ from fire_toolkit.formats.tables.table_files import (
     read_pool_sources,
     read_query_design,
 )
-from fire_toolkit.formats.tables.table_text import LONG, table_text
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE
 from fire_toolkit.labelstudio.register import NO_MAIL, read_register
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, read_secret
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.release.answers import VERSION, check_answers, draft
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
-from fire_toolkit.release.check import check_release
 from fire_toolkit.release.documents import documents
 from fire_toolkit.release.facts import ReleaseFacts, platform_of, with_pseudonyms
 from fire_toolkit.release.people import make_pseudonyms, refuse_people
 from fire_toolkit.release.published import Published, publish
-from fire_toolkit.results import drawn_text
+from fire_toolkit.release.rankings import rankings_of
 from fire_toolkit.tables import check_changes, check_disputes
 from fire_toolkit.words import n_of
 from fire_toolkit.workspace.config import Workspace
@@ -78,6 +73,7 @@ def release(
     out: Annotated[Path | None, Option(metavar="FOLDER")] = None,
     date: Annotated[str | None, Option(metavar="YYYY-MM-DD")] = None,
     previous: Annotated[Path | None, Option(metavar="FOLDER")] = None,
+    include_runs: Annotated[int | None, Option(metavar="N", least=1)] = None,
     anonymous: bool = False,
     as_draft: Annotated[bool, Option(("--draft",))] = False,
     allow_name: Annotated[Sequence[str], Option(metavar="NAME")] = (),
@@ -101,6 +97,8 @@ def release(
         out: [default: releases/VERSION]
         date: Date of the release. [default: today]
         previous: The release before, for the changes since. [default: the highest version below in releases/]
+        include_runs: Publish the top N of every run and the exact ranks of labelled pairs, from which others
+            compute AP again.
         anonymous: Name no creator: for double-blind review.
         as_draft: Print what fire.toml still lacks for a release, as lines to fill in, and write nothing.
         allow_name: A word that documents may hold though an annotator is called so (may be repeated).
@@ -108,7 +106,7 @@ def release(
         tables: For --format fire: what `import` made of such a file. [default: the workspace's own]
     """
     if form == "fire":
-        if version or date or previous or anonymous or allow_name:
+        if version or date or previous or include_runs or anonymous or allow_name:
             raise click.UsageError("--format fire goes with --tables and --out alone")
         if out is None:
             raise click.UsageError("--out is needed: the JSON to write")
@@ -126,7 +124,7 @@ def release(
         raise click.UsageError("--version is needed, such as 1.0; or `release check FOLDER`")
     workspace = needed_workspace(_NEEDED)
     folder = out or relative_path(workspace.root / "releases" / version)
-    made = _Release(workspace, folder, version, _checked_date(date), previous, anonymous)
+    made = _Release(workspace, folder, version, _checked_date(date), previous, include_runs, anonymous)
     with workspace_lock(), Progress() as tell:
         n = made.write(allow_name, tell)
     say(
@@ -134,46 +132,6 @@ def release(
         f"{n_of(n['judgments'], 'judgment')} by {n_of(n['annotators'], 'annotator')}"
     )
     say(f"next: fire-toolkit release check {folder}")
-
-
-def check(
-    folder: Annotated[Path, Option(metavar="NEW", is_argument=True)],
-    *,
-    against: Annotated[Path | None, Option(metavar="OLD")] = None,
-    form: Annotated[str, click.Choice(FORMATS), Option(("--format",))] = "table",
-) -> None:
-    """Check anybody's release: layout, metadata, hashes, qrels, privacy; or show what changed from another.
-
-    Each finding is a line on stdout; exit code 1 where there is any. With --against the table shows changed
-    scores of runs, and stderr counts pairs whose relevance or label changed, or that became a dispute; csv,
-    tsv and json have a row for each pair and score.
-
-    Args:
-        folder: The release.
-        against: Compare with this release, from which it was changed, and check nothing.
-        form: Format of the output.
-    """
-    if against is not None:
-        changes = compare_releases(_version_in(against), _version_in(folder))
-        wipe_progress()
-        rows = changes.shown_scores
-        if form in LONG:
-            click.echo(table_text(changes.rows, form), nl=False)
-        elif rows:
-            click.echo(drawn_text(rows, ["run", "measure", "before", "after"], form))
-        say(changes.in_words)
-        return
-    with Progress(f"checking {folder}"):
-        files = release_files(folder)
-        found = check_release(files)
-    wipe_progress()
-    if form == "table":
-        click.echo("".join(f"{each}\n" for each in found), nl=False)
-    else:
-        click.echo(table_text(pd.DataFrame(found, columns=["file", "line", "what"]), form), nl=False)
-    if found:
-        raise FireError(f"{folder}: {n_of(len(found), 'finding')} in {n_of(len(files), 'file')}")
-    say(f"{folder}: {n_of(len(files), 'file')}, nothing found")
 
 
 COMMANDS = (check,)
@@ -188,13 +146,6 @@ def _checked_date(text: str | None) -> str:
         raise UsageError(f"--date {text!r}, expected a day such as 2026-11-22") from None
 
 
-def _version_in(folder: Path) -> Version:
-    """Return what is compared of the release in a folder."""
-    both = labels_of_release(folder)
-    labels = None if both is None else labels_with_disputes(*both)
-    return Version(qrels_of_release(folder), labels, scores_of_release(folder))
-
-
 @dataclass(frozen=True)
 class _Release:
     """A release to be: of which workspace, where, and what the command line says of it."""
@@ -204,6 +155,7 @@ class _Release:
     version: str
     date: str
     before: Path | None
+    depth: int | None
     is_anonymous: bool
 
     def write(self, allowed: Sequence[str], tell: Progress) -> Mapping[str, int]:
@@ -222,7 +174,7 @@ class _Release:
         tell("checking that all stages are done")
         self._refuse_unfinished()
         tell("reading the tables")
-        given = Given({})
+        given = Given({"own_item": None})
         published = self._read(given)
         for note in published.notes:
             say(f"note: {note}")
@@ -238,7 +190,9 @@ class _Release:
         }
         refuse_people(contents, comments.astype("str"), **self._people(published), **options)
         tell(f"writing {self.out}")
-        parameters = {"version": self.version, "date": self.date, "name": facts.name}
+        parameters: dict[str, Any] = {"version": self.version, "date": self.date, "name": facts.name}
+        if published.rankings:
+            parameters |= {"include_runs": self.depth, "not_scored_again": published.rankings.lost}
         by_machine = {key: value for key, value in facts.augmented.items() if "machine" in key}
         counts = {**published.counts, **by_machine}
         hashes = {name: sha256(content).hexdigest() for name, content in sorted(contents.items())}
@@ -274,13 +228,18 @@ class _Release:
             "runs": self._runs(given),
             "leaderboard": scores_in(given.use(root / "scores/scores.csv")),
         }
-        return publish(
+        published = publish(
             stages,
             *(judgments, original, corrected, queries, items),
             names=make_pseudonyms(judgments["annotator_id"].unique(), key=key, version=self.version),
             licences=settings["licences"],
             with_comments=bool(settings["release"]["comments_consent"].strip()),
             is_public=is_public_address,
+        )
+        if self.depth is None:
+            return published
+        return published.with_rankings(
+            rankings_of(given.stored_runs, self.depth, original, corrected, stages["leaderboard"])
         )
 
     def _runs(self, given: Given) -> pd.DataFrame:
@@ -351,13 +310,14 @@ class _Release:
         if before is not None:
             labels = labels_with_disputes(tables["labels"], tables["disputes"])
             now = Version(published.corrected, labels, tables["leaderboard"])
-            changes = compare_releases(_version_in(before), now)
+            changes = compare_releases(version_in(before), now)
             found["changed_pairs.csv"] = delimited_bytes(changes.pairs)
         text = read_text(earlier) if earlier and earlier.is_file() else ""
         texts = documents(facts, found, changes=changes, earlier=text)
         guideline = guideline_files(self._judged_by(published.guideline))
         texts |= {f"guideline/{name}": text for name, text in guideline.items()}
         found |= text_files(tables, published.original, published.corrected)
+        found |= published.rankings.files() if published.rankings else {}
         return found | {name: text.encode() for name, text in texts.items()}
 
     def _judged_by(self, named: str) -> Path | str:

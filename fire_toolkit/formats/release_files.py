@@ -12,7 +12,8 @@ from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.tables import Qrels
 
-_OF_BEIR = {"corpus", "queries", "qrels", "original"}  # which have files of their own
+# Which have files of their own, or are too long for people.
+_NO_CSV = {"corpus", "queries", "qrels", "original", "ranks"}
 
 
 def parquet_files(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
@@ -26,7 +27,7 @@ def text_files(tables: Mapping[str, pd.DataFrame], original: Qrels, corrected: Q
         # As readers of judgments have a missing number.
         f"{name}.csv": delimited_bytes(table, nan="" if name == "judgments" else "nan")
         for name, table in tables.items()
-        if name not in _OF_BEIR
+        if name not in _NO_CSV
     }
     found |= {f"{name}.jsonl": _json_lines(tables[name]) for name in ("corpus", "queries")}
     found["qrels/test.tsv"] = delimited_bytes(tables["qrels"], delimiter="\t")

@@ -4,108 +4,157 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatch
 from typing import Any
 
-from fire_toolkit.release.layout import CROISSANT
-from fire_toolkit.release.people import Finding, find_private
+import pandas as pd
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.release.layout import CROISSANT, words_in
+from fire_toolkit.release.people import MUST, SHOULD, Finding, find_private
+from fire_toolkit.release.rankings import differing, out_of_order, scores_again, tops_in
+from fire_toolkit.tables import Qrels, check_qrels
 
 Files = Mapping[str, bytes]
+Pairs = dict[tuple[str, str], int]
 
-# What a release has, under any of these names.
-_EXPECTED = {
-    "README.md": ("README.md",),
-    "LICENSE": ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE"),
-    "CITATION.cff": ("CITATION.cff",),
-    "croissant.json": ("croissant.json", "croissant.jsonld", "metadata.json"),
-    "a datasheet": ("DATASHEET.md", "datasheet.md"),
-}
+_WORDS = words_in("check.toml")
+_TEXTS, _DOCUMENTS = (tuple(_WORDS["endings"][name]) for name in ("texts", "documents"))
 _OPEN = re.compile(r"\b(?:TODO|FIXME|TBD|XXX|lorem ipsum|placeholder)\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
-_TEXTS = (
-    ".md",
-    ".json",
-    ".jsonld",
-    ".jsonl",
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".cff",
-    ".toml",
-    ".py",
-    ".xml",
-    "LICENSE",
-)
-_DOCUMENTS = (".md", ".cff", "LICENSE", "croissant.json", ".toml")
-_NEEDED_KEYS = ("@context", "conformsTo", "name", "description", "license", "url", "creator", "datePublished")
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[012])-(0[1-9]|[12]\d|3[01])")
-_CONFIGS = ("corpus", "queries", "qrels")
+_WRONG = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+_CARD, _CITATION = "README.md", "CITATION.cff"
 
 
 def check_release(files: Files) -> list[Finding]:
-    """Return what is wrong with a release, by file; empty where nothing is.
+    """Return what is wrong with a release: first what must be mended, then what should; each by file.
 
-    Files that must be there; the card's configs and their files; Croissant's fields, those on responsible AI
-    among them, and its hashes; the citation; the qrels in all their forms; ids that no table has; e-mails,
-    tokens, absolute paths and times of day; words left open; hashes that differ from the manifest.
+    Files that are looked for; the card's configs and their files; Croissant's fields, those on responsible AI
+    among them, and its hashes; the citation; the qrels in all their forms; ids that no table has; scores that
+    do not follow from the runs that are included; e-mails, tokens, absolute paths and times of day; words
+    left open; hashes that differ from the manifest.
 
     Args:
         files: path in the release → bytes, of every file.
 
     Examples:
-        >>> [str(found) for found in check_release({"qrels.txt": b"q 0 d 1\\n"})][:2]
-        ['CITATION.cff: missing', 'LICENSE: missing']
+        >>> [f"{found.level}: {found}" for found in check_release({"qrels.txt": b"q 0 d 1\\n"})][:2]
+        ['must: LICENSE: missing', 'should: CITATION.cff: missing']
     """
-    texts = {name: _decoded(raw) for name, raw in files.items() if name.endswith(_TEXTS)}
-    found = [Finding(name, 0, "missing") for name, known in _EXPECTED.items() if not set(known) & set(files)]
-    if not any("qrels" in name or name.startswith("default/") for name in files):
-        found.append(Finding("qrels", 0, "missing"))
-    for checks in (_card, _croissant, _citation, _qrels, _privacy, _left_open):
-        found += checks(files, texts)
-    found += _manifest(files)
-    return sorted(set(found))
+    texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items() if name.endswith(_TEXTS)}
+    checks = (_expected, _card, _croissant, _citation, _qrels, _scores, _privacy, _left_open, _manifest)
+    found = {each for check in checks for each in check(files, texts)}
+    return sorted(found, key=lambda each: (each.level, each))
 
 
-def _decoded(raw: bytes) -> str:
-    return raw.decode("utf-8", errors="replace")
+def qrels_in(files: Files) -> dict[str, Pairs | None]:
+    """Return the qrels of a release by file, None where it cannot be read as its name says.
+
+    A JSON file is known by its content: {query: {doc: relevance}}, or {query: [doc, ...]} as some packages
+    have their positives.
+    """
+    known: dict[str, Callable[[bytes], Pairs]] = {
+        "qrels.txt": _trec,
+        "qrels/test.tsv": _beir,
+        "qrels.json": _by_query,
+        "data/qrels.parquet": _parquet,
+        "qrels.original.txt": _trec,
+    }
+    found: dict[str, Pairs | None] = {}
+    for name in (*known, *(name for name in files if name.endswith(".json"))):
+        if name in files and name not in found:
+            try:
+                found[name] = known.get(name, _by_query)(files[name])
+            except (*_WRONG, OSError):
+                found |= {name: None} if name in known else {}
+    return found
+
+
+def _trec(raw: bytes) -> Pairs:
+    rows = [line.split() for line in raw.decode().splitlines() if line.strip()]
+    if any(len(row) not in (4, 5) for row in rows):
+        raise ValueError
+    return {(row[0], row[2]): int(row[-1]) for row in rows}
+
+
+def _beir(raw: bytes) -> Pairs:
+    header, *rows = csv.reader(raw.decode().splitlines(), delimiter="\t")
+    if header != ["query-id", "corpus-id", "score"]:
+        raise ValueError
+    return {(query, doc): int(score) for query, doc, score in rows}
+
+
+def _by_query(raw: bytes) -> Pairs:
+    """Return the pairs of JSON; an error where it is none of qrels, as of other objects."""
+    found: Pairs = {}
+    for query, docs in json.loads(raw).items():
+        for doc, grade in (docs if isinstance(docs, dict) else dict.fromkeys(_ids_of(docs), 1)).items():
+            if not isinstance(grade, int):
+                raise ValueError
+            found[query, str(doc)] = grade
+    if not found:
+        raise ValueError
+    return found
+
+
+def _ids_of(docs: Any) -> list[Any]:
+    if not isinstance(docs, list) or not all(isinstance(doc, str | int) for doc in docs):
+        raise ValueError
+    return docs
+
+
+def _parquet(raw: bytes) -> Pairs:
+    table = pd.read_parquet(io.BytesIO(raw))
+    keys = zip(table["query-id"], table["corpus-id"], strict=True)
+    return dict(zip(keys, map(int, table["score"]), strict=True))
+
+
+def _expected(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
+    for name, (level, *patterns) in _WORDS["expected"].items():
+        if not any(fnmatch(path, pattern) for path in files for pattern in patterns):
+            yield Finding(name, 0, "missing", level)
+    if not qrels_in(files) and not any("qrels" in name or name.startswith("default/") for name in files):
+        yield Finding("qrels", 0, "missing", MUST)
 
 
 def _card(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what is wrong with the header of README.md, which loaders read."""
-    text = texts.get("README.md")
+    text = texts.get(_CARD)
     if text is None:
         return
     parts = text.split("---\n", 2)
     header = _yaml(parts[1]) if text.startswith("---\n") and len(parts) == 3 else None
     if not isinstance(header, dict):
-        yield Finding(
-            "README.md", 1, "no YAML header between lines of ---, which names configs and the licence"
-        )
+        what = "no YAML header between lines of ---, which names configs and the licence"
+        yield Finding(_CARD, 1, what, SHOULD)
         return
     if not header.get("license"):
-        yield Finding("README.md", 1, "the header names no license")
+        yield Finding(_CARD, 1, "the header names no license", SHOULD)
     configs = header.get("configs")
     configs = [each for each in configs if isinstance(each, dict)] if isinstance(configs, list) else []
     names = {str(config.get("config_name")) for config in configs}
-    for name in _CONFIGS:
+    for name in _WORDS["keys"]["configs"]:
         if name not in names and not (name == "qrels" and "default" in names):
-            yield Finding("README.md", 1, f"no config {name}, which loaders of retrieval benchmarks ask for")
+            what = f"no config {name}, which loaders of retrieval benchmarks ask for"
+            yield Finding(_CARD, 1, what, SHOULD)
     for config in configs:
         for path in _data_files(config.get("data_files")):
             if not any(fnmatch(name, path) for name in files):
-                yield Finding("README.md", 1, f"config {config.get('config_name')}: no file {path}")
+                yield Finding(_CARD, 1, f"config {config.get('config_name')}: no file {path}", MUST)
 
 
 def _yaml(text: str) -> Any:
     import yaml
 
-    try:
+    with suppress(yaml.YAMLError, ValueError, RecursionError):
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
+    return None
 
 
 def _data_files(value: Any) -> Iterator[str]:
@@ -120,49 +169,37 @@ def _data_files(value: Any) -> Iterator[str]:
 
 
 def _croissant(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
-    name = next((each for each in _EXPECTED["croissant.json"] if each in texts), None)
+    name = next((each for each in _WORDS["expected"]["croissant.json"][1:] if each in texts), None)
     if name is None:
         return
     try:
         found = json.loads(texts[name])
-    except (ValueError, RecursionError) as error:
-        yield Finding(name, 0, f"not JSON: {error}")
+        keys = [*_WORDS["keys"]["croissant"], *CROISSANT["looked_for"]]
+        absent = [key for key in keys if found.get(key) in (None, "", [], {})]
+    except _WRONG as error:
+        yield Finding(name, 0, f"not a JSON object: {error}", MUST)
         return
-    if not isinstance(found, dict):
-        yield Finding(name, 0, "not a JSON object")
-        return
-    yield from (Finding(name, 0, f"no {key}") for key in _NEEDED_KEYS if not found.get(key))
-    for key in CROISSANT["looked_for"]:
-        if found.get(key) in (None, "", [], {}):
-            yield Finding(name, 0, f"no {key}, which checkers of submissions look for")
+    for key in absent:
+        more = ", which checkers of submissions look for" if key in CROISSANT["looked_for"] else ""
+        yield Finding(name, 0, f"no {key}{more}", SHOULD)
     if not isinstance(found.get("rai:hasSyntheticData"), bool | None):
-        yield Finding(name, 0, "rai:hasSyntheticData is neither true nor false")
+        yield Finding(name, 0, "rai:hasSyntheticData is neither true nor false", SHOULD)
     for wrong, right in CROISSANT["misnamed"].items():
         if wrong in found:
-            yield Finding(name, 0, f"{wrong} is not read by anybody; it is called {right}")
+            yield Finding(name, 0, f"{wrong} is not read by anybody; it is called {right}", SHOULD)
     context = found.get("@context")
-    absent = CROISSANT["context"].keys() - context.keys() if isinstance(context, dict) else set()
-    if absent:
-        yield Finding(name, 0, f"@context lacks {', '.join(sorted(absent))}")
-    yield from _distribution(name, found, files)
-
-
-def _distribution(name: str, found: Mapping[str, Any], files: Files) -> Iterator[Finding]:
-    """Yield what is wrong with the files that the metadata name, where they lie in the release."""
+    lacking = CROISSANT["context"].keys() - context.keys() if isinstance(context, dict) else set()
+    if lacking:
+        yield Finding(name, 0, f"@context lacks {', '.join(sorted(lacking))}", SHOULD)
     entries = found.get("distribution")
     for entry in entries if isinstance(entries, list) else []:
         address = entry.get("contentUrl") if isinstance(entry, dict) else None
-        if not isinstance(address, str):
-            continue
-        path = (
-            address
-            if "://" not in address
-            else next((each for each in files if address.endswith("/" + each)), "")
-        )
-        if "://" not in address and path not in files:
-            yield Finding(name, 0, f"contentUrl {address}: no such file")
-        elif path and entry.get("sha256") != _hash(files[path]):
-            yield Finding(name, 0, f"contentUrl {address}: its sha256 is not that of the file")
+        if isinstance(address, str):
+            is_there = [path for path in files if f"/{address}".endswith(f"/{path}")]
+            if not is_there and "://" not in address:
+                yield Finding(name, 0, f"contentUrl {address}: no such file", MUST)
+            elif is_there and entry.get("sha256") not in [_hash(files[path]) for path in is_there]:
+                yield Finding(name, 0, f"contentUrl {address}: its sha256 is not that of the file", MUST)
 
 
 def _hash(raw: bytes) -> str:
@@ -170,67 +207,78 @@ def _hash(raw: bytes) -> str:
 
 
 def _citation(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
-    text = texts.get("CITATION.cff")
-    if text is None:
+    if _CITATION not in texts:
         return
-    found = _yaml(text)
+    found = _yaml(texts[_CITATION])
     if not isinstance(found, dict):
-        yield Finding("CITATION.cff", 0, "not YAML with keys")
+        yield Finding(_CITATION, 0, "not YAML with keys", SHOULD)
         return
-    for key in ("cff-version", "message", "title", "authors"):
+    for key in _WORDS["keys"]["citation"]:
         if not found.get(key):
-            yield Finding("CITATION.cff", 0, f"no {key}")
+            yield Finding(_CITATION, 0, f"no {key}", SHOULD)
     date = found.get("date-released")
     if date is not None and not _DATE.fullmatch(str(date)):
-        yield Finding("CITATION.cff", 0, f"date-released is {str(date)[:40]!r}, expected YYYY-MM-DD")
+        yield Finding(_CITATION, 0, f"date-released is {str(date)[:40]!r}, expected YYYY-MM-DD", SHOULD)
 
 
 def _qrels(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
     """Yield where the qrels cannot be read, differ from form to form, or have ids that no table has."""
-    read = {"qrels.txt": _trec, "qrels/test.tsv": _beir, "qrels.json": _by_query}
-    known: dict[str, dict[tuple[str, str], int]] = {}
-    for name, reader in read.items():
-        if name in texts:
-            try:
-                known[name] = reader(texts[name])
-            except (ValueError, IndexError, AttributeError, RecursionError):
-                yield Finding(name, 0, "not qrels in the form that its name says")
-    first = next(iter(known), None)
-    for name, pairs in known.items():
-        if first and pairs != known[first]:
-            yield Finding(name, 0, f"not the same pairs as {first}")
+    found = qrels_in(files)
+    for name, pairs in found.items():
+        if pairs is None:
+            yield Finding(name, 0, "not qrels in the form that its name says", MUST)
+    forms = {
+        name: pairs
+        for name, pairs in found.items()
+        if pairs is not None and re.match(r"(data/)?qrels[./](?!orig)", name)
+    }
+    first = next(iter(forms), "")
+    for name, pairs in forms.items():
+        if pairs != forms[first]:
+            yield Finding(name, 0, f"not the same pairs as {first}", MUST)
     for place, name in ((0, "queries.jsonl"), (1, "corpus.jsonl")):
         if first and name in texts:
-            absent = {pair[place] for pair in known[first]} - _ids(texts[name])
+            absent = {pair[place] for pair in forms[first]} - _ids(texts[name])
             if absent:
-                yield Finding(name, 0, f"lacks {len(absent):,} ids of {first}, such as {min(absent)}")
-
-
-def _trec(text: str) -> dict[tuple[str, str], int]:
-    rows = [line.split() for line in text.splitlines() if line.strip()]
-    if any(len(row) not in (4, 5) for row in rows):
-        raise ValueError
-    return {(row[0], row[2]): int(row[-1]) for row in rows}
-
-
-def _beir(text: str) -> dict[tuple[str, str], int]:
-    header, *rows = csv.reader(text.splitlines(), delimiter="\t")
-    if header != ["query-id", "corpus-id", "score"]:
-        raise ValueError
-    return {(query, doc): int(score) for query, doc, score in rows}
-
-
-def _by_query(text: str) -> dict[tuple[str, str], int]:
-    return {
-        (query, doc): int(grade) for query, docs in json.loads(text).items() for doc, grade in docs.items()
-    }
+                yield Finding(name, 0, f"lacks {len(absent):,} ids of {first}, such as {min(absent)}", MUST)
 
 
 def _ids(text: str) -> set[str]:
-    try:
+    with suppress(*_WRONG):
         return {str(json.loads(line)["_id"]) for line in text.splitlines() if line.strip()}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return set()
+    return set()
+
+
+def _scores(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the scores of leaderboard.csv that do not follow from the runs in the release."""
+    name, qrels = "leaderboard.csv", qrels_in(files)
+    original, corrected = (qrels.get(each) for each in ("qrels.original.txt", "qrels.txt"))
+    if name not in files or "data/ranks.parquet" not in files or not original or not corrected:
+        return
+    try:
+        tops, ranks = tops_in(files), pd.read_parquet(io.BytesIO(files["data/ranks.parquet"]))
+        told = pd.read_csv(io.BytesIO(files[name]), dtype={"run_id": str, "query_id": str})
+        told = told[~told["measure"].isin(_told_by_manifest(files, "parameters").get("not_scored_again", []))]
+        own = _table(original), _table(corrected)
+        again = scores_again(tops, ranks, *own, told["measure"].unique().tolist())
+    except (*_WRONG, OSError, FireError) as error:
+        yield Finding(name, 0, f"no scores follow from the runs: {error}", MUST)
+        return
+    for row in out_of_order(tops).head(3).itertuples():
+        yield Finding(
+            f"runs/{row.run_id}.run",
+            0,
+            f"query {row.query_id}: rank {row.rank} is not that of its score",
+            MUST,
+        )
+    for row in differing(told, again).itertuples():
+        of = f"{row.measure} of {row.run_id} by the {row.qrels} qrels"
+        yield Finding(name, 0, f"{of} is {row.value:.6g}; by the runs it is {row.found:.6g}", MUST)
+
+
+def _table(pairs: Pairs) -> Qrels:
+    rows = [(*pair, grade) for pair, grade in pairs.items()]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
 
 
 def _privacy(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
@@ -242,7 +290,7 @@ def _privacy(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
         if name.endswith(("judgments.csv", "judgments.tsv")):
             n = sum(1 for line in text.splitlines() if _MOMENT.search(line))
             if n:
-                yield Finding(name, 0, f"{n:,} rows with a time of day; a date is enough")
+                yield Finding(name, 0, f"{n:,} rows with a time of day; a date is enough", SHOULD)
 
 
 def _left_open(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
@@ -250,18 +298,19 @@ def _left_open(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
         if name.endswith(_DOCUMENTS):
             for number, line in enumerate(text.splitlines(), start=1):
                 if match := _OPEN.search(line):
-                    yield Finding(name, number, f"{match[0]}: left open")
+                    yield Finding(name, number, f"{match[0]}: left open", SHOULD)
 
 
-def _manifest(files: Files) -> Iterator[Finding]:
+def _manifest(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the files that are not what manifest.json says was written."""
-    try:
-        outputs = json.loads(files["manifest.json"])["outputs"]
-        items = list(outputs.items())
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
-        return
-    for name, sha256 in items:
+    for name, sha256 in _told_by_manifest(files, "outputs").items():
         if name not in files:
-            yield Finding(name, 0, "is gone; manifest.json names it")
+            yield Finding(name, 0, "is gone; manifest.json names it", MUST)
         elif _hash(files[name]) != sha256:
-            yield Finding(name, 0, "changed since it was written; manifest.json has another hash")
+            yield Finding(name, 0, "changed since it was written; manifest.json has another hash", MUST)
+
+
+def _told_by_manifest(files: Files, key: str) -> dict[str, Any]:
+    with suppress(*_WRONG):
+        return dict(json.loads(files["manifest.json"])[key])
+    return {}

@@ -42,6 +42,7 @@ def documents(
         earlier: the CHANGELOG.md of the version before, whose entries follow.
     """
     licence, tables = facts.answers["licence"], facts.published.tables
+    rankings = facts.published.rankings
     values: dict[str, Any] = {
         "facts": facts,
         "answers": facts.answers,
@@ -50,7 +51,8 @@ def documents(
         "n": facts.published.counts,
         "tables": {name: _fields(tables[name]) for name in tables if f"data/{name}.parquet" in files},
         "what_is": TABLES,
-        "files": FILES,
+        "files": {name: FILES[name] for name in FILES if rankings or not name.startswith("runs/")},
+        "rankings": rankings,
         "hashes": {name: sha256(content).hexdigest() for name, content in files.items()},
         "croissant": CROISSANT,
         "licence": licence,

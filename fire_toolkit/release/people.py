@@ -26,6 +26,9 @@ _CAPTIONS = ("queries.jsonl", "corpus.jsonl")
 _LONG_ENOUGH = 3  # characters of a name that is looked for in documents
 
 
+MUST, SHOULD = "must", "should"
+
+
 class Kind(NamedTuple):
     """What must not stand in a file: what it is called, its pattern, and texts of which a match has one."""
 
@@ -94,11 +97,15 @@ def published_judgments(
 
 
 class Finding(NamedTuple):
-    """What is wrong in a file: its name, the line (0: the whole file), and what it is."""
+    """What is wrong in a file: its name, the line (0: the whole file), and what it is.
+
+    level: `must` be mended where a loader fails, a number is wrong or somebody is exposed; else `should`.
+    """
 
     file: str
     line: int
     what: str
+    level: str = MUST
 
     def __str__(self) -> str:
         return f"{self.file}{f':{self.line}' if self.line else ''}: {self.what}"

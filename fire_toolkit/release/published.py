@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from fire_toolkit.release.people import published_judgments
+from fire_toolkit.release.rankings import Rankings
 from fire_toolkit.tables import Items, Judgments, Qrels, Queries
 from fire_toolkit.tables.columns import PAIR
 
@@ -16,7 +17,7 @@ from fire_toolkit.tables.columns import PAIR
 class Published:
     """The tables of a release by their names, its qrels, the pseudonym of each annotator, and notes.
 
-    notes: what is left out, as sentences.
+    notes: what is left out, as sentences. rankings: of the runs, None where they are not published.
     """
 
     tables: Mapping[str, pd.DataFrame]
@@ -24,6 +25,14 @@ class Published:
     corrected: Qrels
     names: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    rankings: Rankings | None = None
+
+    def with_rankings(self, rankings: Rankings) -> Published:
+        """Return the same with the models' rankings."""
+        lost = ", ".join(rankings.lost)
+        note = f"{lost} cannot be computed again from the runs included, and may be with a larger N"
+        notes = (*self.notes, *([note] if lost else []))
+        return replace(self, tables={**self.tables, "ranks": rankings.ranks}, notes=notes, rankings=rankings)
 
     @property
     def counts(self) -> dict[str, int]:

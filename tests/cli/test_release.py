@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from click.testing import Result
 from command import rows, run
-from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_workspace, set_in
+from small_release import ANSWERS, CORRECTED, ORIGINAL, RUNS, STATED, answer, make_workspace, set_in
 
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -203,6 +203,7 @@ def test_a_release_passes_its_own_check_and_a_changed_file_does_not(released: Pa
     listed = json.loads(run("release", "check", released, "--format", "json", code=1).stdout)
     assert {
         "file": "qrels.txt",
+        "level": "must",
         "line": 0,
         "what": "changed since it was written; manifest.json has another hash",
     } in listed
@@ -381,6 +382,56 @@ def states_of(folder: Path) -> dict[tuple[str, str], str]:
     """The label of each pair, or that it is in dispute, from a release's files."""
     found = {(row["query_id"], row["doc_id"]): row["label"] for row in rows(folder / "labels.csv")}
     return found | {(row["query_id"], row["doc_id"]): "dispute" for row in rows(folder / "disputes.csv")}
+
+
+def test_ap_follows_from_the_runs_that_a_release_includes(workspace: Path) -> None:
+    run("release", "--version", "1.0", *DATE, "--include-runs", 1)
+    run("release", "--version", "1.0", *DATE, "--include-runs", 1, "--out", "again")
+    folder = workspace / "releases/1.0"
+    for path in folder.rglob("*.*"):
+        assert path.read_bytes() == (workspace / "again" / path.relative_to(folder)).read_bytes(), path
+    for name in RUNS:
+        lines = [line.split() for line in RUNS[name].splitlines()]
+        # Of equal scores the greater id stands first: b before a.
+        tops = {
+            query: max((float(score), doc) for each, _, doc, _, score, _ in lines if each == query)
+            for query in "12"
+        }
+        expected = [f"{query} Q0 {doc} 1 {score} {name[:-4]}" for query, (score, doc) in tops.items()]
+        assert (folder / "runs" / name).read_text().splitlines() == expected
+    ranks = pd.read_parquet(folder / "data/ranks.parquet")
+    board = pd.read_csv(folder / "leaderboard.csv")
+    for which, pairs in (("original", ORIGINAL), ("augmented", CORRECTED)):
+        for run_id, own in ranks.groupby("run_id"):
+            total = 0.0
+            for query in "12":
+                relevant = {doc for (each, doc), grade in pairs.items() if each == query and grade >= 1}
+                found = own[(own["query_id"] == query) & own["doc_id"].isin(relevant)]["rank"].sort_values()
+                total += sum(n / rank for n, rank in enumerate(found, start=1)) / len(relevant)
+            row = board[(board["run_id"] == run_id) & (board["qrels"] == which) & (board["measure"] == "AP")]
+            assert row["value"].item() == pytest.approx(total / 2)
+    assert "`ranks` has the rank of every labelled pair" in (folder / "README.md").read_text()
+    run("release", "check", folder)
+
+    for path, old, new, words in (
+        ("runs/ssb.run", "1 Q0 c 1 9.0", "1 Q0 007 1 9.0", "must:   leaderboard.csv: AP of ssb by the"),
+        ("runs/clip.run", "1 Q0 a 1 9.0", "1 Q0 a 2 9.0", "query 1: rank 2 is not that of its score"),
+        (
+            "leaderboard.csv",
+            "clip,original,all,AP,0.5",
+            "clip,original,all,AP,0.6",
+            "is 0.6; by the runs it is 0.5",
+        ),
+    ):
+        text = (folder / path).read_text()
+        (folder / path).write_text(text.replace(old, new))
+        assert words in run("release", "check", folder, code=1).stdout
+        (folder / path).write_text(text)
+    (folder / "CITATION.cff").unlink()
+    (folder / "manifest.json").unlink()
+    said = run("release", "check", folder)
+    assert said.stdout == "should: CITATION.cff: missing\n"
+    assert "0 that must and 1 that should be mended" in said.stderr
 
 
 def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fire_toolkit.release.check import check_release
+from fire_toolkit.release.check import check_release, qrels_in
 from fire_toolkit.release.layout import CROISSANT
 
 Files = dict[str, bytes]
@@ -97,7 +97,7 @@ CASES: list[tuple[Callable[[Files], None], str]] = [
         ),
         "its sha256 is not that of the file",
     ),
-    (put("croissant.json", b"{"), "croissant.json: not JSON"),
+    (put("croissant.json", b"{"), "croissant.json: not a JSON object"),
     (put("CITATION.cff", b"cff-version: 1.2.0\n"), "CITATION.cff: no authors"),
     (
         put("qrels/test.tsv", b"query-id\tcorpus-id\tscore\n7\ta\t1\nNA\tb\t0\n"),
@@ -127,9 +127,49 @@ def test_what_is_wrong_is_found(change: Callable[[Files], None], words: str) -> 
     assert any(words in line for line in found), found
 
 
+def test_what_must_be_mended_comes_first_and_what_should_be_after() -> None:
+    files = good()
+    del files["LICENSE"], files["CITATION.cff"], files["DATASHEET.md"]
+    put("corpus.jsonl", b'{"_id": "a"}\n')(files)
+    found = [(each.level, str(each)) for each in check_release(files)]
+    assert found == [
+        ("must", "LICENSE: missing"),
+        ("must", "corpus.jsonl: lacks 1 ids of qrels.txt, such as b"),
+        ("should", "CITATION.cff: missing"),
+        ("should", "a datasheet: missing"),
+    ]
+
+
+def test_a_package_with_positives_as_json_and_its_licence_in_dist_info_is_read() -> None:
+    files = {
+        "labels/data/captions.json": b'{"38": [179765, 182417], "7": ["a"]}',
+        "labels/data/graded.json": b'{"38": {"179765": 2}}',
+        "labels/data/config.json": b'{"name": "labels", "sizes": {"a": "b"}}',
+        "labels-1.0.dist-info/LICENSE": b"MIT",
+        "labels-1.0.dist-info/METADATA": b"Name: labels",
+    }
+    assert [(each.level, each.file) for each in check_release(files)] == [
+        ("should", "CITATION.cff"),
+        ("should", "a datasheet"),
+        ("should", "croissant.json"),
+    ]
+    assert qrels_in(files) == {
+        "labels/data/captions.json": {("38", "179765"): 1, ("38", "182417"): 1, ("7", "a"): 1},
+        "labels/data/graded.json": {("38", "179765"): 2},
+    }
+    del files["labels/data/captions.json"], files["labels/data/graded.json"]
+    del files["labels-1.0.dist-info/LICENSE"]
+    assert [str(each) for each in check_release(files) if each.level == "must"] == [
+        "LICENSE: missing",
+        "qrels: missing",
+    ]
+
+
 @pytest.mark.parametrize(
     "raw", [b"", b"\xff\xfe", b"[]", b"null", b"{}", b"[" * 1_100, b"---\n- a: [\n---\n"]
 )
 def test_no_content_of_any_file_ends_in_a_traceback(raw: bytes) -> None:
-    for name in good() | {"manifest.json": b"", "qrels.json": b""}:
+    more = ("manifest.json", "qrels.json", "data/qrels.parquet", "data/ranks.parquet", "leaderboard.csv")
+    for name in good() | dict.fromkeys((*more, "runs/a.run", "qrels.original.txt"), b""):
         check_release(good() | {name: raw})
+        check_release(good() | dict.fromkeys(more, raw) | {"qrels.original.txt": b"007 0 a 1\n", name: raw})

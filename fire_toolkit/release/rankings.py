@@ -1,0 +1,142 @@
+"""The models' rankings in a release, and the scores that follow from them alone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.matching.alike import find_cut
+from fire_toolkit.matching.blocks import RunBlock
+from fire_toolkit.matching.coded import CodedQrels, all_pairs, code_together
+from fire_toolkit.matching.pair_ranks import MatrixSource, look_up_pairs
+from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import Qrels, check_qrels, check_run
+from fire_toolkit.tables.columns import PAIR
+
+_TREC = ["query_id", "Q0", "doc_id", "rank", "score", "run_id"]
+_RANKED = ["run_id", *PAIR, "rank"]
+_SCORE = ["run_id", "qrels", "measure"]
+_NEAR = 1e-9  # of two scores that were summed up in another order
+
+
+class Rankings(NamedTuple):
+    """The rankings in a release.
+
+    tops: the top `depth` of every run: run_id, query_id, doc_id, rank, score; ranks: the same without score,
+    of each pair of either qrels that a run ranks, at whatever depth; lost: measures whose scores do not
+    follow from these two.
+    """
+
+    depth: int
+    tops: pd.DataFrame
+    ranks: pd.DataFrame
+    lost: Sequence[str]
+
+    def files(self) -> dict[str, bytes]:
+        """Return runs/RUN_ID.run of each run, in TREC's format."""
+        found = {}
+        for run_id, top in self.tops.groupby("run_id", sort=False):
+            columns = (top[name].tolist() for name in ("query_id", "doc_id", "rank", "score"))
+            lines = [
+                f"{query} Q0 {doc} {rank} {score!r} {run_id}\n"
+                for query, doc, rank, score in zip(*columns, strict=True)
+            ]
+            found[f"runs/{quote(str(run_id), safe='')}.run"] = "".join(lines).encode()
+        return found
+
+
+def rankings_of(
+    runs: Sequence[AnyRun], depth: int, original: Qrels, corrected: Qrels, leaderboard: pd.DataFrame
+) -> Rankings:
+    """Return the top of every run, the exact ranks of labelled pairs, and what does not follow from them.
+
+    Where a run keeps positives of the original labels alone below its top, none below it was scored, and
+    none is in the ranks (`matching.alike`).
+    """
+    coded = code_together(original, _with_queries_of(original, corrected))
+    union, tops, ranks = all_pairs(coded), [], []
+    for run in list_stored(runs):
+        found = run.rank_pairs(union, None) if isinstance(run, MatrixSource) else look_up_pairs(run, union)
+        cut = find_cut([found.under(each).ranking for each in coded], coded)
+        most = cut.depth if cut else int(found.rank.max(initial=0))
+        place = np.flatnonzero((found.rank > 0) & (found.rank <= most))
+        ranks.append(_ranks(run.run_id, union, place, found.rank[place]))
+        blocks = top_blocks(run, depth)
+        tops += [_top(run.run_id, block.to_depth(min(depth, most) if cut else depth)) for block in blocks]
+    both = pd.concat(tops, ignore_index=True), pd.concat(ranks, ignore_index=True)
+    found_again = scores_again(*both, original, corrected, leaderboard["measure"].unique().tolist())
+    return Rankings(depth, *both, list(dict.fromkeys(differing(leaderboard, found_again)["measure"])))
+
+
+def _with_queries_of(original: Qrels, corrected: Qrels) -> Qrels:
+    """Return corrected qrels with every query of the original ones; one that was gone has no positive."""
+    gone = original[~original["query_id"].isin(corrected["query_id"])].drop_duplicates("query_id")
+    return check_qrels(
+        pd.concat([table[[*PAIR, "relevance"]] for table in (corrected, gone.assign(relevance=-1))])
+    )
+
+
+def _ranks(run_id: str, union: CodedQrels, place: Ints, rank: Ints) -> pd.DataFrame:
+    ids = {"query_id": union.queries[union.query[place]], "doc_id": union.docs[union.doc[place]]}
+    table = pd.DataFrame({**ids, "rank": rank}).sort_values(["query_id", "rank"], ignore_index=True)
+    return table.assign(run_id=run_id)[_RANKED]
+
+
+def _top(run_id: str, block: RunBlock) -> pd.DataFrame:
+    ids = {"query_id": block.queries[block.query], "doc_id": block.docs[block.doc]}
+    table = pd.DataFrame({**ids, "rank": block.rank, "score": block.score.astype(float)})
+    return table.assign(run_id=run_id)[[*_RANKED, "score"]]
+
+
+def tops_in(files: Mapping[str, bytes]) -> pd.DataFrame:
+    """Return what runs/*.run of a release hold, as `Rankings.tops`.
+
+    Raises:
+        ValueError: not six fields a line, or no number where one is.
+    """
+    tables = [
+        pd.read_csv(io.BytesIO(raw), sep=" ", header=None, names=_TREC, dtype="str", keep_default_na=False)
+        for name, raw in files.items()
+        if name.startswith("runs/") and name.endswith(".run")
+    ]
+    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({name: [] for name in _TREC})
+    return found.astype({"rank": "int64", "score": "float64"})
+
+
+def out_of_order(tops: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of TREC runs whose rank is not that of their score, ties by doc id descending."""
+    lists = ["run_id", "query_id"]
+    ranked = tops.sort_values([*lists, "score", "doc_id"], ascending=[True, True, False, False])
+    return ranked[ranked["rank"] != ranked.groupby(lists, sort=False).cumcount() + 1]
+
+
+def scores_again(
+    tops: pd.DataFrame, ranks: pd.DataFrame, original: Qrels, corrected: Qrels, measures: Sequence[str]
+) -> pd.DataFrame:
+    """Return run_id, qrels, measure and value by the rankings in a release and its two qrels.
+
+    Each qrels is scored by itself: all labelled pairs have their exact ranks, at whatever depth.
+    """
+    rows = pd.concat([tops[_RANKED], ranks[_RANKED]]).drop_duplicates(_RANKED[:3])
+    rows = rows.assign(score=-rows["rank"].astype("float64")).sort_values(["run_id", "query_id", "rank"])
+    run = check_run(rows, where="runs of the release")
+    by = {"original": original, "augmented": _with_queries_of(original, corrected)}
+    found = [score_runs(run, qrels, measures).scores.assign(qrels=name) for name, qrels in by.items()]
+    return pd.concat(found, ignore_index=True)[[*_SCORE, "value"]]
+
+
+def differing(leaderboard: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of a leaderboard that are others now: run_id, qrels, measure, value, found."""
+    means = leaderboard[
+        (leaderboard["query_id"] == "all") & (leaderboard["qrels"].isin(["original", "augmented"]))
+    ]
+    both = means.merge(found.rename(columns={"value": "found"}), on=_SCORE, how="left")
+    is_same = np.isclose(both["value"], both["found"], rtol=0, atol=_NEAR, equal_nan=True)
+    return both.loc[~is_same, [*_SCORE, "value", "found"]]
