@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"[0-9]+")
 _OF_NO_USE = {"id", "url", "name", "file", "path"}  # words that many roles have
 _LONGEST = 40
 
@@ -45,10 +45,24 @@ def _has_usual_word(column: str, names: Sequence[str]) -> bool:
     return bool(words & {*_WORD.findall(column.lower())})
 
 
-def are_names(fields: Sequence[str]) -> bool:
-    """Whether fields of a first line can be the names of columns, and are no row of a table without them."""
-    return len({*fields}) == len(fields) > 1 and all(
-        name and not name[0].isdigit() and len(name) <= _LONGEST and name.count(" ") < 4 for name in fields
+def are_names(fields: Sequence[str], below: str = "") -> bool:
+    """Whether fields of a first line can be the names of columns, and are no row of a table without them.
+
+    below: the second line; a field that differs from its beginning in digits alone is a value.
+
+    Examples:
+        >>> are_names(["video1", "a dog runs"], "video2,a man cooks"), are_names(["video", "words"])
+        (False, True)
+    """
+    first, start = (_DIGITS.sub("0", each) for each in (fields[0] if fields else "", below))
+    is_a_row = "0" in first and start.startswith(first)
+    return (
+        not is_a_row
+        and len({*fields}) == len(fields) > 1
+        and all(
+            name and not name[0].isdigit() and len(name) <= _LONGEST and name.count(" ") < 4
+            for name in fields
+        )
     )
 
 

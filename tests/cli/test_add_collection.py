@@ -120,6 +120,7 @@ def test_columns_of_a_table_are_named_as_import_names_them(
         ("clip,path,said_1,said_2\na,b,c,d\n", "", r"'doc_id=clip,text=said_\*,media_url=path'"),
         ("clip,path,said_1,said_2\na,b,c,d\n", "doc=id", r"'doc_id=clip,text=said_\*,media_url=path'"),
         ("Q0\ta dog runs fast over green grass\n", "", "whose first line names its columns"),
+        ("video1\ta dog runs\nvideo2\ta man cooks\n", "", "whose first line names its columns"),
         ("clip,caption\na,b\n", "txt=caption", "expected ROLE=NAME with one of query_id, text, doc_id"),
         ("clip,caption\na,b\n", "doc=clip,doc_id=caption", "doc_id is named twice"),
     ],

@@ -94,7 +94,7 @@ def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
     expected = "a table whose first line names its columns, such as video_id,caption"
-    if are_names(source.columns):
+    if are_names(source.columns, "".join(source.lines[1:2])):
         line = tables.line_to_type(source.columns, given)
         expected = f"a table of which you say which column is what: {line}"
     raise FormatError(
