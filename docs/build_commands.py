@@ -1,12 +1,12 @@
-"""Write docs/commands/ from the commands themselves, a page for each: python docs/build_commands.py."""
+"""Write docs/commands/README.md from the commands themselves: python docs/build_commands.py.
+
+The page says what each command is for, which options it has, and which page explains it; what each option
+means is told by `--help` alone, which is kept in `cli/helps.json`.
+"""
 
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from copy import copy
-from functools import cache
 from pathlib import Path
 
 import click
@@ -14,22 +14,35 @@ import click
 from fire_toolkit.cli import GROUPS, main
 from fire_toolkit.cli.told import FILE, telling
 
-FOLDER = Path(__file__).with_name("commands")
+WIDTH = 100  # of the lines that show how a command is called
+PAGE = Path(__file__).with_name("commands") / "README.md"
 HEAD = """# Commands
 
-`fire-toolkit COMMAND --help` (`-h`) prints what a command does and its options. These pages, made by
-`docs/build_commands.py`, hold the same; options that mean the same in several commands are explained here.
+*Which command does it, and how is it called?* `fire-toolkit COMMAND --help` (`-h`) explains a command and
+each of its options. This page, made by `docs/build_commands.py`, lists them.
 
 In a workspace (a folder with a `fire.toml`) every command takes what is not given from there. Tables go to
 stdout, notes and progress to stderr. The exit code is 0 when the work is done, 1 when something is wrong with
 the data, 2 when the command was called wrongly, and 3 when a server failed.
-
 """
-SHARED = "## Options of several commands"
-ANCHOR = "options-of-several-commands"
-OWN_HELP = re.compile(r"\n +-h, --help +Show this message and exit\.(?=\n|$)")  # every command has it
-BELOW = re.compile(r"\n\nCommands:\n.*", re.DOTALL)  # a group's commands follow on its page
-EMPTY = re.compile(r"\n\nOptions:\s*$")
+# The page that explains a command, with what the reader finds there.
+EXPLAINED = {
+    "tutorial": ("demo", "init", "status", "refresh"),
+    "collections": ("add-collection", "audit"),
+    "formats": ("add-run", "snippet"),
+    "plan": ("plan",),
+    "pools": ("pool",),
+    "guidelines": ("guideline",),
+    "campaign": ("tasks", "push", "pull", "page", "progress", "annotators", "labelstudio", "doctor", "import",
+                 "next-round"),
+    "media": ("media",),
+    "machines": ("machine",),
+    "agreement": ("agree", "resolve", "augment", "influence"),
+    "comparison": ("score", "compare", "difference", "own", "reuse", "coverage", "orders"),
+    "measures": ("measures", "tifa"),
+    "report": ("report", "gallery"),
+    "release": ("release",),
+}  # fmt: skip
 
 
 def context_of(words: tuple[str, ...]) -> click.Context:
@@ -40,35 +53,6 @@ def context_of(words: tuple[str, ...]) -> click.Context:
         assert isinstance(context.command, click.Group)
         context = click.Context(context.command.commands[word], info_name=word, parent=context)
     return context
-
-
-def record_of(option: click.Parameter, context: click.Context) -> tuple[str, str] | None:
-    """Return how an option is spelled and what its help says; None for an argument."""
-    return option.get_help_record(context) if isinstance(option, click.Option) else None
-
-
-@cache
-def shared() -> frozenset[tuple[str, str]]:
-    """Return the options that two commands or more have, spelled and explained alike."""
-    found = Counter[tuple[str, str]]()
-    for name in main.commands:
-        for words in [(name,), *members(main.commands[name], (name,))]:
-            context = context_of(words)
-            found.update(filter(None, (record_of(each, context) for each in context.command.params)))
-    return frozenset(record for record, n_commands in found.items() if n_commands > 1)
-
-
-def help_of(*words: str) -> str:
-    """Return a command's help in a terminal of 100 columns, shared options by their names alone."""
-    context = context_of(words)
-    command = copy(context.command)
-    records = {option: record_of(option, context) for option in command.params}
-    command.params = [option for option, record in records.items() if record not in shared()]
-    text = command.get_help(click.Context(command, context.parent, words[-1], terminal_width=100))
-    text = EMPTY.sub("", BELOW.sub("", OWN_HELP.sub("", text.rstrip())))
-    page = f"\n```\n{text}\n```\n"
-    names = [f"`{max(option.opts, key=len)}`" for option in records if option not in command.params]
-    return page + (f"\nAs [in other commands](README.md#{ANCHOR}): {', '.join(names)}.\n" if names else "")
 
 
 def told() -> str:
@@ -86,37 +70,46 @@ def members(command: click.Command, before: tuple[str, ...]) -> list[tuple[str, 
     return found
 
 
-def page_of(name: str) -> str:
-    """Return the page of a command, with those of its group below it."""
-    below = members(main.commands[name], (name,))
-    return f"# {name}\n{help_of(name)}" + "".join(
-        f"\n## {' '.join(words)}\n{help_of(*words)}" for words in below
-    )
+def synopsis(words: tuple[str, ...]) -> str:
+    """Return how a command is called: its arguments and its options, without what they mean."""
+    context = context_of(words)
+    arguments, options = [], []
+    for each in context.command.params:
+        if isinstance(each, click.Option):
+            value = "" if each.is_flag else f" {each.make_metavar(context)}"
+            options.append(f"[{max(each.opts, key=len)}{value.replace(' RANGE', '')}]")
+        else:
+            arguments.append(each.make_metavar(context))
+    lines = [" ".join(["fire-toolkit", *words])]
+    for part in [*arguments, *options]:
+        if len(lines[-1]) + len(part) < WIDTH:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"  {part}")
+    return "\n".join(lines)
 
 
-def index() -> str:
-    """Return the page that lists the commands by what they are for, and the options that they share."""
-    groups = "".join(
-        f"- **{group.name.capitalize()}**, to {group.sentence}: "
-        f"{', '.join(f'[{name}]({name}.md)' for name in group.commands)}.\n"
+def section(name: str) -> str:
+    """Return what the page says of a command, and of those of its group."""
+    command = main.commands[name]
+    (page,) = (page for page, names in EXPLAINED.items() if name in names)
+    sentence = (command.help or "").split("\n\n")[0].replace("\n", " ")
+    below = [
+        words for words in members(command, (name,)) if not isinstance(context_of(words).command, click.Group)
+    ]
+    own = [] if below and not command.params else [(name,)]
+    calls = "\n".join(synopsis(words) for words in [*own, *below])
+    return f"\n### {name}\n\n{sentence} See [{page.split('/')[-1]}](../{page}.md).\n\n```text\n{calls}\n```\n"
+
+
+def page() -> str:
+    """Return the page that lists the commands, in the order of `fire-toolkit --help`."""
+    return HEAD + "".join(
+        f"\n## {group.name.capitalize()}: {group.sentence}\n" + "".join(map(section, group.commands))
         for group in GROUPS
     )
-    formatter = click.HelpFormatter(width=100)
-    formatter.write_dl(sorted(shared(), key=lambda record: (record[0].lstrip("-"), record[1])))
-    return f"{HEAD}{groups}\n{SHARED}\n\n```\n{formatter.getvalue()}```\n"
-
-
-def pages() -> dict[str, str]:
-    """Return the text of every page by the name of its file."""
-    return {"README.md": index()} | {f"{name}.md": page_of(name) for name in main.commands}
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER.parent.parent / "fire_toolkit/cli" / FILE).write_text(told(), encoding="utf-8")
-    made = pages()
-    for name, text in made.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-    for old in FOLDER.glob("*.md"):
-        if old.name not in made:
-            old.unlink()
+    (PAGE.parent.parent.parent / "fire_toolkit/cli" / FILE).write_text(told(), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

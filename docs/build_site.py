@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-UNSEARCHED = ("commands", "decisions")  # folders whose pages the search finds by their titles alone
+UNSEARCHED = ("decisions",)  # folders whose pages the search finds by their titles alone
 COPIED = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs", "examples")
 PARTS = {
     "Begin": ["tutorial"],
