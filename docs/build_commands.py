@@ -23,8 +23,10 @@ each of its options. This page, made by `docs/build_commands.py`, lists them.
 
 In a workspace (a folder with a `fire.toml`) every command takes what is not given from there. Tables go to
 stdout, notes and progress to stderr. The exit code is 0 when the work is done, 1 when something is wrong with
-the data, 2 when the command was called wrongly, and 3 when a server failed.
+the data, 2 when the command was called wrongly, and 3 when a server failed. Where a command has a table or a
+folder to write, `--out` says where, and `--format` in which form.
 """
+SAID_ABOVE = ("--format", "--out")
 # The page that explains a command, with what the reader finds there.
 EXPLAINED = {
     "tutorial": ("demo", "init", "status", "refresh"),
@@ -75,11 +77,11 @@ def synopsis(words: tuple[str, ...]) -> str:
     context = context_of(words)
     arguments, options = [], []
     for each in context.command.params:
-        if isinstance(each, click.Option):
-            value = "" if each.is_flag else f" {each.make_metavar(context)}"
-            options.append(f"[{max(each.opts, key=len)}{value.replace(' RANGE', '')}]")
-        else:
+        if isinstance(each, click.Argument):
             arguments.append(each.make_metavar(context))
+        elif isinstance(each, click.Option) and (name := max(each.opts, key=len)) not in SAID_ABOVE:
+            value = "" if each.is_flag else f" {each.make_metavar(context)}"
+            options.append(f"[{name}{value.replace(' RANGE', '')}]")
     lines = [" ".join(["fire-toolkit", *words])]
     for part in [*arguments, *options]:
         if len(lines[-1]) + len(part) < WIDTH:
