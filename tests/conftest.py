@@ -38,6 +38,8 @@ def is_place_for_files(folder: Path) -> bool:
     return disk.f_bavail * disk.f_frsize > 4 << 30 and not disk.f_flag & os.ST_NOEXEC
 
 
+# What tests make lives for a moment or to the end: to look for cycles among it less often saves a twentieth.
+gc.set_threshold(50_000, 20, 50)
 # To read the certificates takes 20 ms, for each client anew, and the servers of tests need none.
 ssl.create_default_context = cache(ssl.create_default_context)  # type: ignore[assignment]
 # Every stage waits until its files are on the disk, thousands of times in all; in memory that takes no time.

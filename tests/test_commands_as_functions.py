@@ -71,7 +71,7 @@ TOLD: dict[str, Callable[[], dict[str, Any]]] = {
     },
 }
 # Commands with options beside the files, as Python has them.
-CALLS: list[tuple[str, list[str], dict[str, Any]]] = [
+CALLS: list[Any] = [
     ("compare", ["--depth", "5", "--depth", "20", "--per-query"], {"depth": [5, 20], "per_query": True}),
     ("compare", ["--ties", "a"], {"ties": "a"}),
     ("own", ["--show", "sets"], {"show": "sets"}),
@@ -105,6 +105,7 @@ CALLS += [
     ("machine_check", ["--show", "groups"], {"show": "groups"}),
     ("resolve", ["--disputes", "1", "--without-rechecks"], {"disputes": "1", "without_rechecks": True}),
 ]
+CALLS = [pytest.param(*call, marks=pytest.mark.slow) for call in CALLS]
 CALLS += [(name, [], {}) for name in NAMES if name != "report"]  # whose parts are held by its own tests
 
 

@@ -73,6 +73,7 @@ def _readers_listed_in(name: str) -> set[str]:
     return listed | {value.__name__ for _, value in inspect.getmembers(module, inspect.ismodule)}
 
 
+@pytest.mark.slow
 def test_nearly_every_target_reads_its_own_file_as_it_is(fuzz: ModuleType) -> None:
     """So that the mutations reach what comes after the first look; matrices of odd forms need to be told."""
     told = (
@@ -94,6 +95,7 @@ def test_nearly_every_target_reads_its_own_file_as_it_is(fuzz: ModuleType) -> No
     assert {name: said for name, said in refused.items() if not name.endswith(told)} == {}
 
 
+@pytest.mark.slow
 def test_every_file_a_little_damaged_gives_a_table_or_one_line(fuzz: ModuleType) -> None:
     found = fuzz.targets()
     others = [target.content for target in found]

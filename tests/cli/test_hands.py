@@ -67,7 +67,7 @@ def counts(result: Result) -> dict[str, Any]:
     return dict(json.loads(result.stdout))
 
 
-carriers = pytest.mark.parametrize("carrier", ["server", "hand"])
+carriers = pytest.mark.parametrize("carrier", some(["server", "hand"], 1))
 
 
 @carriers
@@ -107,7 +107,7 @@ def test_what_somebody_leaves_goes_to_others(
     assert {row["annotator_id"]: row["n_left"] for row in progress}["all"] == 0
 
 
-@pytest.mark.parametrize("carrier", some(["server", "hand"], 1))
+@carriers
 def test_an_answer_that_crosses_the_move_counts_as_it_was_asked(
     fire: Fire, server: FakeServer, root: Path, carrier: str
 ) -> None:
@@ -148,7 +148,7 @@ def test_who_comes_late_gets_controls_among_her_tasks_and_nobody_keeps_controls_
     assert len(server.offered(server.project_of("A04"))) == 10
 
 
-@pytest.mark.parametrize("carrier", some(["server", "hand"], 1))
+@carriers
 def test_next_round_asks_nobody_from_elsewhere(
     fire: Fire, server: FakeServer, root: Path, carrier: str
 ) -> None:

@@ -98,7 +98,7 @@ def test_a_rewritten_page_that_says_the_same_is_no_change(pushed: FakeServer) ->
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "ok"])
-@pytest.mark.parametrize("place", some([0, 3, 5, 1, 2, 4], 3))
+@pytest.mark.parametrize("place", some([0, 3, 1, 2, 4, 5], 2))
 def test_one_fault_anywhere_changes_nothing(fault: str, place: int) -> None:
     server = FakeServer()
     server.faults = ["ok"] * place + [fault]
@@ -151,7 +151,7 @@ def test_tasks_are_sent_to_the_letter_and_a_refusal_is_told_in_the_server_s_word
     assert asked[0].headers["content-type"] == "application/json"
 
 
-@pytest.mark.parametrize("place", range(16))
+@pytest.mark.parametrize("place", some(range(16), 4))
 def test_a_page_of_another_project_is_not_taken_for_this_one_s(place: int) -> None:
     server = FakeServer()
     server.faults = ["ok"] * place + ["replay"]

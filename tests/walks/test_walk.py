@@ -195,7 +195,7 @@ def walk(walker: Walker) -> None:
     assert "all is done" in walker.run("status")
 
 
-@pytest.mark.parametrize("make", some(FAMILIES, 2), ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", some(FAMILIES, 1), ids=lambda make: make.__name__)
 def test_from_files_to_tables_and_a_model_that_arrives_later(
     make: Callable[[Path], Family], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

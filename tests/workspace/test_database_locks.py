@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace.database import content_sha256
 
@@ -14,6 +16,7 @@ Store(pathlib.Path(sys.argv[1])).close()
 """
 
 
+@pytest.mark.slow
 def test_what_is_written_after_another_process_closed_the_record_is_there(tmp_path: Path) -> None:
     """To open and close the file ends SQLite's locks; the other process would then delete the log."""
     path = tmp_path / "campaign.sqlite"
