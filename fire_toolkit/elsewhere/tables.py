@@ -17,7 +17,7 @@ from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, line_to_t
 from fire_toolkit.elsewhere.values import find_columns, round_of, seconds_of, text_of_value, texts_of, time_of
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text
-from fire_toolkit.ids import encoded_id, have_blanks
+from fire_toolkit.tables.blanks import spelling_of
 from fire_toolkit.tables.checks import is_id
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -340,7 +340,7 @@ class _Rows:
             return self._each(self._values("pair", rows), rows, read_pair)
         named = {role: self._values(role, rows) for role in ("query", "doc")}
         texts = [value for values in named.values() for value in values if isinstance(value, str)]
-        read = partial(self._id, encode=encoded_id if have_blanks(texts) else str)
+        read = partial(self._id, encode=spelling_of(texts))
         ids = (self._each(values, rows, partial(read, role)) for role, values in named.items())
         return list(zip(*ids, strict=True))
 
