@@ -37,7 +37,8 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
     values = [] if rows is None else rows[list(COLUMNS)].to_numpy().tolist()
     with store.database.transaction() as db:
         db.executemany(_INSERT, [[*each, row_sha256(each)] for each in values])
-    return store
+    store.close()
+    return Store(root / STORE)
 
 
 def latest_answers(rows: pd.DataFrame | Path) -> pd.DataFrame:

@@ -48,9 +48,14 @@ class Annotation(Entry, gc=False):
 
 
 class Row(Annotation, gc=False):
-    """An annotation in the ledger, whose row says whose it is."""
+    """An annotation in the ledger, whose row says whose it is; of a page, its place there."""
 
     completed_by: _Number | User | None = None
+    page: str | None = None  # empty: of one caption
+    position: Any = ""
+    page_s: int | float | None = None
+    round: int | None = None
+    elsewhere: Any = None
 
 
 class Draft(Entry, gc=False):

@@ -1,4 +1,4 @@
-"""The answers in Label Studio's JSON: from nested objects to flat, typed records.
+"""The answers in Label Studio's JSON: from nested objects to a table.
 
 What Label Studio writes is stated once, as types, which msgspec decodes without making dicts. Whatever is not
 so is a `FormatError` with file, task and place: then the tasks are taken one by one, until one is refused.
@@ -11,16 +11,16 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NewType, NoReturn
 
 import msgspec
+import pandas as pd
 from msgspec import UNSET
 
 from fire_toolkit.campaign.answer_types import (
     LEAST,
     LISTS,
     MAX_ID,
-    ROW,
     TASKS,
     TOO_LONG,
     UNDECODED,
@@ -50,45 +50,23 @@ LOST = (
     "the project again as JSON"
 )
 
+DRAFT = "draft"
+SKIPPED = "skipped"
+NO_LABEL = "no_label"
+SEVERAL_LABELS = "several_labels"
+UNREAD = "unread"
+EDITED_BY_OTHER = "edited-by-other"
+
+Answers = NewType("Answers", pd.DataFrame)
 _Given = tuple[tuple[str, str], int, object, Annotation | Draft]  # pair, round, the task's project, answer
+_NUMBERS = {"number": "int64", "duration_s": "float64", "round": "int64"}
 
 
-class Answer(NamedTuple):
-    """What one person left at one pair: a submitted annotation, a skip or a draft.
-
-    number: the annotation's (or draft's) id, 0 if unknown; annotator_id: empty if the account is
-    deleted; round: 1 unless the task says a later one; kind: empty unless a campaign knows what the answer
-    was asked for; labels, flags: what was chosen, each once;
-    controls: the names of all controls answered;
-    created_at, updated_at: UTC or empty; duration_s: nan if unknown.
-    """
-
-    query_id: str
-    doc_id: str
-    annotator_id: str
-    number: int
-    unique_id: str
-    project: str
-    labels: tuple[str, ...]
-    flags: tuple[str, ...]
-    comment: str
-    origin: str
-    controls: tuple[str, ...]
-    created_at: str
-    updated_at: str
-    duration_s: float
-    is_draft: bool
-    is_skipped: bool
-    is_edited: bool
-    round: int = 1
-    kind: str = ""
-
-
-class _Fault(Exception):
+class Fault(Exception):
     """What is wrong with a task, as it follows the task's place in an error."""
 
 
-def read_export(content: bytes, *, where: str) -> list[Answer]:
+def read_export(content: bytes, *, where: str) -> Answers:
     """Return the answers in an export's bytes, as `read_answers` has them.
 
     Raises:
@@ -97,8 +75,8 @@ def read_export(content: bytes, *, where: str) -> list[Answer]:
     text = text_of(without_mark(content), where)
     try:
         if f'"{PAGE}' not in text:
-            return _answers(TASKS.decode(text))
-    except (*UNDECODED, _Fault):
+            return _table(_of_tasks(TASKS.decode(text)))
+    except (*UNDECODED, Fault):
         pass  # not as nearly all exports are: read as plain JSON, which names what is wrong
     return read_answers(parse_export(text, where=where), where=where)
 
@@ -118,12 +96,20 @@ def parse_export(text: str, *, where: str) -> object:
     return content
 
 
-def read_answers(export: object, *, where: str) -> list[Answer]:
+def read_answers(export: object, *, where: str) -> Answers:
     """Return every annotation and draft in a parsed JSON export, in the file's order.
 
     Args:
         export: a list of tasks as Label Studio's JSON export has them.
         where: what the export is called in an error (its path).
+
+    Returns:
+        query_id, doc_id; annotator_id: empty if the account is deleted; number: the annotation's (or
+        draft's) id, 0 if unknown; unique_id; project; label: what was chosen, several joined by `;`; reason:
+        why it is no vote (`draft`, `skipped`, `no_label`, `several_labels`), else empty; flags: joined by
+        `;`, each once, with `edited-by-other` if another account changed the answer; comment in one line;
+        origin; controls: the names of all controls answered; created_at, changed_at (last): UTC or empty;
+        duration_s: nan if unknown; round: 1 unless the task says a later one.
 
     Raises:
         FormatError: JSON_MIN or tasks without answers; a value of another type than Label Studio
@@ -135,50 +121,36 @@ def read_answers(export: object, *, where: str) -> list[Answer]:
         )
     numbered = [(number, part) for number, task in enumerate(export, start=1) for part in split_pages([task])]
     try:
-        return _answers(msgspec.convert([task for _, task in numbered], list[Task]))
-    except (msgspec.ValidationError, UnicodeError, _Fault):
-        return [
-            answer for number, task in numbered for answer in _answers_of(task, f"{where}: task {number}")
-        ]
+        return _table(_of_tasks(msgspec.convert([task for _, task in numbered], list[Task])))
+    except (msgspec.ValidationError, UnicodeError, Fault):
+        given = [entry for number, task in numbered for entry in _given_by(task, f"{where}: task {number}")]
+        return _table(given)
 
 
-def read_rows(pairs: Sequence[str], answers: Sequence[str], *, where: str) -> list[Answer]:
-    """Return the answer to each pair_id, from annotations as JSON that need not say whose they are.
-
-    Raises:
-        FormatError: as `read_answers`, with each row as a task.
-    """
-    rows = list(zip(pairs, answers, strict=True))
-    try:
-        return _answers([Task(Data(pair), [ROW.decode(text)]) for pair, text in rows])
-    except (*UNDECODED, _Fault):
-        contents = [(pair, {"completed_by": None, **json.loads(text)}) for pair, text in rows]
-        tasks = [{"data": {PAIR_ID: pair}, "annotations": [content]} for pair, content in contents]
-        return read_answers(tasks, where=where)
-
-
-def _answers(tasks: Sequence[Task]) -> list[Answer]:
+def _of_tasks(tasks: Sequence[Task]) -> list[_Given]:
     """Return the answers of tasks, whose keys of pairs are read at once."""
     keys = [task.data.pair_id for task in tasks if isinstance(task.data, Data)]
     known = split_pair_ids(key for key in keys if isinstance(key, str))
     if not are_ids([value for pair in known.values() for value in pair]):
         known = {}
-    return _of_entries([given for task in tasks for given in _entries(task, known)])
+    return [given for task in tasks for given in _entries(task, known)]
 
 
-def _answers_of(task: object, place: str) -> list[Answer]:
+def _given_by(task: object, place: str) -> list[_Given]:
     """Return the answers of one task, read one by one; what is wrong with it is said with its place."""
     number = task.get("id") if isinstance(task, dict) else None
     shown = f" (id {number})" if isinstance(number, int) and LEAST <= number < MAX_ID else ""
     found = []
     for within, part in _parts(task):
         try:
-            found += _answers([msgspec.convert(part, Task)])
+            given = _of_tasks([msgspec.convert(part, Task)])
+            answer_columns(given)  # refuses what cannot be read
+            found += given
         except msgspec.ValidationError as error:
             raise FormatError(f"{place}{shown}{within}{described(part, str(error))}") from None
         except UnicodeError:
             raise FormatError(f"{place}{shown}{within}: half a character where no text is expected") from None
-        except _Fault as fault:
+        except Fault as fault:
             raise FormatError(f"{place}{shown}{within}{fault}") from None
     return found
 
@@ -200,7 +172,7 @@ def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
     if task.annotations is UNSET:
         _refuse_other_form(task)
     if not isinstance(task.data, Data):
-        raise _Fault(": data is nothing, expected an object")
+        raise Fault(": data is nothing, expected an object")
     pair, asked = _pair(task.data, known), round_of(task.meta)
     given: list[_Given] = [(pair, asked, task.project, entry) for entry in task.annotations or ()]
     drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts or ()]
@@ -215,15 +187,15 @@ def round_of(meta: object) -> int:
 
 def _refuse_other_form(task: Task) -> NoReturn:
     if task.data is not UNSET:
-        raise _Fault(": no annotations: these are tasks to be judged, not an export of answers")
-    raise _Fault(f": neither data nor annotations; if this is a JSON_MIN export: {LOST}")
+        raise Fault(": no annotations: these are tasks to be judged, not an export of answers")
+    raise Fault(f": neither data nor annotations; if this is a JSON_MIN export: {LOST}")
 
 
 def _pair(content: Data, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
     if content.query_id is not UNSET and content.doc_id is not UNSET:
         return _id_text(content.query_id, "query_id"), _id_text(content.doc_id, "doc_id")
     if content.pair_id is UNSET:
-        raise _Fault(
+        raise Fault(
             f": data has no {PAIR_ID} (nor query_id and doc_id), so the pair is unknown; "
             "import tasks that this toolkit wrote"
         )
@@ -233,48 +205,49 @@ def _pair(content: Data, known: Mapping[str, tuple[str, str]]) -> tuple[str, str
     try:
         ids = split_pair_id(key)
     except FireError as error:
-        raise _Fault(f": {error}") from None
+        raise Fault(f": {error}") from None
     for value in ids:
         _id_text(value, PAIR_ID)
     return ids
 
 
-def _of_entries(given: Sequence[_Given]) -> list[Answer]:
-    """Return annotations and drafts as answers, column by column."""
+def _table(given: Sequence[_Given]) -> Answers:
+    columns = answer_columns(given)
+    typed = {name: pd.Series(each, dtype=_NUMBERS.get(name, "str")) for name, each in columns.items()}
+    return Answers(pd.DataFrame(typed))
+
+
+def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
+    """Return annotations and drafts as the columns of Answers."""
     pairs, rounds, owns, entries = zip(*given, strict=True) if given else ((), (), (), ())
-    projects = [_project(own, entry) for own, entry in zip(owns, entries, strict=True)]
     authors, editors = [_author(entry) for entry in entries], [_user(entry.updated_by) for entry in entries]
     edited = [bool(one and other and one != other) for one, other in zip(authors, editors, strict=True)]
-    numbers = [_number(entry.id, "id") for entry in entries]
-    answered = [_answered(entry.result or []) for entry in entries]
+    answered = [_answered(entry, is_edited) for entry, is_edited in zip(entries, edited, strict=True)]
     created = [_time(entry.created_at, "created_at") for entry in entries]
-    columns = (
-        [query_id for query_id, _ in pairs],
-        [doc_id for _, doc_id in pairs],
-        authors,
-        numbers,
-        [entry.unique_id or "" for entry in entries],
-        projects,
-        *([found[place] for found in answered] for place in range(5)),
-        created,
-        [
-            made if entry.updated_at == entry.created_at else _time(entry.updated_at, "updated_at")
+    names = ("label", "reason", "flags", "comment", "origin", "controls")
+    return {
+        "query_id": [query_id for query_id, _ in pairs],
+        "doc_id": [doc_id for _, doc_id in pairs],
+        "annotator_id": authors,
+        "number": [_number(entry.id, "id") for entry in entries],
+        "unique_id": [_sound(entry.unique_id or "") for entry in entries],
+        "project": [_project(own, entry) for own, entry in zip(owns, entries, strict=True)],
+        **{name: [found[place] for found in answered] for place, name in enumerate(names)},
+        "created_at": created,
+        "changed_at": [
+            made if entry.updated_at == entry.created_at else _time(entry.updated_at, "updated_at") or made
             for entry, made in zip(entries, created, strict=True)
         ],
-        [_seconds(entry.lead_time) for entry in entries],
-        [isinstance(entry, Draft) for entry in entries],
-        [bool(entry.was_cancelled) for entry in entries],
-        edited,
-        rounds,
-    )
-    return list(map(Answer, *columns))
+        "duration_s": [_seconds(entry.lead_time) for entry in entries],
+        "round": list(rounds),
+    }
 
 
 def _author(entry: Annotation | Draft) -> str:
     if isinstance(entry, Draft):
         return "" if isinstance(entry.user, str) else _user(entry.user)
     if entry.completed_by is UNSET:
-        raise _Fault(": no completed_by, so the annotator is unknown")
+        raise Fault(": no completed_by, so the annotator is unknown")
     return _user(entry.completed_by)
 
 
@@ -283,24 +256,23 @@ def _project(own: object, entry: Annotation | Draft) -> str:
     return "" if found is None else _spelled(_number(found, "project"))
 
 
-def _answered(
-    results: Sequence[Result],
-) -> tuple[tuple[str, ...], tuple[str, ...], str, str, tuple[str, ...]]:
-    """Return labels, flags, comment, origin, and the names of all controls."""
-    label_results = _of(results, RELEVANCE)
+def _answered(entry: Annotation | Draft, is_edited: bool) -> tuple[str, str, str, str, str, str]:
+    """Return label, why it is no vote, flags, comment, origin, and the names of all controls."""
+    results = entry.result or []
+    label_results = [result for result in results if result.from_name == RELEVANCE]
     labels = _chosen(label_results, "choices")
+    reason = "" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL
+    reason = SKIPPED if entry.was_cancelled else reason
+    reason = DRAFT if isinstance(entry, Draft) else reason
+    label = _sound(labels[0]) if len(labels) == 1 else ";".join(map(one_line, labels))
+    origin = origin_of(_text(label_results[0].origin, "origin") if label_results else "")
     if len(label_results) == len(results) == 1:
-        return labels, (), "", origin_of(_text(results[0].origin, "origin")), _ONLY_LABELS
-    return (
-        labels,
-        _chosen(_of(results, FLAGS), "choices"),
-        one_line(*_chosen(_of(results, COMMENT), "text")),
-        origin_of(_text(label_results[0].origin, "origin") if label_results else ""),
-        tuple(dict.fromkeys(result.from_name or "" for result in results if result.from_name is not UNSET)),
-    )
-
-
-_ONLY_LABELS = (RELEVANCE,)
+        return label, reason, EDITED_BY_OTHER if is_edited else "", "", origin, RELEVANCE
+    flags = [one_line(flag).replace(";", ",") for flag in _chosen(_of(results, FLAGS), "choices")]
+    comment = one_line(*_chosen(_of(results, COMMENT), "text"))
+    controls = dict.fromkeys(result.from_name or "" for result in results if result.from_name is not UNSET)
+    flags += [EDITED_BY_OTHER] if is_edited else []
+    return label, reason, ";".join(flags), comment, origin, ", ".join(map(_sound, controls))
 
 
 def _of(results: Sequence[Result], control: str) -> list[Result]:
@@ -312,11 +284,11 @@ def _chosen(results: Sequence[Result], key: str) -> tuple[str, ...]:
     texts: list[str] = []
     for result in results:
         if not isinstance(result.value, dict):
-            raise _Fault(f": value of {result.from_name} is {kind_of(result.value)}, expected an object")
+            raise Fault(f": value of {result.from_name} is {kind_of(result.value)}, expected an object")
         found = result.value.get(key)
         entries = [found] if isinstance(found, str) else found
         if not isinstance(entries, list) or [entry for entry in entries if not isinstance(entry, str)]:
-            raise _Fault(f": {key} of {result.from_name} is {kind_of(found)}, expected texts")
+            raise Fault(f": {key} of {result.from_name} is {kind_of(found)}, expected texts")
         texts += entries
     return _alone(texts[0]) if len(texts) == 1 else tuple(dict.fromkeys(texts))
 
@@ -330,6 +302,11 @@ def _alone(text: str) -> tuple[str, ...]:
 def origin_of(text: str | None) -> str:
     """Return how a label came about; an answer made through the API does not say it."""
     return _one_line(text or "") or API
+
+
+def _sound(text: str) -> str:
+    """Return a text with half a character, which no table holds, spelled out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def one_line(*texts: str) -> str:
@@ -353,7 +330,7 @@ _spelled = lru_cache(1 << 12)(str)
 def _time(text: str | None, key: str) -> str:
     moment = utc_time(text) if text else ""
     if text and moment is None:
-        raise _Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")
+        raise Fault(f": {key} is {text[:40]!r}, expected a time as in ISO 8601")
     return moment or ""
 
 
@@ -370,9 +347,9 @@ def _user(value: int | User | None) -> str:
 
 def _number(value: object, key: str) -> int:
     if type(value) is not int:
-        raise _Fault(f": {key} is {kind_of(value)}, expected {WHOLE}")
+        raise Fault(f": {key} is {kind_of(value)}, expected {WHOLE}")
     if not LEAST <= value < MAX_ID:
-        raise _Fault(TOO_LONG)
+        raise Fault(TOO_LONG)
     return value
 
 
@@ -382,11 +359,11 @@ def _id_text(value: object, key: str) -> str:
         value = str(_number(value, key))
     if not isinstance(value, str) or not is_id(value):
         shown = repr(value[:40]) if isinstance(value, str) else kind_of(value)
-        raise _Fault(f": {key} is {shown}, expected an id without white space")
+        raise Fault(f": {key} is {shown}, expected an id without white space")
     return value
 
 
 def _text(value: object, key: str) -> str:
     if value is not None and not isinstance(value, str):
-        raise _Fault(f": {key} is {kind_of(value)}, expected text")
+        raise Fault(f": {key} is {kind_of(value)}, expected text")
     return value or ""

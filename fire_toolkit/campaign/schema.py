@@ -15,8 +15,15 @@ create table machine (
 );
 create index machine_by_judge on machine (judge)
 """
-VERSION = 3
-_BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
+# What the answer of that number says (`said.py`).
+_SAID = """
+create table said (
+  number integer primary key, query_id text, doc_id text, id integer, label text, no_vote text, flags text,
+  comment text, origin text, controls text, created_at text, changed_at text, duration_s real, page text,
+  page_position text, page_s real, round_said integer, is_elsewhere integer, fault text, sha256 blob not null
+)
+"""
+VERSION = 4
 SCHEMA = f"""
 create table answers (
   number integer primary key autoincrement,
@@ -44,7 +51,27 @@ create table given (
 create index given_by_pair on given (pair_id);
 create index taken_away on given (round, annotator_id, pair_id) where annotator_id <> '';
 create table retired (annotator_id text primary key) without rowid;
-create view latest as
+{_SAID};
+{_OF_CARRIERS}
+"""
+# What makes an older schema this one; where two processes do it at once, the second finds it done.
+UPGRADES = {
+    3: "drop view if exists latest; drop view if exists queues; "
+    + _SAID.replace("create table", "create table if not exists")
+}
+
+_BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
+# latest: the version of each answer that counts, and its author.
+# counted_now: what each of these was asked for: the round, its kind, and the owner of its queue.
+#   An answer in a queue is of that queue's round; any other of the task on its pair that its author was
+#   given last, else of the round that it names; to what nobody was asked it has no kind. It is looked up once
+#   for all that asks it, as a table `counted` of this process (`Store.count`), on which the next two rest.
+# queues: who has which task.
+# standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
+#   that was sent without an answer to a caption has not answered it.
+# open_tasks: those that somebody has and has not answered.
+VIEWS = f"""
+create temp view latest as
 select number, source, project, annotation, updated_at,
   case when 'deleted' = (select state from answers event where event.annotation = own.annotation
          and event.updated_at = own.updated_at and state in {EVENTS}
@@ -56,10 +83,50 @@ select number, source, project, annotation, updated_at,
     and named.annotation = own.annotation order by {_BEST} limit 1), '') as annotator_id, answer
 from answers own where number =
   (select number from answers other where other.annotation = own.annotation order by {_BEST} limit 1);
-create view queues as
+create temp view queues as
 select round, to_annotator_id as annotator_id, pair_id, kind, batch, position from given own
 where to_annotator_id <> '' and not exists (select 1 from given later where later.annotator_id <> ''
   and later.round = own.round and later.annotator_id = own.to_annotator_id and later.pair_id = own.pair_id
   and (later.batch, later.position) > (own.batch, own.position));
-{_OF_CARRIERS}
+create temp view counted_now as
+with own as materialized (
+  select number, annotation, updated_at, pair_id, annotator_id, queue = '' as is_free,
+    case when queue glob '[0-9]*/?*' then cast(queue as integer) else 0 end as in_round,
+    substr(queue, instr(queue, '/') + 1) as in_hands, 'deleted' = (
+      select state from answers event where event.annotation = latest.annotation
+      and event.updated_at = latest.updated_at and state in {EVENTS}
+      order by seen_at desc, state desc limit 1) as is_deleted
+  from latest),
+asked as materialized (
+  select own.*,
+    case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id
+      and given.round = in_round and to_annotator_id = in_hands) end as kind_there,
+    is_free and not exists (select 1 from given
+      where given.pair_id = own.pair_id and to_annotator_id <> '') as is_unasked,
+    case when in_round = 0 then (select given.rowid from given where given.pair_id = own.pair_id
+      and to_annotator_id = own.annotator_id and own.annotator_id <> '' order by round desc limit 1) end
+      as given_last
+  from own)
+select asked.number, annotation, updated_at, asked.pair_id, asked.annotator_id,
+  is_deleted is true as is_deleted,
+  case when is_unasked or is_free and is_elsewhere then round_said when in_round > 0 then in_round
+    else coalesce(given.round, round_said) end as round,
+  case when is_free and is_elsewhere then 'elsewhere' when is_unasked then ''
+    when in_round = 0 then coalesce(given.kind, 'unassigned') when kind_there is null then 'unassigned'
+    when kind_there not in ('training', 'control') and asked.annotator_id not in ('', in_hands)
+    then 'unassigned' else kind_there end as kind,
+  iif(in_round > 0, in_hands, asked.annotator_id) as owner
+from asked join said on said.number = asked.number left join given on given.rowid = given_last;
+create temp view standing as
+select round, owner as annotator_id, pair_id, doc_id, label, is_skipped, seconds
+from (select *, row_number() over (partition by round, owner, pair_id
+    order by is_skipped, updated_at desc, annotation desc) as place
+  from (select round, owner, pair_id, doc_id, iif(no_vote = '', label, '') as label,
+      no_vote in ('skipped', 'unread') as is_skipped, duration_s as seconds, updated_at, annotation
+    from counted join said using (number) where not is_deleted and pair_id <> '' and kind <> 'elsewhere'
+      and (page is null or no_vote in ('', 'skipped')))) where place = 1;
+create temp view open_tasks as
+with done as materialized (select round, annotator_id, pair_id from standing)
+select queues.* from queues left join done using (round, annotator_id, pair_id) where done.pair_id is null;
 """
+COUNT = "drop table if exists temp.counted; create temp table counted as select * from counted_now"

@@ -13,18 +13,20 @@ import json
 import sqlite3
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, EVENTS, RESTORED, STATES
 from fire_toolkit.campaign.page_json import whole_key
-from fire_toolkit.campaign.schema import SCHEMA, VERSION
+from fire_toolkit.campaign.said import SAID, UNREAD_YET, keep_said
+from fire_toolkit.campaign.schema import COUNT, SCHEMA, UPGRADES, VERSION, VIEWS
 from fire_toolkit.campaign.versions import Version, after
-from fire_toolkit.errors import TableError
+from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after, utc_time
 from fire_toolkit.words import n_of
@@ -68,12 +70,18 @@ class Store:
     def __init__(
         self, path: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
     ) -> None:
-        self.database = Database(path, schema=SCHEMA, version=VERSION, remedy=_REMEDY)
+        self.database = Database(
+            path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS, upgrades=UPGRADES
+        )
         self._shows_now, self._clock = shows_now, clock
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None
         self._last_seen: str | None = None
+        self._counted: tuple[int | None, int | None] | None = None
         self.counts = dict.fromkeys(STATES, 0)
+        if self.database.select(f"{UNREAD_YET} limit 1"):
+            with self.database.transaction() as db:
+                keep_said(db)
 
     def __enter__(self) -> Self:
         return self
@@ -92,12 +100,7 @@ class Store:
         for chunk in chunks:
             for column, found in zip(columns, zip(*chunk, strict=True), strict=True):
                 column += found
-        return pd.DataFrame(
-            {
-                name: pd.Series(column, dtype=None if column and isinstance(column[0], int) else "str")
-                for name, column in zip(names, columns, strict=True)
-            }
-        )
+        return pd.DataFrame(dict(zip(names, map(_typed, columns), strict=True)))
 
     # What is there
 
@@ -107,21 +110,31 @@ class Store:
         Raises:
             FormatError: a row is not the one that was written, or rows are missing.
         """
-        n_rows = 0
-        for chunk in self.database.chunks(f"select number, {_LISTED}, sha256 from answers")[1]:
-            n_rows += len(chunk)
-            for number, *values, sha256 in chunk:
-                try:
-                    is_sound = row_sha256(values) == sha256
-                except TypeError:  # no text
-                    is_sound = False
-                if not is_sound:
-                    raise self.database.damaged(f"answer {number} is not the one that was kept")
-        n_written = sum(
-            n for (n,) in self.database.select("select seq from sqlite_sequence where name = 'answers'")
-        )
-        if n_rows != n_written:
-            raise self.database.damaged(f"{n_rows} of {n_written} answers can be read")
+        of_answers = self.database.select("select seq from sqlite_sequence where name = 'answers'")
+        n_written = sum(n for (n,) in of_answers)
+        for table, columns in (("answers", _LISTED), ("said", SAID)):
+            n_rows = 0
+            for chunk in self.database.chunks(f"select number, {columns}, sha256 from {table}")[1]:
+                n_rows += len(chunk)
+                for number, *values, sha256 in chunk:
+                    if row_sha256(map(str, values)) != sha256:
+                        raise self.database.damaged(f"answer {number} is not the one that was kept")
+            if n_rows != n_written:
+                raise self.database.damaged(f"{n_rows} of {n_written} answers can be read")
+
+    def count(self) -> None:
+        """Look up what counts (`counted`), where anything was answered or given since the last time here."""
+        query = "select (select max(number) from answers), (select max(rowid) from given)"
+        (stamp,) = self.database.select(query)
+        if stamp != self._counted:
+            self.database.run(COUNT)
+            self._counted = stamp
+
+    def refuse_unread(self) -> None:
+        """Raise `FormatError` where an answer that counts says nothing that can be read."""
+        query = "select number, fault from counted join said using (number) where fault is not null limit 1"
+        for number, fault in self.database.select(query):
+            raise FormatError(f"{self.database.path}: answer {number}: {fault}")
 
     def rows(self) -> pd.DataFrame:
         """Return all rows of answers in the order in which they arrived, with their number.
@@ -136,16 +149,7 @@ class Store:
         """Whether anything was ever answered."""
         return bool(self.database.select("select 1 from answers limit 1"))
 
-    def latest(self, annotations: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """Return time and content of the last version of each answer, of those that are there."""
-        found = self._versions(annotations)
-        return {name: (each[-1].updated_at, each[-1].answer) for name, each in found.items()}
-
-    def times_of(self, annotations: Iterable[str]) -> dict[str, set[str]]:
-        """Return the times of all versions of each answer, of those that are there."""
-        return {name: {v.updated_at for v in each} for name, each in self._versions(annotations).items()}
-
-    def _versions(self, annotations: Iterable[str]) -> dict[str, list[Version]]:
+    def versions(self, annotations: Iterable[str]) -> dict[str, list[Version]]:
         """Return what is there of answers, of each the last word last."""
         found: dict[str, list[Version]] = {}
         with self.database.wanted(annotations):
@@ -313,9 +317,9 @@ class Store:
         if moment > last.updated_at:
             return {**row, "state": EDITED}
         if same := [each for each in versions if each.is_of(moment)]:
-            if not any(each.says(row["answer"]) for each in same):
-                return self._contradicting(row, versions)
             is_back = self._shows_now and last.state == DELETED and last in same
+            if not any(each.says(row["answer"]) for each in ([last] if is_back else same)):
+                return self._contradicting(row, versions)
             return {**row, "updated_at": last.updated_at, "state": RESTORED} if is_back else None
         self._n_earlier += 1
         return {**row, "updated_at": after(last.updated_at) if self._shows_now else moment, "state": EDITED}
@@ -354,18 +358,33 @@ class Store:
 
         with self.database.transaction() as db:
             try:
-                db.executemany(_INSERT, new_values(self._versions(row["annotation"] for row in rows)))
+                db.executemany(_INSERT, new_values(self.versions(row["annotation"] for row in rows)))
             except sqlite3.IntegrityError:
                 unknown = ", ".join(sorted(set(counts).difference(STATES)))
                 raise TableError(f"ledger: state {unknown}, expected {', '.join(STATES)}") from None
+            keep_said(db)
         for state, n in counts.items():
             self.counts[state] += n
+
+
+def _typed(column: Sequence[Any]) -> Any:
+    """Return a column of texts as text, and one of numbers, some of which may be missing, as numbers."""
+    values = pa.array(column)
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        return values.to_numpy(zero_copy_only=False)
+    return pd.array(values.cast(pa.large_string()), dtype="str")
 
 
 def is_record(path: Path) -> bool:
     """Whether a file is an SQLite file, as another site's record is."""
     with opened(path) as stream:
         return stream.read(len(MAGIC)) == MAGIC
+
+
+def check_record(path: Path) -> None:
+    """Read every answer in the record at `path`, if there is one; errors as of `Store.check`."""
+    with Store(path) as store:
+        store.check()
 
 
 def read_ledger(path: Path) -> pd.DataFrame:

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import compress
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.campaign.answers import Answer, one_line, read_answers, read_export
+from fire_toolkit.campaign.answers import (
+    DRAFT,
+    EDITED_BY_OTHER,
+    NO_LABEL,
+    Answers,
+    one_line,
+    read_answers,
+    read_export,
+)
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.grades import label_grades
 from fire_toolkit.guidelines.model import RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
+from fire_toolkit.tables.columns import codes_of, packed_codes
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.words import inert
 
-DRAFT = "draft"
-SKIPPED = "skipped"
 DUPLICATE = "duplicate"
-NO_LABEL = "no_label"
 _MOST_WITHOUT_LABEL = 0.1
 _ANSWERED = "answered: "
-SEVERAL_LABELS = "several_labels"
 
 DELETED = "deleted-"
 DROPPED_ORDER = ("query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail")
-EDITED = "edited-by-other"
-_MORE = ("round", "guideline", "kind", "updated_at")
+_MORE = ("round", "guideline", "kind", "changed_at")
+# What orders answers: last change, then id; then their content, so that no chance decides.
+_AGE = ["changed_at", "number", "label", "flags", "comment", "origin", "reason", "unique_id", "project"]
+_AGE += ["created_at", "duration_s"]
 
 
 class _ImportResult(NamedTuple):
@@ -77,39 +83,39 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    answers = (answer for export in exports for answer in _answers_in(*export))
-    result = judgments_of_answers(answers, guideline=guideline)
+    answers = [_answers_in(where, content) for where, content in exports]
+    together = pd.concat(answers, ignore_index=True) if answers else read_answers([], where="")
+    result = judgments_of_answers(Answers(together.assign(kind="")), guideline=guideline)
     return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
 
 
-def _answers_in(where: str, content: object) -> list[Answer]:
+def _answers_in(where: str, content: object) -> Answers:
     if isinstance(content, bytes):
         return read_export(content, where=where)
     return read_answers(content, where=where)
 
 
-def judgments_of_answers(given: Iterable[Answer], *, guideline: Guideline) -> ImportResult:
-    """Return what `judgments_from_export` does of answers.
-
-    The judgments have one more column, kind: that of their answer.
-    """
-    answers = list(given)
+def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportResult:
+    """Return what `judgments_from_export` does of answers, whose column kind the judgments have too."""
     _refuse_other_kind(answers, guideline)
-    votes, reasons = _votes_and_reasons(answers)
-    label_grades((vote.labels[0] for vote in votes), guideline)
-    rows = _vote_rows(votes, guideline)
-    del answers, votes  # which weigh more than all that follows
-    judgments, superseded = latest_judgments(rows, time="updated_at")
-    judgments = Judgments(judgments.drop(columns="updated_at"))
-    dropped = pd.DataFrame([dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
-    return ImportResult(
-        judgments, _all_dropped(dropped, superseded), notes_of_votes(judgments, dropped, guideline)
-    )
+    answers = _with_authors(answers)
+    reason = answers["reason"].mask((answers["reason"] != DRAFT) & _are_copies(answers, _SAME), DUPLICATE)
+    is_vote = reason == ""
+    votes = _by_age(Answers(answers[is_vote]), ["query_id", "doc_id", "annotator_id"])
+    label_grades(votes["label"], guideline)
+    rows = votes.assign(guideline=guideline.name, comment=votes["comment"].map(inert))
+    rows = rows[[*JUDGMENTS.names, *_MORE]].reset_index(drop=True)
+    judgments, superseded = latest_judgments(rows, time="changed_at")
+    judgments = Judgments(judgments.drop(columns="changed_at"))
+    dropped = dropped_answers(Answers(answers[~is_vote].assign(reason=reason[~is_vote])))
+    both = pd.concat([dropped, superseded], ignore_index=True)
+    both = both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True)
+    return ImportResult(judgments, check_dropped(both), notes_of_votes(judgments, dropped, guideline))
 
 
-def _refuse_other_kind(answers: Sequence[Answer], guideline: Guideline) -> None:
+def _refuse_other_kind(answers: Answers, guideline: Guideline) -> None:
     """Refuse answers on captions alone under a guideline of pairs, and the other way round."""
-    n_alone = sum(answer.doc_id == ALONE for answer in answers)
+    n_alone = int((answers["doc_id"] == ALONE).sum())
     n_wrong = len(answers) - n_alone if guideline.is_of_queries else n_alone
     if n_wrong:
         own, found = ("captions alone", "pairs")[:: 1 if guideline.is_of_queries else -1]
@@ -119,118 +125,61 @@ def _refuse_other_kind(answers: Sequence[Answer], guideline: Guideline) -> None:
         )
 
 
-def _vote_rows(votes: Sequence[Answer], guideline: Guideline) -> pd.DataFrame:
-    """Return votes as judgments, with the columns round, guideline, kind and updated_at."""
-    own: dict[str, list[Any]] = {
-        "label": [vote.labels[0] for vote in votes],
-        "flags": [_flags(vote) if vote.flags or vote.is_edited else "" for vote in votes],
-        "comment": [inert(vote.comment) if vote.comment else "" for vote in votes],
-        "guideline": [guideline.name] * len(votes),
-        "updated_at": [vote.updated_at or vote.created_at for vote in votes],
-    }
-    numbers = {"duration_s": "float64", "round": "int64"}
-    columns = {}
-    for name in (*JUDGMENTS.names, *_MORE):
-        values = own[name] if name in own else [getattr(vote, name) for vote in votes]
-        columns[name] = pd.Series(values, dtype=numbers.get(name, "str"))
-    return pd.DataFrame(columns)
+# Entries that are the same annotation: ids alone are used again after a deletion.
+_SAME = ["query_id", "doc_id", "key"]
 
 
-def _flags(vote: Answer) -> str:
-    flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
-    return ";".join([*flags, EDITED] if vote.is_edited else flags)
+def _with_authors(answers: Answers) -> Answers:
+    """Return answers with a key of their annotation, and with an author each.
 
-
-def _votes_and_reasons(answers: Sequence[Answer]) -> tuple[list[Answer], list[tuple[Answer, str]]]:
-    """Return the votes in the order of their last change, and the other answers with their reasons."""
-    reasons = [(answer, DRAFT) for answer in answers if answer.is_draft]
-    given = [answer for answer in answers if not answer.is_draft]
-    is_alone = _are_alone(given)
-    newest, duplicates = _newest_versions(list(compress(given, ~is_alone)))
-    kept = [*compress(given, is_alone), *newest]
-    reasons += [(answer, DUPLICATE) for answer in duplicates]
-    reasons += [(answer, reason) for answer in kept if (reason := _no_vote(answer))]
-    return [answer for answer in kept if not _no_vote(answer)], reasons
-
-
-def _are_alone(answers: Sequence[Answer]) -> pd.Series[bool]:
-    """Return which answers have no copy and are the only one of a known person to the pair."""
-    named = [answer.annotator_id or f"{DELETED}{answer.number}" for answer in answers]
-    persons = [hash((*answer[:2], name)) for answer, name in zip(answers, named, strict=True)]
-    copies = [hash(_identity(answer)) for answer in answers]
-    is_met = [pd.Series(keys, dtype="int64").duplicated(keep=False) for keys in (persons, copies)]
-    is_known = pd.Series([answer.annotator_id != "" for answer in answers], dtype="bool")
-    return is_known & ~is_met[0] & ~is_met[1]
-
-
-def _newest_versions(answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
-    """Return each annotation once, in the order of its last change, and the older or equal copies of it."""
-    authors: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for answer in answers:
-        authors[_identity(answer)].add(answer.annotator_id)
-    known = [_with_author(answer, authors[_identity(answer)] - {""}) for answer in answers]
-    newest: dict[tuple[str, ...], Answer] = {}
-    older: list[Answer] = []
-    for answer in sorted(known, key=_age):
-        key = (*_identity(answer), answer.annotator_id)
-        if key in newest:
-            older.append(newest.pop(key))
-        newest[key] = answer
-    return list(newest.values()), older
-
-
-def _identity(answer: Answer) -> tuple[str, ...]:
-    """Return what makes two entries the same annotation: ids alone are used again after a deletion."""
-    own = (answer.unique_id,) if answer.unique_id else (answer.project, str(answer.number))
-    return (answer.query_id, answer.doc_id, *own)
-
-
-def _with_author(answer: Answer, known_authors: set[str]) -> Answer:
-    """Return the answer of a deleted account under the name that another copy of it still has."""
-    if answer.annotator_id:
-        return answer
-    name = next(iter(known_authors)) if len(known_authors) == 1 else f"{DELETED}{answer.number}"
-    return answer._replace(annotator_id=name)
-
-
-def _age(answer: Answer) -> tuple[Any, ...]:
-    """Return what orders answers: last change, then id; then their content, so that no chance decides."""
-    content = (
-        answer.labels,
-        answer.flags,
-        answer.comment,
-        answer.origin,
-        answer.is_skipped,
-        answer.is_edited,
+    The answer of a deleted account goes by the name that another copy of it still has.
+    """
+    numbered = answers["project"] + "#" + answers["number"].astype("str")
+    answers = Answers(answers.assign(key=answers["unique_id"].where(answers["unique_id"] != "", numbered)))
+    is_nobody = (answers["annotator_id"] == "") & (answers["reason"] != DRAFT)
+    if not is_nobody.any():
+        return answers
+    known = answers[(answers["annotator_id"] != "") & (answers["reason"] != DRAFT)]
+    named = known.groupby(_SAME)["annotator_id"].agg(
+        lambda names: names.iloc[0] if names.nunique() == 1 else ""
     )
-    others = (answer.unique_id, answer.project, answer.created_at, str(answer.duration_s))
-    return (answer.updated_at or answer.created_at, answer.number, *content, *others)
+    keys = pd.MultiIndex.from_frame(answers.loc[is_nobody, _SAME])
+    found = named.reindex(keys).fillna("").to_numpy()
+    alone = (DELETED + answers.loc[is_nobody, "number"].astype("str")).to_numpy()
+    names = answers["annotator_id"].copy()
+    names[is_nobody] = [name or own for name, own in zip(found, alone, strict=True)]
+    return Answers(answers.assign(annotator_id=names))
 
 
-def _no_vote(answer: Answer) -> str:
-    """Return why an annotation is not a vote; empty if it is one."""
-    if answer.is_skipped:
-        return SKIPPED
-    if len(answer.labels) != 1:
-        return SEVERAL_LABELS if answer.labels else NO_LABEL
-    return ""
+def _by_age(answers: Answers, key: list[str]) -> Answers:
+    """Return answers, those that share a key with others last, in the order of their last change."""
+    codes = pd.Series(packed_codes([codes_of(answers[name]) for name in key]), answers.index)
+    is_shared = codes.duplicated(keep=False)
+    if not is_shared.any():
+        return answers
+    return Answers(pd.concat([answers[~is_shared], answers[is_shared].sort_values(_AGE, kind="stable")]))
 
 
-def dropped_row(answer: Answer, reason: str) -> dict[str, str]:
-    """Return the row of Dropped for an answer."""
-    number = f"{DRAFT if answer.is_draft else 'annotation'} {answer.number}"
-    controls = [f"{_ANSWERED}{', '.join(answer.controls)}"] if reason == NO_LABEL and answer.controls else []
-    return {
-        **{name: getattr(answer, name) for name in ("query_id", "doc_id", "annotator_id", "created_at")},
-        "label": ";".join(one_line(label) for label in answer.labels),
-        "reason": reason,
-        "detail": one_line(number, *controls, answer.comment),
-    }
+def _are_copies(answers: Answers, same: list[str]) -> pd.Series[bool]:
+    """Return which answers are an older or equal copy of another one, drafts apart."""
+    key = [*same, "annotator_id"]
+    given = _by_age(Answers(answers[answers["reason"] != DRAFT]), key)
+    return given.duplicated(key, keep="last").reindex(answers.index, fill_value=False)
 
 
-def _all_dropped(dropped: pd.DataFrame, superseded: Dropped) -> Dropped:
-    both = pd.concat([dropped, superseded], ignore_index=True)
-    return check_dropped(both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
+def dropped_answers(answers: Answers) -> Dropped:
+    """Return answers as Dropped, with the reason that they have."""
+    entries = zip(
+        *(answers[name].tolist() for name in ("reason", "number", "controls", "comment")), strict=True
+    )
+    detail = []
+    for reason, number, controls, comment in entries:
+        named = f"{DRAFT if reason == DRAFT else 'annotation'} {number}"
+        said = [f"{_ANSWERED}{controls}"] if reason == NO_LABEL and controls else []
+        detail.append(one_line(named, *said, comment))
+    label = answers["label"].map(one_line)
+    rows = answers.assign(detail=pd.Series(detail, answers.index, dtype="str"), label=label)
+    return check_dropped(rows[list(DROPPED.names)].reset_index(drop=True))
 
 
 def notes_of_votes(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
@@ -243,10 +192,12 @@ def notes_of_votes(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Gu
         flags.update(
             {flag: n * str(joined).split(";").count(flag) for flag in str(joined).split(";") if flag}
         )
-    known = {EDITED, *(flag.name for flag in guideline.flags)}
+    known = {EDITED_BY_OTHER, *(flag.name for flag in guideline.flags)}
     unknown = sorted(set(flags) - known)
     counts = {
-        f"were changed by another account than their annotator's (kept, flag {EDITED})": flags[EDITED],
+        f"were changed by another account than their annotator's (kept, flag {EDITED_BY_OTHER})": flags[
+            EDITED_BY_OTHER
+        ],
         "accept the preselected choice of a model (origin prediction)": int(
             judgments["origin"].eq("prediction").sum()
         ),

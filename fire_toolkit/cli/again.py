@@ -11,13 +11,13 @@ from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import assign_next_round
 from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.campaign.views import seen_by_all, unanswered_pairs, waiting_pairs
-from fire_toolkit.campaign.votes import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, deliver_files, handed_to
 from fire_toolkit.cli.common import (
     current_workspace,

@@ -43,6 +43,7 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import next_round_number
 from fire_toolkit.workspace.settled import settled_by
@@ -79,10 +80,16 @@ def judgments(given: Given) -> Judgments:
 
 
 def to_resolve(given: Given) -> Judgments:
-    """The judgments; a note where those of the workspace may lack edits that a server did not date."""
-    from fire_toolkit.cli.campaigns import begun_here, full_pull_due  # heavy
+    """The judgments; a note where those of the workspace may lack edits that a server did not date.
+
+    Those of the workspace rest on its record, which is read to see that every answer is as it was kept.
+    """
+    from fire_toolkit.campaign.store import check_record  # heavy
+    from fire_toolkit.cli.campaigns import begun_here, full_pull_due
 
     found: Judgments = given.judgments
+    if given.values["judgments"] is None and (workspace := current_workspace()):
+        check_record(workspace.root / STORE)
     if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
         say(f"note: {due}")
     return found

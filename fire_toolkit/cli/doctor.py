@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.store import check_record
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import current_workspace, say
 from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.errors import FireError, ServerError, UsageError
+from fire_toolkit.workspace.database import STORE
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
 
 def doctor() -> int:
-    """Check server, token, and this workspace's projects: there, unchanged, and their items seen.
+    """Check server, token, the record of answers, and this workspace's projects: there, and unchanged.
 
-    Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
-    server's.
+    The first item of each must be seen. Each problem is listed with the command that fixes it. Exit code 1 if
+    there is one, 3 if it is the server's.
     """
     from fire_toolkit.labelstudio.doctor import BAD, START, Finding, examine
 
@@ -31,6 +35,10 @@ def doctor() -> int:
     except FireError as error:
         fix = START if isinstance(error, UsageError) else ""
         findings = [Finding("connection", BAD, str(error), fix)]
+    try:
+        check_record((workspace.root if workspace else Path()) / STORE)
+    except FireError as error:
+        findings.append(Finding("record", BAD, str(error), ""))
     for finding in findings:
         click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
         if finding.fix:

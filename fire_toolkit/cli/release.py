@@ -14,7 +14,7 @@ import click
 import pandas as pd
 
 from fire_toolkit import __version__
-from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.store import Store, check_record
 from fire_toolkit.cli.common import needed_workspace, relative_path, say
 from fire_toolkit.cli.elsewhere import PEOPLE_KEY
 from fire_toolkit.cli.fire_release import write_fire_release
@@ -212,6 +212,7 @@ class _Release:
     def _read(self, given: Given) -> Published:
         """Return the workspace's tables as they are published."""
         root, settings = relative_path(self.workspace.root), self.workspace.settings
+        check_record(root / STORE)
         judgments = judgments_from(given.use(root / "judgments/judgments.csv"))
         key = key_at(self.workspace.root / SERVER_FOLDER / _KEY, _LOSS)
         corrected = read_qrels(given.use(root / "augmented/qrels.txt"))

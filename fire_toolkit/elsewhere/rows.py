@@ -14,7 +14,8 @@ from typing import Any
 from fire_toolkit.campaign.ledger import ANSWERED, says_the_same
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND
-from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.tasks import pair_ids
+from fire_toolkit.campaign.versions import Version
 from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.meaning import Labels
 from fire_toolkit.elsewhere.tables import BY_FILE, FoundFile
@@ -61,14 +62,14 @@ def ledger_rows(
         answers = answers if ids is None else answers[answers[f"{role}_id"].isin(ids)]
     names_somebody = file.roles.get("annotator") == BY_FILE
     source = "file:" + (f"{file.tool} of one person" if names_somebody else Path(file.path).name)
-    key_of, pseudonym, meaning_of = cache(pair_id), cache(name_of), cache(labels.of)
+    pseudonym, meaning_of = cache(name_of), cache(labels.of)
     times: dict[tuple[str, str], int] = {}
     rows = []
     answer: Any
     in_order = answers.sort_values(["updated_at", "number"], kind="stable").astype("object")
-    for answer in in_order.itertuples(index=False):
+    pairs = pair_ids(in_order["query_id"].tolist(), in_order["doc_id"].tolist())
+    for pair, answer in zip(pairs, in_order.itertuples(index=False), strict=True):
         name = pseudonym(answer.worker) if answer.worker else f"{DELETED}{answer.number}"
-        pair = key_of(answer.query_id, answer.doc_id)
         times[name, pair] = times.get((name, pair), 0) + 1
         meant = meaning_of(answer.values, file.tool) or ()
         content = _content(answer, meant, file.tool, seen_at, is_round_known=file.is_round_known)
@@ -124,35 +125,42 @@ def new_rows(
     asked_in: pair → the round that asked it last, which a new answer is of where the file says none; 1 for
     others.
     """
-    latest = store.latest(row["annotation"] for row in rows)
-    times = store.times_of(row["annotation"] for row in rows)
-    found = []
-    by_person = sorted(rows, key=lambda row: (row["annotator_id"], row["pair_id"]))
+    known = store.versions(row["annotation"] for row in rows)
+    persons = {(row["annotator_id"], row["pair_id"]) for row in rows if row["annotation"] in known}
+    found, again = [], []
+    for row in rows:
+        is_again = (row["annotator_id"], row["pair_id"]) in persons
+        again += [row] if is_again else []
+        found += [] if is_again else [_in_round(row, asked_in.get(row["pair_id"]))]
+    by_person = sorted(again, key=lambda row: (row["annotator_id"], row["pair_id"]))
     for _, group in groupby(by_person, key=lambda row: (row["annotator_id"], row["pair_id"])):
-        own = [(row, *latest.get(row["annotation"], ("", ""))) for row in group]
-        new = [row for row, last, answer in own if _is_new(row, last, answer, times)]
+        own = [(row, known.get(row["annotation"], [])) for row in group]
+        new = [row for row, versions in own if _is_new(row, versions)]
         is_redone = any(row["updated_at"] == row["seen_at"] for row in new)
-        for row, last, answer in own:
+        for row, versions in own:
             if row in new or (is_redone and row["updated_at"] == row["seen_at"]):
-                known = json.loads(answer).get(ROUND) if answer else asked_in.get(row["pair_id"])
-                found.append(_as_version(_in_round(row, known), last))
+                is_there = bool(versions)
+                said = (
+                    json.loads(versions[-1].answer).get(ROUND) if is_there else asked_in.get(row["pair_id"])
+                )
+                found.append(_as_version(_in_round(row, said), versions[-1].updated_at if is_there else ""))
     return found
 
 
-def _is_new(row: Mapping[str, str], last: str, answer: str, times: Mapping[str, set[str]]) -> bool:
-    if not last:
+def _is_new(row: Mapping[str, str], versions: Sequence[Version]) -> bool:
+    if not versions:
         return True
-    rounds = [json.loads(text).get(ROUND) for text in (row["answer"], answer)]
-    if says_the_same(row["answer"], answer) and rounds[0] in (None, rounds[1] or 1):
+    last = versions[-1]
+    rounds = [json.loads(text).get(ROUND) for text in (row["answer"], last.answer)]
+    if says_the_same(row["answer"], last.answer) and rounds[0] in (None, rounds[1] or 1):
         return False
-    is_older = row["updated_at"][:_MILLISECONDS] < last[:_MILLISECONDS]
-    return not (is_older and row["updated_at"] in times[row["annotation"]])
+    is_older = row["updated_at"][:_MILLISECONDS] < last.updated_at[:_MILLISECONDS]
+    return not (is_older and row["updated_at"] in {each.updated_at for each in versions})
 
 
 def _in_round(row: dict[str, str], known: int | None) -> dict[str, str]:
     """Return the row in the round that is known, where nothing says its own."""
-    content = json.loads(row["answer"])
-    if ROUND in content or known is None:
+    if known is None or ROUND in (content := json.loads(row["answer"])):
         return row
     return {**row, "answer": _answer_text(content | {ROUND: known})}
 

@@ -159,8 +159,8 @@ class Folder:
         if not _is_sheet(text):
             parse_export(text, where=str(path))  # says what is wrong
         rows = with_owners(read_sheet(path, self._guideline, seen_at=seen_at), queues, path, known={})
-        latest = kept.latest(row["annotation"] for row in rows)
-        said = {name: answer for name, (_, answer) in latest.items()}
+        known = kept.versions(row["annotation"] for row in rows)
+        said = {name: versions[-1].answer for name, versions in known.items()}
         return [row for row in rows if not says_the_same(row["answer"], said.get(row["annotation"], "{}"))]
 
     def _export_rows(self, text: str, path: Path, seen_at: str) -> list[Row]:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -45,20 +45,32 @@ class Database:
         schema: the statements that make the tables.
         version: of the schema.
         remedy: what to do where the file is damaged.
+        views: the statements that make temporary views.
+        upgrades: of each earlier version, the statements that make its schema this one.
 
     Raises:
         FormatError: it cannot be read, is no SQLite file, is damaged, or was written in another schema.
         FireError: its disk does not keep a write-ahead log, as a network disk.
     """
 
-    def __init__(self, path: Path, *, schema: str, version: int, remedy: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        schema: str,
+        version: int,
+        remedy: str,
+        views: str = "",
+        upgrades: Mapping[int, str] | None = None,
+    ) -> None:
         self.path, self.remedy = path, remedy
         self._version, self._has_written = version, False
+        self._views, self._upgrades = views, upgrades or {}
         if path.exists() or path.is_symlink():
             self._open()
             return
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._db.executescript(f"{schema};\npragma user_version = {version};")
+        self._db.executescript(f"{schema};\npragma user_version = {version};{views}")
 
     @property
     def is_made(self) -> bool:
@@ -88,11 +100,17 @@ class Database:
                 f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); put "
                 "the workspace on a local disk"
             )
+        if is_ours and version in self._upgrades:
+            with self.named():
+                steps = f"{self._upgrades[version]}; pragma user_version = {self._version}"
+                self._db.executescript(f"begin immediate; {steps}; commit")
+            version = self._version
         if version != self._version:
             raise FormatError(
                 f"{self.path}: written in schema {version}, expected {self._version}; use the version of "
                 "fire-toolkit that wrote it"
             )
+        self.run(self._views)
 
     def __enter__(self) -> Self:
         return self
@@ -135,6 +153,11 @@ class Database:
         """Return the rows that a query finds."""
         with self.named():
             return self._db.execute(query, tuple(values)).fetchall()
+
+    def run(self, statements: str) -> None:
+        """Run statements that change nothing in the file."""
+        with self.named():
+            self._db.executescript(statements)
 
     def chunks(self, query: str, values: Iterable[Any] = ()) -> tuple[list[str], Iterator[list[Any]]]:
         """Return the names of the columns that a query finds, and its rows, some thousands at once."""

@@ -30,7 +30,9 @@ from fire_toolkit.campaign.ledger import (
 )
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
+from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.errors import FireError, FormatError, TableError
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.database import content_sha256
 
 
@@ -328,8 +330,64 @@ def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) 
     with sqlite3.connect(path) as db:
         db.execute("create table films (title)")
     db.close()
-    with pytest.raises(FormatError, match="written in schema 0, expected 3"):
+    with pytest.raises(FormatError, match="written in schema 0, expected 4"):
         read_ledger(path)
+
+
+def numbered(*labels: str) -> list[dict[str, str]]:
+    """Return answers as a server gives them, each with its number."""
+    rows = [row(f"a{number}", label=label) for number, label in enumerate(labels, start=1)]
+    return [
+        {**each, "answer": json.dumps({"id": number, **json.loads(each["answer"])})}
+        for number, each in enumerate(rows, start=1)
+    ]
+
+
+def test_a_record_of_the_schema_before_is_taken_over_with_all_its_answers(path: Path) -> None:
+    add(path, *numbered("relevant", "irrelevant"))
+    before = content_sha256(path)
+    with sqlite3.connect(path) as db:
+        db.executescript(
+            "drop table said; create view latest as select * from answers; "
+            "create view queues as select * from given; pragma user_version = 3"
+        )
+    db.close()
+    with Store(path) as store:
+        assert store.database.select("select label from said order by number") == [
+            ("relevant",),
+            ("irrelevant",),
+        ]
+        store.check()
+    assert len(latest_answers(path)) == 2
+    assert content_sha256(path) == before
+
+
+@pytest.mark.parametrize("change", ["label = 'irrelevant'", "round_said = 2"])
+def test_what_an_answer_says_cannot_change_beside_it(path: Path, change: str) -> None:
+    add(path, row("a1", label="relevant"), row("a2"))
+    with sqlite3.connect(path) as db:
+        db.execute(f"update said set {change} where number = 1")
+    db.close()
+    with Store(path) as store, pytest.raises(FormatError, match="answer 1 is not the one that was kept"):
+        store.check()
+
+
+def test_an_answer_that_nobody_can_read_is_kept_and_named_where_it_would_count(path: Path) -> None:
+    good, bad = numbered("relevant", "relevant")
+    add(path, good, {**bad, "answer": '{"id":7,"result":[{"from_name":"relevance","value":3}]}'})
+    with Store(path) as store:
+        assert open_answers(store) == [("relevant", 0), ("", 1)]
+        with pytest.raises(FormatError, match="answer 2: value of relevance is a number, expected an object"):
+            record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
+
+
+def open_answers(store: Store) -> list[tuple[str, int]]:
+    """Return label and whether it is a skip of each answer that counts."""
+    store.count()
+    query = (
+        "select label, no_vote in ('skipped', 'unread') from counted join said using (number) order by number"
+    )
+    return store.database.select(query)
 
 
 def test_an_unknown_state_is_refused(path: Path) -> None:
