@@ -43,7 +43,6 @@ _MADE = {
 }
 
 
-_WIDTH = 500  # pixels of a plot, without its labels
 _LARGE_BYTES = 4 << 20  # of a file that takes long enough to be named while a command works on it
 
 
@@ -242,13 +241,13 @@ def as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> 
     """Return a file's text, made of a table, or of a plot's spec, as the file's name says."""
     if isinstance(content, str | bytes):
         return content
-    from fire_toolkit.formats.plot_files import plot_bytes
+    from fire_toolkit.formats.plot_files import plot_bytes, width_of
     from fire_toolkit.formats.runs.trec import trec_qrels_text
     from fire_toolkit.formats.tables.delimited import delimited_bytes
     from fire_toolkit.tables import Qrels, Run
 
     if isinstance(content, dict):
-        return plot_bytes(content, Path(name).suffix, width=_WIDTH)
+        return plot_bytes(content, Path(name).suffix, width=width_of(name))
     if name.endswith("evidence.parquet"):
         from fire_toolkit.formats.tables.table_text import parquet_bytes
 

@@ -30,7 +30,7 @@ from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures.defaults import FIRST, PAPER
 from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.reporting.against import Since
-from fire_toolkit.reporting.figures import FIGURES, Figure, figures_of, figures_of_page
+from fire_toolkit.reporting.figures import FIGURES, WIDTHS, Figure, figures_of, figures_of_page
 from fire_toolkit.reporting.methods import blanks_of, drawn_paragraphs, methods_paragraphs
 from fire_toolkit.reporting.page import headline_of, render_page
 from fire_toolkit.reporting.paper import (
@@ -212,9 +212,10 @@ def _figures(*, figure: str | None = None, **values: Any) -> Found:
     found = figures_of(_study(values), [figure] if figure else FIGURES)
     if not found:
         raise UsageError(f"nothing to draw: the study holds too little for {figure or 'any figure'}")
+    names = [".svg"] if figure else [f"-{width}mm.{kind}" for width in WIDTHS for kind in ("svg", "pdf")]
     return Found(
         {"figures": _texts(found)},
-        files={f"{name}.svg": each.plot for name, each in found.items()},
+        files={f"{name}{end}": each.plot for name, each in found.items() for end in names},
         place=f"figures/{figure}.svg" if figure else "figures",
         words=f"{{out}}: {found[figure].text if figure else n_of(len(found), 'figure')}",
     )
@@ -278,8 +279,9 @@ def report(
     html: one file for reviewers that loads nothing from elsewhere: plots, tables, methods and manifests.
     Annotators stand in it by numbers. --against also shows what changed since another workspace or a release.
 
-    figures: its plots as SVG; with --figure, --out may end in .svg, .pdf, .png or .json (the Vega-Lite spec).
-    A plot shows the first measure.
+    figures: its plots for papers, as SVG and PDF, 85 and 180 mm wide; with --figure, --out may end in .svg,
+    .pdf, .png or .json (the Vega-Lite spec), and is 85 mm wide where its name ends in -85mm. A plot shows the
+    first measure.
 
     methods: the paragraphs on methods and agreement, from the workspace's files and [study] of fire.toml;
     what is missing is a blank with its name.

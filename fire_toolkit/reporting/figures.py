@@ -18,6 +18,7 @@ from fire_toolkit.reporting.study import TOP, Study
 from fire_toolkit.reporting.voted import flips_by_length, flips_by_run, sets_of_runs
 from fire_toolkit.tables import first_round
 
+WIDTHS = (85, 180)  # millimetres of a column, and of a page, for which figures are made
 _SETS = 12  # sets of runs that are shown, those that found most first
 
 

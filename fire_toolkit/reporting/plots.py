@@ -19,6 +19,9 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
 _MANY = 10  # runs, above which a grid shows whole points
+_LINES = 8  # runs whose gains are drawn as lines, each with its name
+_LINE = 17  # characters of a name in one line, where there is little room; the last has up to 5 more
+_BROKEN = r"split(replace({}, /(.{{8,16}}[-_ .]|.{{17}})(?=.{{6}})/g, '$1\n'), '\n')"
 
 
 class Plot(dict[str, Any]):
@@ -59,26 +62,45 @@ def _short(value: Any) -> Any:
 def draw(name: str, table: pd.DataFrame) -> Plot:
     """Return the spec data/plot-NAME.json with its data: the columns that it names, nan as null.
 
-    Of several measures a menu chooses one. The heights of rows become a number, since beside a width that
-    fits a page Vega-Lite takes nothing else.
+    Of several measures a menu chooses one. A plot is as high as its rows ask for. What differs where there is
+    little room stands in `usermeta`: names are broken into lines, and each entry of a legend has a line.
     """
     text = (files("fire_toolkit.reporting") / f"data/plot-{name}.json").read_text(encoding="utf-8")
-    spec = {"$schema": SCHEMA, **json.loads(text)}
+    spec = {"$schema": SCHEMA, **json.loads(text), "width": "container"}
     table = table[spec.pop("columns")]
     spec["data"] = {"values": json.loads(table.to_json(orient="records", double_precision=10))}
-    if "vconcat" not in spec:
-        spec["width"] = "container"
-    if isinstance(rows := spec.get("height"), dict):
-        spec["height"] = rows["step"] * max(table[spec["encoding"]["y"]["field"]].nunique(), 1)
     is_of_few = table["run_id"].nunique() <= len(PALETTE) if "run_id" in table else True
-    spec["config"] = {"range": {"category": list(PALETTE) if is_of_few else {"scheme": "tableau20"}}}
+    colours = list(PALETTE) if is_of_few else {"scheme": "tableau20"}
+    spec["config"] = {
+        "range": {"category": colours},
+        "legend": {"direction": "horizontal"},
+        "view": {"stroke": None},
+    }
+    narrow: dict[str, Any] = {"config": {"legend": {"direction": "vertical"}}}
+    spec["usermeta"] = {"narrow": narrow}
+    if isinstance(rows := spec["height"], dict):
+        y = spec["encoding"]["y"]
+        names = list(dict.fromkeys(table[rows.get("of", y.get("field"))].astype(str)))
+        two = sorted((-(-len(name) // _LINE) for name in names), reverse=True)[:2]  # that may be neighbours
+        for each, step in ((spec, rows["step"]), (narrow, max(rows["step"], 6 * sum(two) + 2))):
+            each["height"] = max(rows.get("least", 0), step * (len(names) + rows.get("more", 0)))
+        if "labelLimit" in (axis := y["axis"] or {}):
+            if "of" in rows:
+                axis |= {
+                    "values": [*range(1, len(names) + 1)],
+                    "labelExpr": f"{json.dumps(names)}[datum.value - 1]",
+                }
+            lines = _BROKEN.format(axis.get("labelExpr", "datum.label"))
+            offset = {"expr": f"-6 * (length({lines}) - 1)"}
+            narrow["encoding"] = {"y": {"axis": {"labelExpr": lines, "labelOffset": offset}}}
     if "measure" not in table or not len(table):
         return Plot(spec)
     measures = list(dict.fromkeys(table["measure"]))
     title: Any = measures[0]
     if len(measures) > 1:
         menu = {"input": "select", "options": measures, "name": "measure "}
-        spec["params"] = [{"name": "shown_measure", "value": measures[0], "bind": menu}]
+        shown = {"name": "shown_measure", "value": measures[0], "bind": menu}
+        spec["params"] = [shown, *spec.get("params", [])]
         spec["transform"] = [{"filter": "datum.measure === shown_measure"}, *spec.get("transform", [])]
         title = {"expr": "shown_measure"}
     return Plot(spec | {"title": {"text": title, "anchor": "start", "frame": "bounds", "fontSize": 12}})
@@ -98,17 +120,14 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
 
     Examples:
         >>> row = {"run_id": "clip", "measure": "C@1", "original": .4, "augmented": .6, "low": .5, "high": .7}
-        >>> plot_scores(pd.DataFrame([row])).table[["run_id", "original", "augmented", "shown"]]
-          run_id  original  augmented shown
-        0   clip       0.4        0.6  60.0
+        >>> plot_scores(pd.DataFrame([row])).table[["run_id", "original", "augmented", "high"]]
+          run_id  original  augmented  high
+        0   clip       0.4        0.6   0.7
     """
     measures = measures or list(dict.fromkeys(scores["measure"]))
     table = _of_measures(scores.sort_values("augmented", ascending=False, kind="stable"), measures)
     best, labelled = table["augmented"], table.get("labelled", pd.Series(np.nan, table.index))
-    points = {name: (100 * table[each]).map("{:.1f}".format)
-              for name, each in {"shown": "augmented", "original_shown": "original"}.items()}  # fmt: skip
-    corrected = best.where(labelled.notna())
-    table = table.assign(**points, best=best, corrected=corrected, augmented=labelled.fillna(best))
+    table = table.assign(corrected=best.where(labelled.notna()), augmented=labelled.fillna(best))
     plot = draw("scores", table)
     labels = [name for name in ("original", "augmented", "corrected") if table[name].notna().any()]
     for channel in ("color", "shape"):  # whose legends are one where they say the same
@@ -145,13 +164,12 @@ def plot_differences(
     other = np.where(has_corrected, "corrected", "augmented")
     table = table[(table["qrels"] == "original") | (table["qrels"] == other)]
     runs = list(order or dict.fromkeys([*differences["run_a"], *differences["run_b"]]))
-    place = {run: at for at, run in enumerate(runs, start=1)}
+    named, place = _numbered(runs), {run: at for at, run in enumerate(runs)}
     is_first = table["run_a"].map(place) < table["run_b"].map(place)
     is_turned = (table["qrels"] == "original").to_numpy() == is_first.to_numpy()  # b is to stand in the row
     a, b, low, high, difference = (
         table[name].to_numpy() for name in ("run_a", "run_b", "low", "high", "difference")
     )
-    named = {run: f"{at:>{len(str(len(runs)))}} {run}" for run, at in place.items()}
     is_apart = (table["low"] > 0) | (table["high"] < 0)
     table = table.assign(
         row=[named[run] for run in np.where(is_turned, b, a)],
@@ -168,7 +186,7 @@ def plot_differences(
 
 
 def plot_lengths(lengths: pd.DataFrame) -> Plot:
-    """Plot each run's gain by the length of the caption, with its interval.
+    """Plot each run's gain by the length of the caption, with its interval; of many the first eight.
 
     Args:
         lengths: rows of `by_length`: from_chars, to_chars, run_id, measure, delta, low, high, n_queries.
@@ -180,10 +198,12 @@ def plot_lengths(lengths: pd.DataFrame) -> Plot:
         >>> plot.table["bin"].tolist()
         ['10–19']
     """
-    runs = lengths[lengths["run_id"] != ""]
-    kept = runs[runs["measure"] == runs["measure"].iloc[0]] if len(runs) else runs
+    kept = lengths[lengths["run_id"] != ""]
+    kept = kept[
+        kept["measure"].isin(kept["measure"][:1]) & kept["run_id"].isin(kept["run_id"].unique()[:_LINES])
+    ]
     bins = kept["from_chars"].astype(str) + "–" + (kept["to_chars"] - 1).astype(str)
-    plot = draw("lengths", kept.assign(bin=bins))
+    plot = draw("lengths", kept.assign(bin=bins, is_last=bins == bins[-1:].sum()))
     plot["encoding"]["y"]["title"] = f"gain in {next(iter(kept['measure']), 'nothing')}"
     return plot
 
@@ -200,22 +220,23 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
 
     Examples:
         >>> row = {"run_a": "clip", "run_b": "ssb", "measure": "overlap@10", "value": .25}
-        >>> plot_overlap(pd.DataFrame([row])).table["value"].tolist()
-        [0.25, 0.25, 1.0, 1.0]
+        >>> plot_overlap(pd.DataFrame([row])).table["row"].tolist()
+        ['1 clip', '2 ssb', '1 clip', '2 ssb']
     """
     measure = measure or str(next(iter(comparisons["measure"]), ""))
     kept = comparisons[comparisons["measure"] == measure]
     if not len(kept):
         raise UsageError(f"the comparisons have no measure {measure!r}")
     swapped = kept.assign(run_a=kept["run_b"], run_b=kept["run_a"])
-    runs = list(dict.fromkeys([*kept["run_a"], *kept["run_b"]]))
-    own = pd.DataFrame({"run_a": runs, "run_b": runs, "measure": measure, "value": 1.0})
-    plot = draw(
-        "overlap", pd.concat([kept, swapped] + ([own] if measure.startswith(_ONE_WHERE_EQUAL) else []))
-    )
-    for axis in ("x", "y"):
-        plot["encoding"][axis]["sort"] = runs
-    return plot
+    named = _numbered(list(dict.fromkeys([*kept["run_a"], *kept["run_b"]])))
+    own = pd.DataFrame({"run_a": [*named], "run_b": [*named], "measure": measure, "value": 1.0})
+    both = pd.concat([kept, swapped] + ([own] if measure.startswith(_ONE_WHERE_EQUAL) else []))
+    return draw("overlap", both.assign(row=both["run_a"].map(named), column=both["run_b"].map(named)))
+
+
+def _numbered(runs: Sequence[str]) -> dict[str, str]:
+    """Return what names each run in a grid, whose columns have their numbers alone."""
+    return {run: f"{at:>{len(str(len(runs)))}} {run}" for at, run in enumerate(runs, start=1)}
 
 
 def plot_judged(scores: pd.DataFrame) -> Plot:
@@ -246,8 +267,8 @@ def plot_orders(places: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
 
     Examples:
         >>> row = {"labelling": "original", "measure": "C@1", "run_id": "clip", "value": .5, "place": 1}
-        >>> plot_orders(pd.DataFrame([row])).table["name"].tolist()
-        ['1 clip']
+        >>> plot_orders(pd.DataFrame([row])).table[["run_id", "place"]].values.tolist()
+        [['clip', 1]]
     """
     begun = places.drop_duplicates(["measure", "run_id"]).set_index(["measure", "run_id"])["place"]
     before = places.join(begun.rename("before"), on=["measure", "run_id"])  # ties cross no line
@@ -256,11 +277,11 @@ def plot_orders(places: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
     labellings = list(dict.fromkeys(places["labelling"]))
     kept = kept.assign(
         slot=kept.groupby(["measure", "labelling"], sort=False).cumcount() + 1,
-        name=kept["place"].astype(str) + " " + kept["run_id"],
-        is_first=kept["labelling"] == labellings[0],
         is_last=kept["labelling"] == labellings[-1],
-    ).sort_values("labelling", key=lambda names: names.map(labellings.index), kind="stable")
-    return Plot(draw("orders", kept) | {"height": max(140, 24 * kept["run_id"].nunique())})
+    )
+    return draw(
+        "orders", kept.sort_values("labelling", key=lambda each: each.map(labellings.index), kind="stable")
+    )
 
 
 def plot_annotators(profiles: pd.DataFrame) -> Plot:

@@ -174,6 +174,11 @@ class Study:
         return [] if is_known else list(over)
 
     @property
+    def explained(self) -> dict[str, str]:
+        """What each measure is, in a sentence."""
+        return {name: parse_measure(name).definition.summary for name in self.compared}
+
+    @property
     def score_table(self) -> dict[str, Any]:
         """Run → measure → its honest row in points; the best first."""
         shown = in_points(self.scores[self.scores["measure"].isin(self.compared)])

@@ -73,7 +73,7 @@ def _counted(rows: pd.DataFrame, n_pairs: pd.Series, gallery: str) -> pd.DataFra
 
 
 def sets_of_runs(flipped: pd.DataFrame, sources: PoolSources) -> pd.DataFrame:
-    """Return by which runs the new positives were pooled: set, run_id, is_in, n_pairs.
+    """Return by which runs the new positives were pooled: set, run_id, slot, is_in, n_pairs.
 
     Each new positive that any run pooled belongs to one set: all the runs that pooled it. Sets have numbers
     from 1, those that found most first; runs stand by how many they found; a row for each set and run.
@@ -89,6 +89,7 @@ def sets_of_runs(flipped: pd.DataFrame, sources: PoolSources) -> pd.DataFrame:
         {
             "set": np.repeat(np.arange(1, len(order) + 1), len(runs)),
             "run_id": np.tile(runs, len(order)),
+            "slot": np.tile(np.arange(1, len(runs) + 1), len(order)),
             "is_in": sets[order].ravel(),
             "n_pairs": np.repeat(n_pairs[order], len(runs)),
         }

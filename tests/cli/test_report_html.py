@@ -114,7 +114,7 @@ def test_the_report_is_small_and_whole(page: str) -> None:
     assert len(page.encode()) < 1_200_000
     anchors = re.findall(r'<(?:section|details class="more") id="([^"]+)"', page)
     assert anchors == ["first", "scores", "differences", "order", "flips", "annotators", "more", "agreement",
-                       "overlap", "length", "judged-share", "methods", "manifests"]  # fmt: skip
+                       "overlap", "length", "judged-share", "words", "methods", "manifests"]  # fmt: skip
     assert page.count("data-spec=") == 10
 
 
@@ -189,6 +189,12 @@ def test_a_plot_of_a_measure_is_drawn(workspace: Path, monkeypatch: pytest.Monke
     words = ["report", "figures", "--figure", "length", "-m", "AP"]
     run(*words)
     assert "gain in AP" in Path("figures/length.svg").read_text()
+    words = ["report", "figures", "--figure", "length", "--out", "one-85mm.svg"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert 'width="85.00mm"' in Path("one-85mm.svg").read_text()
+    assert CliRunner().invoke(main, ["report", "figures"]).exit_code == 0
+    ends = {f"scores-{width}mm.{kind}" for width in (85, 180) for kind in ("svg", "pdf")}
+    assert ends <= {path.name for path in Path("figures").iterdir()}
 
 
 def test_a_plot_that_cannot_be_made_is_refused_at_once(

@@ -1,13 +1,27 @@
 """The report in a real browser: it draws, asks for nothing, and works by keyboard, wide and narrow."""
 
+import base64
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from live_browser import open_browser
 
 NOTHING_ASKED = "return performance.getEntriesByType('resource').map(entry => entry.name)"
+# Texts of plots that are cut: they lie outside of their picture, or end in dots.
+CUT = """
+const isOut = (inner, outer) => inner.left < outer.left - 1 || inner.right > outer.right + 1
+  || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+return [...document.querySelectorAll("svg.marks")].flatMap((svg) => [...svg.querySelectorAll("text")]
+  .filter((text) => text.textContent.includes("…")
+    || text.textContent && isOut(text.getBoundingClientRect(), svg.getBoundingClientRect()))
+  .map((text) => text.textContent));
+"""
+HEIGHT = "return document.documentElement.scrollHeight"
+LONG = "internvideo2-6b-finetuned-on-msrvtt-1k-a"
 
 
 @pytest.mark.usefixtures("chromium")
@@ -25,6 +39,8 @@ def test_the_demo_s_report_draws_and_asks_for_nothing(tmp_path: Path, artefacts:
             )
             assert browser.run(NOTHING_ASKED) == []
             assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+            assert browser.run(CUT) == []
+            assert width < 1000 or browser.run(HEIGHT) <= 4_000
             browser.screenshot(artefacts / f"report-{width}.png")
         marks = "return document.querySelector('#first svg').outerHTML"
         before = browser.run(marks)
@@ -32,3 +48,30 @@ def test_the_demo_s_report_draws_and_asks_for_nothing(tmp_path: Path, artefacts:
         browser.wait_for("another measure", lambda: browser.run(marks) != before)
         errors = "return document.querySelectorAll('.vega-embed.error, .error').length"
         assert browser.run(errors) == 0
+
+
+@pytest.mark.usefixtures("chromium")
+def test_a_report_of_20_models_is_not_long_and_cuts_no_name(tmp_path: Path, artefacts: Path) -> None:
+    """The runs are the demo's, and 15 of chance beside them, one of them with a name of 40 characters."""
+    fire = [sys.executable, "-m", "fire_toolkit"]
+    subprocess.run([*fire, "demo", "--out", "demo"], cwd=tmp_path, check=True, capture_output=True)
+    known = np.load(tmp_path / "demo/runs/fused.npz")
+    rng = np.random.default_rng(0)
+    for name in [LONG, *(f"model-{n}" for n in range(14))]:
+        sims = known["sims"] + rng.normal(0, 2, known["sims"].shape).astype(np.float32)
+        np.savez(tmp_path / f"demo/runs/{name}.npz", **{**known, "sims": sims})
+    subprocess.run([*fire, "report", "html"], cwd=tmp_path / "demo", check=True, capture_output=True)
+    report = tmp_path / "demo/report.html"
+    assert report.stat().st_size <= 1_200_000
+    with open_browser(tmp_path) as browser:
+        for width, height in ((1400, 900), (390, 844)):
+            browser.resize(width, height)
+            browser.open(report.as_uri())
+            browser.wait_for(
+                "plots", lambda: browser.run("return document.querySelectorAll('svg.marks').length == 6")
+            )
+            assert browser.run(CUT) == []
+            assert width < 1000 or browser.run(HEIGHT) <= 6_000
+            browser.screenshot(artefacts / f"report-20-{width}.png")
+        pdf = base64.b64decode(browser.cdp("Page.printToPDF")["data"])
+        assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 8

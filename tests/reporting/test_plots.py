@@ -1,6 +1,7 @@
 """The plots hold the numbers of their tables, and Vega-Lite draws them."""
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.plot_files import save_plot
 from fire_toolkit.reporting.plots import (
     Plot,
+    draw,
     plot_annotators,
     plot_differences,
     plot_judged,
@@ -100,13 +102,53 @@ def test_vega_lite_draws_a_plot_without_a_warning(
     assert "mark-" in (tmp_path / "plot.svg").read_text()
 
 
+LONG = "internvideo2-6b-finetuned-on-msrvtt-1k-a"
+PAPER = {
+    "scores": plot_scores(SCORES.replace("clip", LONG)),
+    "differences": plot_differences(DIFFERENCES[:1].replace("ssb", LONG)),
+    "lengths": plot_lengths(LENGTHS.replace("clip", LONG)),
+    "overlap": plot_overlap(COMPARISONS.replace("clip", LONG)),
+    "judged": plot_judged(JUDGED.replace("clip", LONG)),
+    "orders": plot_orders(PLACES.replace("clip", LONG)),
+    "found": draw(
+        "found", pd.DataFrame([{"set": 1, "run_id": LONG, "slot": 1, "is_in": True, "n_pairs": 7}])
+    ),
+    "flips": draw(
+        "flips", pd.DataFrame([{"group": LONG, "flip": "dispute", "n_pairs": 7, "share": 0.1, "href": None}])
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [85, 180])
+@pytest.mark.parametrize("name", PAPER)
+def test_a_figure_fits_a_paper_with_a_name_of_40_characters(name: str, width: int, tmp_path: Path) -> None:
+    """Its texts have 7 to 9 points at the width that it is said to have, and the name stands in it whole."""
+    pytest.importorskip("vl_convert")
+    save_plot(PAPER[name], tmp_path / "plot.svg", width=width)
+    svg = (tmp_path / "plot.svg").read_text()
+    head = re.search(r'width="([\d.]+)mm".*? viewBox="0 0 ([\d.]+)', svg)
+    assert head
+    assert float(head[1]) == width
+    points = {
+        float(size) * width / 25.4 * 72 / float(head[2])
+        for size in re.findall(r'font-size="([\d.]+)px"', svg)
+    }
+    assert points
+    assert all(7 <= each <= 9.01 for each in points), points
+    assert LONG in "".join(re.findall(r">([^<]*)<", svg))
+    save_plot(PAPER[name], tmp_path / "plot.pdf", width=width)
+    (page,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+)", (tmp_path / "plot.pdf").read_bytes())
+    assert float(page) == pytest.approx(width / 25.4 * 72, abs=0.5)
+
+
 def test_a_grid_has_both_halves_and_the_diagonal() -> None:
-    values = {(row["run_a"], row["run_b"]): row["value"] for row in PLOTS["overlap"]["data"]["values"]}
+    values = {(row["row"], row["column"]): row["value"] for row in PLOTS["overlap"]["data"]["values"]}
     assert values == {
-        ("clip", "ssb"): 0.25,
-        ("ssb", "clip"): 0.25,
-        ("clip", "clip"): 1.0,
-        ("ssb", "ssb"): 1.0,
+        ("1 clip", "2 ssb"): 0.25,
+        ("2 ssb", "1 clip"): 0.25,
+        ("1 clip", "1 clip"): 1.0,
+        ("2 ssb", "2 ssb"): 1.0,
     }
 
 
@@ -114,10 +156,8 @@ def test_a_run_beside_itself_is_left_out_where_equal_lists_have_less_than_1() ->
     """Truncated RBO of equal lists at depth 10 is 1 − .9^10 = .65."""
     name = "RBO_truncated(p=0.9)@10"
     plot = plot_overlap(COMPARISONS.assign(measure=name))
-    assert {(row["run_a"], row["run_b"]) for row in plot["data"]["values"]} == {
-        ("clip", "ssb"),
-        ("ssb", "clip"),
-    }
+    pairs = {(row["row"], row["column"]) for row in plot["data"]["values"]}
+    assert pairs == {("1 clip", "2 ssb"), ("2 ssb", "1 clip")}
 
 
 def test_the_mark_of_a_difference_never_contradicts_its_interval() -> None:
