@@ -224,6 +224,6 @@ def _agreement_rows(
     )
     n_queries = int(judgments["query_id"].nunique())
     for row in found.to_dict("records"):
-        note = "; ".join(filter(None, [of_whom, row["note"], row["interval_note"]]))
+        note = "; ".join(filter(None, dict.fromkeys([of_whom, row["note"], row["interval_note"]])))
         values = (row["value"], row["low"], row["high"])
         yield f"{row['statistic']}{suffix}", *values, int(row["n_pairable"]), n_queries, note
