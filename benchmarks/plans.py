@@ -11,7 +11,7 @@ by code of its own that knows the positives. Printed: how often the 95% interval
 error, over worlds), in brackets the median of predicted over true error, and
 how far AP of the depth-10 pool is off, which `plan` does not print.
 
-The default draws 4 worlds of each kind and 2 pilots of each; --full draws 40 and 50 (half an hour of CPU).
+The default draws 4 worlds of each kind and 2 pilots of each; --full draws 40 and 50 (18 minutes of CPU).
 """
 
 from __future__ import annotations
