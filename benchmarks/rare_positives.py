@@ -4,9 +4,10 @@ Worlds of 300 queries with one original positive each, where 1, 3, 6 and 15% of 
 no data is needed. Three designs are drawn again and again: pairs in strata by the score of a machine judge
 (seven judges, from one that knows nothing to one of AUC .99; one is surer than it is right), pairs in strata
 of ranks, and queries judged deep. Every estimate that is printed counts, also those of draws that brought no
-positive. Prints a table in Markdown, and the cells whose coverage lies outside .92 to .98 by two Monte-Carlo
-errors. Exits 1 where more than 20% of all draws are refused, or a cell has a bias above .002 or a coverage
-below .92 by more than four Monte-Carlo errors.
+positive; *noted* are draws with the note that few positives were drawn. Prints a table in Markdown, and the
+cells whose coverage lies outside .92 to .98 by two Monte-Carlo errors. Exits 1 where more than 20% of all
+draws are refused, or a cell has a bias above .002 or a coverage below .92 by more than four Monte-Carlo
+errors.
 
 `--full` draws each cell 2,000 times, from 40 worlds; the default 40 times, from 8 worlds.
 """
@@ -30,6 +31,8 @@ from fire_toolkit.inference.drawn_pairs import (
     sampled_precision,
     undrawn_share,
 )
+from fire_toolkit.inference.estimates import LEAST_FOUND
+from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.two_phase import missing_share, two_phase_difference
 from fire_toolkit.pooling.score_strata import allocate, stratify_scores
 
@@ -46,7 +49,8 @@ JUDGES = {
 }
 MOST_BIAS, LEAST_COVERAGE, MOST_COVERAGE, MOST_REFUSED = 0.002, 0.92, 0.98, 0.2
 
-Cell = tuple[float, float, float, float]  # the truth, the estimate, and its limits; nan where refused
+# The truth, the estimate and its limits, nan where refused, and whether it has the note on few positives.
+Cell = tuple[float, float, float, float, bool]
 Draw = Callable[[np.random.Generator], dict[str, Cell]]
 
 
@@ -57,6 +61,10 @@ def judge_scores(truth: np.ndarray, auc: float, surer: float, rng: np.random.Gen
     gap, share = NormalDist().inv_cdf(auc) * 2**0.5, truth.mean()
     shown = rng.normal(size=len(truth)) + gap * truth
     return 1 / (1 + np.exp(surer * (gap**2 / 2 - gap * shown - np.log(share / (1 - share)))))
+
+
+def cell(truth: float, found: Estimate) -> Cell:
+    return truth, found.estimate, found.low, found.high, found.n_differing < LEAST_FOUND
 
 
 def machine_draws(prevalence: float, judge: str, n: int, rng: np.random.Generator) -> Draw:
@@ -80,8 +88,8 @@ def machine_draws(prevalence: float, judge: str, n: int, rng: np.random.Generato
         label[chosen] = truth[chosen]
         pairs = DrawnPairs(score, label, query, N_QUERIES, stratum=stratum)
         return {
-            "P@10": (truth[in_top].sum() / K / N_QUERIES, *sampled_precision(pairs, in_top, k=K)[:3]),
-            "micro R@10": (truth[in_top].sum() / truth.sum(), *micro_recall(pairs, in_top)[:3]),
+            "P@10": cell(truth[in_top].sum() / K / N_QUERIES, sampled_precision(pairs, in_top, k=K)),
+            "micro R@10": cell(truth[in_top].sum() / truth.sum(), micro_recall(pairs, in_top)),
         }
 
     return draw
@@ -101,9 +109,8 @@ def beyond_draws(prevalence: float, n: int) -> Draw:
             chosen = rng.permutation(np.flatnonzero(stratum == code))[:wanted]
             label[chosen] = truth[chosen]
         pairs = DrawnPairs(score, label, query, N_QUERIES, stratum=stratum)
-        return {
-            "P@10": (prevalence, *sampled_precision(pairs, in_top, k=K, drawn=np.arange(pairs.n_queries))[:3])
-        }
+        found = sampled_precision(pairs, in_top, k=K, drawn=np.arange(pairs.n_queries))
+        return {"P@10": cell(prevalence, found)}
 
     return draw
 
@@ -128,10 +135,10 @@ def strata_draws(prevalence: float, rates: tuple[float, float], rng: np.random.G
         a, b = in_a[kept], in_b[kept]
         found = {run: (truth & top).sum() / 20 / N_QUERIES for run, top in (("a", in_a), ("b", in_b))}
         return {
-            "P@20": (found["a"], *sampled_precision(pairs, a, k=20)[:3]),
-            "difference in P@20": (found["a"] - found["b"], *sampled_precision(pairs, a, b, k=20)[:3]),
-            "micro R@20": ((truth & in_a).sum() / truth.sum(), *micro_recall(pairs, a)[:3]),
-            "never judged": (1 - truth[kept].sum() / truth.sum(), *undrawn_share(pairs)[:3]),
+            "P@20": cell(found["a"], sampled_precision(pairs, a, k=20)),
+            "difference in P@20": cell(found["a"] - found["b"], sampled_precision(pairs, a, b, k=20)),
+            "micro R@20": cell((truth & in_a).sum() / truth.sum(), micro_recall(pairs, a)),
+            "never judged": cell(1 - truth[kept].sum() / truth.sum(), undrawn_share(pairs)),
         }
 
     return draw
@@ -153,11 +160,11 @@ def deep_draws(prevalence: float, n: int, rng: np.random.Generator) -> Draw:
         cells: dict[str, Cell] = {}
         for name, y in (("R@10", at_shallow), ("R@50", at_deep)):
             found, true = two_phase_difference(x, y[sample], sample), y.mean(axis=0)
-            cells[name] = (true[1], *found.of(1)[:3])
-            cells[f"difference in {name}"] = (true[0] - true[1], *found.of(0, 1)[:3])
+            cells[name] = (true[1], *found.of(1)[:3], False)
+            cells[f"difference in {name}"] = (true[0] - true[1], *found.of(0, 1)[:3], False)
         share = missing_share(n_shallow[sample], (n_shallow + n_more)[sample], n_queries=N_QUERIES)
         true_share = n_more.sum() / (n_shallow + n_more).sum()
-        return cells | {"never judged": (true_share, *share[:3])}
+        return cells | {"never judged": (true_share, *share[:3], False)}
 
     return draw
 
@@ -176,7 +183,7 @@ def designs() -> Iterator[tuple[str, float, Callable[[np.random.Generator], Draw
 
 @dataclass
 class Cell95:
-    """What the draws of one cell came to: bias, coverage of the 95% interval, their errors, share refused."""
+    """What a cell came to: bias, coverage of the 95% interval, their errors, shares refused and noted."""
 
     where: str
     bias: float
@@ -184,22 +191,26 @@ class Cell95:
     covers: float
     covers_error: float
     refused: float
+    noted: float
 
     @classmethod
     def of(cls, where: str, found: list[Cell]) -> Cell95:
-        true, estimate, low, high = np.array(found).T
+        true, estimate, low, high, is_noted = np.array(found, dtype=float).T
         printed = ~np.isnan(estimate)
         if printed.sum() < 20:  # nearly all were refused
-            return cls(where, *[np.nan] * 4, 1 - printed.mean())
+            return cls(where, *[np.nan] * 4, 1 - printed.mean(), 0)
         off, is_covered = (estimate - true)[printed], ((low <= true) & (true <= high))[printed]
         errors = (each.std() / len(off) ** 0.5 for each in (off, is_covered))
         bias_error, covers_error = errors
-        return cls(where, off.mean(), bias_error, is_covered.mean(), covers_error, 1 - printed.mean())
+        noted = is_noted[printed].mean()
+        return cls(where, off.mean(), bias_error, is_covered.mean(), covers_error, 1 - printed.mean(), noted)
 
     def __str__(self) -> str:
         if np.isnan(self.bias):
             return "refused"
-        share = f" (refused {self.refused:.0%})" if self.refused else ""
+        shares = {"refused": self.refused, "noted": self.noted}
+        told = ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share)
+        share = f" ({told})" if told else ""
         return (
             f"{self.bias:+.4f} ± {self.bias_error:.4f} / {self.covers:.3f} ± {self.covers_error:.3f}{share}"
         )

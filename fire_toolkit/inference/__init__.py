@@ -4,6 +4,7 @@ Read in this order; each stands on those before it:
 
 - judged_pairs: runs joined once with every pair that any qrels hold, then labelled as often as needed;
 - intervals (on limits, distributions) and resampling: how sure a mean over queries is;
+- designs: how pairs were chosen to be judged;
 - drawn_pairs, two_phase: estimates from pairs or queries that were drawn;
 - estimates: what each design can tell of which measure, and what it refuses;
 - label_errors, judged, audit: how often votes and labels err; label_quality: what that says of labels;

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.evidence.qrels import lift_originals
 from fire_toolkit.inference.audit import AuditedLabels
-from fire_toolkit.inference.estimates import Design
+from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Labels, Qrels
 from fire_toolkit.tables.columns import PAIR

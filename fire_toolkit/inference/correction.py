@@ -17,8 +17,8 @@ from fire_toolkit.inference.corrected import (
     corrected_terms,
     why_uncorrected,
 )
+from fire_toolkit.inference.designs import chances_of, pairs_of_sample
 from fire_toolkit.inference.differences import holm
-from fire_toolkit.inference.estimates import chances_of, pairs_of_sample
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged import NO_DESIGN, SETTLED
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs

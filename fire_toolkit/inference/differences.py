@@ -11,11 +11,11 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     HORVITZ,
     TWO_PHASE,
-    Design,
     estimate_cells,
     estimator,
 )
@@ -130,6 +130,7 @@ def score_differences(
     if by is not None:
         if table["estimate"].notna().any():
             notes.append(f"est. a - b: {_OF_WHAT[by.method]}; tests and effects use the labels as they are")
+            notes += by.cautions
         estimated = table[table["qrels"] == "augmented"]
         notes += note_refused(estimated, estimated["run_a"] + " & " + estimated["run_b"])
     return Differences(table, tuple(notes))

@@ -62,7 +62,13 @@ class Total:
         options = {"weight": self.weight, "most": self.most, "freedom": freedom}
         low, high = score_limits(self.value - self.known, variance, **options)
         limits = max(self.known + low, self.seen), min(self.known + high, self.largest)
-        return Estimate(self.value, *limits, variance**0.5)
+        return Estimate(self.value, *limits, variance**0.5, n_differing=self.n_found)
+
+    @property
+    def n_found(self) -> int:
+        """How many positives the draw brought, in effect: (Σ found)² / Σ found² (Kish 1965)."""
+        squares = float(self.found @ self.found)
+        return int(float(self.found.sum()) ** 2 / squares) if squares > 0 else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,13 +270,14 @@ def sampled_precision(
     if in_b is not None:
         a, b = (pairs.total(only).estimate for only in (in_a & ~in_b, in_b & ~in_a))
         both = Estimate(a.estimate - b.estimate, *limits_of_difference(a, b), math.hypot(a.se, b.se))
-        return both.over(size, least=-1.0)
+        fewer = min(a.n_differing, b.n_differing)
+        return both._replace(n_differing=fewer).over(size, least=-1.0)
     total = pairs.total(in_a)
     found = total.estimate
     if drawn is not None:
         parts = (total.values, total.residuals, total.found)
         limits = _limits_beyond(total.value, parts, drawn, weight=total.weight, most=size)
-        found = Estimate(total.value, *limits, found.se)
+        found = Estimate(total.value, *limits, found.se, n_differing=total.n_found)
     return found.over(size, least=-math.inf)
 
 
@@ -309,7 +316,8 @@ def micro_recall(pairs: DrawnPairs, is_in_top: Bools, *, drawn: Ints | None = No
     else:
         low, high = limits_of_share(top.estimate, rest.estimate)
         estimate = min(max(estimate, low), high)
-    return Estimate(estimate, low, high, float(residuals @ residuals) ** 0.5)
+    error, fewer = float(residuals @ residuals) ** 0.5, min(top.n_found, rest.n_found)
+    return Estimate(estimate, low, high, error, n_differing=fewer)
 
 
 def undrawn_share(pairs: DrawnPairs) -> Estimate:
@@ -340,7 +348,7 @@ def undrawn_share(pairs: DrawnPairs) -> Estimate:
     # E(found / total) is found / truth · (1 + variance / total²) − their covariance / total²
     both = float(total.residuals @ np.sqrt(1 - np.asarray(pairs.chance)[pairs.is_drawn]))
     share = 1 - found / whole.estimate * (1 - whole.se**2 / whole.estimate**2) - both / whole.estimate**2
-    return Estimate(min(max(share, low), high), low, high)
+    return Estimate(min(max(share, low), high), low, high, n_differing=total.n_found)
 
 
 def _limits_beyond(

@@ -7,17 +7,17 @@ or of a machine judge's scores. What is refused hangs on the design and the meas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import JoinError
+from fire_toolkit.inference.designs import Design, drawn_pairs_of
 from fire_toolkit.inference.drawn_pairs import (
     KNOWN,
     DrawnPairs,
@@ -37,7 +37,6 @@ from fire_toolkit.measures.defaults import (
     ESTIMATES,
 )
 from fire_toolkit.tables import QueryDesign
-from fire_toolkit.tables.columns import PAIR
 
 ESTIMATE_COLUMNS = dict.fromkeys(("estimate", "estimate_low", "estimate_high"), "float64")
 ESTIMATE_COLUMNS |= {"estimate_method": "str"}
@@ -49,22 +48,7 @@ HORVITZ = "Horvitz–Thompson"
 BOUNDS_ONLY = "the first positive decides it, of which a sample gives bounds only"
 NOT_SOUND = "no estimator of it was found sound"
 MOST_UNJUDGED = 0.05  # of what a design has judged of a run
-
-
-class Design(NamedTuple):
-    """How the judged pairs were chosen.
-
-    pairs: query_id, doc_id, stratum (`shallow`: judged for every query; `deep`: judged because the query
-    was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty: judged for another reason, which
-    no estimate uses) and inclusion_probability. queries: which of them were judged deep; None where pairs
-    were drawn. sample: of a machine judge, see `check_machine_sample`; then no other is read. shared: runs
-    that may share its backbone, with the reason.
-    """
-
-    pairs: pd.DataFrame
-    queries: QueryDesign | None
-    sample: pd.DataFrame | None = None
-    shared: Mapping[str, str] = MappingProxyType({})
+LEAST_FOUND = 15  # positives drawn, from where on an interval covers about as it says
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +72,21 @@ class ByPairs:
     drawn: Ints | None = None
     refused: str = ""
     needs_pool: bool = False
+    _few: dict[str, None] = field(default_factory=dict, repr=False)
+
+    @property
+    def cautions(self) -> list[str]:
+        """Return the notes, and of which estimates so far the draw brought few positives."""
+        words = (
+            f"rest on fewer than {LEAST_FOUND} positives that the draw brought; their intervals allow for "
+            "those that it missed, and may cover more than 95%"
+        )
+        return [*self.notes, *([f"estimates of {', '.join(self._few)} {words}"] if self._few else [])]
+
+    def _noted(self, name: str, found: Estimate) -> Estimate:
+        if found.low < found.high and found.n_differing < LEAST_FOUND:
+            self._few[name] = None
+        return found
 
     @cached_property
     def ranks(self) -> dict[str, Floats]:
@@ -127,12 +126,14 @@ class ByPairs:
         """Return the measure of a run, or of one less another, of which nothing is refused."""
         k = measure.depth or 0
         tops = (self.ranks[run_id] <= k for run_id in run_ids)
-        return sampled_precision(self.at(measure.level), *tops, k=k, drawn=self.drawn)
+        found = sampled_precision(self.at(measure.level), *tops, k=k, drawn=self.drawn)
+        return self._noted(measure.name, found)
 
     def missing(self, measure: Measure) -> Estimate:
         """Return the share of positives that was never judged; nan where it is not known."""
         pairs = self.at(measure.level)
-        return Estimate() if pairs.stratum is not None else undrawn_share(pairs)
+        is_known = pairs.stratum is None
+        return self._noted("the share never judged", undrawn_share(pairs)) if is_known else Estimate()
 
     def totals(self, measure: Measure) -> list[str]:
         """Return R@k of each run as a ratio of totals over all queries, in words."""
@@ -143,6 +144,7 @@ class ByPairs:
         for run_id, rank in self.ranks.items():
             refused = self.why_not_of(run_id, k)
             each = Estimate(refused=refused) if refused else micro_recall(pairs, rank <= k, drawn=self.drawn)
+            each = self._noted(measure.name, each)
             found = each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]"
             parts.append(f"{run_id} {found}")
         what = "as a ratio of totals over all queries (micro, no mean over queries)"
@@ -165,7 +167,7 @@ class ByQueries:
     sides: tuple[CodedQrels, CodedQrels]
     sample: Ints
     depths: tuple[int, int]
-    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     _found: dict[str, TwoPhase] = field(default_factory=dict, repr=False)
 
     def why_not(self, measure: Measure) -> str:
@@ -254,7 +256,7 @@ def estimator(
     """
     if design.sample is not None:
         return _by_judge(joined, before, after, design, design.sample, clusters)
-    is_shallow, is_of_design, probability = _drawn(joined, design)
+    is_shallow, is_of_design, probability = drawn_pairs_of(joined, design)
     labels, n_queries = after.reverted(before, ~is_of_design), len(joined.queries)
     if design.queries is not None:
         sides = after.reverted(before, ~is_shallow), labels
@@ -288,36 +290,6 @@ def missing_cells(by: Estimator, measure: Measure) -> dict[str, float]:
     """Return `MISSING_COLUMNS`, the share of positives never judged; nan for measures not divided by |G|."""
     found = by.missing(measure) if measure.definition.over_positives else Estimate()
     return dict(zip(MISSING_COLUMNS, found[:3], strict=True))
-
-
-def chances_of(joined: JudgedPairs, design: Design | None) -> Floats | None:
-    """Return with which probability each pair of a join was to be judged, 0 where the design did not ask it.
-
-    None where no people's sample was drawn.
-    """
-    if design is None or design.sample is not None:
-        return None
-    _, is_of_design, probability = _drawn(joined, design)
-    return np.where(is_of_design, probability, 0.0)
-
-
-def pairs_of_sample(design: Design | None) -> list[pd.DataFrame]:
-    """Return the pairs of a design's sample, as runs and qrels are joined with them; none without one."""
-    return [] if design is None or design.sample is None else [design.sample[PAIR].assign(relevance=0)]
-
-
-def _drawn(joined: JudgedPairs, design: Design) -> tuple[Bools, Bools, Floats]:
-    """Return of each pair of a join whether it was judged for every query, at all, and with which chance."""
-    stratum = design.pairs["stratum"].fillna("").astype(str).to_numpy()
-    place = joined.find_rows(design.pairs)
-    held = (stratum != "") & (place >= 0)
-    is_shallow, is_of = np.zeros((2, len(joined.pairs)), dtype=bool)
-    is_shallow[place[held & (stratum == "shallow")]] = True
-    is_of[place[held]] = True
-    chance = pd.to_numeric(design.pairs["inclusion_probability"], errors="coerce").fillna(1.0)
-    probability = np.ones(len(joined.pairs))
-    probability[place[held]] = chance.to_numpy(dtype=np.float64)[held]
-    return is_shallow, is_of, probability
 
 
 def _by_queries(joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queries: QueryDesign) -> ByQueries:

@@ -11,7 +11,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.evidence.qrels import words_of_shared
 from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.background import Background, Unusable
-from fire_toolkit.inference.estimates import Design
+from fire_toolkit.inference.designs import Design
 from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN

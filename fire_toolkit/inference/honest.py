@@ -13,14 +13,13 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels, change_counts, originals_beside
 from fire_toolkit.evidence.qrels import highest_grade as top_grade
 from fire_toolkit.inference.bounds import describe_bounds, score_bounds, why_unbounded
+from fire_toolkit.inference.designs import Design, pairs_of_sample
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     MISSING_COLUMNS,
-    Design,
     estimate_cells,
     estimator,
     missing_cells,
-    pairs_of_sample,
 )
 from fire_toolkit.inference.intervals import (
     change_interval,
@@ -145,7 +144,7 @@ def scores_with_uncertainty(
                 rows.append(row)
                 gains.append((measure, gain))
         if by is not None:
-            of_design |= dict.fromkeys([*by.notes, *(words for m in parsed for words in by.totals(m))])
+            of_design |= dict.fromkeys([*(words for m in parsed for words in by.totals(m)), *by.cautions])
             basis = basis or by.basis
     columns = HONEST_COLUMNS | ({} if design is None else _OF_DESIGN)
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)

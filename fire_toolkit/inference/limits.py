@@ -25,7 +25,7 @@ class Estimate(NamedTuple):
 
     se: over draws, as it is; p: of the test of 0, nan where there is none; method: `exact`, `score`, `t`,
     `order` or empty; refused: why there is none; n_differing: how many queries (or clusters) do not have the
-    most common value.
+    most common value, and of pairs that were drawn how many positives the draw brought, in effect.
     """
 
     estimate: float = math.nan
@@ -40,7 +40,7 @@ class Estimate(NamedTuple):
     def over(self, size: float, *, least: float = 0.0) -> Estimate:
         """Return the estimate of a total divided by `size`, between `least` and 1."""
         estimate, low, high = (min(max(value / size, least), 1.0) for value in self[:3])
-        return Estimate(estimate, low, high, self.se / size)
+        return Estimate(estimate, low, high, self.se / size, n_differing=self.n_differing)
 
 
 def clopper_pearson(n_positive: int, n: int) -> tuple[float, float]:

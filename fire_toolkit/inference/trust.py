@@ -7,7 +7,8 @@ from math import ceil
 
 import pandas as pd
 
-from fire_toolkit.inference.estimates import REFUSED, Design, estimate_cells, estimator, missing_cells
+from fire_toolkit.inference.designs import Design
+from fire_toolkit.inference.estimates import REFUSED, estimate_cells, estimator, missing_cells
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
 from fire_toolkit.measures import Measure, parse_measures

@@ -74,6 +74,9 @@ def test_pairs_drawn_in_strata_give_an_estimate_however_few_of_them_are_relevant
                       "-m", "P@10", "--format", "json")  # fmt: skip
         (row,) = [each for each in json.loads(differ.stdout) if each["qrels"] == "augmented"]
         assert row["estimate_low"] < row["estimate_high"]
+        told = fire(*HONEST, "-m", "P@10", "-m", "P@2").stderr
+        words = "estimates of P@10 rest on fewer than 15 positives that the draw brought; their intervals"
+        assert [words in said for said in (told, differ.stderr)] == [n_positive < 15, True]
     assert printed[1:] == printed[:-1]
 
 

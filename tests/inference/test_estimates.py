@@ -8,9 +8,9 @@ import pytest
 
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.evidence.qrels import augment_qrels
+from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.drawn_pairs import DrawnPairs, sampled_precision, undrawn_share
-from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
