@@ -60,7 +60,7 @@ pictures: $(VENV)/.dev
 	  tests/live/test_live_media.py tests/live/test_live_several.py -k "pictures or readme or ten_captions"
 
 # A release read by the programs that others have (mlcroissant, datasets, the loaders of mteb and BEIR, ranx,
-# ir_measures, ir_datasets) in an environment of its own, made on first use (1.2 GB).
+# ir_measures, ir_datasets) in an environment of its own, made on first use (2.3 GB with torch for CPUs).
 loaders: $(VENV)/.dev
 	$(BIN)/python tests/check_loaders.py .venv-loaders
 

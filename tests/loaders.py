@@ -1,12 +1,14 @@
-"""Read a release with the programs that others read it with: python tests/loaders.py FOLDER QRELS.json.
+"""Read a release with the programs that others read it with: python tests/loaders.py FOLDER QRELS.json RUNS.
 
-Runs in an environment of its own, `make loaders`. QRELS.json holds what must come out, by plain Python.
+Runs in an environment of its own, `make loaders`. QRELS.json holds what must come out, by plain Python; the
+folder RUNS the runs, whole, of which the release has the top.
 """
 
 import csv
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +36,11 @@ def file_of(package: str, *parts: str) -> Path:
 
 
 def module_of(package: str, *parts: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(parts[-1].removesuffix(".py"), file_of(package, *parts))
+    return module_at(file_of(package, *parts))
+
+
+def module_at(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -75,6 +81,52 @@ def with_mteb(folder: Path) -> Qrels:
     assert set(found["queries"]["id"]) == set(found["relevant_docs"])
     assert all(docs.issuperset(own) for own in found["relevant_docs"].values())
     return {query: dict(own) for query, own in found["relevant_docs"].items()}
+
+
+def printed(folder: Path, *words: object, sep: str) -> dict[str, float]:
+    """Return what a script of the release prints as name and value."""
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], cwd=folder, check=True, capture_output=True, text=True
+    )
+    lines = (line.rpartition(sep) for line in done.stdout.splitlines())
+    return {name: float(value) for name, _, value in lines if value.replace(".", "").isdigit()}
+
+
+def check_scripts(folder: Path, runs: Path) -> None:
+    """AP of load_release.py, and scores of mteb_task.py, against trec_eval's of the whole runs."""
+    measures = {name: ir_measures.parse_measure(name) for name in ("AP", "nDCG@10", "R@10")}
+    of_mteb = {"AP": "map_at_1000", "nDCG@10": "ndcg_at_10", "R@10": "recall_at_10"}
+    by_ranks = printed(folder, "load_release.py", sep=": ")
+    for path in sorted(runs.glob("*.run")):
+        run = list(ir_measures.read_trec_run(str(path)))
+        for title, name in (("original", "qrels.original.txt"), ("corrected", "qrels.txt")):
+            qrels = list(ir_measures.read_trec_qrels(str(folder / name)))
+            expected = ir_measures.calc_aggregate(measures.values(), qrels, run)
+            found = by_ranks[f"AP of {path.stem} by the {title} qrels"]
+            assert abs(found - expected[measures["AP"]]) < 1e-6, (path, title, found, expected)
+        scores = printed(folder, "mteb_task.py", path, sep="\t")
+        for measure, named in of_mteb.items():  # the corrected qrels are the last
+            assert abs(scores[named] - expected[measures[measure]]) < 1e-5, (path, named, scores, expected)
+        print(f"load_release.py, mteb_task.py: {path.stem} as by trec_eval")
+
+
+def check_texts(folder: Path) -> None:
+    """The task of mteb joins the texts that the ids stand for, and names those that are lacking."""
+    make = module_at(folder / "mteb_task.py").SmallLabels
+    queries = datasets.load_dataset(str(folder), "queries", split="test")["_id"]
+    task = make({each: f"a text, {each}" for each in queries})
+    task.load_data()
+    joined = task.dataset["default"]["test"]["queries"]
+    assert dict(zip(joined["id"], joined["text"], strict=True)) == {
+        each: f"a text, {each}" for each in queries
+    }
+    said = ""
+    try:
+        make({queries[0]: "a text"}).load_data()
+    except ValueError as error:
+        said = str(error)
+    assert said == f"queries: no text for {len(queries) - 1} ids, such as {queries[1]}"
+    print("mteb_task.py: texts joined by id")
 
 
 def with_beir(folder: Path) -> Qrels:
@@ -123,11 +175,13 @@ READERS = (
 )
 
 
-def main(folder: Path, expected: Qrels) -> None:
+def main(folder: Path, expected: Qrels, runs: Path) -> None:
     for read in READERS:
         found = read(folder)
         assert found == expected, f"{read.__name__}: other qrels"
         print(f"{read.__name__}: {sum(map(len, found.values())):,} pairs, equal")
+    check_scripts(folder, runs)
+    check_texts(folder)
     check_citation(folder)
     print("CITATION.cff: fits its schema")
     with (folder / "judgments.csv").open(newline="", encoding="utf-8") as stream:
@@ -141,4 +195,4 @@ def main(folder: Path, expected: Qrels) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), json.loads(Path(sys.argv[2]).read_text()))
+    main(Path(sys.argv[1]).resolve(), json.loads(Path(sys.argv[2]).read_text()), Path(sys.argv[3]).resolve())

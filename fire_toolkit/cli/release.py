@@ -35,7 +35,7 @@ from fire_toolkit.formats.releases import (
     scores_in,
 )
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
-from fire_toolkit.formats.tables.guideline_files import guideline_files, list_guidelines
+from fire_toolkit.formats.tables.guideline_files import guideline_files, list_guidelines, read_guideline
 from fire_toolkit.formats.tables.table_files import (
     read_labels,
     read_pool,
@@ -264,7 +264,7 @@ class _Release:
         return known[max(below)] if below else None
 
     def _facts(self, published: Published, given: Given) -> ReleaseFacts:
-        before = self._previous
+        before, guideline = self._previous, read_guideline(self._judged_by(published.guideline))
         return ReleaseFacts(
             published,
             with_pseudonyms(workspace_facts(self.workspace, given), published.names),
@@ -274,6 +274,8 @@ class _Release:
             date=self.date,
             tool=f"fire-toolkit {__version__}",
             platform=self._platform,
+            item_kind=guideline.item_kind,
+            is_composed=guideline.shows_reference,
             previous=release_version(before) or before.name if before else "",
             is_anonymous=self.is_anonymous,
         )

@@ -20,6 +20,7 @@ _NAMES = {
     "pyproject.toml": "pyproject.toml",
     "croissant.json": "croissant.json",
     "module.py": "{module}/__init__.py",
+    **{name: name for name in ("load_release.py", "mteb_task.py")},
 }
 
 

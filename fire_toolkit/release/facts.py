@@ -27,7 +27,8 @@ class ReleaseFacts:
 
     published: its tables; study: as `report methods` has it; answers, licences: [release] and [licences] of
     fire.toml; version; date: YYYY-MM-DD; tool: name and version of what wrote it; platform: where people
-    judged; previous: the version before, empty where there is none; is_anonymous: no creator is named.
+    judged; item_kind: video, image, audio or text; is_composed: queries have an item of their own; previous:
+    the version before, empty where there is none; is_anonymous: no creator is named.
     """
 
     published: Published
@@ -38,6 +39,8 @@ class ReleaseFacts:
     date: str
     tool: str
     platform: str
+    item_kind: str
+    is_composed: bool = False
     previous: str = ""
     is_anonymous: bool = False
 
@@ -55,6 +58,11 @@ class ReleaseFacts:
     def module(self) -> str:
         """The name of its Python module."""
         return self.name.replace("-", "_")
+
+    @property
+    def task(self) -> str:
+        """The name of its task in mteb."""
+        return "".join(part.capitalize() for part in self.name.split("-"))
 
     @property
     def creators(self) -> list[str]:

@@ -4,10 +4,14 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import shutil
+import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -432,6 +436,48 @@ def test_ap_follows_from_the_runs_that_a_release_includes(workspace: Path) -> No
     said = run("release", "check", folder)
     assert said.stdout == "should: CITATION.cff: missing\n"
     assert "0 that must and 1 that should be mended" in said.stderr
+
+
+class FakeTable:
+    """What `datasets` gives of a table, as far as the script of a release asks."""
+
+    def __init__(self, folder: str, name: str, *, split: str) -> None:
+        assert split == "test"
+        self.table = pd.read_parquet(Path(folder) / f"data/{name}.parquet")
+        self.num_rows, self.column_names = self.table.shape[0], [*self.table.columns]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table.to_dict("records"))
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self.table[name].tolist()
+
+
+def test_the_script_beside_a_release_loads_it_and_scores_its_runs_again(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("release", "--version", "1.0", *DATE, "--include-runs", 1)
+    folder = workspace / "releases/1.0"
+    fake = ModuleType("datasets")
+    vars(fake).update(
+        Dataset=FakeTable,
+        load_dataset=FakeTable,
+        get_dataset_config_names=lambda place: sorted(path.stem for path in Path(place).glob("data/*")),
+    )
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    monkeypatch.setattr(sys, "argv", ["load_release.py"])
+    runpy.run_path(str(folder / "load_release.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    assert f"qrels: {len(CORRECTED)} rows; query-id, corpus-id, score\n" in said
+    for row in rows(folder / "leaderboard.csv"):
+        if row["measure"] == "AP" and row["qrels"] != "delta":
+            title = {"original": "original", "augmented": "corrected"}[row["qrels"]]
+            line = f"AP of {row['run_id']} by the {title} qrels: {float(row['value']):.6f}\n"
+            assert line in said
+    task = (folder / "mteb_task.py").read_text()
+    compile(task, "mteb_task.py", "exec")
+    assert "class SmallLabels(AbsTaskRetrieval):" in task
+    assert 'category="t2v"' in task
 
 
 def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
