@@ -14,7 +14,7 @@ for each design both are held against each other once, to 1e-12. Prints for each
 - the largest mean error of corrected C@1, and how often corrected scores come first, if all positives by
   2 to 1 have a fourth vote.
 
---full takes 2,000 repetitions of each cell (about 12 minutes of CPU), the default 40 of a few.
+--full takes 2,000 repetitions of each cell (20 minutes of CPU), the default 40 of a few.
 """
 
 from __future__ import annotations
