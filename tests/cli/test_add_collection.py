@@ -2,6 +2,7 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from command import run
 
@@ -172,3 +173,21 @@ def test_a_table_of_addresses_stands_beside_what_a_benchmark_says_of_its_items(t
     items = read_items(tmp_path / "c" / "items.tsv")
     assert items["media_url"].tolist() == ["m/1.mp4", "m/2.mp4"]
     assert items["source_url"].tolist() == ["https://video.example/b"] * 2
+
+
+def test_quotes_of_a_tsv_that_pandas_wrote_are_not_shown_to_annotators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caption = 'a man holds a "stop" sign'
+    table = {"video_id": ["v1", "v2"], "caption": [caption, "a dog, running"]}
+    pd.DataFrame(table).to_csv("captions.tsv", sep="\t", index=False)
+    run("init", ".")
+    run("add-collection", "captions.tsv")
+    Path("pool").mkdir()
+    queries = read_queries("collection/queries.tsv")
+    pairs = [f"{query},v1\n" for query in queries["query_id"]]
+    Path("pool/pool.csv").write_text("query_id,doc_id\n" + "".join(pairs))
+    run("tasks", "--overlap", 0)
+    shown = [task["data"]["caption"] for task in json.loads(Path("tasks/tasks.json").read_text())]
+    assert sorted(shown) == ["a dog, running", caption]

@@ -61,3 +61,16 @@ def test_a_lowered_grade_is_counted_apart(fire: Fire, labelled: Path, policy: st
     told = fire(*WORDS, "--policy", policy).stderr
     assert f"1 of the confirmed have a lower grade than in the original qrels, {words}" in told
     assert "3 0 a " + ("1" if policy == "override" else "2") in (labelled / "out.txt").read_text()
+
+
+def test_ids_that_begin_with_a_hash_are_kept_in_sorted_qrels(fire: Fire, folder: Path) -> None:
+    """They sort before all others, so that their line once came to be read as a comment: C@1 was .5."""
+    (folder / "qrels.txt").write_text("b 0 d 1\n#a 0 d 1\n")
+    (folder / "m.run").write_text("#a Q0 d 1 2 m\n#a Q0 e 2 1 m\nb Q0 d 1 2 m\n")
+    (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\n#a,e,no,0\nb,e,yes,1\n")
+    fire(*WORDS)
+    assert (folder / "out.txt").read_text().splitlines() == ["#a 0 d 1", "#a 0 e 0", "b 0 d 1", "b 0 e 1"]
+    told = fire("score", "m.run", "--qrels", "out.txt", "-m", "C@1", "--per-query", "--format", "csv")
+    assert [line.split(",")[2:] for line in told.stdout.splitlines()[1:]] == [
+        *(["all", "C@1", "1.0"], ["#a", "C@1", "1.0"], ["b", "C@1", "1.0"])
+    ]
