@@ -42,24 +42,24 @@ def page() -> str:
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     specs = [spec for name, spec in SPECS.items() if name in FILES]
-    header = "| table | columns | key | rows in the order of | file |\n|---|---|---|---|---|\n"
+    header = "| table | columns | file |\n|---|---|---|\n"
     return before + BEGIN + header + "".join(map(row, specs)) + END + after
 
 
 def row(spec: TableSpec) -> str:
-    """Return one table's row."""
-    columns = ", ".join(map(column, spec.columns)) + (", any others" if spec.extra else "")
+    """Return one table's row, with the order of its rows where that is not the order of the key."""
+    columns = ", ".join(column(each, spec) for each in spec.columns) + (", any others" if spec.extra else "")
     name = "".join(word.capitalize() for word in re.split(r"[ _]", spec.name))
-    key = ", ".join(spec.key) or "none: a record of what was left out"
-    order = "the file" if spec.as_given else ", ".join(spec.order) or ("the key" if spec.key else "")
-    if spec.name in ("scores", "agreement", "comparisons"):
-        order = "the function that made it"
-    return f"| {name} | {columns} | {key} | {order} | {FILES[spec.name]} |\n"
+    is_result = spec.name in ("scores", "agreement", "comparisons")
+    by_key = is_result or spec.as_given or not spec.order or list(spec.order) == list(spec.key)
+    order = "" if by_key else f" (by {', '.join(spec.order)})"
+    return f"| {name} | {columns}{order} | {FILES[spec.name]} |\n"
 
 
-def column(spec: Column) -> str:
-    """Return a column's name, in brackets where a table may lack it."""
-    return f"[{spec.name}]" if spec.optional or spec.rare else spec.name
+def column(each: Column, spec: TableSpec) -> str:
+    """Return a column's name, bold where it is part of the key, in brackets where a table may lack it."""
+    shown = f"**{each.name}**" if each.name in spec.key else each.name
+    return f"[{shown}]" if each.optional or each.rare else shown
 
 
 if __name__ == "__main__":
