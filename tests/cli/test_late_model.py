@@ -12,12 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import Copied, Fire, rows, run
+from exports import export
 
 from examples import some
-from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
-from fire_toolkit.pooling.registry import STRATEGIES
 
 Pair = tuple[str, str]
 N_QUERIES, N_DOCS, DEPTH = 30, 40, 4
@@ -65,26 +63,15 @@ def keys_in(path: Path) -> set[Pair]:
     return {split_pair_id(task["data"]["pair_id"]) for task in tasks_in(path)}  # type: ignore[index]
 
 
-def answer(root: Path, file: Path, person: str, export: str) -> None:
+def answer(root: Path, file: Path, person: str, name: str) -> None:
     """Write the export of one person's project; who is 3 errs on every fifth caption."""
-    answered = []
-    for number, task in enumerate(tasks_in(file), 1):
-        query_id, doc_id = split_pair_id(task["data"]["pair_id"])  # type: ignore[index]
-        is_right = truth(query_id, doc_id) != (person == "3" and int(query_id[1:]) % 5 == 0)
-        answered.append(task | {"id": number, "annotations": [annotation(number, person, is_right)]})
-    (root / "exports" / export).write_text(json.dumps(answered))
 
+    def label_of(query_id: str, doc_id: str) -> str:
+        is_wrong = person == "3" and int(query_id[1:]) % 5 == 0
+        return "relevant" if truth(query_id, doc_id) != is_wrong else "irrelevant"
 
-def annotation(number: int, person: str, is_relevant: bool) -> dict[str, object]:
-    choice = {"choices": ["relevant" if is_relevant else "irrelevant"]}
-    return {
-        "id": number,
-        "completed_by": int(person),
-        "result": [{"from_name": "relevance", "type": "choices", "value": choice}],
-        "created_at": "2026-01-01T00:00:00Z",
-        "updated_at": "2026-01-01T00:00:00Z",
-        "lead_time": 7.2,
-    }
+    if file.is_file():
+        export(file, root / "exports" / name, label_of, account=int(person), lead_time=7.2)
 
 
 def table_pairs(path: Path) -> set[Pair]:
@@ -490,48 +477,6 @@ def test_move_to_front_asks_in_rounds_until_the_budget(
     assert "changed" not in said
     found = {(row["query_id"], row["doc_id"]) for row in rows(root / "labels/labels.csv")}
     assert found == asked
-
-
-def one_new_doc(candidates: Candidates, budget: Budget) -> Choice:
-    """Pool what was asked and one more doc of each query; ask again about one run's first docs."""
-    known, first = candidates.known, starts_of_groups(candidates.query)
-    new = [start + int(np.flatnonzero(~known.is_asked[start:])[0]) for start in first]
-    tops = np.unique(candidates.pair[(candidates.rank == 1) & (candidates.run == 0)])
-    asked = np.flatnonzero(known.is_asked)
-    return Choice(np.unique([*asked, *new]), again=tops[known.is_judged[tops]])
-
-
-@pytest.mark.slow
-def test_next_round_by_a_strategy_asks_new_pairs_and_judged_ones_again(
-    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(STRATEGIES.built_in, "one-new", Strategy(one_new_doc, reads_labels=True))
-    root = tmp_path / "campaign"
-    make_workspace(fire, root, ("clip", "frozen"))
-    monkeypatch.chdir(root)
-    set_in(root, depth=DEPTH, per_query=0)
-    fire("pool", "--depth", 1)
-    fire("tasks", "--overlap", 0, "--annotator", "A01,A02")
-    for name in ("A01", "A02"):
-        answer(root, root / f"tasks/tasks.{name}.json", "1", f"tasks.{name}.json")
-    fire("import")
-    fire("resolve")
-    first = table_pairs(root / "pool/pool.csv")
-    refused = fire("next-round", "--strategy", "one-new", "--budget", 3, code=2)
-    assert "--budget is of pairs that the labels choose; --strategy goes by its own" in refused.stderr
-    said = fire("next-round", "--strategy", "one-new").stderr
-    again, pooled = rows(root / "plan/round-2/pool.csv"), rows(root / "pool/pool.csv")
-    assert {(row["query_id"], row["doc_id"]) for row in again} == top_of("clip", 1)
-    assert {(row["round"], row["stratum"]) for row in again} == {("2", "again")}
-    assert f"round 2: {N_QUERIES} pairs to ask again, in plan/round-2" in said
-    new = {(row["query_id"], row["doc_id"]) for row in pooled if row["round"] == "3"}
-    assert len(new) == N_QUERIES
-    assert {(row["query_id"], row["doc_id"]) for row in pooled} == first | new
-    asked_by = {name: keys_in(root / f"tasks/tasks.{name}.json") for name in ("A01", "A02")}
-    for name, other in (("A01", "A02"), ("A02", "A01")):  # nobody sees a pair twice
-        assert keys_in(root / f"tasks/round-2/round-2.{name}.json") <= asked_by[other]
-    fire("tasks", "--overlap", 0, "--annotator", "A01,A02")
-    assert keys_in(root / "tasks/round-3/tasks.json") == new
 
 
 def test_status_says_what_a_later_model_asks(fire: Fire, judged: Path) -> None:

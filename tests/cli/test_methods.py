@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from command import Fire, begin_small_workspace
+from exports import answered
 
 
 @pytest.fixture
@@ -16,18 +17,13 @@ def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def answer_all(root: Path) -> int:
     """Two people answer every task, the second one skips the first; return how many tasks there are."""
-    tasks = json.loads((root / "tasks/tasks.json").read_text())
-    for person, n_skipped in ((1, 0), (2, 1)):
-        answered = []
-        for n, task in enumerate(tasks, 1):
-            label = "relevant" if (n + person) % 3 else "irrelevant"
-            result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}]
-            moment = f"2026-0{person}-01T00:00:0{n % 10}Z"
-            annotation = {"id": 100 * person + n, "completed_by": person, "result": result, "lead_time": 4.0}
-            annotation |= {"created_at": moment, "updated_at": moment, "was_cancelled": n <= n_skipped}
-            answered.append({**task, "id": n, "annotations": [annotation]})
-        (root / f"exports/{person}.json").write_text(json.dumps(answered))
-    return len(tasks)
+    for person in (1, 2):
+        said = lambda _, doc, n=person: "relevant" if (ord(doc[0]) + n) % 3 else "irrelevant"  # noqa: E731
+        how = {"account": person, "at": f"2026-0{person}-01T00:00:00Z", "lead_time": 4.0}
+        found = answered(root / "tasks/tasks.json", said, **how)
+        found[0]["annotations"][0]["was_cancelled"] = person == 2
+        (root / f"exports/{person}.json").write_text(json.dumps(found))
+    return len(found)
 
 
 def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, workspace: Path) -> None:

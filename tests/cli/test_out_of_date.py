@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from command import Copied, Fire, begin_small_workspace, run
+from exports import export
 from small_release import set_in
 
-from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.workspace.manifests import read_manifest
 
 OUT_OF_DATE = "warning: out of date: "
@@ -37,13 +37,8 @@ def judged(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def answer(root: Path, edited: dict[tuple[str, str], str], at: str = "2026-01-01T00:00:00Z") -> None:
     """Write an export in which every pair is irrelevant, but for those edited."""
-    tasks = json.loads((root / "tasks/tasks.json").read_text())
-    for n, task in enumerate(tasks, 1):
-        label = edited.get(split_pair_id(task["data"]["pair_id"]), "irrelevant")
-        result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}]
-        annotation = {"id": n, "completed_by": 1, "result": result, "created_at": at, "updated_at": at}
-        task |= {"id": n, "annotations": [annotation]}
-    (root / "exports/one.json").write_text(json.dumps(tasks))
+    said = lambda *pair: edited.get(pair, "irrelevant")  # noqa: E731
+    export(root / "tasks/tasks.json", root / "exports/one.json", said, at=at)
 
 
 def warnings(found: Result) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from command import Fire, begin_small_workspace, rows
+from exports import export
 
 from fire_toolkit.workspace.manifests import read_manifest
 
@@ -21,17 +22,7 @@ def states(fire: Fire) -> dict[str, str]:
 
 
 def answer_all(root: Path, *, account: int = 1, label: str = "relevant") -> None:
-    tasks = json.loads((root / "tasks/tasks.json").read_text())
-    for n, task in enumerate(tasks, 1):
-        result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}]
-        annotation = {
-            "id": n,
-            "completed_by": account,
-            "result": result,
-            "created_at": "2026-01-01T00:00:00Z",
-        }
-        task |= {"id": n, "annotations": [annotation]}
-    (root / f"exports/{account}.json").write_text(json.dumps(tasks))
+    export(root / "tasks/tasks.json", root / f"exports/{account}.json", lambda *_: label, account=account)
 
 
 def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:

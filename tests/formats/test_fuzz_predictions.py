@@ -64,7 +64,7 @@ def read(content: bytes) -> None:
         assert [entry.name for entry in Path(folder).iterdir()] == ["m"]
 
 
-@settings(max_examples=examples(200), deadline=5000)
+@settings(max_examples=examples(200))
 @given(
     start=st.sampled_from(STARTS),
     rest=st.one_of(st.binary(max_size=200), st.text(max_size=80).map(str.encode)),
@@ -73,7 +73,7 @@ def test_arbitrary_bytes(start: bytes, rest: bytes) -> None:
     read(start + rest)
 
 
-@settings(max_examples=examples(100), deadline=5000)
+@settings(max_examples=examples(100))
 @given(
     shape=st.lists(st.integers(0, 4), max_size=5),
     dtype=st.sampled_from(["f2", "<f4", ">f8", "f16", "i1", "u8", "?", "c8", "U3", "S2", "M8[s]", "O"]),
@@ -95,13 +95,13 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=examples(150), deadline=5000)
+@settings(max_examples=examples(150))
 @given(value=JSON)
 def test_arbitrary_json(value: object) -> None:
     read(json.dumps(value).encode())
 
 
-@settings(max_examples=examples(100), deadline=5000)
+@settings(max_examples=examples(100))
 @given(
     rows=st.lists(
         st.tuples(

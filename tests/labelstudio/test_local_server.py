@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -17,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import fake_server
 import pytest
 
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
@@ -30,12 +30,6 @@ from fire_toolkit.labelstudio.local_server import (
     stop_server,
 )
 from fire_toolkit.workspace.locks import hold_lock
-
-_SPEC = importlib.util.spec_from_file_location("fake_server", Path(__file__).with_name("fake_server.py"))
-assert _SPEC is not None
-assert _SPEC.loader is not None
-fake_server = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(fake_server)
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ class LiveServer:
         Raises:
             PermissionError: the server does not let this person in.
         """
-        http = httpx.Client(base_url=self.connection.url, timeout=60, trust_env=False)
+        http = httpx.Client(base_url=self.connection.url, timeout=None, trust_env=False)
         browser = self.opened.enter_context(http)
         found = _CSRF.search(browser.get("/user/login/").text)
         assert found is not None
@@ -160,5 +160,5 @@ class LiveServer:
 
 def _client(url: str, token: str) -> httpx.Client:
     return httpx.Client(
-        base_url=url, headers={"Authorization": f"Token {token}"}, timeout=60, trust_env=False
+        base_url=url, headers={"Authorization": f"Token {token}"}, timeout=None, trust_env=False
     )

@@ -64,7 +64,7 @@ def test_a_deleted_account_keeps_its_row_and_its_answer_loses_the_author(live_se
 
 def test_nobody_signs_up_without_an_invitation(live_server: LiveServer) -> None:
     url = f"{live_server.connection.url}/user/signup/"
-    with httpx.Client(trust_env=False, timeout=60) as browser:
+    with httpx.Client(trust_env=False, timeout=None) as browser:
         found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get(url).text)
         assert found is not None
         form = {"email": "x@example.org", "password": "own-secret-1", "csrfmiddlewaretoken": found[1]}

@@ -109,7 +109,7 @@ def log_in(browser: Browser, url: str, email: str, password: str) -> None:
 
 def shows_task(browser: Browser, number: int) -> None:
     """Wait until a task is there as a whole: its caption, its video, and the keys of its page."""
-    browser.wait_for(f"task {number}", lambda: f"caption {number}" in text(browser), seconds=60)
+    browser.wait_for(f"task {number}", lambda: f"caption {number}" in text(browser), n_times=600)
     browser.wait_for("the video's data", lambda: (browser.run(VIDEO, "readyState") or 0) >= 3)
     browser.wait_for("an unanswered page", lambda: is_disabled(browser, SUBMIT))
 

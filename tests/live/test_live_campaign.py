@@ -239,8 +239,8 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
 
     worker = threading.Thread(target=push)
     worker.start()
-    project = _wait_for_project(site, f"1/{KAY}")
-    _wait_for_tasks(site, project, 1_000)
+    project = _wait_for_project(site, f"1/{KAY}", worker)
+    _wait_for_tasks(site, project, 1_000, worker)
     _kill(server)
     server.start()
     worker.join()
@@ -257,21 +257,18 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
     assert len(read_ledger(site.root / "campaign.sqlite")["annotation"].unique()) == 30
 
 
-def _wait_for_project(site: Site, queue: str) -> int:
-    for _ in range(600):
-        if read_campaign(site.root) and queue in (found := site.projects()):
-            return found[queue]
+def _wait_for_project(site: Site, queue: str, worker: threading.Thread) -> int:
+    while not (read_campaign(site.root) and queue in site.projects()):
+        assert worker.is_alive(), "the push ended without a project"
         time.sleep(0.1)
-    raise AssertionError("no project")
+    return site.projects()[queue]
 
 
-def _wait_for_tasks(site: Site, project: int, n: int) -> None:
+def _wait_for_tasks(site: Site, project: int, n: int, worker: threading.Thread) -> None:
     with site.server.as_admin() as http:
-        for _ in range(600):
-            if http.get(f"/api/projects/{project}/").json()["task_number"] >= n:
-                return
+        while http.get(f"/api/projects/{project}/").json()["task_number"] < n:
+            assert worker.is_alive(), f"the push ended before {n} tasks were there"
             time.sleep(0.05)
-    raise AssertionError("no tasks")
 
 
 def _kill(server: LiveServer) -> None:
@@ -363,6 +360,6 @@ def _set_back(server: LiveServer, tasks: list[int]) -> None:
     (path,) = server.folder.rglob("label_studio.sqlite3")
     places = ",".join("?" * len(tasks))
     long_ago = "strftime('%Y-%m-%d %H:%M:%f', created_at, '-1 day')"  # past the look-back
-    with sqlite3.connect(path, timeout=30) as database:
+    with sqlite3.connect(path, timeout=1e6) as database:
         database.execute(f"UPDATE task SET updated_at = {long_ago} WHERE id IN ({places})", tasks)
     database.close()

@@ -43,15 +43,13 @@ def demo(folder: Path, program: Path) -> Iterator[tuple[subprocess.Popen[bytes],
             stderr=errors,
         )
     try:
-        deadline = time.monotonic() + 400
         while READY not in words.read_text():
             assert process.poll() is None, words.read_text()
-            assert time.monotonic() < deadline, words.read_text()
             time.sleep(0.5)
         yield process, words
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=120)
+        process.wait()
 
 
 def test_a_newcomer_judges_in_the_browser_and_sees_the_tables(

@@ -36,10 +36,8 @@ def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
             stderr=errors,
         )
     try:
-        deadline = time.monotonic() + 120
         while not (found := LINK.search(printed.read_text())):
             assert process.poll() is None, words.read_text()
-            assert time.monotonic() < deadline, words.read_text()
             time.sleep(0.2)
         yield process, found[1]
     finally:
@@ -78,7 +76,7 @@ def test_kills_at_random_moments_lose_and_double_no_answer(chromium: None, tmp_p
                 judge(browser, 1000)
                 said = browser.run("return document.getElementById('text').textContent")
                 process.send_signal(signal.SIGINT)
-                process.wait(timeout=120)
+                process.wait()
                 break
             judge(browser, int(rng.integers(2, 7)))
             is_ready(browser)

@@ -51,5 +51,5 @@ def test_tokens_that_were_switched_off_are_refused_and_personal_ones_accepted(
 def _allow_legacy_tokens(url: str, access: str, *, allowed: bool) -> None:
     content = {"legacy_api_tokens_enabled": allowed, "api_tokens_enabled": True}
     headers = {"Authorization": f"Bearer {access}"}
-    with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as http:
+    with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=None) as http:
         http.post("/api/jwt/settings", json=content).raise_for_status()

@@ -70,7 +70,7 @@ def test_readme_followed_by_hand_shows_the_video_under_an_address_that_says_noth
         """Run a block as a person types it; return what was said."""
         with (tmp_path / "said.txt").open("w+") as said:
             words = ["bash", "-e", "-c", f"{block}\njobs -p > '{tmp_path}/jobs.txt'"]
-            subprocess.run(words, cwd=folder, env=environ, stdout=said, stderr=said, check=False, timeout=500)
+            subprocess.run(words, cwd=folder, env=environ, stdout=said, stderr=said, check=False)
             said.seek(0)
             return said.read()
 
@@ -91,7 +91,7 @@ def test_readme_followed_by_hand_shows_the_video_under_an_address_that_says_noth
             log_in(browser, url, person.email, person.password)
             browser.open(f"{url}/projects/1/data?labeling=1")
             browser.wait_for(
-                "the video's data", lambda: (browser.run(VIDEO, "readyState") or 0) >= 3, seconds=90
+                "the video's data", lambda: (browser.run(VIDEO, "readyState") or 0) >= 3, n_times=900
             )
             browser.screenshot(pictures / "annotator-page.png")
             address = str(browser.run(VIDEO, "currentSrc"))
@@ -99,7 +99,7 @@ def test_readme_followed_by_hand_shows_the_video_under_an_address_that_says_noth
         assert re.fullmatch(r"http://127\.0\.0\.1:\d{4}/m/[0-9a-f]{32}\.webm", address)
         assert not re.search(r"video701\d", page)
     finally:
-        subprocess.run([str(command), "labelstudio", "stop"], cwd=root, env=environ, check=False, timeout=120)
+        subprocess.run([str(command), "labelstudio", "stop"], cwd=root, env=environ, check=False)
         for pid in (tmp_path / "jobs.txt").read_text().split():
             os.kill(int(pid), signal.SIGTERM)
 

@@ -80,7 +80,7 @@ def shows_page(browser: Browser, captions: list[dict[str, Any]]) -> None:
         clip = browser.run("let v = document.querySelector('video'); return !!v && v.readyState >= 3")
         return rows == expected and clip
 
-    browser.wait_for("the page's captions and its clip", is_there, seconds=60)
+    browser.wait_for("the page's captions and its clip", is_there, n_times=600)
     browser.wait_for("an unanswered page", lambda: is_disabled(browser, SUBMIT))
 
 
@@ -201,7 +201,7 @@ def test_a_page_left_skipped_edited_and_answered_in_part_is_told_apart(
         press_answer(browser, first[0], "relevant")
         time.sleep(3)  # Label Studio keeps a draft after a moment
         browser.open(f"{server.connection.url}/projects/{project}/data?labeling=1")
-        browser.wait_for("the page again", lambda: len(browser.run(ROWS)) == len(first), seconds=60)
+        browser.wait_for("the page again", lambda: len(browser.run(ROWS)) == len(first), n_times=600)
         assert clips.counts("pull")["new"] == 0  # a draft is no answer
         browser.wait_for("a page that can be skipped", lambda: "Skip" in text(browser))
         browser.press(CONTROL, SPACE)

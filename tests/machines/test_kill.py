@@ -130,7 +130,7 @@ def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) ->
         if asked.query_id == "q2":
             failed.set()
             raise ServerError("no such model")
-        assert failed.wait(60)
+        failed.wait()
         return Answer(label="relevant", is_final=True)
 
     requests = [request(n) for n in range(1, 9)]

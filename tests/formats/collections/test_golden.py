@@ -1,5 +1,7 @@
 """Every collection format against files as a person would write its result: golden/collections/<case>."""
 
+import gzip
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -7,6 +9,7 @@ import pytest
 
 from fire_toolkit.collections import Collection
 from fire_toolkit.formats.collections import READERS, read_collection
+from fire_toolkit.formats.collections.registry import ReadCollection
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
 
@@ -25,29 +28,29 @@ def texts(collection: Collection) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
+@cache
+def read(case: Path) -> ReadCollection:
+    """What the input of a case is read as, once for all tests; not to be changed."""
+    return read_collection([case / "input"], split=SPLITS.get(case.name))
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_benchmark_becomes_the_tables_of_its_golden_case(case: Path) -> None:
     expected = {path.name: path.read_text() for path in (case / "expected").iterdir()}
     notes = expected.pop("notes.txt").splitlines()
-    collection, recognised = read_collection([case / "input"], split=SPLITS.get(case.name))
+    collection, recognised = read(case)
     assert expected == texts(collection)
     assert notes == [f"{found.path.name}: {found.reader}" for found in recognised] + collection.notes
 
 
 def test_every_format_has_a_golden_case() -> None:
-    used = {
-        found.reader
-        for case in CASES
-        for found in read_collection([case / "input"], split=SPLITS.get(case.name))[1]
-    }
+    used = {found.reader for case in CASES for found in read(case)[1]}
     assert {reader.name for reader in READERS.values()} == used
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_files_named_one_by_one_in_any_order_and_gzipped_make_the_same(case: Path, tmp_path: Path) -> None:
-    import gzip
-
-    whole, recognised = read_collection([case / "input"], split=SPLITS.get(case.name))
+    whole, recognised = read(case)
     packed = []
     for found in recognised:
         path = tmp_path / found.path.name  # no suffix is added: content alone tells
