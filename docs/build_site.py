@@ -19,8 +19,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import click
+from build_commands import context_of
+
+from fire_toolkit.cli import main as commands
+
 ROOT = Path(__file__).resolve().parent.parent
-UNSEARCHED = ("decisions",)  # folders whose pages the search finds by their titles alone
+UNSEARCHED = ("decisions", "commands")  # folders whose pages the search finds by their titles alone
 COPIED = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs", "examples")
 PARTS = {
     "Begin": ["tutorial"],
@@ -114,11 +119,21 @@ def write_pages(source: Path) -> None:
     (source / "index.md").write_text(
         (ROOT / "README.md").read_text(encoding="utf-8") + trees, encoding="utf-8"
     )
+    write_helps(source / "docs/commands")
     for folder in UNSEARCHED:
         add_contents(source / "docs" / folder)
     (source / "demo.md").write_text(DEMO, encoding="utf-8")
     version = re.search(r'(?m)^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (source / "conf.py").write_text(CONF.format(version=version[1] if version else ""), encoding="utf-8")
+
+
+def write_helps(folder: Path) -> None:
+    """Write a page for each command: what it and the commands below it say with `--help`."""
+    for name, command in commands.commands.items():
+        below = [(name, each) for each in command.commands] if isinstance(command, click.Group) else []
+        helps = (context_of(words).get_help() for words in [(name,), *below])
+        text = "\n\n".join(f"```text\n{each}\n```" for each in helps)
+        (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
 
 
 def add_contents(folder: Path) -> None:
