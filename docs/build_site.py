@@ -28,11 +28,15 @@ ROOT = Path(__file__).resolve().parent.parent
 UNSEARCHED = ("decisions", "commands")  # folders whose pages the search finds by their titles alone
 COPIED = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs", "examples")
 PARTS = {
-    "Begin": ["tutorial"],
-    "Label": ["pools", "plan", "campaign", "media", "guidelines", "agreement", "noise", "machines"],
-    "Score and publish": ["comparison", "measures", "report", "release"],
-    "Data": ["collections", "formats", "data-model"],
-    "Look up": ["glossary", "python", "plugins", "reading", "benchmarks", "scale"],
+    "Start": ["tutorial", "glossary"],
+    "Your own files": ["formats", "collections", "data-model"],
+    "Ask people": ["campaign", "guidelines", "media", "deploy/README"],
+    "Few judgments": ["plan", "pools", "machines"],
+    "Agreement and errors": ["agreement", "noise"],
+    "Scores and differences": ["comparison", "measures", "benchmarks"],
+    "Show and publish": ["report", "release"],
+    "Python and plug-ins": ["python", "plugins"],
+    "Look up": ["scale", "reading"],
 }
 CONF = """
 project = "fire-toolkit"
@@ -111,10 +115,14 @@ def write_pages(source: Path) -> None:
     known = [name for names in PARTS.values() for name in names]
     others = sorted(path.stem for path in (source / "docs").glob("*.md") if path.stem not in known)
     parts = {name: [f"docs/{page}" for page in pages] for name, pages in PARTS.items()}
-    parts["Begin"].insert(0, "demo")
+    parts["Start"].insert(0, "demo")
     parts["Look up"].insert(0, "docs/commands/README")
-    parts["Look up"] += [*(f"docs/{name}" for name in others), "docs/deploy/README", "docs/decisions/README",
-                         "CONTRIBUTING", "CHANGELOG"]  # fmt: skip
+    parts["Look up"] += [
+        *(f"docs/{name}" for name in others),
+        "CONTRIBUTING",
+        "docs/decisions/README",
+        "CHANGELOG",
+    ]
     trees = "".join(contents(name, pages) for name, pages in parts.items())
     (source / "index.md").write_text(
         (ROOT / "README.md").read_text(encoding="utf-8") + trees, encoding="utf-8"
