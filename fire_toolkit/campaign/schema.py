@@ -89,14 +89,20 @@ where to_annotator_id <> '' and not exists (select 1 from given later where late
   and later.round = own.round and later.annotator_id = own.to_annotator_id and later.pair_id = own.pair_id
   and (later.batch, later.position) > (own.batch, own.position));
 create temp view counted_now as
-with own as materialized (
-  select number, annotation, updated_at, pair_id, annotator_id, queue = '' as is_free,
+with several as materialized (select annotation from answers group by annotation having count(*) > 1),
+own as materialized (
+  select number, own.annotation, updated_at, pair_id, queue = '' as is_free,
     case when queue glob '[0-9]*/?*' then cast(queue as integer) else 0 end as in_round,
-    substr(queue, instr(queue, '/') + 1) as in_hands, 'deleted' = (
-      select state from answers event where event.annotation = latest.annotation
-      and event.updated_at = latest.updated_at and state in {EVENTS}
-      order by seen_at desc, state desc limit 1) as is_deleted
-  from latest),
+    substr(queue, instr(queue, '/') + 1) as in_hands,
+    case when several.annotation is null then state = 'deleted' else 'deleted' = (
+      select state from answers event where event.annotation = own.annotation
+      and event.updated_at = own.updated_at and state in {EVENTS} order by seen_at desc, state desc limit 1)
+      end is true as is_deleted,
+    case when annotator_id <> '' or several.annotation is null then annotator_id else coalesce(
+      (select annotator_id from answers named where annotator_id <> ''
+        and named.annotation = own.annotation order by {_BEST} limit 1), '') end as annotator_id
+  from answers own left join several using (annotation) where several.annotation is null or number =
+    (select number from answers other where other.annotation = own.annotation order by {_BEST} limit 1)),
 asked as materialized (
   select own.*,
     case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id
@@ -107,8 +113,7 @@ asked as materialized (
       and to_annotator_id = own.annotator_id and own.annotator_id <> '' order by round desc limit 1) end
       as given_last
   from own)
-select asked.number, annotation, updated_at, asked.pair_id, asked.annotator_id,
-  is_deleted is true as is_deleted,
+select asked.number, annotation, updated_at, asked.pair_id, asked.annotator_id, is_deleted,
   case when is_unasked or is_free and is_elsewhere then round_said when in_round > 0 then in_round
     else coalesce(given.round, round_said) end as round,
   case when is_free and is_elsewhere then 'elsewhere' when is_unasked then ''

@@ -185,7 +185,7 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
         f"select {_SAID}, no_vote as reason, round, kind from {_COUNTED} where pair_id <> '' and {why} = ''"
     )
     reasons = [DELETED, *_NO_VOTES]
-    answers = _answers(store, f"{query} order by annotation", reasons)
+    answers = _answers(store, query, reasons)
     result = judgments_of_answers(answers.assign(project=""), guideline=guideline)
     others = _answers(
         store,
@@ -218,7 +218,8 @@ def _earlier_versions(store: Store) -> Dropped:
     """Return the versions of answers that a later one has replaced, each once."""
     query = (
         f"select {_SAID}, ? as reason, min(own.number) as place from answers own "
-        f"join said on said.number = own.number where pair_id <> '' and state not in {EVENTS} and exists "
+        f"join said on said.number = own.number where pair_id <> '' and state not in {EVENTS} and annotation "
+        "in (select annotation from answers group by annotation having count(*) > 1) and exists "
         "(select 1 from answers later where later.annotation = own.annotation "
         "and later.updated_at > own.updated_at) group by annotation, updated_at"
     )

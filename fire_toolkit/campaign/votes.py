@@ -23,7 +23,7 @@ from fire_toolkit.guidelines.model import RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
-from fire_toolkit.tables.columns import codes_of, packed_codes
+from fire_toolkit.tables.columns import codes_of, listed, packed_codes
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.words import inert
 
@@ -102,8 +102,9 @@ def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportRes
     reason = answers["reason"].mask((answers["reason"] != DRAFT) & _are_copies(answers, _SAME), DUPLICATE)
     is_vote = reason == ""
     votes = _by_age(Answers(answers[is_vote]), ["query_id", "doc_id", "annotator_id"])
-    label_grades(votes["label"], guideline)
-    rows = votes.assign(guideline=guideline.name, comment=votes["comment"].map(inert))
+    label_grades(listed(votes["label"]), guideline)
+    comment = pd.Series([inert(text) for text in listed(votes["comment"])], votes.index, dtype="str")
+    rows = votes.assign(guideline=guideline.name, comment=comment)
     rows = rows[[*JUDGMENTS.names, *_MORE]].reset_index(drop=True)
     judgments, superseded = latest_judgments(rows, time="changed_at")
     judgments = Judgments(judgments.drop(columns="changed_at"))
