@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from fire_toolkit.tables import Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
 from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.manifests import MANIFEST, writer_of
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ class Again:
     ) -> Path:
         """Write the round's files, and begin it in the campaign; return where they are."""
         place = self.given.out(f"plan/round-{self.number}")
+        _set_aside(place, files["pool.csv"])
         self.given.write(place, files, "next-round", parameters, counts)
         if self.campaign and entry:
             begin(self.campaign.root, self.campaign.campaign, [entry])
@@ -195,6 +198,23 @@ class Again:
             say_next(command, known)
         elif current_workspace() is not None:
             say_step(what_follows(standing_of(needed_workspace(""))))
+
+
+def _set_aside(place: Path, pool: Pool) -> None:
+    """Keep a plan that lies where another is about to be written, unless that one has all its pairs."""
+    writer = writer_of(place / "pool.csv") if (place / "pool.csv").is_file() else None
+    if writer is None or writer.stage != "next-round":
+        return  # it is not ours, and will not be written over
+    before = read_delimited(place / "pool.csv", required=PAIR)
+    n_lost = int((pair_rows(before, pool) < 0).sum())
+    if not n_lost:
+        return
+    kept = next(at for n in count(1) if not (at := place.with_name(f"{place.name}.earlier-{n}")).exists())
+    kept.mkdir()
+    for name in (*writer.outputs, MANIFEST):
+        (place / name).rename(kept / name)
+    words = f"another plan of {n_of(len(before), 'pair')}, {n_lost:,} of them not in this one"
+    say(f"note: {place} held {words}; it is kept in {kept}")
 
 
 def ask_marked(given: Given, marked: Path, annotators: Sequence[str]) -> None:

@@ -91,7 +91,8 @@ def next_round(
             marks.
         annotators: In a campaign: who can be asked. [default: its annotators who are not retired]
         seed: Seed of the random order and of the queues. [default: 0]
-        out: Folder for pool.csv, plan.csv. [default: plan/round-N]
+        out: Folder for pool.csv, plan.csv; another plan that lies there is kept beside it. [default:
+            plan/round-N]
         dry_run: Show the plan and who would judge how much; write nothing.
     """
     if judge is not None and DOUBTS not in ask:

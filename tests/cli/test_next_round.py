@@ -123,3 +123,18 @@ def test_a_strategy_pools_new_pairs_and_asks_judged_ones_again(
     found = json.loads(Path("plan/round-2/manifest.json").read_text())
     assert {"judgments/judgments.csv", "labels/labels.csv", "runs/a.run"} <= set(found["inputs"])
     assert json.loads(Path("pool/manifest.json").read_text())["parameters"]["strategy"] == "settle(C@2)"
+
+
+def test_a_plan_is_kept_where_another_takes_its_place(fire: Fire, resolved: Path) -> None:
+    told = [fire(*PLAN, *more).stderr for more in ((), (), ("--budget", "1", "--ask", "dispute"), ())]
+    note = "note: plan held another plan of 3 pairs, 2 of them not in this one; it is kept in plan.earlier-1"
+    assert [note in words for words in told] == [False, False, True, False]
+    assert [len(rows((resolved / name / "pool.csv").read_text())) for name in ("plan", "plan.earlier-1")] == [
+        3,
+        3,
+    ]
+    assert sorted(path.name for path in (resolved / "plan.earlier-1").iterdir()) == [
+        "manifest.json",
+        "plan.csv",
+        "pool.csv",
+    ]
