@@ -13,11 +13,8 @@ import pandas as pd
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.campaign.views import open_tasks, standing_answers
-from fire_toolkit.guidelines.model import Grades, Guideline
-
-_QUEUE = ["round", "annotator_id"]
+from fire_toolkit.guidelines.model import Guideline
 
 
 @dataclass(frozen=True)
@@ -57,31 +54,27 @@ def measure_progress(store: Store, *, guideline: Guideline) -> list[QueueProgres
         guideline: the grades of labels: a control is right if label and known answer are both positive (from
             grade 1), or neither; an escalated control counts as neither right nor wrong.
     """
-    sizes = store.table(
-        "select round, annotator_id, count(*) as n_tasks, sum(kind = ?) as n_training from queues "
-        "group by round, annotator_id order by round, annotator_id",
+    store.count()
+    sizes = store.database.select(
+        "select round, annotator_id, count(*), sum(kind = ?) from queues group by 1, 2 order by 1, 2",
         [TRAINING],
     )
-    held = store.table("select round, annotator_id, pair_id, kind from queues where pair_id in "
-                       "(select pair_id from answers)")  # fmt: skip
-    answers = standing_answers(store)
-    everybody = _median(answers)
-    answers = held.astype({"round": "int64"}).merge(answers, on=[*_QUEUE, "pair_id"])
-    is_right = _are_right(answers[~answers["is_skipped"]], store, guideline.grades)
-    of_queue = {tuple(key): rows for key, rows in answers.groupby(_QUEUE)}
-    found = []
-    for number, name, n_tasks, n_training in sizes.itertuples(index=False, name=None):
-        own = of_queue.get((number, name), answers.iloc[:0])
-        found.append(
-            _queue_progress((number, name, n_tasks, n_training), own, is_right, guideline, everybody)
-        )
-    return found
+    answers = store.table(
+        "select round, annotator_id, kind, label, is_skipped, seconds, relevance from standing "
+        "cross join queues using (round, annotator_id, pair_id) "
+        "left join controls using (round, query_id, doc_id)"
+    ).astype({"is_skipped": "bool", "seconds": "float64", "relevance": "float64"})
+    everybody = judgment_seconds(store)
+    of_queue = dict(iter(answers.groupby(["round", "annotator_id"])))
+    return [
+        _queue_progress(sized, of_queue.get(sized[:2], answers.iloc[:0]), guideline, everybody)
+        for sized in sizes
+    ]
 
 
 def _queue_progress(
     sized: tuple[int, str, int, int],
     answers: pd.DataFrame,
-    is_right: pd.Series[bool],
     guideline: Guideline,
     everybody: float,
 ) -> QueueProgress:
@@ -93,9 +86,11 @@ def _queue_progress(
     number, name, n_tasks, n_training = sized
     votes = answers[~answers["is_skipped"]]
     n_left = n_tasks - len(answers)
-    own = _median(votes)
+    own = float(votes["seconds"].median())
     seconds = everybody if math.isnan(own) else own
-    right = is_right[is_right.index.isin(votes.index)]
+    grades = votes["label"].map(guideline.grades).astype("float64")
+    is_known = votes["relevance"].notna() & grades.notna()
+    is_right = (votes["relevance"] >= 1) == (grades >= 1)
     return QueueProgress(
         round=number,
         annotator_id=name,
@@ -104,37 +99,20 @@ def _queue_progress(
         n_skipped=len(answers) - len(votes),
         n_left=n_left,
         n_training_left=n_training - int((answers["kind"] == TRAINING).sum()),
-        n_escalated=sum(guideline.grades.get(label, 0) is None for label in votes["label"]),
+        n_escalated=int(
+            votes["label"].isin([n for n, grade in guideline.grades.items() if grade is None]).sum()
+        ),
         seconds=own,
         hours_left=n_left * seconds / 3600 if n_left else 0.0,
-        n_controls=len(right),
-        n_right=int(right.sum()),
+        n_controls=int(is_known.sum()),
+        n_right=int((is_known & is_right).sum()),
     )
-
-
-def _are_right(votes: pd.DataFrame, store: Store, grades: Grades) -> pd.Series[bool]:
-    """Return of each vote on a pair whose answer is known whether it is right, by the row of the vote."""
-    query = "select round, query_id, doc_id, relevance from controls"
-    known = {(number, *pair): relevance for number, *pair, relevance in store.database.select(query)}
-    with_controls = votes[votes["round"].isin({number for number, *_ in known})]
-    rows = zip(*(with_controls[name] for name in ("round", "pair_id", "label")), strict=True)
-    right = {
-        place: (relevance >= 1) == (grade >= 1)
-        for place, (number, pair, label) in zip(with_controls.index, rows, strict=True)
-        if (relevance := known.get((number, *split_pair_id(pair)))) is not None
-        and (grade := grades.get(label)) is not None
-    }
-    return pd.Series(right, dtype="bool")
 
 
 def judgment_seconds(store: Store) -> float:
     """Return the median time of an answer, in seconds; nan if there is none."""
-    return _median(standing_answers(store))
-
-
-def _median(answers: pd.DataFrame) -> float:
-    """Return the median time of answers that are not skips and have one; nan if there is none."""
-    return float(answers.loc[~answers["is_skipped"], "seconds"].median())
+    found = standing_answers(store)
+    return float(found.loc[~found["is_skipped"], "seconds"].median())
 
 
 def total_progress(queues: Sequence[QueueProgress]) -> QueueProgress:

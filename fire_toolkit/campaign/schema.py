@@ -65,10 +65,11 @@ _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number
 # counted_now: what each of these was asked for: the round, its kind, and the owner of its queue.
 #   An answer in a queue is of that queue's round; any other of the task on its pair that its author was
 #   given last, else of the round that it names; to what nobody was asked it has no kind. It is looked up once
-#   for all that asks it, as a table `counted` of this process (`Store.count`), on which the next two rest.
+#   for all that asks it, as a table `counted` of this process (`Store.count`), on which the others rest.
 # queues: who has which task.
 # standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
 #   that was sent without an answer to a caption has not answered it.
+# reported: the docs that several people skipped or reported.
 # open_tasks: those that somebody has and has not answered.
 VIEWS = f"""
 create temp view latest as
@@ -123,13 +124,17 @@ select asked.number, annotation, updated_at, asked.pair_id, asked.annotator_id, 
   iif(in_round > 0, in_hands, asked.annotator_id) as owner
 from asked join said on said.number = asked.number left join given on given.rowid = given_last;
 create temp view standing as
-select round, owner as annotator_id, pair_id, doc_id, label, is_skipped, seconds
+select round, owner as annotator_id, pair_id, query_id, doc_id, label, is_skipped, seconds
 from (select *, row_number() over (partition by round, owner, pair_id
     order by is_skipped, updated_at desc, annotation desc) as place
-  from (select round, owner, pair_id, doc_id, iif(no_vote = '', label, '') as label,
+  from (select round, owner, pair_id, query_id, doc_id, iif(no_vote = '', label, '') as label,
       no_vote in ('skipped', 'unread') as is_skipped, duration_s as seconds, updated_at, annotation
     from counted join said using (number) where not is_deleted and pair_id <> '' and kind <> 'elsewhere'
       and (page is null or no_vote in ('', 'skipped')))) where place = 1;
+create temp view reported as
+select doc_id, count(*) as n_people, sum(n) as n_reports, group_concat(annotator_id, ', ') as people
+from (select doc_id, annotator_id, count(*) as n from standing where is_skipped group by 1, 2 order by 2)
+group by doc_id having n_people > 1 order by n_reports desc, doc_id;
 create temp view open_tasks as
 with done as materialized (select round, annotator_id, pair_id from standing)
 select queues.* from queues left join done using (round, annotator_id, pair_id) where done.pair_id is null;

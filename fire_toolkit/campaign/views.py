@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 
 import pandas as pd
@@ -70,9 +71,9 @@ def left_pairs(store: Store) -> dict[int, set[tuple[str, str]]]:
 
 def free_tasks(store: Store, names: Collection[str]) -> dict[str, int]:
     """Return for each of these annotators how many tasks to be judged have no answer."""
-    left = open_tasks(store)
-    own = left[left["annotator_id"].isin(names) & ~left["kind"].isin(_NO_VOTES)]
-    return {str(name): int(n) for name, n in own["annotator_id"].value_counts().items()}
+    store.count()
+    query = "select annotator_id, count(*) from open_tasks where kind not in (?, ?) group by annotator_id"
+    return {name: n for name, n in store.database.select(query, _NO_VOTES) if name in names}
 
 
 def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
@@ -80,9 +81,13 @@ def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
 
     retired: who will answer no more, so that what they have does not wait.
     """
-    left = open_tasks(store)
-    waits = left[~left["annotator_id"].isin(retired) & ~left["kind"].isin(_NO_VOTES)]
-    return _pairs(waits["pair_id"].unique().tolist())
+    store.count()
+    query = (
+        "select distinct pair_id from open_tasks where kind not in (?, ?) "
+        "and annotator_id not in (select value from json_each(?)) order by round, batch, position"
+    )
+    found = store.database.select(query, [*_NO_VOTES, json.dumps(sorted(retired))])
+    return _pairs([pair for (pair,) in found])
 
 
 def unanswered_pairs(store: Store, judged: pd.DataFrame, retired: Collection[str] = ()) -> pd.DataFrame:
@@ -101,20 +106,8 @@ def reported_items(store: Store) -> pd.DataFrame:
 
     doc_id, n_people, n_reports, people (joined by `, `).
     """
-    found = standing_answers(store)
-    found = found[found["is_skipped"]]
-    pairs = _pairs(found["pair_id"].tolist())
-    found = pd.DataFrame({"doc_id": pairs["doc_id"], "annotator_id": found["annotator_id"].array})
-    groups = found.groupby("doc_id")["annotator_id"]
-    counts = pd.DataFrame(
-        {
-            "n_people": groups.nunique(),
-            "n_reports": groups.size(),
-            "people": groups.agg(lambda names: ", ".join(sorted(set(names)))),
-        }
-    ).reset_index()
-    several = counts[counts["n_people"] > 1]
-    return several.sort_values(["n_reports", "doc_id"], ascending=[False, True], ignore_index=True)
+    store.count()
+    return store.table("select * from reported")
 
 
 def seen_pairs(store: Store) -> pd.DataFrame:
