@@ -48,7 +48,8 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
-        raise FormatError(f"{where}: not TOML: {error}") from None
+        once = "; a table stands once in a file: fill in the one above" if "twice" in str(error) else ""
+        raise FormatError(f"{where}: not TOML: {error}{once}") from None
     except RecursionError:
         raise FormatError(f"{where}: TOML nested too deeply") from None
 
