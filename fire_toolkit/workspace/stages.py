@@ -55,7 +55,7 @@ STAGES = (
         ("collection.qrels", _LABELS),
         ("validity/labels/query_labels.csv",),
     ),
-    Stage("score", "scores/scores.csv", False, _SCORED, ("augmented/qrels.txt",)),
+    Stage("score", "scores/scores.csv", False, _SCORED, ("augmented/qrels.txt", "audit/labels/answers.csv")),
     Stage("compare", "comparison/comparison.csv", False, ("runs.files",)),
 )
 

@@ -1,6 +1,7 @@
 """A campaign by hand whose positives are verified by design, and its scores corrected for errors."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -273,8 +274,12 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun
         for row in sheet
     ]
     uncorrected = json.loads(fire("score", "-m", "P@5", "--format", "json").stdout)
+    fire("score")
     Path("expert.csv").write_text("\n".join(["pair_id,audit,label", *filled[:-1]]) + "\n")
     fire("import", "expert.csv")
+    assert re.search(r"score +stale +audit/labels/answers.csv is new", fire("status").stdout)
+    fire("score")
+    assert re.search(r"score +done", fire("status").stdout)
     Path("expert.csv").write_text("\n".join(["pair_id,audit,label", *filled]) + "\n")
     read = fire("import", "expert.csv")
     assert (
