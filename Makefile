@@ -57,7 +57,7 @@ live: $(VENV)/.dev site
 .PHONY: pictures
 pictures: $(VENV)/.dev
 	FIRE_LIVE=1 FIRE_PICTURES=docs/images $(BIN)/pytest tests/live/test_live_pictures.py \
-	  tests/live/test_live_media.py tests/live/test_live_several.py -k "pictures or readme or ten_captions"
+	  tests/live/test_live_several.py -k "pictures or ten_captions"
 
 # A release read by the programs that others have (mlcroissant, datasets, the loaders of mteb and BEIR, ranx,
 # ir_measures, ir_datasets) in an environment of its own, made on first use (2.3 GB with torch for CPUs).

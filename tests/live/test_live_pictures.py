@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,15 @@ SIZE = (1240, 580)
 
 
 def world_here(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    """Make the demo's world with captions and clips in `place`, which becomes the current folder."""
+    """Make the demo's world, with plain backgrounds, in `place`, which becomes the current folder."""
     from fire_toolkit.cli.demo_world import write_world
     from fire_toolkit.demo.world import make_world
 
     place.mkdir()
     monkeypatch.chdir(place)
-    write_world(make_world(seed=0, n_captions=12), place, depth=60, overlap=0)
+    world = make_world(seed=0, n_captions=12)
+    plain = tuple(replace(clip, blotches=0.0, grain=0.0) for clip in world.clips)
+    write_world(replace(world, clips=plain), place, depth=60, overlap=0)
     run("pool")
 
 
