@@ -69,7 +69,7 @@ def gallery(
         write_folder(folder, made.contents(tell), replaces=_STAGE)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     say(
-        f"{folder}: {n_of(len(made.shown.queries), 'caption')}, {n_of(len(made.shown.keys), 'pair')}, media "
+        f"{folder}: {n_of(len(made.shown.queries), 'caption')}, {n_of(len(made.shown.query), 'pair')}, media "
         f"of {n_of(len(made.media.seen), 'item')}, {size / 1e6:,.1f} MB"
     )
     if not serve:

@@ -5,17 +5,17 @@ All are scripts, not JSON: a page that was opened from a disk may load scripts, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 import numpy as np
+import pandas as pd
 
-from fire_toolkit.arrays import Ints
-from fire_toolkit.gallery.doubts import doubtful_labels, false_negatives
-from fire_toolkit.gallery.pairs import STATES, Shown
+from fire_toolkit.gallery.doubts import findings
+from fire_toolkit.gallery.pairs import STATES, TOP, Shown
 from fire_toolkit.gallery.votes import Votes
 
 SHARD = 2_000
@@ -69,31 +69,30 @@ def gallery_files(
 def _index(
     shown: Shown, votes: Votes, title: str, subtitle: str, is_public: bool, size: int
 ) -> dict[str, Any]:
-    """Return what the page needs of all queries at once: ids, texts, what each has, and the two lists."""
-    findings = [false_negatives(shown, votes), *doubtful_labels(shown, votes)]
+    """Return what the page needs of all queries at once: ids, texts, what each has, and lists of pairs."""
+    of_pairs = {
+        "query": shown.query,
+        "doc": shown.docs.to_numpy(dtype=object)[shown.doc],
+        "for": votes.n_for,
+        "against": votes.n_against,
+        "top": shown.n_runs(TOP),
+        "rank": shown.best_rank,
+    }
     return {
         "title": title,
         "subtitle": subtitle,
         "runs": list(shown.runs),
         "states": list(STATES),
         "depth": int(shown.lists.shape[2]),
+        "top": TOP,
         "public": is_public,
         "size": size,
         "ids": shown.queries.tolist(),
         "texts": list(shown.texts),
         "flags": shown.flags(votes.is_split).tolist(),
         "findings": [
-            {
-                "why": finding.why,
-                "n": finding.n,
-                "query": shown.query[finding.pairs].tolist(),
-                "doc": shown.docs[shown.doc[finding.pairs]].tolist(),
-                "for": votes.n_for[finding.pairs].tolist(),
-                "against": votes.n_against[finding.pairs].tolist(),
-                "runs": shown.n_runs[finding.pairs].tolist(),
-                "rank": shown.best_rank[finding.pairs].tolist(),
-            }
-            for finding in findings
+            {"why": why, "n": n} | {name: each[pairs].tolist() for name, each in of_pairs.items()}
+            for why, pairs, n in findings(shown, votes)
         ],
     }
 
@@ -106,8 +105,8 @@ def _shard(
     pairs = slice(first, last)
     docs, doc = np.unique(shown.doc[pairs], return_inverse=True)
     ids = shown.docs[docs].tolist()
-    places = shown.of_lists[start:stop]
-    labels, label = _coded(list(shown.label[pairs]))
+    places = shown.lists[start:stop]
+    labels, label = _coded(shown.label[first:last])
     content: dict[str, Any] = {
         "docs": ids,
         "media": [beside.media.get(each) for each in ids],
@@ -123,41 +122,27 @@ def _shard(
         "for": votes.n_for[pairs].tolist(),
         "against": votes.n_against[pairs].tolist(),
     }
-    if not is_public:
-        content |= _votes(votes, int(first), int(last)) | _links(shown, beside, int(first), int(last))
-    return content
+    if is_public:
+        return content
+    named = shown.pairs[first:last].itertuples(index=False, name=None)
+    links = [[place, link] for place, pair in enumerate(named) if (link := beside.links.get(pair))]
+    return content | {"vote": _votes(votes, int(first), int(last)), "links": links}
 
 
 def _votes(votes: Votes, first: int, last: int) -> dict[str, Any]:
     """Return the votes on a shard's pairs; comments and flags by the place of their vote."""
-    begin, end = np.searchsorted(votes.pair, [first, last])
-    own = slice(begin, end)
-    labels, label = _coded(list(votes.label[own]))
-    counted: Ints = votes.pair[own] - first
-    notes = [
-        [place, flags, comment]
-        for place, (flags, comment) in enumerate(zip(votes.flags[own], votes.comment[own], strict=True))
-        if flags or comment
-    ]
-    at = np.searchsorted(counted, np.arange(last - first + 1)).tolist()
-    return {
-        "vote": {"at": at, "who": votes.who[own].tolist(), "labels": labels, "label": label, "notes": notes}
-    }
+    own = votes.table.iloc[slice(*np.searchsorted(votes.table["pair"], [first, last]))]
+    labels, label = _coded(own["label"].tolist())
+    at = np.searchsorted(own["pair"], np.arange(first, last + 1)).tolist()
+    said = enumerate(zip(own["flags"], own["comment"], strict=True))
+    notes = [[place, *both] for place, both in said if any(both)]
+    return {"at": at, "who": own["who"].tolist(), "labels": labels, "label": label, "notes": notes}
 
 
-def _links(shown: Shown, beside: Beside, first: int, last: int) -> dict[str, Any]:
-    if not beside.links:
-        return {"links": []}
-    queries, docs = shown.queries[shown.query[first:last]], shown.docs[shown.doc[first:last]]
-    found = (beside.links.get(pair) for pair in zip(queries, docs, strict=True))
-    return {"links": [[place, link] for place, link in enumerate(found) if link]}
-
-
-def _coded(texts: list[str]) -> tuple[list[str], list[int]]:
+def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     """Return the distinct texts in the order of appearance, and the place of each."""
-    places: dict[str, int] = {}
-    codes = [places.setdefault(text, len(places)) for text in texts]
-    return list(places), codes
+    codes, distinct = pd.factorize(np.array([*texts, ""], dtype=object)[:-1])
+    return distinct.tolist(), codes.tolist()
 
 
 def _script(name: str, *content: Any) -> bytes:

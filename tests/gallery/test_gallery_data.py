@@ -5,13 +5,12 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from small_world import World
 
 from fire_toolkit.gallery import SPLIT, STATES, Beside, Shown, gallery_files, shown_pairs, votes_on
-from fire_toolkit.gallery.doubts import doubtful_labels, false_negatives
+from fire_toolkit.gallery.doubts import findings
 from fire_toolkit.gallery.pairs import (
     HAS_NEW,
     HAS_REJECTED,
@@ -103,15 +102,34 @@ def test_what_is_worth_a_look_comes_in_order(shown: Shown) -> None:
     def named(places: Any) -> list[str]:
         return [f"{shown.queries[shown.query[n]]} {shown.docs[shown.doc[n]]}" for n in places]
 
-    best = false_negatives(shown, votes)
+    best, *others = findings(shown, votes)
     assert (named(best.pairs), best.n) == (["q2 a", "q1 y", "q1 b"], 3)  # unanimous first, then by lists
-    assert named(false_negatives(shown, votes, most=1).pairs) == ["q2 a"]
-    doubts = {each.why: named(each.pairs) for each in doubtful_labels(shown, votes)}
-    assert doubts == {
+    assert named(findings(shown, votes, most=1)[0].pairs) == ["q2 a"]
+    assert {each.why: named(each.pairs) for each in others} == {
         "a positive of the benchmark that was judged not relevant": ["q1 c"],
         "decided by one vote of several": ["q1 b"],
         "relevant by one vote alone, and no second run lists it": ["q1 y"],
     }
+
+
+def test_the_most_convincing_false_negatives_are_at_the_top_of_every_run_with_several_votes() -> None:
+    """One run lists the doc with most votes; three have another at the top, by two votes or by one."""
+    labels = pairs(
+        ("q1", "x", "yes", 1, 5, 5),
+        ("q2", "x", "yes", 1, 2, 2),
+        ("q3", "x", "yes", 1, 1, 1),
+        ("q4", "x", "yes", 1, 3, 2),
+        columns="query_id doc_id label relevance n_judgments n_agree",
+    )
+    lists = {"q2": "xabc", "q3": "xabc", "q4": "xabc"}
+    runs = [a_run(name, q1=q1, **lists) for name, q1 in (("r1", "xabc"), ("r2", "abcx"), ("r3", "abcx"))]
+    original = check_qrels(
+        pairs(*((f"q{n}", "w", 1) for n in range(1, 5)), columns="query_id doc_id relevance")
+    )
+    queries = check_queries(pairs(*((f"q{n}", "t") for n in range(1, 5)), columns="query_id text"))
+    shown = shown_pairs(runs, original, queries, labels=check_labels(labels), depth=4)
+    best = findings(shown, votes_on(shown, None, grades={}, numbers={}))[0]
+    assert [shown.queries[shown.query[n]] for n in best.pairs] == ["q2", "q1", "q3", "q4"]
 
 
 def test_votes_go_to_their_pairs(shown: Shown) -> None:
@@ -127,12 +145,12 @@ def test_votes_go_to_their_pairs(shown: Shown) -> None:
     )
     numbers = {"ann": 1, "bob": 2, "cat": 3, "dan": 4}
     votes = votes_on(shown, judgments, grades=GRADES, numbers=numbers)
-    assert list(zip(votes.who, votes.label, votes.side, votes.comment, strict=True)) == [
-        (2, "no", 0, "</script>"),
-        (1, "yes", 1, ""),
-        (3, "unsure", -1, ""),
+    assert votes.table[["who", "label", "comment"]].values.tolist() == [
+        [2, "no", "</script>"],
+        [1, "yes", ""],
+        [3, "unsure", ""],
     ]
-    at = int(votes.pair[0])
+    at = int(votes.table["pair"].iloc[0])
     assert (shown.docs[shown.doc[at]], votes.n_for[at], votes.n_against[at]) == ("b", 1, 1)
     assert votes.is_split.sum() == 1
 
@@ -224,8 +242,10 @@ def test_nothing_judged_is_shown_as_such() -> None:
     shown = shown_pairs([a_run("r", q="nb")], original, queries, depth=5)
     assert [STATES[state] for state in shown.state] == ["original", "unjudged", "unjudged"]
     assert shown.texts == [""]
-    assert not doubtful_labels(shown, votes_on(shown, None, grades={}, numbers={}))
-    assert np.array_equal(shown.lists[0, 0], [*shown.docs.get_indexer(["n", "b"]), -1, -1, -1])
+    (false_negatives,) = findings(shown, votes_on(shown, None, grades={}, numbers={}))
+    assert false_negatives.n == 0
+    listed, none = shown.lists[0, 0, :2], shown.lists[0, 0, 2:]
+    assert (list(shown.docs[shown.doc[listed]]), list(none)) == (["n", "b"], [-1, -1, -1])
 
 
 def test_shards_of_another_index_are_told_apart(make_world: Callable[..., World]) -> None:

@@ -1,5 +1,7 @@
 """Report, gallery, our own page and the site as Chromium's accessibility tree has them, and by Tab alone."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,10 @@ from live_browser import open_browser
 from test_live_site import SITE
 
 FIRE = [sys.executable, "-m", "fire_toolkit"]
+AXE = os.environ.get("FIRE_AXE", "")  # where axe.min.js of axe-core stands
+_FOUND = """axe.run().then(found => JSON.stringify(found.violations
+  .filter(each => ["serious", "critical"].includes(each.impact))
+  .map(each => [each.id, each.nodes[0].html])))"""
 DOWN, HOME, END, ENTER = "\ue015", "\ue011", "\ue010", "\ue007"
 
 
@@ -54,6 +60,23 @@ def test_the_report_on_paper_has_its_methods_and_nothing_is_cut_off(demo: Path, 
         browser.resize(720, 1000)  # as wide as a page of A4
         wide = "return [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth + 1)"
         assert browser.run(wide + ".map(e => e.ariaLabel)") == []  # what does not fit would be cut off
+
+
+@pytest.mark.skipif(not AXE, reason="needs axe-core: FIRE_AXE names its axe.min.js")
+@pytest.mark.parametrize("page", ["report.html", "gallery/index.html"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(demo: Path, tmp_path: Path, page: str, scheme: str) -> None:
+    """What is folded is opened, so that axe sees all of it."""
+    with open_browser(tmp_path) as browser:
+        browser.cdp(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+        )
+        browser.open((demo / page).as_uri())
+        browser.wait_for_element("svg[role=img], .pair")
+        browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
+        browser.cdp("Runtime.evaluate", expression=Path(AXE).read_text(encoding="utf-8"))
+        found = browser.cdp("Runtime.evaluate", expression=_FOUND, awaitPromise=True)
+        assert json.loads(found["result"]["value"]) == []
 
 
 def test_the_gallery_is_worked_by_keys_alone(demo: Path, tmp_path: Path) -> None:

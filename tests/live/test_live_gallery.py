@@ -127,7 +127,13 @@ def test_what_is_listed_is_saved_as_a_table(browser: Browser, tmp_path: Path) ->
     browser.click("#filters button:nth-child(2)")  # split votes
     browser.click("#save")
     saved = browser.wait_for("the table", lambda: list(tmp_path.glob("captions.csv")))[0]
-    browser.wait_for("all of it", lambda: saved.read_text() == "query_id,text\n1,a red circle\n")
+    browser.wait_for(
+        "all of it",
+        lambda: (
+            saved.read_text()
+            == "query_id,text,has\n1,a red circle,new positives; split votes; unjudged docs; more winners\n"
+        ),
+    )
 
 
 def test_marks_are_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:

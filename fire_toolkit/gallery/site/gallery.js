@@ -3,6 +3,7 @@
 const gallery = (() => {
   const FILTERS = ["new positives", "split votes", "winner lost", "rejected originals", "unusable caption", "disputes", "unjudged docs", "more winners"];
   const UNUSABLE = 4, WINNER_LOST = 2, MORE_WINNERS = 7, ROW = 57.6, KEPT = 4;
+  const UNJUDGED = FILTERS[6], hasOf = (n) => FILTERS.filter((_, bit) => all.flags[n] >> bit & 1);
   const NAMES = { irrelevant: "not relevant" };
   const $ = (id) => document.getElementById(id);
   const make = (name, classes, text) => { const node = document.createElement(name); if (classes) node.className = classes; if (text !== undefined) node.textContent = text; return node; };
@@ -94,7 +95,7 @@ const gallery = (() => {
   function found() {
     const finding = all.findings[Number($("why").value)];
     if (!finding) return [];
-    return finding.query.map((n, at) => ({ n, doc: finding.doc[at], note: `${finding.for[at]} for, ${finding.against[at]} against · in ${finding.runs[at]} of ${all.runs.length} lists${finding.rank[at] ? `, best rank ${finding.rank[at]}` : ""}` }));
+    return finding.query.map((n, at) => ({ n, doc: finding.doc[at], note: `${finding.for[at]} for, ${finding.against[at]} against · top ${all.top} of ${finding.top[at]} of ${all.runs.length} models${finding.rank[at] ? `, best ${finding.rank[at]}` : ""}` }));
   }
   const address = (row) => "#" + encodeURIComponent(row.query ?? all.ids[row.n]) + (row.doc === undefined ? "" : "/" + encodeURIComponent(row.doc));
   const isHere = (row) => row.n === here && (row.doc === undefined ? view === "captions" : row.doc === target);
@@ -113,7 +114,7 @@ const gallery = (() => {
       if (isHere(row)) link.setAttribute("aria-current", "true");
       const text = make("span", "text", all.texts[row.n] || row.query || all.ids[row.n]);
       text.dir = "auto";
-      const has = row.note ?? FILTERS.filter((_, bit) => all.flags[row.n] >> bit & 1 && bit !== 6).join(" · ");
+      const has = row.note ?? hasOf(row.n).filter((name) => name !== UNJUDGED).join(" · ");
       link.append(text, make("span", "has", has || "–"));
       item.append(link);
       drawn.push(item);
@@ -188,7 +189,6 @@ const gallery = (() => {
     says.setAttribute("aria-label", "The benchmark says");
     says.append(make("h3", "", "The benchmark says"), originals);
     for (let pair = data.at[local]; pair < data.at[local + 1]; pair++) if (data.original[pair]) { listed.add(pair); originals.append(cell(data, n, pair, 0)); }
-    if (originals.childElementCount) columns.append(says);
     all.runs.forEach((name, run) => {
       const part = make("section", "run"), ranks = make("ol");
       part.setAttribute("aria-label", name);
@@ -204,7 +204,7 @@ const gallery = (() => {
       if (!ranks.childElementCount) ranks.append(make("li", "", "nothing ranked"));
       columns.append(part);
     });
-    const parts = [heading, about, columns], others = make("ul", "others");
+    const parts = [heading, about, ...(originals.childElementCount ? [says] : []), columns], others = make("ul", "others");
     for (let pair = data.at[local]; pair < data.at[local + 1]; pair++) if (!listed.has(pair)) { const node = cell(data, n, pair, 0); others.append(node); placed.push([Infinity, node]); }
     number(placed);
     if (others.childElementCount) parts.push(make("h3", "", `In no list above: ${others.childElementCount}`), others);
@@ -418,7 +418,10 @@ const gallery = (() => {
   $("search").addEventListener("input", list);
   $("search").addEventListener("keydown", (event) => { if (event.key === "Enter" && rows.length) { location.hash = address(rows[0]); $("main").focus(); } });
   $("download").onclick = () => save("recheck.csv", ["query_id", "doc_id"], marks);
-  $("save").onclick = () => save("captions.csv", ["query_id", "text"], rows.map((row) => [all.ids[row.n], all.texts[row.n]]));
+  $("save").onclick = () => {
+    if (view === "captions") save("captions.csv", ["query_id", "text", "has"], rows.map((row) => [all.ids[row.n], all.texts[row.n], hasOf(row.n).join("; ")]));
+    else save("pairs.csv", ["query_id", "doc_id", "text"], rows.map((row) => [row.query ?? all.ids[row.n], row.doc, all.texts[row.n] ?? ""]));
+  };
   for (const button of document.querySelectorAll("[data-of]")) button.onclick = () => labelled(button.dataset.of);
   $("clear").onclick = () => { marks = []; keepMarks(); for (const node of document.querySelectorAll(".mark")) node.setAttribute("aria-pressed", "false"); };
   $("close").onclick = closeLarge;
