@@ -190,7 +190,11 @@ class _Release:
         }
         refuse_people(contents, comments.astype("str"), **self._people(published), **options)
         tell(f"writing {self.out}")
-        parameters: dict[str, Any] = {"version": self.version, "date": self.date, "name": facts.name}
+        parameters: dict[str, Any] = {
+            "version": self.version,
+            "date": self.date,
+            "name": facts.answers["name"],
+        }
         if published.rankings:
             parameters |= {"include_runs": self.depth, "not_scored_again": published.rankings.lost}
         by_machine = {key: value for key, value in facts.augmented.items() if "machine" in key}

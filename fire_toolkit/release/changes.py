@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
-from fire_toolkit.words import n_of
 
 DISPUTE = "dispute"  # in the place of a label
 _SIDES = ("before", "after")
@@ -64,13 +64,7 @@ class ReleaseChanges(_ReleaseChanges, Result):
     @property
     def in_words(self) -> str:
         """The same as a sentence."""
-        n = self.counts
-        return (
-            f"{n_of(n['added'], 'pair')} added, {n['removed']:,} removed, {n['raised']:,} with a higher "
-            f"relevance, {n['lowered']:,} with a lower one; {n_of(n['relabelled'], 'label')} moved, "
-            f"{n['disputed']:,} became a dispute, {n['settled']:,} settled, {n['labelled']:,} new, "
-            f"{n['unlabelled']:,} gone; {n_of(n['scores'], 'score')} changed"
-        )
+        return rendered("release", "templates/changes.txt", n=self.counts)
 
     @property
     def rows(self) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -29,7 +28,9 @@ _OPEN = re.compile(r"\b(?:TODO|FIXME|TBD|XXX|lorem ipsum|placeholder)\b", re.IGN
 _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[012])-(0[1-9]|[12]\d|3[01])")
 _WRONG = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
-_CARD, _CITATION = "README.md", "CITATION.cff"
+_CARD, _CITATION, _ORIGINAL = "README.md", "CITATION.cff", "qrels.original.txt"
+_BEIR = ["query-id", "corpus-id", "score"]
+_AS_TEXT: dict[str, Any] = {"dtype": "str", "keep_default_na": False, "encoding": "utf-8"}
 
 
 def check_release(files: Files) -> list[Finding]:
@@ -59,60 +60,55 @@ def qrels_in(files: Files) -> dict[str, Pairs | None]:
     A JSON file is known by its content: {query: {doc: relevance}}, or {query: [doc, ...]} as some packages
     have their positives.
     """
-    known: dict[str, Callable[[bytes], Pairs]] = {
-        "qrels.txt": _trec,
-        "qrels/test.tsv": _beir,
-        "qrels.json": _by_query,
-        "data/qrels.parquet": _parquet,
-        "qrels.original.txt": _trec,
-    }
     found: dict[str, Pairs | None] = {}
-    for name in (*known, *(name for name in files if name.endswith(".json"))):
+    for name in (*_FORMS, *(name for name in files if name.endswith(".json"))):
         if name in files and name not in found:
             try:
-                found[name] = known.get(name, _by_query)(files[name])
+                found[name] = _FORMS.get(name, _by_query)(files[name])
             except (*_WRONG, OSError):
-                found |= {name: None} if name in known else {}
+                found |= {name: None} if name in _FORMS else {}
     return found
 
 
 def _trec(raw: bytes) -> Pairs:
-    rows = [line.split() for line in raw.decode().splitlines() if line.strip()]
-    if any(len(row) not in (4, 5) for row in rows):
-        raise ValueError
-    return {(row[0], row[2]): int(row[-1]) for row in rows}
+    table = pd.read_csv(io.BytesIO(raw), sep=r"\s+", header=None, **_AS_TEXT)
+    return _pairs(table.iloc[:, [0, 2, {4: 3, 5: 4}[len(table.columns)]]])
 
 
 def _beir(raw: bytes) -> Pairs:
-    header, *rows = csv.reader(raw.decode().splitlines(), delimiter="\t")
-    if header != ["query-id", "corpus-id", "score"]:
-        raise ValueError
-    return {(query, doc): int(score) for query, doc, score in rows}
+    return _pairs(pd.read_csv(io.BytesIO(raw), sep="\t", **_AS_TEXT)[_BEIR])
+
+
+def _parquet(raw: bytes) -> Pairs:
+    return _pairs(pd.read_parquet(io.BytesIO(raw))[_BEIR])
+
+
+def _pairs(table: pd.DataFrame) -> Pairs:
+    return {(query, doc): int(grade) for query, doc, grade in table.to_numpy().tolist()}
 
 
 def _by_query(raw: bytes) -> Pairs:
     """Return the pairs of JSON; an error where it is none of qrels, as of other objects."""
     found: Pairs = {}
     for query, docs in json.loads(raw).items():
-        for doc, grade in (docs if isinstance(docs, dict) else dict.fromkeys(_ids_of(docs), 1)).items():
-            if not isinstance(grade, int):
-                raise ValueError
-            found[query, str(doc)] = grade
+        graded = (
+            docs if isinstance(docs, dict) else dict.fromkeys(docs if isinstance(docs, list) else [()], 1)
+        )
+        if not all(isinstance(doc, str | int) and isinstance(grade, int) for doc, grade in graded.items()):
+            raise ValueError
+        found |= {(query, str(doc)): grade for doc, grade in graded.items()}
     if not found:
         raise ValueError
     return found
 
 
-def _ids_of(docs: Any) -> list[Any]:
-    if not isinstance(docs, list) or not all(isinstance(doc, str | int) for doc in docs):
-        raise ValueError
-    return docs
-
-
-def _parquet(raw: bytes) -> Pairs:
-    table = pd.read_parquet(io.BytesIO(raw))
-    keys = zip(table["query-id"], table["corpus-id"], strict=True)
-    return dict(zip(keys, map(int, table["score"]), strict=True))
+_FORMS: dict[str, Callable[[bytes], Pairs]] = {
+    "qrels.txt": _trec,
+    "qrels/test.tsv": _beir,
+    "qrels.json": _by_query,
+    "data/qrels.parquet": _parquet,
+    _ORIGINAL: _trec,
+}
 
 
 def _expected(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
@@ -159,13 +155,11 @@ def _yaml(text: str) -> Any:
 
 def _data_files(value: Any) -> Iterator[str]:
     """Yield the paths that a config names: a text, a list, or splits with a path each."""
+    value = value.get("path") if isinstance(value, dict) else value
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):
-        for each in value:
-            yield from _data_files(each)
-    elif isinstance(value, dict):
-        yield from _data_files(value.get("path"))
+    for each in value if isinstance(value, list) else []:
+        yield from _data_files(each)
 
 
 def _croissant(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
@@ -230,7 +224,7 @@ def _qrels(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
     forms = {
         name: pairs
         for name, pairs in found.items()
-        if pairs is not None and re.match(r"(data/)?qrels[./](?!orig)", name)
+        if pairs is not None and name in _FORMS and name != _ORIGINAL
     }
     first = next(iter(forms), "")
     for name, pairs in forms.items():
@@ -252,7 +246,7 @@ def _ids(text: str) -> set[str]:
 def _scores(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the scores of leaderboard.csv that do not follow from the runs in the release."""
     name, qrels = "leaderboard.csv", qrels_in(files)
-    original, corrected = (qrels.get(each) for each in ("qrels.original.txt", "qrels.txt"))
+    original, corrected = (qrels.get(each) for each in (_ORIGINAL, "qrels.txt"))
     if name not in files or "data/ranks.parquet" not in files or not original or not corrected:
         return
     try:

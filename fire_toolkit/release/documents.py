@@ -14,6 +14,8 @@ from fire_toolkit.release.changes import ReleaseChanges
 from fire_toolkit.release.facts import ReleaseFacts
 from fire_toolkit.release.layout import CROISSANT, FILES, TABLES, column_text, croissant_type
 from fire_toolkit.reporting.templates import rendered
+from fire_toolkit.scoring.drawn import drawn_scores
+from fire_toolkit.tables import Scores
 
 _NAMES = {
     **{name: name for name in ("README.md", "DATASHEET.md", "CITATION.cff", "LICENSE", "CHANGELOG.md")},
@@ -60,6 +62,8 @@ def documents(
         "is_known": licence in LICENCES,
         "licence_url": licence_url(facts.answers),
         "licence_title": LICENCES.get(licence, (licence,))[0],
+        "has_comments": "comment" in tables["judgments"],
+        "leaderboard": drawn_scores(Scores(tables["leaderboard"]), "markdown", transpose=True),
         "changes": changes,
         "earlier": earlier.partition("\n## ")[2],
     }

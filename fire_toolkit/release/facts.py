@@ -12,12 +12,11 @@ from fire_toolkit.release.layout import NOT_RECORDED
 from fire_toolkit.release.published import Published
 from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraphs
 from fire_toolkit.reporting.templates import rendered_blocks, sentence
-from fire_toolkit.scoring.drawn import drawn_scores
-from fire_toolkit.tables import Scores
 from fire_toolkit.tables.evidence import words_of_machine
 
 ANONYMOUS = "Anonymous authors"
 _NO_TOOL = "a table"  # as `import --columns` names what no tool is known to write
+_NONE = ("none", "no", "nothing")  # what [release] machine_made says where people did all
 _NOTES = ("captions", "media", "repeated")
 
 
@@ -45,24 +44,9 @@ class ReleaseFacts:
     is_anonymous: bool = False
 
     @property
-    def name(self) -> str:
-        """What the data are called."""
-        return str(self.answers["name"])
-
-    @property
-    def title(self) -> str:
-        """The same in words."""
-        return str(self.answers["title"])
-
-    @property
     def module(self) -> str:
         """The name of its Python module."""
-        return self.name.replace("-", "_")
-
-    @property
-    def task(self) -> str:
-        """The name of its task in mteb."""
-        return "".join(part.capitalize() for part in self.name.split("-"))
+        return str(self.answers["name"]).replace("-", "_")
 
     @property
     def creators(self) -> list[str]:
@@ -87,22 +71,6 @@ class ReleaseFacts:
         """The address below which the files will lie; empty: paths are relative."""
         return "" if self.is_anonymous else str(self.answers.get("files_url", ""))
 
-    @property
-    def citation(self) -> str:
-        """How it is cited, in a line."""
-        where = f" {self.url}" if self.url else ""
-        return f"{'; '.join(self.creators)} ({self.date[:4]}). {self.title}, version {self.version}.{where}"
-
-    @property
-    def leaderboard(self) -> str:
-        """The scores before and after, as a Markdown table."""
-        return drawn_scores(Scores(self.published.tables["leaderboard"]), "markdown", transpose=True)
-
-    @property
-    def has_comments(self) -> bool:
-        """Whether what annotators wrote is in it."""
-        return "comment" in self.published.tables["judgments"]
-
     @cached_property
     def augmented(self) -> Mapping[str, Any]:
         """Counts and parameters of `augment`."""
@@ -111,11 +79,8 @@ class ReleaseFacts:
     @property
     def is_synthetic(self) -> bool:
         """Whether a machine made any of what is in it."""
-        return bool(words_of_machine(self.augmented)) or not self._is_said_to_be_by_people
-
-    @property
-    def _is_said_to_be_by_people(self) -> bool:
-        return self.answers["machine_made"].strip().rstrip(".").lower() in ("none", "no", "nothing")
+        is_by_people = self.answers["machine_made"].strip().rstrip(".").lower() in _NONE
+        return bool(words_of_machine(self.augmented)) or not is_by_people
 
     @property
     def licence_notes(self) -> list[str]:
@@ -137,8 +102,9 @@ class ReleaseFacts:
             licences=self.licences,
             n=self.published.counts,
             augmented={"rejected": 0, "policy": "", **self.augmented},
+            facts=self,
             by_judge=words_of_machine(self.augmented),
-            is_said_to_be_by_people=self._is_said_to_be_by_people,
+            says_none=_NONE,
             votes=[f"{n:,} pairs with {votes}" for votes, n in enumerate(by_votes) if n and votes],
             has_captions="text" in tables["queries"],
             has_media="media_url" in tables["corpus"],

@@ -10,10 +10,8 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.matching.alike import find_cut
-from fire_toolkit.matching.blocks import RunBlock
-from fire_toolkit.matching.coded import CodedQrels, all_pairs, code_together
+from fire_toolkit.matching.coded import all_pairs, code_together
 from fire_toolkit.matching.pair_ranks import MatrixSource, look_up_pairs
 from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.scoring import score_runs
@@ -67,9 +65,14 @@ def rankings_of(
         cut = find_cut([found.under(each).ranking for each in coded], coded)
         most = cut.depth if cut else int(found.rank.max(initial=0))
         place = np.flatnonzero((found.rank > 0) & (found.rank <= most))
-        ranks.append(_ranks(run.run_id, union, place, found.rank[place]))
-        blocks = top_blocks(run, depth)
-        tops += [_top(run.run_id, block.to_depth(min(depth, most) if cut else depth)) for block in blocks]
+        ids = {"query_id": union.queries[union.query[place]], "doc_id": union.docs[union.doc[place]]}
+        of_run = pd.DataFrame({"run_id": run.run_id, **ids, "rank": found.rank[place]})
+        ranks.append(of_run.sort_values(["query_id", "rank"]))
+        for block in top_blocks(run, depth):
+            top = block.to_depth(min(depth, most) if cut else depth)
+            ids = {"query_id": top.queries[top.query], "doc_id": top.docs[top.doc]}
+            scores = top.score.astype("float64")
+            tops.append(pd.DataFrame({"run_id": run.run_id, **ids, "rank": top.rank, "score": scores}))
     both = pd.concat(tops, ignore_index=True), pd.concat(ranks, ignore_index=True)
     found_again = scores_again(*both, original, corrected, leaderboard["measure"].unique().tolist())
     return Rankings(depth, *both, list(dict.fromkeys(differing(leaderboard, found_again)["measure"])))
@@ -81,18 +84,6 @@ def _with_queries_of(original: Qrels, corrected: Qrels) -> Qrels:
     return check_qrels(
         pd.concat([table[[*PAIR, "relevance"]] for table in (corrected, gone.assign(relevance=-1))])
     )
-
-
-def _ranks(run_id: str, union: CodedQrels, place: Ints, rank: Ints) -> pd.DataFrame:
-    ids = {"query_id": union.queries[union.query[place]], "doc_id": union.docs[union.doc[place]]}
-    table = pd.DataFrame({**ids, "rank": rank}).sort_values(["query_id", "rank"], ignore_index=True)
-    return table.assign(run_id=run_id)[_RANKED]
-
-
-def _top(run_id: str, block: RunBlock) -> pd.DataFrame:
-    ids = {"query_id": block.queries[block.query], "doc_id": block.docs[block.doc]}
-    table = pd.DataFrame({**ids, "rank": block.rank, "score": block.score.astype(float)})
-    return table.assign(run_id=run_id)[[*_RANKED, "score"]]
 
 
 def tops_in(files: Mapping[str, bytes]) -> pd.DataFrame:

@@ -32,6 +32,20 @@ def judge(root: Path, relevant: Pairs) -> None:
     (root / "exports/all.json").write_text(json.dumps(answered))
 
 
+def average_precisions(folder: Path) -> dict[tuple[str, str], float]:
+    """AP of each run by each qrels, from the ranks of labelled pairs and TREC qrels alone."""
+    ranks = pd.read_parquet(folder / "data/ranks.parquet")
+    found = {}
+    for name, path in (("original", "qrels.original.txt"), ("augmented", "qrels.txt")):
+        relevant = pd.DataFrame(positives(folder / path), columns=["query_id", "doc_id"])
+        size = relevant.groupby("query_id").size()
+        for run_id, own in ranks.groupby("run_id"):
+            hits = own.merge(relevant).sort_values(["query_id", "rank"])
+            share = (hits.groupby("query_id").cumcount() + 1) / hits["rank"] / hits["query_id"].map(size)
+            found[str(run_id), name] = share.sum() / len(size)
+    return found
+
+
 @pytest.mark.slow
 def test_a_release_of_coco_eccv_reads_back_equal(
     coco_eccv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -43,16 +57,26 @@ def test_a_release_of_coco_eccv_reads_back_equal(
     run("add-collection", *(coco_eccv / name for name in files))
     for path in sorted((coco_eccv / "runs").iterdir()):
         (root / "runs" / path.name).write_bytes(path.read_bytes())
-    set_in(root, guideline="caption-image-relevance-v1", overlap=0.0, creators=["A group"], measures=["C@1"])
+    set_in(
+        root,
+        guideline="caption-image-relevance-v1",
+        overlap=0.0,
+        creators=["A group"],
+        measures=["C@1", "AP"],
+    )
     set_in(root, captions="CC-BY-4.0", **STATED)
     run("pool")
     run("tasks")
     judge(root, positives(coco_eccv / "qrels.eccv.txt"))
     for command in ("import", "resolve", "augment", "score"):
         run(command)
-    run("release", "--version", "1.0")
+    run("release", "--version", "1.0", "--include-runs", 5)
     folder = root / "releases/1.0"
     run("release", "check", folder)
+    by_ranks = average_precisions(folder)
+    for row in csv.DictReader((folder / "leaderboard.csv").read_text().splitlines()):
+        if row["measure"] == "AP" and row["qrels"] != "delta":
+            assert float(row["value"]) == pytest.approx(by_ranks[row["run_id"], row["qrels"]], abs=1e-12)
 
     with (folder / "pool.csv").open(newline="") as stream:
         pooled = {(row["query_id"], row["doc_id"]) for row in csv.DictReader(stream)}
