@@ -46,7 +46,7 @@ from fire_toolkit.labelstudio.connection import CONNECTION_FILE
 from fire_toolkit.labelstudio.register import NO_MAIL, read_register
 from fire_toolkit.labelstudio.secrets import MEDIA_KEY, SERVER_FOLDER, key_at, read_secret
 from fire_toolkit.media.places import is_public_address
-from fire_toolkit.release.answers import VERSION, check_answers, draft
+from fire_toolkit.release.answers import VERSION, blinded, check_answers, draft
 from fire_toolkit.release.changes import Version, compare_releases, labels_with_disputes
 from fire_toolkit.release.documents import documents
 from fire_toolkit.release.facts import ReleaseFacts, platform_of, with_pseudonyms
@@ -184,7 +184,7 @@ class _Release:
         tell(f"looking for names, addresses and tokens in {len(contents)} files")
         comments = published.tables["judgments"].get("comment", pd.Series(dtype="str")).fillna("")
         options: dict[str, Any] = {
-            "answers": facts.answers,
+            "answers": self.workspace.settings["release"],
             "allowed": allowed,
             "is_anonymous": self.is_anonymous,
         }
@@ -269,10 +269,11 @@ class _Release:
 
     def _facts(self, published: Published, given: Given) -> ReleaseFacts:
         before, guideline = self._previous, read_guideline(self._judged_by(published.guideline))
+        answers = self.workspace.settings["release"]
         return ReleaseFacts(
             published,
             with_pseudonyms(workspace_facts(self.workspace, given), published.names),
-            self.workspace.settings["release"],
+            blinded(answers) if self.is_anonymous else answers,
             self.workspace.settings["licences"],
             version=self.version,
             date=self.date,
@@ -281,7 +282,6 @@ class _Release:
             item_kind=guideline.item_kind,
             is_composed=guideline.shows_reference,
             previous=release_version(before) or before.name if before else "",
-            is_anonymous=self.is_anonymous,
         )
 
     @property

@@ -18,6 +18,7 @@ ASKED = {
     "study": {name: (what, _WORDS["study"][name]) for name, what in STUDY.items()},
 }
 LICENCES: dict[str, tuple[str, str]] = _WORDS["licences"]  # what each is called, and the address of its text
+ANONYMOUS = "Anonymous authors"
 VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _TAKEN = ("data", "guideline", "qrels")  # folders of every release
@@ -114,3 +115,8 @@ def spoken_name(creator: str) -> str:
     """
     family, _, given = creator.partition(",")
     return f"{given.strip()} {family.strip()}".strip()
+
+
+def blinded(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answers of a release that names nobody, for a double-blind review."""
+    return {**answers, "creators": [ANONYMOUS], **dict.fromkeys(("url", "files_url", "contact"), "")}

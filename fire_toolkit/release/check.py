@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -9,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -48,10 +49,16 @@ def check_release(files: Files) -> list[Finding]:
         >>> [f"{found.level}: {found}" for found in check_release({"qrels.txt": b"q 0 d 1\\n"})][:2]
         ['must: LICENSE: missing', 'should: CITATION.cff: missing']
     """
-    texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items() if name.endswith(_TEXTS)}
     checks = (_expected, _card, _croissant, _citation, _qrels, _scores, _privacy, _left_open, _manifest)
-    found = {each for check in checks for each in check(files, texts)}
-    return sorted(found, key=lambda each: (each.level, each))
+    texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items() if name.endswith(_TEXTS)}
+    of = _Release(files, texts, qrels_in(files))
+    return sorted({each for check in checks for each in check(of)}, key=lambda each: (each.level, each))
+
+
+class _Release(NamedTuple):
+    files: Files
+    texts: Mapping[str, str]
+    qrels: Mapping[str, Pairs | None]
 
 
 def qrels_in(files: Files) -> dict[str, Pairs | None]:
@@ -71,7 +78,7 @@ def qrels_in(files: Files) -> dict[str, Pairs | None]:
 
 
 def _trec(raw: bytes) -> Pairs:
-    table = pd.read_csv(io.BytesIO(raw), sep=r"\s+", header=None, **_AS_TEXT)
+    table = pd.read_csv(io.BytesIO(raw), sep=r"\s+", header=None, quoting=csv.QUOTE_NONE, **_AS_TEXT)
     return _pairs(table.iloc[:, [0, 2, {4: 3, 5: 4}[len(table.columns)]]])
 
 
@@ -111,17 +118,17 @@ _FORMS: dict[str, Callable[[bytes], Pairs]] = {
 }
 
 
-def _expected(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
+def _expected(of: _Release) -> Iterator[Finding]:
     for name, (level, *patterns) in _WORDS["expected"].items():
-        if not any(fnmatch(path, pattern) for path in files for pattern in patterns):
+        if not any(fnmatch(path, pattern) for path in of.files for pattern in patterns):
             yield Finding(name, 0, "missing", level)
-    if not qrels_in(files) and not any("qrels" in name or name.startswith("default/") for name in files):
+    if not of.qrels and not any("qrels" in name or name.startswith("default/") for name in of.files):
         yield Finding("qrels", 0, "missing", MUST)
 
 
-def _card(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
+def _card(of: _Release) -> Iterator[Finding]:
     """Yield what is wrong with the header of README.md, which loaders read."""
-    text = texts.get(_CARD)
+    text = of.texts.get(_CARD)
     if text is None:
         return
     parts = text.split("---\n", 2)
@@ -141,7 +148,7 @@ def _card(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding(_CARD, 1, what, SHOULD)
     for config in configs:
         for path in _data_files(config.get("data_files")):
-            if not any(fnmatch(name, path) for name in files):
+            if not any(fnmatch(name, path) for name in of.files):
                 yield Finding(_CARD, 1, f"config {config.get('config_name')}: no file {path}", MUST)
 
 
@@ -162,12 +169,12 @@ def _data_files(value: Any) -> Iterator[str]:
         yield from _data_files(each)
 
 
-def _croissant(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
-    name = next((each for each in _WORDS["expected"]["croissant.json"][1:] if each in texts), None)
+def _croissant(of: _Release) -> Iterator[Finding]:
+    name = next((each for each in _WORDS["expected"]["croissant.json"][1:] if each in of.texts), None)
     if name is None:
         return
     try:
-        found = json.loads(texts[name])
+        found = json.loads(of.texts[name])
         keys = [*_WORDS["keys"]["croissant"], *CROISSANT["looked_for"]]
         absent = [key for key in keys if found.get(key) in (None, "", [], {})]
     except _WRONG as error:
@@ -189,10 +196,10 @@ def _croissant(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
     for entry in entries if isinstance(entries, list) else []:
         address = entry.get("contentUrl") if isinstance(entry, dict) else None
         if isinstance(address, str):
-            is_there = [path for path in files if f"/{address}".endswith(f"/{path}")]
+            is_there = [path for path in of.files if f"/{address}".endswith(f"/{path}")]
             if not is_there and "://" not in address:
                 yield Finding(name, 0, f"contentUrl {address}: no such file", MUST)
-            elif is_there and entry.get("sha256") not in [_hash(files[path]) for path in is_there]:
+            elif is_there and entry.get("sha256") not in [_hash(of.files[path]) for path in is_there]:
                 yield Finding(name, 0, f"contentUrl {address}: its sha256 is not that of the file", MUST)
 
 
@@ -200,10 +207,10 @@ def _hash(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def _citation(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
-    if _CITATION not in texts:
+def _citation(of: _Release) -> Iterator[Finding]:
+    if _CITATION not in of.texts:
         return
-    found = _yaml(texts[_CITATION])
+    found = _yaml(of.texts[_CITATION])
     if not isinstance(found, dict):
         yield Finding(_CITATION, 0, "not YAML with keys", SHOULD)
         return
@@ -215,9 +222,9 @@ def _citation(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(_CITATION, 0, f"date-released is {str(date)[:40]!r}, expected YYYY-MM-DD", SHOULD)
 
 
-def _qrels(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
+def _qrels(of: _Release) -> Iterator[Finding]:
     """Yield where the qrels cannot be read, differ from form to form, or have ids that no table has."""
-    found = qrels_in(files)
+    found = of.qrels
     for name, pairs in found.items():
         if pairs is None:
             yield Finding(name, 0, "not qrels in the form that its name says", MUST)
@@ -231,8 +238,8 @@ def _qrels(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
         if pairs != forms[first]:
             yield Finding(name, 0, f"not the same pairs as {first}", MUST)
     for place, name in ((0, "queries.jsonl"), (1, "corpus.jsonl")):
-        if first and name in texts:
-            absent = {pair[place] for pair in forms[first]} - _ids(texts[name])
+        if first and name in of.texts:
+            absent = {pair[place] for pair in forms[first]} - _ids(of.texts[name])
             if absent:
                 yield Finding(name, 0, f"lacks {len(absent):,} ids of {first}, such as {min(absent)}", MUST)
 
@@ -243,16 +250,18 @@ def _ids(text: str) -> set[str]:
     return set()
 
 
-def _scores(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
+def _scores(of: _Release) -> Iterator[Finding]:
     """Yield the scores of leaderboard.csv that do not follow from the runs in the release."""
-    name, qrels = "leaderboard.csv", qrels_in(files)
+    name, qrels = "leaderboard.csv", of.qrels
     original, corrected = (qrels.get(each) for each in (_ORIGINAL, "qrels.txt"))
-    if name not in files or "data/ranks.parquet" not in files or not original or not corrected:
+    if name not in of.files or "data/ranks.parquet" not in of.files or not original or not corrected:
         return
     try:
-        tops, ranks = tops_in(files), pd.read_parquet(io.BytesIO(files["data/ranks.parquet"]))
-        told = pd.read_csv(io.BytesIO(files[name]), dtype={"run_id": str, "query_id": str})
-        told = told[~told["measure"].isin(_told_by_manifest(files, "parameters").get("not_scored_again", []))]
+        tops, ranks = tops_in(of.files), pd.read_parquet(io.BytesIO(of.files["data/ranks.parquet"]))
+        told = pd.read_csv(io.BytesIO(of.files[name]), dtype={"run_id": str, "query_id": str})
+        told = told[
+            ~told["measure"].isin(_told_by_manifest(of.files, "parameters").get("not_scored_again", []))
+        ]
         own = _table(original), _table(corrected)
         again = scores_again(tops, ranks, *own, told["measure"].unique().tolist())
     except (*_WRONG, OSError, FireError) as error:
@@ -266,8 +275,8 @@ def _scores(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
             MUST,
         )
     for row in differing(told, again).itertuples():
-        of = f"{row.measure} of {row.run_id} by the {row.qrels} qrels"
-        yield Finding(name, 0, f"{of} is {row.value:.6g}; by the runs it is {row.found:.6g}", MUST)
+        what = f"{row.measure} of {row.run_id} by the {row.qrels} qrels"
+        yield Finding(name, 0, f"{what} is {row.value:.6g}; by the runs it is {row.found:.6g}", MUST)
 
 
 def _table(pairs: Pairs) -> Qrels:
@@ -275,32 +284,32 @@ def _table(pairs: Pairs) -> Qrels:
     return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
 
 
-def _privacy(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
+def _privacy(of: _Release) -> Iterator[Finding]:
     """Yield what says more of people than it must; documents may have the creators' own e-mail."""
-    for found in find_private(texts):
+    for found in find_private(of.texts):
         if found.what != "an e-mail address" or not found.file.endswith(_DOCUMENTS):
             yield found
-    for name, text in texts.items():
+    for name, text in of.texts.items():
         if name.endswith(("judgments.csv", "judgments.tsv")):
             n = sum(1 for line in text.splitlines() if _MOMENT.search(line))
             if n:
                 yield Finding(name, 0, f"{n:,} rows with a time of day; a date is enough", SHOULD)
 
 
-def _left_open(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
-    for name, text in texts.items():
+def _left_open(of: _Release) -> Iterator[Finding]:
+    for name, text in of.texts.items():
         if name.endswith(_DOCUMENTS):
             for number, line in enumerate(text.splitlines(), start=1):
                 if match := _OPEN.search(line):
                     yield Finding(name, number, f"{match[0]}: left open", SHOULD)
 
 
-def _manifest(files: Files, texts: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the files that are not what manifest.json says was written."""
-    for name, sha256 in _told_by_manifest(files, "outputs").items():
-        if name not in files:
+def _manifest(of: _Release) -> Iterator[Finding]:
+    """Yield the of.files that are not what manifest.json says was written."""
+    for name, sha256 in _told_by_manifest(of.files, "outputs").items():
+        if name not in of.files:
             yield Finding(name, 0, "is gone; manifest.json names it", MUST)
-        elif _hash(files[name]) != sha256:
+        elif _hash(of.files[name]) != sha256:
             yield Finding(name, 0, "changed since it was written; manifest.json has another hash", MUST)
 
 

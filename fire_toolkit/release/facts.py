@@ -14,7 +14,6 @@ from fire_toolkit.reporting.methods import MethodFacts, blank, methods_paragraph
 from fire_toolkit.reporting.templates import rendered_blocks, sentence
 from fire_toolkit.tables.evidence import words_of_machine
 
-ANONYMOUS = "Anonymous authors"
 _NO_TOOL = "a table"  # as `import --columns` names what no tool is known to write
 _NONE = ("none", "no", "nothing")  # what [release] machine_made says where people did all
 _NOTES = ("captions", "media", "repeated")
@@ -27,7 +26,7 @@ class ReleaseFacts:
     published: its tables; study: as `report methods` has it; answers, licences: [release] and [licences] of
     fire.toml; version; date: YYYY-MM-DD; tool: name and version of what wrote it; platform: where people
     judged; item_kind: video, image, audio or text; is_composed: queries have an item of their own; previous:
-    the version before, empty where there is none; is_anonymous: no creator is named.
+    the version before, empty where there is none.
     """
 
     published: Published
@@ -41,7 +40,6 @@ class ReleaseFacts:
     item_kind: str
     is_composed: bool = False
     previous: str = ""
-    is_anonymous: bool = False
 
     @property
     def module(self) -> str:
@@ -50,26 +48,8 @@ class ReleaseFacts:
 
     @property
     def creators(self) -> list[str]:
-        """Who made it; nobody is named for a double-blind review."""
-        return [ANONYMOUS] if self.is_anonymous else [spoken_name(name) for name in self.answers["creators"]]
-
-    @property
-    def authors(self) -> list[tuple[str, str]]:
-        """Family and given name of each creator; an organisation has no given name."""
-        named = [ANONYMOUS] if self.is_anonymous else self.answers["creators"]
-        return [
-            (family.strip(), given.strip()) for family, _, given in (each.partition(",") for each in named)
-        ]
-
-    @property
-    def url(self) -> str:
-        """The page of the data, if there is one; none for a double-blind review."""
-        return "" if self.is_anonymous else str(self.answers.get("url", ""))
-
-    @property
-    def files_url(self) -> str:
-        """The address below which the files will lie; empty: paths are relative."""
-        return "" if self.is_anonymous else str(self.answers.get("files_url", ""))
+        """Who made it, as the names are spoken."""
+        return [spoken_name(name) for name in self.answers["creators"]]
 
     @cached_property
     def augmented(self) -> Mapping[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -21,6 +22,7 @@ from fire_toolkit.tables.columns import PAIR
 _TREC = ["query_id", "Q0", "doc_id", "rank", "score", "run_id"]
 _RANKED = ["run_id", *PAIR, "rank"]
 _SCORE = ["run_id", "qrels", "measure"]
+_PLAIN: dict[str, Any] = {"header": None, "quoting": csv.QUOTE_NONE, "keep_default_na": False}
 _NEAR = 1e-9  # of two scores that were summed up in another order
 
 
@@ -93,7 +95,7 @@ def tops_in(files: Mapping[str, bytes]) -> pd.DataFrame:
         ValueError: not six fields a line, or no number where one is.
     """
     tables = [
-        pd.read_csv(io.BytesIO(raw), sep=" ", header=None, names=_TREC, dtype="str", keep_default_na=False)
+        pd.read_csv(io.BytesIO(raw), names=_TREC, dtype="str", sep=" ", **_PLAIN)
         for name, raw in files.items()
         if name.startswith("runs/") and name.endswith(".run")
     ]

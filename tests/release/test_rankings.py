@@ -95,6 +95,23 @@ def test_files_are_the_top_of_each_run_as_trec_has_it(world: tuple[list[Run], Qr
         ]
 
 
+def test_ids_with_quotes_and_ids_that_look_like_nothing_come_back() -> None:
+    ids = ['"a', 'b"c', "NA", "007", "#1", "1e5"]
+    run = rank_run(
+        pd.DataFrame(
+            {"run_id": 'm"1', "query_id": ids, "doc_id": ids[::-1], "score": [0.1 + 0.2, 1, 2, 3, 4, 5]}
+        )
+    )
+    qrels = check_qrels(pd.DataFrame({"query_id": ids, "doc_id": ids[::-1], "relevance": 1}))
+    told = score_runs(run, qrels, ["AP"], augmented=qrels).scores
+    found = rankings_of([run], 1, qrels, qrels, told)
+    again = read_again(found)
+    assert sorted(zip(again["query_id"], again["doc_id"], again["score"], strict=True)) == sorted(
+        zip(run["query_id"], run["doc_id"], run["score"], strict=True)
+    )
+    assert found.lost == []
+
+
 def test_measures_that_read_whole_lists_are_named(world: tuple[list[Run], Qrels, Qrels]) -> None:
     runs, original, corrected = world
     measures = ["AP", "set_P"]
