@@ -153,7 +153,7 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
         )
     sample, filled = made_file(SAMPLE), made_file(ANSWERS)
     if sample and filled and not given.values.get("augmented"):
-        numbers = {"band": "int64", "relevance": "int64"}
+        numbers = dict.fromkeys(("band", "relevance", "n_labels"), "int64")
         drawn = read_delimited(given.use(sample), required=[*PAIR, *numbers]).astype(numbers)
         said = read_delimited(given.use(filled), required=["annotator_id", *PAIR, "relevance"])
         facts = replace(facts, experts=(drawn, said.astype({"relevance": "int64"}).drop_duplicates(PAIR)))

@@ -18,6 +18,7 @@ from fire_toolkit.tables.design import SINGLE, VERIFY
 from fire_toolkit.words import n_of
 
 N_BANDS = len(BANDS)
+MOST_LATER = 0.05  # of the labels that an audit is taken to speak for
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +26,14 @@ class AuditedLabels(Judged):
     """Labels that are not original positives, each with its band, and how many experts answered on.
 
     All count as `single`, with rates of their own. asked, relevant: (n_bands, 2), of how many labels of each
-    band and kind (0, 1) there is an answer, and how many are relevant; n_answers: on pairs that were drawn.
+    band and kind (0, 1) there is an answer, and how many are relevant; n_answers: on pairs that were drawn;
+    n_later: labels that came after the draw.
     """
 
     asked: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
     relevant: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
     n_answers: int = 0
+    n_later: int = 0
 
     @cached_property
     def counted(self) -> Floats:
@@ -77,6 +80,10 @@ class AuditedLabels(Judged):
                 f"{n_of(int(n_labels[band]), 'label')}; experts reject {n_positive - right:.0f} of "
                 f"{n_positive:.0f} positives, accept {accepted:.0f} of {n_negative:.0f} negatives"
             )
+        if self.n_later:
+            came = f"{n_of(self.n_later, 'label')} came after the audit was drawn"
+            lines.append(f"{came}, and is taken to err as those before" if self.n_later == 1 else
+                         f"{came}, and are taken to err as those before")  # fmt: skip
         return lines
 
 
@@ -118,7 +125,8 @@ def draw_audit(
         seed: 0 or more.
 
     Returns:
-        query_id, doc_id, band, relevance (the label's), in random order: it must not be shown to experts.
+        query_id, doc_id, band, relevance (the label's), n_labels (of this band and relevance in all), in
+        random order: it must not be shown to experts.
 
     Raises:
         UsageError: a number below 1, a seed below 0.
@@ -134,7 +142,8 @@ def draw_audit(
         for relevance, n in ((1, positives), (0, negatives)):
             rows = np.flatnonzero((pairs["band"] == band) & (pairs["relevance"] == relevance))
             chosen += draw.permutation(rows)[:n].tolist()
-    columns = [*PAIR, "band", "relevance"]
+    pairs["n_labels"] = pairs.groupby(["band", "relevance"])["doc_id"].transform("size")
+    columns = [*PAIR, "band", "relevance", "n_labels"]
     return pd.DataFrame(pairs.loc[draw.permutation(chosen), columns].reset_index(drop=True))
 
 
@@ -148,8 +157,16 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
             left out, pairs of the sample without an answer count as not asked.
 
     Raises:
-        UsageError: a band and label without an answer.
+        UsageError: a band and label without an answer; or more than a twentieth of the labels came after the
+            draw, of which it says nothing.
     """
+    n_labels = len(labels.pairs)
+    n_later = n_labels - int(sample.drop_duplicates(["band", "relevance"])["n_labels"].sum())
+    if n_later > MOST_LATER * n_labels:
+        raise UsageError(
+            f"{n_later:,} of {n_labels:,} labels came after it was drawn, and it says nothing of them; draw "
+            "another (move audit/labels away, then `next-round --ask audit`)"
+        )
     rows = pair_rows(sample, answers)
     found, truth = sample[rows >= 0], answers["relevance"].to_numpy()[rows[rows >= 0]] >= 1
     asked, relevant, held = np.zeros((3, labels.n_bands, 2))
@@ -163,4 +180,6 @@ def with_answers(labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFr
             "negative) have no answer of an expert; expected some of each"
         )
     n_answers = len(answers.merge(sample[PAIR]))
-    return replace(labels, asked=np.maximum(asked, 1), relevant=relevant, n_answers=n_answers)
+    return replace(
+        labels, asked=np.maximum(asked, 1), relevant=relevant, n_answers=n_answers, n_later=max(n_later, 0)
+    )

@@ -1,5 +1,7 @@
 """An audit of labels: what is drawn, the rates it tells, and the scores corrected by them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,3 +67,21 @@ def test_what_cannot_be_audited_is_refused() -> None:
     none = check_qrels(pd.DataFrame({"query_id": ["q0"], "doc_id": ["o"], "relevance": 1}))
     with pytest.raises(JoinError, match=r"1 of 1 labelled pairs have no best rank in the pool \(q0 d1\)"):
         labels_by_band(table, none, pool)
+
+
+@pytest.mark.parametrize(("n_before", "n_later"), [(599, 0), (575, 24), (569, 30)])
+def test_an_audit_says_nothing_of_labels_that_came_after_its_draw(n_before: int, n_later: int) -> None:
+    """A model that came later brings labels that were in no draw: up to a twentieth of them all are noted."""
+    labels = labelled()
+    before = replace(labels, pairs=labels.pairs.iloc[:n_before])
+    sample = draw_audit(before, positives=50, negatives=50)
+    assert sample.drop_duplicates(["band", "relevance"])["n_labels"].sum() == n_before
+    answers = sample[PAIR].assign(relevance=sample["relevance"])
+    if n_later > 599 / 20:
+        with pytest.raises(UsageError, match="30 of 599 labels came after it was drawn, and it says nothing"):
+            with_answers(labels, sample, answers)
+        return
+    found = with_answers(labels, sample, answers)
+    assert found.n_later == n_later
+    told = [f"{n_later} labels came after the audit was drawn, and are taken to err as those before"]
+    assert found.in_words[3:] == (told if n_later else [])
