@@ -1,5 +1,6 @@
 """The documentation says what the commands do: pages are made from them, and examples are run."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -161,3 +162,18 @@ def test_the_page_that_leads_through_the_code_names_what_is_there() -> None:
             places = (PACKAGE / folder, ROOT / "tests" / folder, ROOT / folder)
             assert any(place.is_dir() for place in places), f"no folder {folder}"
     assert n_named > 50
+
+
+def test_each_room_says_how_to_read_it_and_names_files_that_are_there() -> None:
+    for path in PACKAGE.rglob("__init__.py"):
+        said, folder = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "", path.parent
+        if folder == PACKAGE:
+            continue
+        assert said.count("\n") >= 2, f"{folder.name}/__init__.py does not say how to read the room"
+        names = re.findall(r"`([a-z_]+)(?:\.py)?`", said)
+        for name in set(names) - {*main.commands}:
+            places = [folder / f"{name}{end}" for end in ("", ".py", ".toml")]
+            places += [PACKAGE / name, PACKAGE / f"{name}.py"]
+            assert any(map(Path.exists, places)), (
+                f"{folder.name}/__init__.py names {name}, which is not there"
+            )

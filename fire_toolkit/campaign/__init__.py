@@ -6,7 +6,8 @@ what was drawn before anything is sent; `moves` are tasks that change hands. `ca
 do.
 
 For answers read `answers` (Label Studio's JSON, typed by `answer_types`), `ledger` and `versions` (rows that
-are never changed), `votes` (which answers count, and why others do not) and `views` (judgments, open tasks).
-`progress` counts. `queue_pages` and `page_json` put several captions of an item on one page; `task_files` and
-`task_json` are tasks as files. Nothing here knows a server.
+are never changed), `votes` (which answers count, and why others do not), `said` (what each answer says, read
+once) and `views` (judgments, open tasks). `asking` leaves out what was asked before, `progress` counts, and
+`salvage` reads a damaged record. `queue_pages` and `page_json` put several captions of an item on one page;
+`task_files` and `task_json` are tasks as files. Nothing here knows a server.
 """

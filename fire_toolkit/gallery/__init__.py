@@ -1,4 +1,9 @@
-"""A gallery of captions, the runs' top docs and their labels: tables to the files of a static folder."""
+"""A gallery of captions, the runs' top docs and their labels: tables to the files of a static folder.
+
+Read `pairs` first: the top docs of each run, and what became of each pair. `votes` adds the single votes,
+`doubts` the most convincing false negatives and labels to look at again, and `files` writes an index and the
+shards that a page loads when it needs them. The page itself lies in `site/`, its words in its script.
+"""
 
 from fire_toolkit.gallery.doubts import Finding as Finding
 from fire_toolkit.gallery.files import Beside as Beside

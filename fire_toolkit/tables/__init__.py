@@ -1,10 +1,10 @@
 """Every table's columns, dtypes, keys and row order, in one place.
 
-A table is a plain `pandas.DataFrame` that went through its `check_*` function once, where it was
-made; the name of the type (`Run`, `Qrels`, ...) says so to the reader and to the type checker.
-`tables.toml` holds the specs, `checks.py` what follows from a spec, and `further.py` what no column alone is
-wrong with. Ids are strings, kept exactly as written (`007`, `NA` and `q:1|x` are ids like any other). All
-failures of a table are gathered into one message with a count and examples.
+A table is a plain `pandas.DataFrame` that went through its `check_*` function once, where it was made; the
+name of the type (`Run`, `Qrels`, ...) says so to the reader and to the type checker. `tables.toml` holds the
+specs, `checks.py` what follows from a spec, and `further.py` what no column alone is wrong with; `columns.py`
+works on whole columns. Ids are strings, kept exactly as written (`007`, `NA` and `q:1|x` are ids like any
+other). All failures of a table are gathered into one message with a count and examples.
 """
 
 from __future__ import annotations
