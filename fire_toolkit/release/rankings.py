@@ -30,8 +30,8 @@ class Rankings(NamedTuple):
     """The rankings in a release.
 
     tops: the top `depth` of every run: run_id, query_id, doc_id, rank, score; ranks: the same without score,
-    of each pair of either qrels that a run ranks, at whatever depth; lost: measures whose scores do not
-    follow from these two.
+    of each pair of either qrels that a run ranks, as deep as it was scored; lost: measures whose scores do
+    not follow from these two.
     """
 
     depth: int
@@ -115,7 +115,7 @@ def scores_again(
 ) -> pd.DataFrame:
     """Return run_id, qrels, measure and value by the rankings in a release and its two qrels.
 
-    Each qrels is scored by itself: all labelled pairs have their exact ranks, at whatever depth.
+    Each qrels is scored by itself: all labelled pairs have their exact ranks.
     """
     rows = pd.concat([tops[_RANKED], ranks[_RANKED]]).drop_duplicates(_RANKED[:3])
     rows = rows.assign(score=-rows["rank"].astype("float64")).sort_values(["run_id", "query_id", "rank"])
