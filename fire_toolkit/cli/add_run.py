@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import n_of, say, say_next, say_notes, summarise
+from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_next, say_notes, summarise
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
@@ -112,7 +112,7 @@ def add_run(
         _tell(path, result, as_json=as_json)
     if as_json:
         summarise({"runs": reports}, "", as_json=True)
-    say_next("pool", f"{folder}/*.parquet --out pool")
+    _say_next(folder)
 
 
 def _kept(inputs: Inputs) -> Kept:
@@ -202,3 +202,14 @@ _COUNTED = {
     "tied_at_cut": ("query", "cut within a tie"),
     "tied_positives": ("positive", "tied with another doc"),
 }
+
+
+def _say_next(folder: Path) -> None:
+    """Name `pool`; what status names where the workspace has pooled, since a later model is pooled alike."""
+    workspace = current_workspace()
+    if workspace is None or made_file("pool/pool.csv") is None:
+        say_next("pool", f"{folder}/*.parquet --out pool")
+        return
+    from fire_toolkit.cli.following import say_step, standing_of, what_follows  # heavy
+
+    say_step(what_follows(standing_of(workspace)))

@@ -353,7 +353,10 @@ def test_status_goes_by_the_depth_that_was_given_and_says_so(fire: Fire, judged:
     put_run(judged, "late")
     n_new = len(top_of("late") - top_of("clip") - top_of("frozen"))
     assert states(fire)["pool"][1].startswith(f"new model late: {n_new} pairs to ask, about ")
-    assert fire("status").stderr.endswith(f"next: fire-toolkit pool --depth {DEPTH}\n")
+    following = f"next: fire-toolkit pool --depth {DEPTH}\n"
+    assert fire("status").stderr.endswith(following)
+    (judged / "runs/late.npz").rename(judged / "late.npz")
+    assert fire("add-run", "late.npz").stderr.endswith(following)
 
 
 def test_status_says_of_another_depth_in_fire_toml_just_that(fire: Fire, judged: Path) -> None:
