@@ -123,7 +123,9 @@ def write_release(walk: Walk) -> None:
     kept = re.split(rf"(?m)^#? ?(?={'|'.join(map(re.escape, own))})", path.read_text())[0]
     path.write_text(kept + worlds.RELEASE)
     (walk.root / ".labelstudio").mkdir(exist_ok=True)
-    (walk.root / ".labelstudio" / "release.key").write_text("0" * 64 + "\n")  # the same pseudonyms each time
+    key = walk.root / ".labelstudio" / "release.key"
+    key.write_text("0" * 64 + "\n")  # the same pseudonyms each time
+    key.chmod(0o600)  # else the key is refused
 
 
 def walk_world(world: worlds.World, folder: Path, side: str) -> list[Step]:
