@@ -144,7 +144,7 @@ def _given_by(task: object, place: str) -> list[_Given]:
     for within, part in _parts(task):
         try:
             given = _of_tasks([msgspec.convert(part, Task)])
-            answer_columns(given)  # refuses what cannot be read
+            _columns(given)  # refuses what cannot be read
             found += given
         except msgspec.ValidationError as error:
             raise FormatError(f"{place}{shown}{within}{described(part, str(error))}") from None
@@ -212,26 +212,29 @@ def _pair(content: Data, known: Mapping[str, tuple[str, str]]) -> tuple[str, str
 
 
 def _table(given: Sequence[_Given]) -> Answers:
-    columns = answer_columns(given)
+    columns = _columns(given)
     typed = {name: pd.Series(each, dtype=_NUMBERS.get(name, "str")) for name, each in columns.items()}
     return Answers(pd.DataFrame(typed))
 
 
+def _columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
+    return answer_columns(given) | {
+        "annotator_id": [_author(entry) for *_, entry in given],
+        "unique_id": [_sound(entry.unique_id or "") for *_, entry in given],
+        "project": [_project(own, entry) for *_, own, entry in given],
+    }
+
+
 def answer_columns(given: Sequence[_Given]) -> dict[str, list[Any]]:
-    """Return annotations and drafts as the columns of Answers."""
-    pairs, rounds, owns, entries = zip(*given, strict=True) if given else ((), (), (), ())
-    authors, editors = [_author(entry) for entry in entries], [_user(entry.updated_by) for entry in entries]
-    edited = [bool(one and other and one != other) for one, other in zip(authors, editors, strict=True)]
-    answered = [_answered(entry, is_edited) for entry, is_edited in zip(entries, edited, strict=True)]
+    """Return annotations and drafts as the columns of Answers, but for whose they are and from where."""
+    pairs, rounds, _, entries = zip(*given, strict=True) if given else ((), (), (), ())
+    answered = [_answered(entry) for entry in entries]
     created = [_time(entry.created_at, "created_at") for entry in entries]
     names = ("label", "reason", "flags", "comment", "origin", "controls")
     return {
         "query_id": [query_id for query_id, _ in pairs],
         "doc_id": [doc_id for _, doc_id in pairs],
-        "annotator_id": authors,
         "number": [_number(entry.id, "id") for entry in entries],
-        "unique_id": [_sound(entry.unique_id or "") for entry in entries],
-        "project": [_project(own, entry) for own, entry in zip(owns, entries, strict=True)],
         **{name: [found[place] for found in answered] for place, name in enumerate(names)},
         "created_at": created,
         "changed_at": [
@@ -256,9 +259,11 @@ def _project(own: object, entry: Annotation | Draft) -> str:
     return "" if found is None else _spelled(_number(found, "project"))
 
 
-def _answered(entry: Annotation | Draft, is_edited: bool) -> tuple[str, str, str, str, str, str]:
+def _answered(entry: Annotation | Draft) -> tuple[str, str, str, str, str, str]:
     """Return label, why it is no vote, flags, comment, origin, and the names of all controls."""
     results = entry.result or []
+    editor = None if entry.updated_by is None else _user(entry.updated_by)
+    is_edited = bool(editor and (author := _author(entry)) and author != editor)
     label_results = [result for result in results if result.from_name == RELEVANCE]
     labels = _chosen(label_results, "choices")
     reason = "" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL

@@ -14,7 +14,18 @@ import pandas as pd
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.elsewhere.files import LABEL_STUDIO, annotations_of, some_of, table_of, tasks_of
 from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, line_to_type, own_roles, tool_of
-from fire_toolkit.elsewhere.values import find_columns, round_of, seconds_of, text_of_value, texts_of, time_of
+from fire_toolkit.elsewhere.values import (
+    are_objects,
+    are_of_people,
+    as_it_is,
+    find_columns,
+    kind_of,
+    round_of,
+    seconds_of,
+    text_of_value,
+    texts_of,
+    time_of,
+)
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text
 from fire_toolkit.tables.blanks import spelling_of
@@ -100,7 +111,7 @@ def read_elsewhere(
     roles = own_roles(tool, table.columns, columns)
     within, dot, _ = roles.get("annotator", "").partition(".")
     lists = [value for value in table[within] if value is not None] if dot and within in table else []
-    if lists and roles["annotator"] not in table and all(map(_are_objects, lists)):
+    if lists and roles["annotator"] not in table and all(map(are_objects, lists)):
         # responses of Argilla's API: a row for each
         if "status" not in columns and any("status" in entry for entries in lists for entry in entries):
             roles["status"] = f"{within}.status"
@@ -159,14 +170,14 @@ class _Rows:
                 self._found[role] = found
         for role, name in (("rejected", tool.rejected), ("origin", tool.origin)):
             if name in table:
-                self._found[role] = ([name], lambda value: value)
+                self._found[role] = ([name], as_it_is)
         label = roles.get("label", "")
         if tool.name == "Potato" and label in table:
             # The columns with one option each say the answer; this one only where those say several things.
             options = find_columns(label, [name for name in self._names if name != label])
             self._found |= {"options": options} if options else {}
         self.used = {name for columns, _ in self._found.values() for name in columns}
-        if "annotator" not in roles and _are_of_people(next(filter(None, self._labels()), None)):
+        if "annotator" not in roles and are_of_people(next(filter(None, self._labels()), None)):
             roles["annotator"] = AMONG_RESPONSES
 
     def check_roles(self) -> None:
@@ -201,7 +212,7 @@ class _Rows:
         columns = {"worker": workers, "why": whys, "values": given}
         found = found.assign(**{name: pd.Series(each, dtype="object") for name, each in columns.items()})
         if controls is None:
-            kinds = self._each(self._values("origin", rows), rows, _kind_of)
+            kinds = self._each(self._values("origin", rows), rows, kind_of)
             reasons = list(map(_why_not, workers, kinds, states, given, whys))
             self.left_out.update(filter(None, reasons))
             found = found[[not reason for reason in reasons]].copy()
@@ -240,7 +251,7 @@ class _Rows:
         found: list[tuple[int, Any, Any, Any]] = []
         for row, worker, value, status in zip(rows, workers, self._labels(), states, strict=True):
             if self._roles["annotator"] == AMONG_RESPONSES:
-                if not _are_of_people(value or []):
+                if not are_of_people(value or []):
                     words = f"{self._roles['label']}: expected a list of responses with user_id and value"
                     raise FormatError(f"{self._path}: {self._place(row)}: {words}")
                 found += [(row, each["user_id"], each["value"], each.get("status")) for each in value or []]
@@ -269,6 +280,8 @@ class _Rows:
             return [self._whose.get(self._roles.get(role, ""))] * len(rows)
         names, combine = self._found[role]
         columns = [self._table[name].to_numpy(dtype="object").take(rows).tolist() for name in names]
+        if combine is as_it_is:
+            return list(columns[0])
         return self._each(zip(*columns, strict=True), rows, lambda values: combine(*values))
 
     def _each(
@@ -380,19 +393,6 @@ def _why_not(worker: str, kind: str, status: str, values: Sequence[object], why:
         "without an answer": not (values or why),
     }
     return next((words for words, is_so in reasons.items() if is_so), "")
-
-
-def _kind_of(origin: Any) -> str:
-    return text_of_value(origin.get("kind") if isinstance(origin, dict) else origin).lower()
-
-
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
-
-
-def _are_of_people(value: Any) -> bool:
-    """Whether an answer is a list of responses, each with its annotator, as Argilla has them."""
-    return _are_objects(value) and all({"value", "user_id"} <= each.keys() for each in value)
 
 
 def _stem(path: Path) -> str:

@@ -28,7 +28,7 @@ def find_columns(name: str, columns: Collection[str]) -> tuple[list[str], Callab
     the columns that begin with it (`Answer.match.Yes`, `match:::Yes`) together, as an object.
     """
     if name in columns:
-        return [name], lambda value: value
+        return [name], as_it_is
     parents = [column for column in columns if name.startswith(f"{column}.")]
     if parents:
         column = max(parents, key=len)
@@ -38,6 +38,11 @@ def find_columns(name: str, columns: Collection[str]) -> tuple[list[str], Callab
         if parts:
             return parts, partial(_as_object, [column.removeprefix(start) for column in parts])
     return None
+
+
+def as_it_is(value: Any) -> Any:
+    """Return a value: what makes that of a role where one column holds it."""
+    return value
 
 
 def _as_object(names: Sequence[str], *values: Any) -> dict[str, Any]:
@@ -165,3 +170,18 @@ def round_of(value: Any) -> int:
     if text and not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
         raise FormatError(f"round is {text!r}, expected a whole number from 1")
     return int(text or 1)
+
+
+def are_objects(value: Any) -> bool:
+    """Whether a value is a list of objects."""
+    return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
+
+
+def are_of_people(value: Any) -> bool:
+    """Whether an answer is a list of responses, each with its annotator, as Argilla has them."""
+    return are_objects(value) and all({"value", "user_id"} <= each.keys() for each in value)
+
+
+def kind_of(origin: Any) -> str:
+    """Return the kind that an answer's origin names, in small letters; empty for none."""
+    return text_of_value(origin.get("kind") if isinstance(origin, dict) else origin).lower()
