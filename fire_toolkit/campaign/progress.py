@@ -61,11 +61,10 @@ def measure_progress(store: Store, *, guideline: Guideline) -> list[QueueProgres
     )
     answers = store.table(
         "select round, annotator_id, kind, label, is_skipped, seconds, relevance from standing "
-        "cross join queues using (round, annotator_id, pair_id) "
         "left join controls using (round, query_id, doc_id)"
     ).astype({"is_skipped": "bool", "seconds": "float64", "relevance": "float64"})
-    everybody = judgment_seconds(store)
-    of_queue = dict(iter(answers.groupby(["round", "annotator_id"])))
+    everybody = float(answers.loc[~answers["is_skipped"], "seconds"].median())
+    of_queue = dict(iter(answers[answers["kind"].notna()].groupby(["round", "annotator_id"])))
     return [
         _queue_progress(sized, of_queue.get(sized[:2], answers.iloc[:0]), guideline, everybody)
         for sized in sizes

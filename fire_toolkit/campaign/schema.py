@@ -48,7 +48,7 @@ create table given (
   round integer not null, batch integer not null, position integer not null, annotator_id text not null,
   to_annotator_id text not null, pair_id text not null, kind text not null
 );
-create index given_by_pair on given (pair_id);
+create index given_by_pair on given (pair_id, to_annotator_id, round, kind);
 create index taken_away on given (round, annotator_id, pair_id) where annotator_id <> '';
 create table retired (annotator_id text primary key) without rowid;
 {_SAID};
@@ -68,7 +68,8 @@ _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number
 #   for all that asks it, as a table `counted` of this process (`Store.count`), on which the others rest.
 # queues: who has which task.
 # standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
-#   that was sent without an answer to a caption has not answered it.
+#   that was sent without an answer to a caption has not answered it. kind: of the task, none where nobody has
+#   it there any more.
 # reported: the docs that several people skipped or reported.
 # open_tasks: those that somebody has and has not answered.
 VIEWS = f"""
@@ -108,8 +109,8 @@ asked as materialized (
   select own.*,
     case when in_round > 0 then (select kind from given where given.pair_id = own.pair_id
       and given.round = in_round and to_annotator_id = in_hands) end as kind_there,
-    is_free and not exists (select 1 from given
-      where given.pair_id = own.pair_id and to_annotator_id <> '') as is_unasked,
+    case when is_free then not exists (select 1 from given
+      where given.pair_id = own.pair_id and to_annotator_id <> '') else 0 end as is_unasked,
     case when in_round = 0 then (select given.rowid from given where given.pair_id = own.pair_id
       and to_annotator_id = own.annotator_id and own.annotator_id <> '' order by round desc limit 1) end
       as given_last
@@ -121,22 +122,32 @@ select asked.number, annotation, updated_at, asked.pair_id, asked.annotator_id, 
     when in_round = 0 then coalesce(given.kind, 'unassigned') when kind_there is null then 'unassigned'
     when kind_there not in ('training', 'control') and asked.annotator_id not in ('', in_hands)
     then 'unassigned' else kind_there end as kind,
-  iif(in_round > 0, in_hands, asked.annotator_id) as owner
+  iif(in_round > 0, in_hands, asked.annotator_id) as owner,
+  iif(in_round > 0, kind_there, given.kind) as kind_there,
+  no_vote in ('skipped', 'unread') as is_skipped,
+  not is_deleted and asked.pair_id <> '' and not (is_free and is_elsewhere)
+    and (page is null or no_vote in ('', 'skipped')) as stands
 from asked join said on said.number = asked.number left join given on given.rowid = given_last;
 create temp view standing as
-select round, owner as annotator_id, pair_id, query_id, doc_id, label, is_skipped, seconds
-from (select *, row_number() over (partition by round, owner, pair_id
-    order by is_skipped, updated_at desc, annotation desc) as place
-  from (select round, owner, pair_id, query_id, doc_id, iif(no_vote = '', label, '') as label,
-      no_vote in ('skipped', 'unread') as is_skipped, duration_s as seconds, updated_at, annotation
-    from counted join said using (number) where not is_deleted and pair_id <> '' and kind <> 'elsewhere'
-      and (page is null or no_vote in ('', 'skipped')))) where place = 1;
+select round, owner as annotator_id, own.pair_id, query_id, doc_id, iif(no_vote = '', label, '') as label,
+  is_skipped, duration_s as seconds, case when not exists (select 1 from given later
+      where later.annotator_id <> '' and later.annotator_id = own.owner and later.round = own.round
+      and later.pair_id = own.pair_id) or exists (select 1 from queues where queues.pair_id = own.pair_id
+      and queues.round = own.round and queues.annotator_id = own.owner) then kind_there end as kind
+from counted own join said using (number) where stands and not exists (select 1 from counted other
+  where other.pair_id = own.pair_id and other.round = own.round and other.owner = own.owner and other.stands
+  and (other.is_skipped, own.updated_at, own.annotation)
+    < (own.is_skipped, other.updated_at, other.annotation));
 create temp view reported as
 select doc_id, count(*) as n_people, sum(n) as n_reports, group_concat(annotator_id, ', ') as people
 from (select doc_id, annotator_id, count(*) as n from standing where is_skipped group by 1, 2 order by 2)
 group by doc_id having n_people > 1 order by n_reports desc, doc_id;
 create temp view open_tasks as
-with done as materialized (select round, annotator_id, pair_id from standing)
-select queues.* from queues left join done using (round, annotator_id, pair_id) where done.pair_id is null;
+select * from queues where not exists (select 1 from counted where counted.pair_id = queues.pair_id
+  and counted.round = queues.round and counted.owner = queues.annotator_id and stands);
 """
-COUNT = "drop table if exists temp.counted; create temp table counted as select * from counted_now"
+COUNT = """
+drop table if exists temp.counted;
+create temp table counted as select * from counted_now;
+create index temp.counted_by_pair on counted (pair_id)
+"""
