@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.reporting.figures import Figure
 from fire_toolkit.reporting.methods import methods_paragraphs
-from fire_toolkit.reporting.plots import plot_orders, points
+from fire_toolkit.reporting.plots import VERDICTS, drawn_differences, plot_orders, points
 from fire_toolkit.reporting.study import Study
 from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.results import Found
 
-_HOLDS = 0.95  # the share of resamples in which two labellings must order two runs differently
+_TAIL = (
+    0.025  # the share of resamples beyond 0 on the wrong side of it, up to which a 95% interval leaves 0 out
+)
+_PAIR = ["measure", "run_a", "run_b"]
 _LONGEST_FILE = 20_000  # characters of a manifest that are shown
 
 
@@ -51,10 +55,13 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
 
 def headline_of(study: Study) -> list[str]:
     """Return the three sentences of a study, see `headline`."""
-    return headline(study.outcome, study.scores, study.orders if len(study.runs) > 1 else None)
+    several = len(study.runs) > 1
+    return headline(study.outcome, study.scores, swaps(study.orders, study.differences[0]) if several else [])
 
 
-def headline(outcome: Mapping[str, Any], scores: pd.DataFrame, orders: Found | None) -> list[str]:
+def headline(
+    outcome: Mapping[str, Any], scores: pd.DataFrame, changes: Sequence[Mapping[str, Any]]
+) -> list[str]:
     """Return three sentences: right answers that counted as wrong, how far scores were off, who swaps.
 
     Points are those of the first measure that is a share; what is to be bold stands between asterisks.
@@ -62,19 +69,32 @@ def headline(outcome: Mapping[str, Any], scores: pd.DataFrame, orders: Found | N
     Args:
         outcome: new, n_queries.
         scores: honest rows as `first_of` returns them.
-        orders: of `compare_orders`; None for a single run.
+        changes: of places, as `swaps` returns them.
     """
     shares = [name for name in dict.fromkeys(scores["measure"]) if points(name) == 100]
     facts: dict[str, Any] = {"outcome": outcome, "measure": "", "runs": scores["run_id"].nunique()}
     if shares:
         gains = 100 * scores.loc[scores["measure"] == shares[0], "delta"]
         facts |= {"measure": shares[0], "low": round(gains.min()), "high": round(gains.max())}
-        facts["swaps"] = [] if orders is None else swaps(orders)
-    return rendered("reporting", "data/headline.txt", **facts).splitlines()
+    return rendered("reporting", "data/headline.txt", swaps=changes, **facts).splitlines()
 
 
-def swaps(orders: Found) -> list[dict[str, Any]]:
-    """Return every two runs that change places, and whether that is more than chance."""
+def swaps(orders: Found, differences: pd.DataFrame | None = None) -> list[dict[str, Any]]:
+    """Return every two runs that change places, and whether that holds: is more than chance on both sides.
+
+    Args:
+        orders: of `compare_orders`, of two labellings.
+        differences: of `score_differences`: a change holds where the intervals that a grid shows leave 0 out
+            on either side; without, where 95% of the resamples do.
+    """
     rows = orders.swaps[orders.swaps["swapped"].astype(bool)]
-    found: Any = rows.assign(holds=rows["p_swap"] >= _HOLDS).to_dict("records")
+    if differences is None:
+        holds = (rows[["p_reversed_a", "p_reversed_b"]] <= _TAIL).all(axis=1)
+    else:
+        drawn = drawn_differences(differences)
+        sides = np.sign(drawn["difference"]).where(drawn["verdict"] != VERDICTS[-1], 0)
+        turned = sides.groupby([drawn[name] for name in _PAIR]).agg(["min", "max"])
+        kept = turned.reindex(pd.MultiIndex.from_frame(rows[_PAIR]))
+        holds = (kept["min"] < 0) & (kept["max"] > 0)
+    found: Any = rows.assign(holds=holds.to_numpy()).to_dict("records")
     return list(found)

@@ -16,7 +16,7 @@ from fire_toolkit.measures import parse_measure
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIME = "application/vnd.vegalite.v6+json"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A00")
-_VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
+VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
 _MANY = 10  # runs, above which a grid shows whole points
 _LINES = 8  # runs whose gains are drawn as lines, each with its name
@@ -159,10 +159,7 @@ def plot_differences(
         >>> plot.table[["row", "column", "shown", "verdict"]].values.tolist()
         [['2 ssb', '1 clip', '−10.0', 'p < .05 after Holm']]
     """
-    table = _of_measures(differences, measures)
-    has_corrected = table["measure"].isin(table.loc[table["qrels"] == "corrected", "measure"])
-    other = np.where(has_corrected, "corrected", "augmented")
-    table = table[(table["qrels"] == "original") | (table["qrels"] == other)]
+    table = drawn_differences(_of_measures(differences, measures))
     runs = list(order or dict.fromkeys([*differences["run_a"], *differences["run_b"]]))
     named, place = _numbered(runs), {run: at for at, run in enumerate(runs)}
     is_first = table["run_a"].map(place) < table["run_b"].map(place)
@@ -170,19 +167,31 @@ def plot_differences(
     a, b, low, high, difference = (
         table[name].to_numpy() for name in ("run_a", "run_b", "low", "high", "difference")
     )
-    is_apart = (table["low"] > 0) | (table["high"] < 0)
     table = table.assign(
         row=[named[run] for run in np.where(is_turned, b, a)],
         column=[named[run] for run in np.where(is_turned, a, b)],
         difference=np.where(is_turned, -difference, difference),
         low=np.where(is_turned, -high, low),
         high=np.where(is_turned, -low, high),
-        verdict=np.select([table["p_holm"] < 0.05, is_apart], _VERDICTS[:2], _VERDICTS[2]),
     )
     digits = 1 if len(runs) <= _MANY else 0
     in_points = table["measure"].map(points) * table["difference"]
     shown = [f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−") for value in in_points]
     return draw("differences", table.assign(shown=shown))
+
+
+def drawn_differences(differences: pd.DataFrame) -> pd.DataFrame:
+    """Return the differences that a grid shows, and with `verdict` whether each is told apart from 0.
+
+    They are by the original qrels, and by the augmented ones, or as corrected where a measure has such rows.
+    """
+    has_corrected = differences["measure"].isin(
+        differences.loc[differences["qrels"] == "corrected", "measure"]
+    )
+    other = np.where(has_corrected, "corrected", "augmented")
+    table = differences[(differences["qrels"] == "original") | (differences["qrels"] == other)]
+    is_apart = (table["low"] > 0) | (table["high"] < 0)
+    return table.assign(verdict=np.select([table["p_holm"] < 0.05, is_apart], VERDICTS[:2], VERDICTS[2]))
 
 
 def plot_lengths(lengths: pd.DataFrame) -> Plot:

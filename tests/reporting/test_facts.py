@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.reporting.page import headline
+from fire_toolkit.reporting.page import headline, swaps
 from fire_toolkit.reporting.voted import (
     annotators_beside_others,
     flipped_pairs,
@@ -120,21 +120,17 @@ def test_misses_and_false_alarms_are_shares_of_others_votes() -> None:
     assert two["agreement"]["u", "w"] == np.mean([one == other for one, other in shared])
 
 
-def _said(gains: list[float], *swaps: tuple[str, float], new: int = 2) -> list[str]:
-    """Return the headline of models a, b, … with these gains in C@1, and swaps of a and b."""
+def _said(gains: list[float], *changes: tuple[str, bool], new: int = 2) -> list[str]:
+    """Return the headline of models a, b, … with these gains in C@1, and changes of places of a and b."""
     runs = [chr(97 + n) for n in range(len(gains))]
     rows = [(run, "MedR", 3.0) for run in runs] + list(zip(runs, ["C@1"] * len(runs), gains, strict=True))
-    swapped = [
-        {"measure": name, "run_a": "a", "run_b": "b", "p_swap": p, "swapped": True} for name, p in swaps
-    ]
-    unmoved = {"measure": "C@5", "run_a": "a", "run_b": "b", "p_swap": 0.99, "swapped": False}
-    orders = Found({"swaps": pd.DataFrame([*swapped, unmoved])}) if len(runs) > 1 else None
+    changed = [{"measure": name, "run_a": "a", "run_b": "b", "holds": holds} for name, holds in changes]
     scores = pd.DataFrame(rows, columns=["run_id", "measure", "delta"])
-    return [text.replace("*", "") for text in headline({"new": new, "n_queries": 4}, scores, orders)]
+    return [text.replace("*", "") for text in headline({"new": new, "n_queries": 4}, scores, changed)]
 
 
 def test_three_sentences_say_what_was_found() -> None:
-    assert _said([0.218, 0.571], ("C@1", 0.949), ("AP", 0.95)) == [
+    assert _said([0.218, 0.571], ("C@1", False), ("AP", True)) == [
         "2 right answers counted as wrong, 0.5 a query.",
         "C@1 was understated by 22 to 57 points, depending on the model.",
         "By C@1 1 pair of models changes places; this may be chance.",
@@ -149,8 +145,34 @@ def test_three_sentences_say_what_was_found() -> None:
         "C@1 was understated by 1 point.",
     ]
     assert _said([0.0])[1] == "C@1 was right to the point."
-    assert _said([0, 0], ("C@1", 0.95))[2] == "By C@1 1 pair of models changes places; this holds."
+    assert _said([0, 0], ("C@1", True))[2] == "By C@1 1 pair of models changes places; this holds."
     two = "By C@1 2 pairs of models change places; "
-    assert _said([0, 0], ("C@1", 0.95), ("C@1", 0.9))[2] == two + "1 of these changes holds."
-    assert _said([0, 0], ("C@1", 0.5), ("C@1", 0.9))[2] == two + "none of these changes holds."
-    assert _said([0, 0], ("AP", 0.5))[2] == "By C@1 no two models change places; by AP some do."
+    assert _said([0, 0], ("C@1", True), ("C@1", False))[2] == two + "1 of these changes holds."
+    assert _said([0, 0], ("C@1", False), ("C@1", False))[2] == two + "none of these changes holds."
+    assert _said([0, 0], ("AP", False))[2] == "By C@1 no two models change places; by AP some do."
+
+
+def test_a_change_of_places_holds_where_the_intervals_of_the_grid_say_so_on_either_side() -> None:
+    """Of a and b the original difference may be 0; of a and c the corrected one counts."""
+    swapped = pd.DataFrame(
+        [("C@1", "a", "b", True, 0.97), ("C@1", "a", "c", True, 0.99), ("C@1", "b", "c", False, 0.0),
+         ("AP", "a", "b", True, 0.96)],
+        columns=["measure", "run_a", "run_b", "swapped", "p_swap"],
+    ).assign(p_reversed_a=[0.03, 0.01, 0, 0.02], p_reversed_b=0.01)  # fmt: skip
+    rows = [
+        ("original", "C@1", "a", "b", -0.15, -0.295, 0.003, 0.19),
+        ("corrected", "C@1", "a", "b", 0.17, 0.03, 0.3, 0.06),
+        ("original", "C@1", "a", "c", -0.2, -0.3, -0.1, 0.01),
+        ("augmented", "C@1", "a", "c", 0.1, -0.1, 0.3, 0.2),
+        ("corrected", "C@1", "a", "c", 0.2, 0.1, 0.3, 0.2),
+        ("original", "AP", "a", "b", -0.2, -0.3, -0.1, 0.01),
+        ("augmented", "AP", "a", "b", 0.2, 0.1, 0.3, 0.2),
+    ]
+    columns = ["qrels", "measure", "run_a", "run_b", "difference", "low", "high", "p_holm"]
+    found = swaps(Found({"swaps": swapped}), pd.DataFrame(rows, columns=columns))
+    assert [(each["measure"], each["run_b"], each["holds"]) for each in found] == [
+        ("C@1", "b", False),
+        ("C@1", "c", True),
+        ("AP", "b", True),
+    ]
+    assert [each["holds"] for each in swaps(Found({"swaps": swapped}))] == [False, True, True]
