@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, EVENTS, RESTORED, STATES
 from fire_toolkit.campaign.page_json import whole_key
-from fire_toolkit.campaign.said import SAID, UNREAD_YET, keep_said
+from fire_toolkit.campaign.said import SAID, keep_said, keep_unread
 from fire_toolkit.campaign.schema import COUNT, SCHEMA, UPGRADES, VERSION, VIEWS
 from fire_toolkit.campaign.versions import Version, after
 from fire_toolkit.errors import FormatError, TableError
@@ -79,9 +79,7 @@ class Store:
         self._last_seen: str | None = None
         self._counted: tuple[int | None, int | None] | None = None
         self.counts = dict.fromkeys(STATES, 0)
-        if self.database.select(f"{UNREAD_YET} limit 1"):
-            with self.database.transaction() as db:
-                keep_said(db)
+        keep_unread(self.database)
 
     def __enter__(self) -> Self:
         return self

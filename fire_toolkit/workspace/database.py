@@ -87,14 +87,18 @@ class Database:
             self._db = sqlite3.connect(
                 place, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
             )
+        try:
+            self._set_up(is_ours=is_ours)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _set_up(self, *, is_ours: bool) -> None:
+        with self.named():
             self._db.execute("pragma synchronous = full")
             self._db.execute("pragma cache_size = -64000")
-            try:
-                (log,) = self._db.execute("pragma journal_mode = wal").fetchone()
-                (version,) = self._db.execute("pragma user_version").fetchone()
-            except sqlite3.Error:
-                self._db.close()
-                raise
+            (log,) = self._db.execute("pragma journal_mode = wal").fetchone()
+            (version,) = self._db.execute("pragma user_version").fetchone()
         if is_ours and log != "wal":
             raise FireError(
                 f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); put "
