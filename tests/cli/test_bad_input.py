@@ -52,6 +52,22 @@ def test_a_matrix_with_nan(fire: Fire, folder: Path) -> None:
     assert "query 2, doc c" in line
 
 
+@pytest.mark.parametrize(
+    ("shape", "ids", "expected"),
+    [
+        ((4, 2), "abc", "shape 4 × 2, but 2 query ids and 3 doc ids; expected queries × docs"),
+        ((2, 3), "aba", "'a' is given twice"),
+        ((2, 3), "", "no query ids and doc ids"),
+    ],
+)
+def test_a_matrix_that_does_not_fit_its_ids(
+    fire: Fire, folder: Path, shape: tuple[int, int], ids: str, expected: str
+) -> None:
+    named = {"query_ids": ["1", "2"], "doc_ids": list(ids)} if ids else {}
+    np.savez(folder / "m.npz", sims=np.ones(shape), **named)
+    assert expected in error_line(fire("pool", "m.npz", "--out", "out", code=1))
+
+
 def test_a_cut_off_matrix(fire: Fire, folder: Path) -> None:
     np.save(folder / "m.npy", np.ones((2, 3)))
     (folder / "m.npy").write_bytes((folder / "m.npy").read_bytes()[:-5])
@@ -119,6 +135,8 @@ def test_an_id_that_joins_nothing(fire: Fire, folder: Path) -> None:
     [
         ("export.json", '[{"id": 1, "caption": "x", "relevance": "relevant"}]', "JSON_MIN"),
         ("export.csv", "id,caption,relevance\n1,x,relevant\n", "it leaves out skips, drafts"),
+        ("export.json", '{"tasks": []}', "expected"),
+        ("export.json", '[{"id": 1, "data": {"caption": "x"}, "annotations": []}]', "pair_id"),
     ],
 )
 def test_an_export_of_another_form(fire: Fire, folder: Path, name: str, content: str, expected: str) -> None:

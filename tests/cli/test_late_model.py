@@ -387,6 +387,8 @@ def test_status_counts_pairs_that_wait_in_the_pool_with_those_of_a_later_model(
 
 def test_disputes_and_a_late_model_get_different_rounds(fire: Fire, judged: Path) -> None:
     fire("resolve")
+    refused = fire("next-round", "--strategy", "settle(C@2)", "--budget", 3, code=2).stderr
+    assert "--budget is of pairs that the labels choose; --strategy goes by its own" in refused
     assert fire("next-round").stderr.endswith("next: fire-toolkit tasks plan/round-2 --overlap 0\n")
     put_run(judged, "late")
     fire("pool")

@@ -191,6 +191,21 @@ def test_without_sharing_nothing_is_shared_and_no_column_says_so(fire: Fire, jud
     assert "--queries is needed outside a workspace" in result.stderr
 
 
+def test_answers_of_nobodys_task_are_left_out_and_said_unless_they_are_to_count(
+    fire: Fire, folder: Path
+) -> None:
+    rows_of = "1,a,ann,relevant,task\n1,a,bob,irrelevant,unassigned\n1,b,bob,relevant,unassigned\n"
+    (folder / "j.csv").write_text("query_id,doc_id,annotator_id,label,kind\n" + rows_of)
+    told = fire("resolve", "j.csv", "--out", "out").stderr
+    assert (
+        "note: 2 answers not asked of their annotator left out, as `agree` does; 1 pair without another "
+        "answer (--count-unassigned counts them)" in told
+    )
+    assert [(row["doc_id"], row["label"]) for row in rows(folder / "out/labels.csv")] == [("a", "relevant")]
+    fire("resolve", "j.csv", "--out", "all", "--count-unassigned")
+    assert [row["doc_id"] for row in rows(folder / "all/labels.csv")] == ["b"]  # and a is in dispute
+
+
 @pytest.mark.parametrize("rule", ["fire", "majority", "unanimous", "dawid-skene"])
 def test_no_judgments_give_no_labels_and_no_traceback(fire: Fire, folder: Path, rule: str) -> None:
     (folder / "none.csv").write_text("query_id,doc_id,annotator_id,label\n")
