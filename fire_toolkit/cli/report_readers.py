@@ -28,12 +28,8 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 def runs_of_report(given: Given) -> Any:
     """Return the runs; only their tops where lists are compared."""
-    if (
-        given.plain["what"] == "figures"
-        and (out := given.values["out"] or "figure.svg")
-        and given.plain["figure"]
-    ):
-        check_kind(Path(out))
+    if given.plain["what"] == "figures":
+        check_kind(Path((given.plain["figure"] and given.values["out"]) or "figure.svg"))
     return given.runs_to(TOP) if given.plain["what"] == "table3" else given.stored_runs
 
 

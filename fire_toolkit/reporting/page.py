@@ -20,7 +20,6 @@ _TAIL = (
     0.025  # the share of resamples beyond 0 on the wrong side of it, up to which a 95% interval leaves 0 out
 )
 _PAIR = ["measure", "run_a", "run_b"]
-_LONGEST_FILE = 20_000  # characters of a manifest that are shown
 
 
 def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subtitle: str) -> str:
@@ -29,12 +28,6 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
     Every text stands in it as text, whatever it holds, and none names an annotator or a folder of this
     machine. Vega, Vega-Lite and Vega-Embed are within (BSD-3-Clause).
     """
-    manifests = {}
-    for name, text in study.told.manifests.items():
-        left = len(text) - _LONGEST_FILE
-        manifests[name] = text[:_LONGEST_FILE] + (
-            f"\n… {left:,} characters more in the file" if left > 0 else ""
-        )
     bundle = files("fire_toolkit.reporting") / "data/vega-bundle.js"
     return rendered(
         "reporting",
@@ -47,7 +40,6 @@ def render_page(study: Study, figures: Mapping[str, Figure], *, title: str, subt
         swaps=swaps,
         plot_orders=plot_orders,
         methods=methods_paragraphs(study.told.facts),
-        manifests=manifests,
         points=points,
         bundle=bundle.read_text(encoding="utf-8"),
     )

@@ -17,6 +17,7 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.intervals import change_interval, influences, mean_interval, welch_interval
 from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, Runs, join_runs, values_of
+from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.resolution.resolve import resolve
@@ -242,24 +243,18 @@ def by_length(
         own = bins == number
         place = {"from_chars": number * width, "to_chars": (number + 1) * width, "n_queries": int(own.sum())}
         early, late = (each[own] for each in counts)
-        known = mean_interval(late - early)
-        row = {"original": early.mean(), "augmented": late.mean(), "delta": late.mean() - early.mean()}
-        rows.append(
-            place | {"run_id": "", "measure": POSITIVES} | row | {"low": known.low, "high": known.high}
-        )
+        row = _gain(early.mean(), late.mean(), mean_interval(late - early))
+        rows.append(place | {"run_id": "", "measure": POSITIVES} | row)
         for run_id, measure, both in of_runs:
             old, new = (measure.aggregate(each[own]) for each in both)
             before, after = (influences(each[own], measure) for each in both)
-            known = change_interval(after, before, measure)
-            row = {
-                "original": old,
-                "augmented": new,
-                "delta": new - old,
-                "low": known.low,
-                "high": known.high,
-            }
+            row = _gain(old, new, change_interval(after, before, measure))
             rows.append(place | {"run_id": run_id, "measure": measure.name} | row)
     return pd.DataFrame(rows)
+
+
+def _gain(old: float, new: float, known: Estimate) -> dict[str, float]:
+    return {"original": old, "augmented": new, "delta": new - old, "low": known.low, "high": known.high}
 
 
 def saturation(

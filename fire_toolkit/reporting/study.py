@@ -182,11 +182,9 @@ class Study:
     def score_table(self) -> dict[str, Any]:
         """Run → measure → its honest row in points; the best first."""
         shown = in_points(self.scores[self.scores["measure"].isin(self.compared)])
-        first = shown[shown["measure"] == self.compared[0]]
-        best = first.sort_values("augmented", ascending=False, kind="stable")["run_id"]
         by_run = {str(run_id): own.set_index("measure").to_dict("index")
                   for run_id, own in shown.groupby("run_id")}  # fmt: skip
-        return {run_id: by_run[run_id] for run_id in best}
+        return {run_id: by_run[run_id] for run_id in self.best_first}
 
     @property
     def usable(self) -> dict[str, list[str]] | None:

@@ -205,6 +205,8 @@ def test_a_plot_that_cannot_be_made_is_refused_at_once(
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     told = run("report", "figures", "--figure", "overlap", code=1)
     assert "pictures need vl-convert-python" in told.output
+    told = run("report", "figures", code=1)
+    assert "pictures need vl-convert-python" in told.output
 
 
 def _c1_by_command(fire: Fire, root: Path) -> tuple[list[str], list[str], list[str]]:
