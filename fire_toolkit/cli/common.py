@@ -20,6 +20,7 @@ from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError, UsageError
+from fire_toolkit.files import STDIN
 from fire_toolkit.plugins import failed_plugin
 from fire_toolkit.words import n_of as n_of
 from fire_toolkit.words import numbers_of as numbers_of
@@ -220,7 +221,8 @@ def named_files(section: str, key: str) -> list[Path]:
 def file_in(path: str | Path, name: str) -> Path:
     """Return the file `name` of a folder, or `path` itself where it is a file or called like one."""
     path = Path(path)
-    return path / name if path.is_dir() or not (path.suffix or path.exists()) else path
+    is_file = path.suffix or path.exists() or str(path) == STDIN
+    return path / name if path.is_dir() or not is_file else path
 
 
 def relative_path(path: Path) -> Path:

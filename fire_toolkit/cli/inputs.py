@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.cli.streams import own_name
+from fire_toolkit.cli.streams import as_files, copy_of_stdin, own_name
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN
 
@@ -113,7 +114,9 @@ class Inputs:
         path = Path(path)
         if str(path) == STDIN:
             self.hashes[STDIN] = "read from standard input"
-            return path
+            given = (each if isinstance(each, list | tuple) else [each] for each in self.values.values())
+            as_files([each for each in chain.from_iterable(given) if isinstance(each, str)])
+            return copy_of_stdin()
         if path.is_file() and path.stat().st_size >= _LARGE_BYTES:
             self._line(f"working on {path} …")
         context = click.get_current_context(silent=True)

@@ -27,10 +27,13 @@ def as_files(files: Sequence[str]) -> list[Path]:
     """
     if files.count(STDIN) > 1:
         raise click.UsageError("`-` is given twice: standard input can be read once")
-    return [_copy_of_stdin() if file == STDIN else Path(file) for file in files]
+    return [copy_of_stdin() if file == STDIN else Path(file) for file in files]
 
 
-def _copy_of_stdin() -> Path:
+def copy_of_stdin() -> Path:
+    """Return a file with all of standard input, made once, until the command ends."""
+    if (kept := _kept()) is not None:
+        return kept
     folder, root = Path(tempfile.mkdtemp()), click.get_current_context().find_root()
     root.call_on_close(partial(shutil.rmtree, folder, ignore_errors=True))
     file = folder / "stdin"

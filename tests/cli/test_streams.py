@@ -65,3 +65,28 @@ def test_functions_refuse_a_pipe_rather_than_read_the_rest_of_it(
 def test_a_device_without_an_end_is_refused() -> None:
     with pytest.raises(FormatError, match=r"/dev/zero: a pipe or a device"):
         read_run("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("score", "-", "--qrels", "q.txt", "-m", "C@1"), "x.run"),
+        (("score", "x.run", "--qrels", "-", "-m", "C@1"), "q.txt"),
+        (("augment", "--qrels", "q.txt", "--labels", "-", "--out", "new.txt"), "labels.csv"),
+        (("agree", "-"), "judgments.csv"),
+    ],
+)
+def test_standard_input_is_read_as_the_file_would_be(words: tuple[str, ...], name: str, folder: Path) -> None:
+    (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\nq0,d2,relevant,1\n")
+    answers = "A,q0,d1,relevant\nB,q0,d1,relevant\nA,q0,d2,irrelevant\nB,q0,d2,relevant\n"
+    (folder / "judgments.csv").write_text("annotator_id,query_id,doc_id,label\n" + answers)
+    by_name = run(*[name if word == "-" else word for word in words])
+    piped = run(*words, stdin=(folder / name).read_bytes())
+    assert piped.stdout == by_name.stdout
+    if (folder / "new.txt").is_file():
+        assert "q0 0 d2 1\n" in (folder / "new.txt").read_text()
+
+
+def test_standard_input_is_not_read_for_two_files(folder: Path) -> None:
+    refused = run("score", "-", "--qrels", "-", "-m", "C@1", code=2, stdin=RUN.encode())
+    assert "`-` is given twice: standard input can be read once" in refused.stderr
