@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import open_tasks, standing_answers
+from fire_toolkit.campaign.views import standing_answers
 from fire_toolkit.guidelines.model import Guideline
 
 
@@ -134,9 +134,16 @@ def open_task(store: Store, retired: Collection[str] = ()) -> tuple[int, str] | 
         "select round, annotator_id from queues where annotator_id not in (select value from json_each(?)) "
         "and not exists (select 1 from answers where answers.pair_id = queues.pair_id) limit 1"
     )
-    untouched = store.database.select(query, [json.dumps(sorted(retired))])
-    left = [] if untouched else open_tasks(store)[["round", "annotator_id"]].to_numpy().tolist()
-    return next(((int(n), str(name)) for n, name in (*untouched, *left) if name not in retired), None)
+    gone = [json.dumps(sorted(retired))]
+    found = store.database.select(query, gone)
+    if not found:
+        store.count()
+        query = (
+            "select round, annotator_id from open_tasks where annotator_id not in "
+            "(select value from json_each(?)) order by round, batch, position limit 1"
+        )
+        found = store.database.select(query, gone)
+    return (int(found[0][0]), str(found[0][1])) if found else None
 
 
 def has_unread_page(store: Store) -> bool:

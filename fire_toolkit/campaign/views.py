@@ -31,6 +31,11 @@ _SAID = (
     "query_id, doc_id, annotator_id, annotation as unique_id, id as number, label, flags, comment, origin, "
     "controls, created_at, changed_at, duration_s"
 )
+_SEEN = (
+    "select to_annotator_id as annotator_id, pair_id from given where to_annotator_id <> '' "
+    "union all select annotator_id, pair_id from answers "
+    "union all select substr(queue, instr(queue, '/') + 1), pair_id from answers where queue glob '[0-9]*/?*'"
+)
 
 
 def standing_answers(store: Store) -> pd.DataFrame:
@@ -95,10 +100,17 @@ def unanswered_pairs(store: Store, judged: pd.DataFrame, retired: Collection[str
 
     They were skipped or reported, their work was rejected, or who has them is retired.
     """
-    marks = ", ".join("?" * len(_NO_VOTES))
-    query = f"select distinct pair_id from given where to_annotator_id <> '' and kind not in ({marks})"
-    asked = _pairs(store.table(query, _NO_VOTES)["pair_id"].tolist())
-    return _without(_without(asked, judged), waiting_pairs(store, retired))
+    store.count()
+    query = (
+        "select pair_id from given own where to_annotator_id <> '' and kind not in (?, ?) and not exists "
+        "(select 1 from counted join said using (number) where counted.pair_id = own.pair_id "
+        "and no_vote = '' and not is_deleted and kind not in (?, ?)) "
+        "and not exists (select 1 from open_tasks where open_tasks.pair_id = own.pair_id "
+        "and kind not in (?, ?) and annotator_id not in (select value from json_each(?))) "
+        "group by pair_id order by min(rowid)"
+    )
+    found = store.database.select(query, [*_NO_VOTES * 3, json.dumps(sorted(retired))])
+    return _without(_pairs([pair for (pair,) in found]), judged)
 
 
 def reported_items(store: Store) -> pd.DataFrame:
@@ -112,18 +124,18 @@ def reported_items(store: Store) -> pd.DataFrame:
 
 def seen_pairs(store: Store) -> pd.DataFrame:
     """Return annotator_id and pair_id of everybody who was given a pair or left anything at it."""
-    return store.table(
-        "select to_annotator_id as annotator_id, pair_id from given where to_annotator_id <> '' "
-        "union select annotator_id, pair_id from answers "
-        "union select substr(queue, instr(queue, '/') + 1), pair_id from answers where queue glob '[0-9]*/?*'"
-    )
+    return store.table(f"select distinct annotator_id, pair_id from ({_SEEN})")
 
 
 def seen_by_all(store: Store, annotators: Collection[str]) -> pd.DataFrame:
     """Return the pairs (query_id, doc_id) that each of `annotators` has seen, whom nobody can ask again."""
-    seen = seen_pairs(store)
-    counts = seen.loc[seen["annotator_id"].isin(annotators), "pair_id"].value_counts()
-    return _pairs(counts.index[counts >= len(set(annotators))].tolist())
+    query = (
+        f"select pair_id from ({_SEEN}) where pair_id <> '' and annotator_id in "
+        "(select value from json_each(?)) group by pair_id having count(distinct annotator_id) >= ?"
+    )
+    names = set(annotators)
+    found = store.database.select(query, [json.dumps(sorted(names)), len(names)])
+    return _pairs([pair for (pair,) in found])
 
 
 def first_asked(store: Store) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import json
 from records import record_of, rows_of
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
-from fire_toolkit.campaign.views import record_to_judgments
+from fire_toolkit.campaign.views import record_to_judgments, seen_by_all
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 
@@ -35,3 +35,13 @@ def test_an_answer_whose_last_row_is_a_deletion_is_no_judgment() -> None:
         found = record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
     assert found.judgments.empty
     assert found.dropped["reason"].tolist() == [DELETED]
+
+
+def test_an_answer_to_a_task_that_names_no_pair_is_of_none_that_people_have_seen() -> None:
+    rows = [row(1, "1/A01", 1, ["relevant"]), {**row(2, "1/A01", 1, ["relevant"]), "pair_id": ""}]
+    with record_of(rows=rows_of(rows)) as store:
+        assert seen_by_all(store, ["A01"]).to_numpy().tolist() == [["q", "d"]]
+        found = record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
+    assert found.dropped[["reason", "detail"]].to_numpy().tolist() == [
+        ["no_pair", "annotation 2 at task 5 of project 1"]
+    ]
