@@ -82,7 +82,7 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
         y = spec["encoding"]["y"]
         names = list(dict.fromkeys(table[rows.get("of", y.get("field"))].astype(str)))
         two = sorted((-(-len(name) // _LINE) for name in names), reverse=True)[:2]  # that may be neighbours
-        for each, step in ((spec, rows["step"]), (narrow, max(rows["step"], 6 * sum(two) + 2))):
+        for each, step in ((spec, rows["step"]), (narrow, max(rows["step"], 7 * sum(two) + 2))):
             each["height"] = max(rows.get("least", 0), step * (len(names) + rows.get("more", 0)))
         if "labelLimit" in (axis := y["axis"] or {}):
             if "of" in rows:
@@ -91,7 +91,7 @@ def draw(name: str, table: pd.DataFrame) -> Plot:
                     "labelExpr": f"{json.dumps(names)}[datum.value - 1]",
                 }
             lines = _BROKEN.format(axis.get("labelExpr", "datum.label"))
-            offset = {"expr": f"-6 * (length({lines}) - 1)"}
+            offset = {"expr": f"-7 * (length({lines}) - 1)"}
             narrow["encoding"] = {"y": {"axis": {"labelExpr": lines, "labelOffset": offset}}}
     if "measure" not in table or not len(table):
         return Plot(spec)

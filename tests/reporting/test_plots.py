@@ -142,6 +142,18 @@ def test_a_figure_fits_a_paper_with_a_name_of_40_characters(name: str, width: in
     assert float(page) == pytest.approx(width / 25.4 * 72, abs=0.5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [85, 180])
+def test_an_axis_of_shares_ends_at_0_and_100_percent(width: int, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    rows = [("r", "C@1", 0.0, 0.01, 0.0, 0.05), ("s", "C@1", 0.97, 1.0, 0.96, 1.0)]
+    columns = ["run_id", "measure", "original", "augmented", "low", "high"]
+    save_plot(plot_scores(pd.DataFrame(rows, columns=columns)), tmp_path / "plot.svg", width=width)
+    texts = re.findall(r">([−\d.]+)%<", (tmp_path / "plot.svg").read_text())
+    values = [float(text.replace("−", "-")) for text in texts]
+    assert (min(values), max(values)) == (0, 100)
+
+
 def test_a_grid_has_both_halves_and_the_diagonal() -> None:
     values = {(row["row"], row["column"]): row["value"] for row in PLOTS["overlap"]["data"]["values"]}
     assert values == {
