@@ -18,7 +18,7 @@ from fire_toolkit.guidelines.several import CAPTIONS
 
 PART = "page_part"
 PAGE = "page:"
-_BESIDE = " pair "  # between the key of a page's annotation and the pair, in the key of one answer of it
+BESIDE = " pair "  # between the key of a page's annotation and the pair, in the key of one answer of it
 _CONTROL = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})")
 
 Json = Mapping[str, Any]
@@ -108,14 +108,4 @@ def _named_in_row(result: object, row: int) -> object:
 
 def part_key(annotation: str, pair: str) -> str:
     """Return the key of one answer of a page's annotation."""
-    return f"{annotation}{_BESIDE}{pair}"
-
-
-def whole_key(annotation: str) -> str:
-    """Return the key of the annotation that an answer is part of: its own, where it stands for itself.
-
-    Examples:
-        >>> whole_key(part_key("b09f5cac", "q1|v1")), whole_key("b09f5cac")
-        ('b09f5cac', 'b09f5cac')
-    """
-    return annotation.partition(_BESIDE)[0]
+    return f"{annotation}{BESIDE}{pair}"

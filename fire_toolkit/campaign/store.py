@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, EVENTS, RESTORED, STATES
-from fire_toolkit.campaign.page_json import whole_key
+from fire_toolkit.campaign.page_json import BESIDE
 from fire_toolkit.campaign.said import SAID, keep_said, keep_unread
 from fire_toolkit.campaign.schema import COUNT, SCHEMA, UPGRADES, VERSION, VIEWS
 from fire_toolkit.campaign.versions import Version, after
@@ -169,18 +169,16 @@ class Store:
 
         A page of several captions is one answer there.
         """
+        whole = f"substr(annotation, 1, instr(annotation || '{BESIDE}', '{BESIDE}') - 1)"
         query = (
-            "select project, annotation, moment from (select project, annotation, max(updated_at) as moment "
-            "from answers where source = ? group by annotation) own where 'deleted' is not (select state "
-            "from answers event where event.annotation = own.annotation and event.updated_at = own.moment "
-            f"and state in {EVENTS} order by seen_at desc, number desc limit 1)"
+            "select project, max(moment) from (select project, annotation, max(updated_at) as moment, state, "
+            "count(*) as n from answers where source = ? group by annotation) own where iif(n = 1, state, "
+            "(select state from answers event where event.annotation = own.annotation "
+            f"and event.updated_at = own.moment and state in {EVENTS} "
+            f"order by seen_at desc, number desc limit 1)) is not 'deleted' group by project, {whole}"
         )
-        times: dict[tuple[str, str], str] = {}
-        for project, annotation, moment in self.database.select(query, [source]):
-            place = (project, whole_key(annotation))
-            times[place] = max(moment, times.get(place, ""))
         found: dict[str, list[str]] = {}
-        for (project, _), moment in times.items():
+        for project, moment in self.database.select(query, [source]):
             found.setdefault(project, []).append(moment)
         return found
 
@@ -247,8 +245,11 @@ class Store:
     def now(self) -> str:
         """Return the time of reading, which is after every earlier one whatever the clock says."""
         if self._last_seen is None:
-            times = [time for (time,) in self.database.select("select distinct seen_at from answers")]
-            self._last_seen = max((time for time in times if utc_time(time) == time), default="")
+            query = "select max(seen_at) from answers where seen_at glob '*T*Z' and seen_at < ?"
+            last = "~"
+            while last and utc_time(last) != last:  # what is no time in our form does not count
+                last = self.database.select(query, [last])[0][0] or ""
+            self._last_seen = last
         now = (self._clock or time_now)()
         if now <= self._last_seen:
             self._behind = self._behind or (now, self._last_seen)
