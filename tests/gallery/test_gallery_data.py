@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 from small_world import World
 
-from fire_toolkit.gallery import SPLIT, STATES, Beside, Shown, gallery_files, shown_pairs, votes_on
+from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
 from fire_toolkit.gallery.doubts import findings
 from fire_toolkit.gallery.pairs import (
     HAS_NEW,
     HAS_REJECTED,
     HAS_UNJUDGED,
     MORE_WINNERS,
+    SPLIT,
+    STATES,
     UNUSABLE,
     WINNER_LOST,
 )
