@@ -24,7 +24,7 @@ NO_FILES_OF_A_WORKSPACE = {
     *("read_secret", "read_connection", "read_connection_file", "read_state", "read_log", "read_pid"),
     *("read_media_key", "read_register", "read_answers", "read_runs", "read_tables", "read_clusters"),
     *("read_links", "read_answer", "read_judge", "read_prompt", "read_tops", "read_rows"),
-    *("read_key", "read_places"),
+    *("read_key", "read_places", "read_said"),
     "read_export",  # by judgments_from_export
 }
 
