@@ -12,6 +12,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.ledger import COLUMNS
 from fire_toolkit.campaign.records import Round, add_moves, write_round
+from fire_toolkit.campaign.said import keep_said
 from fire_toolkit.campaign.store import _INSERT, Store
 from fire_toolkit.workspace.database import STORE, row_sha256
 
@@ -37,6 +38,7 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
     values = [] if rows is None else rows[list(COLUMNS)].to_numpy().tolist()
     with store.database.transaction() as db:
         db.executemany(_INSERT, [[*each, row_sha256(each)] for each in values])
+        keep_said(db)
     store.close()
     return Store(root / STORE)
 

@@ -12,34 +12,23 @@ from fire_toolkit.campaign.answer_types import ROW, UNDECODED, Row
 from fire_toolkit.campaign.answers import UNREAD, Fault, answer_columns
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError
-from fire_toolkit.workspace.database import Database, row_sha256
+from fire_toolkit.workspace.database import row_sha256
 
 # The columns between the answer's number and the hash; fault: why it cannot be read.
 SAID = (
     "query_id, doc_id, id, label, no_vote, flags, comment, origin, controls, created_at, changed_at, "
     "duration_s, page, page_position, page_s, round_said, is_elsewhere, fault"
 )
-UNREAD_YET = (
+_UNREAD_YET = (
     "select number, pair_id, answer from answers where number > (select coalesce(max(number), 0) from said) "
     "order by number"
 )
 _AT_ONCE = 10_000
 
 
-def keep_unread(record: Database) -> None:
-    """Keep what answers say that an earlier version kept; the record is closed where that fails."""
-    try:
-        if record.select(f"{UNREAD_YET} limit 1"):
-            with record.transaction() as db:
-                keep_said(db)
-    except BaseException:
-        record.close()
-        raise
-
-
 def keep_said(db: sqlite3.Connection) -> None:
     """Keep what those answers say that were not read yet."""
-    found = db.execute(UNREAD_YET)
+    found = db.execute(_UNREAD_YET)
     while rows := found.fetchmany(_AT_ONCE):
         numbers, pairs, texts = zip(*rows, strict=True)
         said = read_said(pairs, texts)

@@ -15,15 +15,8 @@ create table machine (
 );
 create index machine_by_judge on machine (judge)
 """
-# What the answer of that number says (`said.py`).
-_SAID = """
-create table said (
-  number integer primary key, query_id text, doc_id text, id integer, label text, no_vote text, flags text,
-  comment text, origin text, controls text, created_at text, changed_at text, duration_s real, page text,
-  page_position text, page_s real, round_said integer, is_elsewhere integer, fault text, sha256 blob not null
-)
-"""
 VERSION = 4
+# said: what the answer of that number says (`said.py`).
 SCHEMA = f"""
 create table answers (
   number integer primary key autoincrement,
@@ -51,15 +44,13 @@ create table given (
 create index given_by_pair on given (pair_id, to_annotator_id, round, kind);
 create index taken_away on given (round, annotator_id, pair_id) where annotator_id <> '';
 create table retired (annotator_id text primary key) without rowid;
-{_SAID};
+create table said (
+  number integer primary key, query_id text, doc_id text, id integer, label text, no_vote text, flags text,
+  comment text, origin text, controls text, created_at text, changed_at text, duration_s real, page text,
+  page_position text, page_s real, round_said integer, is_elsewhere integer, fault text, sha256 blob not null
+);
 {_OF_CARRIERS}
 """
-# What makes an older schema this one; where two processes do it at once, the second finds it done.
-UPGRADES = {
-    3: "drop view if exists latest; drop view if exists queues; "
-    + _SAID.replace("create table", "create table if not exists")
-}
-
 _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 # latest: the version of each answer that counts, and its author.
 # counted_now: what each of these was asked for: the round, its kind, and the owner of its queue.

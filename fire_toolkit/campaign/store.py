@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, EVENTS, RESTORED, STATES
 from fire_toolkit.campaign.page_json import BESIDE
-from fire_toolkit.campaign.said import SAID, keep_said, keep_unread
-from fire_toolkit.campaign.schema import COUNT, SCHEMA, UPGRADES, VERSION, VIEWS
+from fire_toolkit.campaign.said import SAID, keep_said
+from fire_toolkit.campaign.schema import COUNT, SCHEMA, VERSION, VIEWS
 from fire_toolkit.campaign.versions import Version, after
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
@@ -70,16 +70,13 @@ class Store:
     def __init__(
         self, path: Path, *, shows_now: bool = False, clock: Callable[[], str] | None = None
     ) -> None:
-        self.database = Database(
-            path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS, upgrades=UPGRADES
-        )
+        self.database = Database(path, schema=SCHEMA, version=VERSION, remedy=_REMEDY, views=VIEWS)
         self._shows_now, self._clock = shows_now, clock
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None
         self._last_seen: str | None = None
         self._counted: tuple[int | None, int | None] | None = None
         self.counts = dict.fromkeys(STATES, 0)
-        keep_unread(self.database)
 
     def __enter__(self) -> Self:
         return self

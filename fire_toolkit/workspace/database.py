@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -46,7 +46,6 @@ class Database:
         version: of the schema.
         remedy: what to do where the file is damaged.
         views: the statements that make temporary views.
-        upgrades: of each earlier version, the statements that make its schema this one.
 
     Raises:
         FormatError: it cannot be read, is no SQLite file, is damaged, or was written in another schema.
@@ -61,11 +60,10 @@ class Database:
         version: int,
         remedy: str,
         views: str = "",
-        upgrades: Mapping[int, str] | None = None,
     ) -> None:
         self.path, self.remedy = path, remedy
         self._version, self._has_written = version, False
-        self._views, self._upgrades = views, upgrades or {}
+        self._views = views
         if path.exists() or path.is_symlink():
             self._open()
             return
@@ -104,11 +102,6 @@ class Database:
                 f"{self.path}: its disk does not keep SQLite's write-ahead log (a network disk, say); put "
                 "the workspace on a local disk"
             )
-        if is_ours and version in self._upgrades:
-            with self.named():
-                steps = f"{self._upgrades[version]}; pragma user_version = {self._version}"
-                self._db.executescript(f"begin immediate; {steps}; commit")
-            version = self._version
         if version != self._version:
             raise FormatError(
                 f"{self.path}: written in schema {version}, expected {self._version}; use the version of "

@@ -343,25 +343,6 @@ def numbered(*labels: str) -> list[dict[str, str]]:
     ]
 
 
-def test_a_record_of_the_schema_before_is_taken_over_with_all_its_answers(path: Path) -> None:
-    add(path, *numbered("relevant", "irrelevant"))
-    before = content_sha256(path)
-    with sqlite3.connect(path) as db:
-        db.executescript(
-            "drop table said; create view latest as select * from answers; "
-            "create view queues as select * from given; pragma user_version = 3"
-        )
-    db.close()
-    with Store(path) as store:
-        assert store.database.select("select label from said order by number") == [
-            ("relevant",),
-            ("irrelevant",),
-        ]
-        store.check()
-    assert len(latest_answers(path)) == 2
-    assert content_sha256(path) == before
-
-
 @pytest.mark.parametrize("change", ["label = 'irrelevant'", "round_said = 2"])
 def test_what_an_answer_says_cannot_change_beside_it(path: Path, change: str) -> None:
     add(path, row("a1", label="relevant"), row("a2"))
