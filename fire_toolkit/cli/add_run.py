@@ -205,11 +205,13 @@ _COUNTED = {
 
 
 def _say_next(folder: Path) -> None:
-    """Name `pool`; what status names where the workspace has pooled, since a later model is pooled alike."""
-    workspace = current_workspace()
-    if workspace is None or made_file("pool/pool.csv") is None:
-        say_next("pool", f"{folder}/*.parquet --out pool")
-        return
-    from fire_toolkit.cli.following import say_step, standing_of, what_follows  # heavy
+    """Name `pool`: as status does where the workspace has pooled, since a later model is pooled alike."""
+    workspace, command = current_workspace(), ""
+    if workspace is not None and made_file("pool/pool.csv") is not None:
+        from fire_toolkit.cli.following import standing_of, what_follows  # heavy
 
-    say_step(what_follows(standing_of(workspace)))
+        command = what_follows(standing_of(workspace)).command
+    if command.startswith("pool"):
+        say_next(command)
+    else:
+        say_next("pool", f"{folder}/*.parquet --out pool")
