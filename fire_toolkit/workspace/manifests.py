@@ -30,7 +30,7 @@ MANIFEST = "manifest.json"
 _SUFFIX = ".manifest.json"
 _RECORD = ".fire-commit-"
 _MOVED = ".moved"
-_LONGEST_NAME = 255  # bytes
+_LONGEST_NAME, _LONGEST_PATH = 255, 3000  # bytes
 _SAME = {"pull": "import"}  # both write the judgments
 
 
@@ -80,6 +80,9 @@ def read_manifest(path: Path) -> Manifest:
             type(text) is str for text in [*manifest.inputs.values(), *manifest.outputs.values()]
         ):
             wrong = "a hash that is not text"
+        names = [name.encode(errors="surrogatepass") for name in (*manifest.inputs, *manifest.outputs)]
+        if any(len(n) > _LONGEST_PATH or max(map(len, n.split(b"/"))) > _LONGEST_NAME for n in names):
+            wrong = wrong or "a name of a file that is longer than any can be"
     except (TypeError, KeyError) as error:
         wrong = str(error)
     if wrong:

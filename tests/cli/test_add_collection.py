@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -191,3 +192,14 @@ def test_quotes_of_a_tsv_that_pandas_wrote_are_not_shown_to_annotators(
     run("tasks", "--overlap", 0)
     shown = [task["data"]["caption"] for task in json.loads(Path("tasks/tasks.json").read_text())]
     assert sorted(shown) == ["a dog, running", caption]
+
+
+def test_a_field_whose_name_holds_half_a_character_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    shutil.copytree(GOLDEN / "multivent" / "input", source)
+    file = source / "multivent_2_train_judgments.jsonl"
+    first, second, *rest = file.read_text().splitlines()
+    file.write_text("\n".join([first, second.replace('"relevance"', '"\\ud800relevance"'), *rest]) + "\n")
+    refused = run("add-collection", source, "--out", tmp_path / "c", code=1)
+    assert refused.stderr.count("\n") == 1
+    assert "entry 1: the name of a field: id '\\ud800relevance' contains half a character" in refused.stderr

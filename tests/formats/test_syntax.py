@@ -67,6 +67,11 @@ MANIFEST = '{"stage": "pool", "tool_version": "1", "parameters": {}, "inputs": {
         ('{"schema_version": "1"}', "damaged manifest"),
         (MANIFEST % ', "outputs": []', r"damaged manifest \(outputs is a list\); delete it"),
         (MANIFEST % ', "outputs": {"a": 1}', r"damaged manifest \(a hash that is not text\)"),
+        (
+            MANIFEST % f', "outputs": {{"{"a" * 300}": ""}}',
+            r"damaged manifest \(a name of a file that is longer",
+        ),
+        (MANIFEST % f', "outputs": {{"{"a/" * 3000}": ""}}', r"damaged manifest \(a name of a file that is"),
         (MANIFEST.replace(": 1%s", ": 2") % (), "schema 2, this version knows 1"),
         ("\0", "a NUL byte"),
     ],

@@ -201,6 +201,8 @@ def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
     rows = []
     for n, record in enumerate(source.records or []):
         entry = Entry(record, f"{source.path}: entry {n}")
+        for name in record:
+            id_text(name, f"{entry.where}: the name of a field")
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
             id_text(entry.value(name), f"{entry.where}: {name}")
         rows.append(
