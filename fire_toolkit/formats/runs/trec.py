@@ -258,7 +258,7 @@ def _by_arrow(
     kept = {name: kind.types[name] for name in names if name in kind.types}
     return csv.read_csv(
         source,
-        csv.ReadOptions(column_names=names, use_threads=False, block_size=block, skip_rows=above),
+        csv.ReadOptions(column_names=names, block_size=block, skip_rows=above),
         csv.ParseOptions(delimiter=between, quote_char=False),
         csv.ConvertOptions(column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True),
     )
