@@ -140,3 +140,20 @@ def test_what_the_design_refuses_says_what_it_needs() -> None:
     assert all(few.values())
     many = {name: row[3] for name, row in cells_of(np.zeros(400, dtype=bool), 390).items()}
     assert not any(many.values())
+
+
+def test_pairs_that_both_runs_have_in_their_tops_say_nothing_of_a_difference() -> None:
+    place, chance = np.arange(300), np.full(300, 0.5)
+    in_a, in_b, one = place < 200, place >= 100, place // 3
+    label = (place % 7 == 0).astype(float)
+    shared = in_a & in_b
+    found = [
+        sampled_precision(
+            DrawnPairs(np.zeros(300), np.where(shared, of_shared, label), one, 100, chance=chance),
+            in_a, in_b, k=2,
+        )
+        for of_shared in (0.0, 1.0)
+    ]  # fmt: skip
+    assert found[0][:4] == found[1][:4]
+    only = (label[in_a & ~in_b].sum() - label[in_b & ~in_a].sum()) / 0.5
+    assert found[0].estimate == pytest.approx(only / 200)

@@ -218,10 +218,27 @@ def test_the_ends_do_not_depend_on_the_names_of_docs(scores, relevances, random)
 
 def test_a_run_without_ties_scores_the_same_under_every_rule() -> None:
     run = make_run({"q": {"a": 3, "b": 2, "c": 1}})
-    qrels = make_qrels({"q": {"b": 1, "c": 0}})
+    qrels = make_qrels({"q": {"b": 1, "c": 0, "a": -1}})  # pooled, and not judged
     names = [name for name in LARGER if name != "bpref"]  # has no closed form under `expected`
     found = {
         tuple(score_runs(run, qrels, names, ties=rule, doc_order=["c", "b", "a"]).scores["value"])
         for rule in TIE_RULES
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(("rule", "unjudged"), [("optimistic", 0.5), ("pessimistic", 0.5)])
+def test_what_nobody_judged_stands_between_positives_and_others(rule: str, unjudged: float) -> None:
+    """c is judged not relevant, b relevant, a not judged: b a c at best, c a b at worst."""
+    run = make_run({"q": dict.fromkeys("abc", 1.0)})
+    qrels = make_qrels({"q": {"b": 1, "c": 0, "a": -1}})  # pooled, and not judged
+    found = score_runs(run, qrels, ["unjudged@2", "RR"], ties=rule).scores["value"]
+    assert list(found) == pytest.approx([unjudged, 1.0 if rule == "optimistic" else 1 / 3])
+
+
+def test_ties_that_are_left_without_unjudged_docs_are_those_of_the_judged_alone() -> None:
+    """Of three tied docs two are judged: the positive stands at 1.5 on average, of three places at 2."""
+    run = make_run({"q": dict.fromkeys("abc", 1.0)})
+    qrels = make_qrels({"q": {"a": 1, "b": 0}})
+    found = score_runs(run, qrels, ["MnR:condensed", "MnR"], ties="average").scores["value"]
+    assert list(found) == pytest.approx([1.5, 2.0])
