@@ -21,7 +21,7 @@ def pairs_to_ask(pool: Pool) -> Pool:
     Examples:
         >>> from fire_toolkit.tables import check_pool
         >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": list("abc"), "round": [1, 2, 2],
-        ...                                 "is_judged": [True, False, True]}))
+        ...                                 "is_judged": [False, False, True]}))
         >>> pairs_to_ask(pool)["doc_id"].tolist()
         ['b']
     """
