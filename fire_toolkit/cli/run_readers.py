@@ -124,7 +124,7 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
         zip(ids, [*ids.values()][::-1], strict=True)
     )  # its queries are the docs of the way there
     there = _runs(given, files[:1], read_run)
-    refuse_whole_matrix(Path(_split_name(files[1], [])[1]), **turned)
+    refuse_whole_matrix(given.use(_split_name(files[1], [])[1]), **turned)
     return [*there, *_runs(given, files[1:], partial(read_run, **turned))]
 
 

@@ -81,9 +81,7 @@ class AuditedLabels(Judged):
                 f"{n_positive:.0f} positives, accept {accepted:.0f} of {n_negative:.0f} negatives"
             )
         if self.n_later:
-            came = f"{n_of(self.n_later, 'label')} came after the audit was drawn"
-            lines.append(f"{came}, and is taken to err as those before" if self.n_later == 1 else
-                         f"{came}, and are taken to err as those before")  # fmt: skip
+            lines.append(f"taken to err as those audited: {n_of(self.n_later, 'label')} after the draw")
         return lines
 
 

@@ -86,6 +86,9 @@ def test_the_matrices_of_two_models_are_no_two_directions(
     told = fire(*BOTH, "one.npy", "two.npy", "--qrels", "pairs.txt", code=1).stderr
     assert f"two.npy: {n_texts} × 24, which may be texts × items, a matrix of another model" in told
     assert "score each model alone" in told
+    piped = (folder / "two.npy").read_bytes()
+    told = fire(*BOTH, "one.npy", "-", "--qrels", "pairs.txt", code=1, stdin=piped).stderr
+    assert f"-: {n_texts} × 24, which may be texts × items" in told
 
 
 def write_partial(folder: Path, matrix: np.ndarray) -> tuple[list[str], list[str]]:

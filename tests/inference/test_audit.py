@@ -83,5 +83,5 @@ def test_an_audit_says_nothing_of_labels_that_came_after_its_draw(n_before: int,
         return
     found = with_answers(labels, sample, answers)
     assert found.n_later == n_later
-    told = [f"{n_later} labels came after the audit was drawn, and are taken to err as those before"]
+    told = [f"taken to err as those audited: {n_later} labels after the draw"]
     assert found.in_words[3:] == (told if n_later else [])
