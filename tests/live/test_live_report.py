@@ -73,5 +73,5 @@ def test_a_report_of_20_models_is_not_long_and_cuts_no_name(tmp_path: Path, arte
             assert browser.run(CUT) == []
             assert width < 1000 or browser.run(HEIGHT) <= 6_000
             browser.screenshot(artefacts / f"report-20-{width}.png")
-        pdf = base64.b64decode(browser.cdp("Page.printToPDF")["data"])
-        assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 8
+            pdf = base64.b64decode(browser.cdp("Page.printToPDF")["data"])
+            assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 8
