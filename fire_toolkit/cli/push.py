@@ -125,7 +125,8 @@ def push(
     campaign = campaign_of(root, rules)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
     inputs = Inputs()
-    entries = [
+    again = [] if tasks or training or controls else _asked_again(root, begun, annotators, carrier)
+    entries = again or [
         _new_round(rules, file, begun, annotators, training, controls, carrier, inputs)
         for file in _files_to_begin(root, begun, tasks, names_inputs=bool(annotators or training or controls))
     ]
@@ -137,7 +138,7 @@ def push(
         say_loads(root, rounds, as_json=as_json)
         return
     by_others = [entry for entry in rounds if entry.carrier not in (BY_HAND, BY_SERVER)]
-    on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
+    on_server = _on_server(root, rounds, entries)
     refuse_missing(changed, rules, sample)
     if by_others and not on_server:
         begin(root, campaign, changed)
@@ -153,6 +154,22 @@ def push(
     record_design(root, policy)
     say("while they judge: fire-toolkit progress")
     say_following()
+
+
+def _asked_again(root: Path, begun: Sequence[Round], annotators: Sequence[str], carrier: str) -> list[Round]:
+    """Return the last round for this carrier, where `next-round` gave it out as files to those named now."""
+    made = handed_out(root)
+    last = begun[-1] if begun else None
+    is_new = bool({*made} - {entry.number for entry in begun})
+    if not annotators or last is None or last.carrier != BY_HAND or last.number in made or is_new:
+        return []
+    names = list(dict.fromkeys(last.assignments["annotator_id"]))
+    if {*loads_of(annotators)} != {*names}:
+        raise UsageError(
+            f"round {last.number} was handed out as files to {', '.join(names)}; it moves as a whole, with "
+            f"`--annotator {','.join(names)}`"
+        )
+    return [dataclasses.replace(last, carrier=carrier)]
 
 
 def _files_to_begin(
@@ -297,9 +314,9 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
         )
     there = [entry for entry in rounds if entry.carrier == BY_SERVER]
     for entry in rounds:
-        if entry.carrier != BY_SERVER and there:
+        if entry.carrier == BY_HAND and there:
             say(f"note: round {entry.number} was handed out as files and is not sent")
-    if rounds and not there:
+    if rounds and all(entry.carrier == BY_HAND for entry in rounds):
         raise UsageError(
             "all was handed out as files, and `fire-toolkit import` takes the answers; as long as nobody has "
             "answered, `push --annotator NAME` for each of the same annotators sends the tasks to a server"

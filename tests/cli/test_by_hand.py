@@ -575,6 +575,32 @@ def test_a_round_by_hand_goes_to_a_server_only_while_nobody_has_answered(
     assert len(judgments(hand)) == 15
 
 
+@pytest.mark.parametrize("carrier", ["page", "labelstudio"])
+def test_disputes_by_hand_go_whole_to_another_carrier(
+    fire: Fire, hand: Path, server: FakeServer, carrier: str
+) -> None:
+    """`next-round` hands out files after a round by hand; its own people may get that round elsewhere."""
+    for person in PEOPLE:
+        fill_in(hand, person)
+    bring_in(fire)
+    fire("resolve")
+    fire("next-round")
+    asked = given(hand, 2)
+    people = sorted({row["annotator_id"] for row in asked})
+    assert len(asked) > 2
+    assert len(people) > 1
+    to = ("push", "--carrier", carrier, "--check-media", 0)
+    told = fire(*to, "--annotator", people[0], code=1).stderr
+    assert "round 2 was handed out as files to " in told
+    fire(*to, "--annotator", ",".join(people))
+    assert given(hand, 2) == asked
+    assert len(server.projects) == (len(people) if carrier == "labelstudio" else 0)
+    following = {"page": "page serve", "labelstudio": "pull"}[carrier]
+    assert f"next: fire-toolkit {following}" in fire("status").stderr
+    fire("push", "--check-media", 0)  # goes on, and asks nothing anew
+    assert given(hand, 2) == asked
+
+
 def test_server_and_files_are_one_campaign(fire: Fire, hand: Path, server: FakeServer) -> None:
     """Round 1 on the server, the pairs of a later pool by hand: one ledger, one table of judgments."""
     people = [word for name in PEOPLE for word in ("--annotator", name)]
