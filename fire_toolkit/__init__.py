@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # The one list of public names, which type checkers read as it stands, and `_listed` from this file.
 if TYPE_CHECKING:
