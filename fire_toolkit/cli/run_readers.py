@@ -16,7 +16,7 @@ from fire_toolkit.errors import FormatError, OptionError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for, read_ids
-from fire_toolkit.formats.runs.matrices import MatrixBothWays, refuse_whole_matrix
+from fire_toolkit.formats.runs.matrices import open_matrix, refuse_whole_matrix
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
 from fire_toolkit.formats.tables.table_files import (
     has_columns,
@@ -117,7 +117,7 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
         _, path = _split_name(files[0], [str(each) for each in named_files("runs", "files")])
-        matrix = MatrixBothWays(given.use(path), **ids)
+        matrix = open_matrix(given.use(path), **ids)
         say_order(ids.values())
         return [matrix]
     turned: dict[str, Any] = dict(

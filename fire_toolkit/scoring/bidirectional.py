@@ -48,14 +48,14 @@ class MatrixBothWays(Protocol):
     """A matrix of texts × items that is ranked both ways, whole or in parts."""
 
     @property
-    def texts(self) -> Sequence[str]:
+    def query_ids(self) -> Sequence[str]:
         """The ids of its texts."""
 
     @property
-    def items(self) -> Sequence[str]:
+    def doc_ids(self) -> Sequence[str]:
         """The ids of its items, in their order."""
 
-    def ranked(
+    def both_ways(
         self,
         parts: Sequence[tuple[Sequence[str], Sequence[str]]],
         known: Sequence[pd.DataFrame],
@@ -93,7 +93,7 @@ def score_both_ways(
         raise UsageError(
             f"{n_of(n, 'run')}; expected one matrix, or two runs (texts to items, items to texts)"
         )
-    items = runs[0].items if n == 1 else docs
+    items = runs[0].doc_ids if n == 1 else docs
     is_whole = not folds or folds == 1
     if not is_whole and items is None:
         raise UsageError("folds of two runs need the order of the items; expected docs, or one matrix")
@@ -102,9 +102,13 @@ def score_both_ways(
         parts = make_folds(qrels, list(items or ()), folds or 1, augmented=augmented, back=back)
     if n == 1:
         if is_whole and back is None:
-            refuse_unheld_texts(runs[0].texts, qrels)
-        axes = [(runs[0].texts, runs[0].items)] if is_whole else [(part.texts, part.docs) for part in parts]
-        both = runs[0].ranked(axes, [part.pairs for part in parts], depth=max(DIRECTION_CUTOFFS))
+            refuse_unheld_texts(runs[0].query_ids, qrels)
+        axes = (
+            [(runs[0].query_ids, runs[0].doc_ids)]
+            if is_whole
+            else [(part.texts, part.docs) for part in parts]
+        )
+        both = runs[0].both_ways(axes, [part.pairs for part in parts], depth=max(DIRECTION_CUTOFFS))
     else:
         there, back_again = runs
         both = iter(

@@ -82,6 +82,9 @@ class IdFile:
         return f"--{self.column.replace('_', '-')}s"
 
 
+Given = str | Path | IdFile | None  # ids of an axis: a file, or none
+
+
 def _refuse_sorted(path: Path) -> None:
     """Raise StaleError for a table of this toolkit that need not keep its source's order."""
     writer = None if str(path) == STDIN else writer_of(path)
@@ -160,7 +163,7 @@ def _in_lines(lines: Sequence[str], source: Source, column: str) -> list[str]:
     return ids_of_lines(lines, str(source.path), column)
 
 
-def id_file_for(path: Path, column: str, given: str | Path | IdFile | None) -> IdFile | None:
+def id_file_for(path: Path, column: str, given: Given) -> IdFile | None:
     """Return the file of ids for a run: the one the user gave, else one beside it, else the workspace's.
 
     Beside a run are `NAME.query_ids.txt` (`.npy`, `.json`) and `query_ids.txt`.

@@ -5,21 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
-from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of, id_file_for
+from fire_toolkit.formats.runs.axis_ids import Given, IdFile, axes_of, id_file_for
 from fire_toolkit.formats.runs.kept import indexed
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
     NO_PAIRS,
     QUERIES_COLUMNS,
     QUERIES_ROWS,
+    IndexPairs,
     cut_of,
     rank_rows,
     run_of_ranked,
@@ -129,7 +130,7 @@ class MatrixRun(Shown):
             run_id=self.run_id,
             own_items=self.own_items,
         )
-        refuse_missing(self.path, odd, self.query_ids, self.doc_ids)
+        self._refuse_missing(odd, (self.query_ids, self.doc_ids))
         if self.tell is not None:
             self.tell(LeftOut(ranks.n_own_items))
         return ranks
@@ -141,55 +142,60 @@ class MatrixRun(Shown):
             FormatError: as for `rank_pairs`.
         """
         deepest = len(self.doc_ids) if depth is None else depth + bool(self.own_items)
-        run = ranked_run(self.path, self.run_id, self.values, (self.query_ids, self.doc_ids), depth=deepest)
+        run = self._ranked(self.values, (self.query_ids, self.doc_ids), NO_PAIRS, deepest)
         if not self.own_items:
             return run
         run = drop_own_items(run, self.own_items)
         return run if depth is None else top(run, depth)
 
+    def both_ways(
+        self, parts: Sequence[Axes], known: Sequence[pd.DataFrame], *, depth: int
+    ) -> Iterator[tuple[Run, Run]]:
+        """Yield the runs of each part (its queries and docs), queries to docs and back.
 
-def ranked_run(
-    path: Path, run_id: str, values: Array, axes: Axes, *, depth: int, kept: pd.DataFrame | None = None
-) -> Run:
-    """Return the top of each row as a table, and below it the pairs that are kept, at their true ranks.
+        known: of each part, the pairs (query_id, doc_id) that are kept at their true ranks below `depth`.
 
-    Raises:
-        FormatError: a score is NaN or infinite.
-    """
-    queries, docs = axes
-    pairs, n = NO_PAIRS if kept is None else indexed(kept, queries, docs)[0], len(queries)
-    ranked = rank_rows(
-        blocks_of(values, str(path)),
-        where=str(path),
-        n_rows=n,
-        n_queries=n,
-        docs=docs,
-        depth=depth,
-        positives=pairs,
-    )
-    refuse_missing(path, ranked.anomalies, queries, docs)
-    return run_of_ranked(ranked, run_id, queries, docs, where=str(path))
+        Raises:
+            FormatError: a score is NaN or infinite, or a part names what the matrix does not have.
+        """
+        for axes, pairs in zip(parts, known, strict=True):
+            rows, columns = (
+                pd.Index(list(own)).get_indexer(pd.Index(list(ids)))
+                for own, ids in zip((self.query_ids, self.doc_ids), axes, strict=True)
+            )
+            if (rows < 0).any() or (columns < 0).any():
+                raise FormatError(
+                    f"{self.path}: {np.sum(rows < 0)} texts and {np.sum(columns < 0)} items of the qrels are "
+                    "not in it"
+                )
+            values, cells = self.values[np.ix_(rows, columns)], indexed(pairs, *axes)[0]
+            yield (
+                self._ranked(values, axes, cells, depth),
+                self._ranked(values.T, axes[::-1], cells[::-1], depth),
+            )
+
+    def _ranked(self, values: Array, axes: Axes, kept: IndexPairs, depth: int) -> Run:
+        """Return the top of each row as a table, and below it the cells that are kept."""
+        (queries, docs), where, n = axes, str(self.path), len(axes[0])
+        size: dict[str, Any] = {"n_rows": n, "n_queries": n, "depth": depth}
+        ranked = rank_rows(blocks_of(values, where), where=where, docs=docs, positives=kept, **size)
+        self._refuse_missing(ranked.anomalies, axes)
+        return run_of_ranked(ranked, self.run_id, queries, docs, where=where)
+
+    def _refuse_missing(self, anomalies: ScoreAnomalies, axes: Axes) -> None:
+        """Raise FormatError where scores were NaN or infinite; the first is named."""
+        if not anomalies.n_missing:
+            return
+        first = (anomalies.first.get(kind) for kind in ("nan", "minus_inf", "plus_inf"))
+        row, column = next(filter(None, first))
+        raise FormatError(
+            f"{self.path}: {anomalies.n_missing} scores that are NaN or infinite, the first at row {row}, "
+            f"column {column} (query {axes[0][row]}, doc {axes[1][column]}); expected finite numbers: leave "
+            "padding rows out, or bring the file in with `fire-toolkit add-run`"
+        )
 
 
-def refuse_missing(
-    path: Path, anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]
-) -> None:
-    """Raise FormatError where scores of a matrix were NaN or infinite; the first is named."""
-    if not anomalies.n_missing:
-        return
-    row, column = next(
-        anomalies.first[kind] for kind in ("nan", "minus_inf", "plus_inf") if kind in anomalies.first
-    )
-    raise FormatError(
-        f"{path}: {anomalies.n_missing} scores that are NaN or infinite, the first at row {row}, column "
-        f"{column} (query {queries[row]}, doc {docs[column]}); expected finite numbers: leave padding rows "
-        "out, or bring the file in with `fire-toolkit add-run`"
-    )
-
-
-def open_matrix(
-    path: Path, *, query_ids: str | Path | IdFile | None = None, doc_ids: str | Path | IdFile | None = None
-) -> MatrixRun:
+def open_matrix(path: Path, *, query_ids: Given = None, doc_ids: Given = None) -> MatrixRun:
     """Return the matrix in a file as a run of its name; ids as for `read_run`.
 
     Raises:
@@ -204,9 +210,7 @@ def open_matrix(
         what = f"{reader.what} holds no matrix" if reader else "no matrix"
         raise FormatError(f"{path}: {what}; give two runs, one for each direction")
     arrays = reader.read_arrays(path)
-    files = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
-    queries, docs = axes_of(path, (arrays.query_ids, arrays.doc_ids), files)
-    _, readings = readings_of(arrays, path, (queries, docs), may_be_padded=False)
+    (queries, docs), _, readings = _read_whole(arrays, path, query_ids, doc_ids)
     wanted = arrays.orientation or next(iter(readings))
     if wanted not in readings:
         raise FormatError(f"{path}: orientation {wanted!r} in the file, which its shape does not fit")
@@ -223,14 +227,10 @@ def refuse_whole_matrix(path: Path, *, query_ids: IdFile | None, doc_ids: IdFile
     Ids in the file tell; a shape that fits both ways does not.
     """
     reader = find_reader(path) if path.is_file() else None
-    if reader is None or reader.read_arrays is None:
+    arrays = reader.read_arrays(path) if reader and reader.read_arrays else None
+    if arrays is None or arrays.query_ids is not None or arrays.orientation is not None:
         return
-    arrays = reader.read_arrays(path)
-    if arrays.query_ids is not None or arrays.orientation is not None:
-        return
-    files = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
-    axes = axes_of(path, (None, arrays.doc_ids), files)
-    name, readings = readings_of(arrays, path, axes, may_be_padded=False)
+    _, name, readings = _read_whole(arrays, path, query_ids, doc_ids)
     if QUERIES_COLUMNS in readings:
         shape = " × ".join(map(str, arrays.matrices[name].shape))
         raise UsageError(
@@ -240,50 +240,10 @@ def refuse_whole_matrix(path: Path, *, query_ids: IdFile | None, doc_ids: IdFile
         )
 
 
-class MatrixBothWays:
-    """A matrix of texts × items in a file, which is ranked both ways.
-
-    Raises:
-        FormatError: the file is not a matrix, or has no ids that fit it.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        query_ids: str | Path | IdFile | None = None,
-        doc_ids: str | Path | IdFile | None = None,
-    ) -> None:
-        self.path = Path(path)
-        self.run_id = self.path.stem
-        matrix = open_matrix(self.path, query_ids=query_ids, doc_ids=doc_ids)
-        self._values, self.texts, self.items = matrix.values, list(matrix.query_ids), list(matrix.doc_ids)
-
-    def ranked(
-        self, parts: Sequence[Axes], known: Sequence[pd.DataFrame], *, depth: int
-    ) -> Iterator[tuple[Run, Run]]:
-        """Yield the runs of each part (its texts and items), texts to items and back.
-
-        known: of each part, the pairs of a text and an item (query_id, doc_id) that are kept at their true
-        ranks below `depth`.
-
-        Raises:
-            FormatError: a score is NaN or infinite, or a part names what the matrix does not have.
-        """
-        rank = partial(ranked_run, self.path, self.run_id, depth=depth)
-        for (texts, items), pairs in zip(parts, known, strict=True):
-            rows, columns = (
-                pd.Index(own).get_indexer(pd.Index(list(ids)))
-                for own, ids in ((self.texts, texts), (self.items, items))
-            )
-            if (rows < 0).any() or (columns < 0).any():
-                raise FormatError(
-                    f"{self.path}: {np.sum(rows < 0)} texts and {np.sum(columns < 0)} items of the qrels are "
-                    "not in it"
-                )
-            values = self._values[np.ix_(rows, columns)]
-            turned = pairs.rename(columns={"query_id": "doc_id", "doc_id": "query_id"})
-            yield (
-                rank(values, (texts, items), kept=pairs),
-                rank(values.T, (items, texts), kept=turned),
-            )
+def _read_whole(
+    arrays: Arrays, path: Path, query_ids: Given, doc_ids: Given
+) -> tuple[Axes, str, dict[str, Array]]:
+    """Return the ids of a file's matrix without padding, its name, and its readings."""
+    files = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
+    axes = axes_of(path, (arrays.query_ids, arrays.doc_ids), files)
+    return axes, *readings_of(arrays, path, axes, may_be_padded=False)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.files import STDIN
-from fire_toolkit.formats.runs.axis_ids import IdFile, id_file_for
+from fire_toolkit.formats.runs.axis_ids import Given, id_file_for
 from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
 from fire_toolkit.formats.runs.places import with_ids
@@ -20,15 +20,13 @@ from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import are_ids
 
-_Given = str | Path | IdFile | None
-
 
 def read_run(
     path: str | Path,
     *,
     run_id: str | None = None,
-    query_ids: _Given = None,
-    doc_ids: _Given = None,
+    query_ids: Given = None,
+    doc_ids: Given = None,
     depth: int | None = None,
 ) -> Run:
     """Return the run in a file of any format in `readers`; a matrix is queries × docs.
@@ -73,7 +71,7 @@ def read_run(
 
 
 def open_run(
-    path: str | Path, *, run_id: str | None = None, query_ids: _Given = None, doc_ids: _Given = None
+    path: str | Path, *, run_id: str | None = None, query_ids: Given = None, doc_ids: Given = None
 ) -> Run | NativeRunFile | MatrixRun:
     """Return the run in a file for `score_runs`: the same run as from `read_run`.
 
