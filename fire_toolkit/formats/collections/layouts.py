@@ -33,7 +33,8 @@ class Layout:
         """Return why a file is of this layout, or None."""
         spec, first = self.spec, source.lines[0] if source.lines else ""
         if header := spec.get("header"):
-            return f"the header names {', '.join(header)}" if {*header} <= {*source.header} else None
+            where = "the header names" if source.header else "entries with"
+            return f"{where} {', '.join(header)}" if {*header} <= {*source.columns} else None
         if "first" in spec:
             return f"the header is {first.strip()!r}" if first.strip() in spec["first"] else None
         if "line" in spec:
@@ -97,7 +98,7 @@ class Layout:
         """
         spec, path = self.spec, str(source.path)
         if "header" in spec:
-            return read_table(source, {role: spec[role] for role in ROLES if role in spec})
+            return read_table(source, {role: spec[role] for role in ROLES if spec.get(role)})
         rows = list(self._entries(source))
         listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
         notes: list[str] = []

@@ -1,4 +1,4 @@
-"""Qrels in all usual formats: TREC's four and five columns, BEIR's TSV, entries and Parquet, JSON."""
+"""Qrels in all usual formats: TREC's four and five columns, BEIR's tables, JSON by query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Entry, have
+from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
@@ -18,14 +18,12 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import Qrels, check_qrels
 
 _MOST = 10**15
-_BEIR = ["query-id", "corpus-id", "score"]
 _COLUMNS = ["query_id", "doc_id", "relevance"]
+_BEIR = next(each for each in LAYOUTS if each.name == "qrels beir")
 
 
 def recognise(source: Source) -> str | None:
-    """Return why a file holds qrels, or None."""
-    if {*_BEIR} <= {*source.columns} and (source.header or have(source.records, *_BEIR)):
-        return f"{'the header names' if source.header else 'entries with'} {', '.join(_BEIR)}"
+    """Return why a file holds qrels, in lines or in a JSON object, or None."""
     if _by_query(source.mapping):
         return "a JSON object of docs under queries"
     fields = source.lines[0].split() if source.lines else []
@@ -52,8 +50,9 @@ def _are_grades(value: object) -> bool:
 
 def read(source: Source, split: str | None) -> Part:
     """Return the pairs with their relevance, and their strata if the file has them."""
-    table = _read(source)
-    return Part(str(source.path), positives=table[[name for name in (*_COLUMNS, "stratum") if name in table]])
+    path = str(source.path)
+    table = qrels_of_json(source.mapping, path) if source.mapping else read_trec_qrels(source.path)
+    return Part(path, positives=table[[name for name in (*_COLUMNS, "stratum") if name in table]])
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -79,25 +78,12 @@ def read_qrels(path: str | Path) -> Qrels:
         return read_trec_qrels(path)
     source = Source(path)
     if {*_COLUMNS} <= {*source.header} and "label" not in source.header:
-        table = read_delimited(path, required=_COLUMNS)
-    elif recognise(source) is None:
-        return read_trec_qrels(path)
+        return check_qrels(read_delimited(path, required=_COLUMNS), where=str(path))
+    if _BEIR.recognise(source):
+        table = _BEIR.read(source, None).positives
     else:
-        table = _read(source)
-    return check_qrels(table, where=str(path))
-
-
-def _read(source: Source) -> pd.DataFrame:
-    if not {*_BEIR} <= {*source.columns}:
-        is_json = _by_query(source.mapping)
-        return qrels_of_json(source.mapping, str(source.path)) if is_json else read_trec_qrels(source.path)
-    if source.header:
-        found = read_delimited(source.path, required=_BEIR)
-        return found.rename(columns=dict(zip(_BEIR, _COLUMNS, strict=True)))
-    entries = [Entry(record, f"{source.path}: entry {n}") for n, record in enumerate(source.records or [])]
-    query, doc, score = _BEIR
-    pairs = [(each.id(query), each.id(doc), _grade(each.value(score), each.where)) for each in entries]
-    return pd.DataFrame(pairs, columns=_COLUMNS)
+        table = read(source, None).positives if recognise(source) else None
+    return read_trec_qrels(path) if table is None else check_qrels(table, where=str(path))
 
 
 def qrels_of_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
