@@ -1,6 +1,6 @@
 """Make annotators' accounts, retire somebody, and give tasks to others; `progress` lists everybody.
 
-Who is who is written in .labelstudio/annotators.csv, which only you can read; elsewhere only
+Who is who is written in .fire/private/annotators.csv, which only you can read; elsewhere only
 pseudonyms appear.
 """
 
@@ -44,7 +44,7 @@ def add(
     wanted = [(name, email) for name, _, email in (text.partition("=") for text in names)]
     _print(accounts.add(wanted), ("pseudonym", "email", "password"))
     say(f"people log in at {accounts.login_url}")
-    say("send each person their e-mail and password safely; they stay in .labelstudio/annotators.csv")
+    say("send each person their e-mail and password safely; they stay in .fire/private/annotators.csv")
     say_next("push")
 
 

@@ -27,7 +27,7 @@ def start(
 
     The program label-studio is the one on the PATH. It listens on 127.0.0.1 only; docs/deploy says how to let
     in annotators on other machines. Address, token and the administrator's password are in
-    .labelstudio/connection.json. It runs on when the terminal closes; the first start takes one to two
+    .fire/private/connection.json. It runs on when the terminal closes; the first start takes one to two
     minutes.
 
     Args:

@@ -11,7 +11,7 @@ from fire_toolkit.cli.server_options import private_folder
 
 def workspace_root() -> Path:
     """Return the workspace's folder; a usage error outside a workspace."""
-    return private_folder().parent
+    return private_folder().parent.parent
 
 
 class Meter:

@@ -23,7 +23,7 @@ _MAX_DETAIL = 300
 _JWT = re.compile(r"\beyJ[\w-]+\.[\w-]+(\.[\w-]*)?")
 _NOT_LABEL_STUDIO = "the answer is not JSON, so this is not Label Studio's API; check the URL"
 _TOO_MUCH = "more than the server accepts at once; a proxy in front of it may set the limit"
-_FAILED = "the server failed; see its log (.labelstudio/server.log), then run the command again"
+_FAILED = "the server failed; see its log (.fire/private/server.log), then run the command again"
 _ADVICE = {
     401: "the server does not accept the token; copy it again from Account & Settings in Label Studio, or, "
     "if it is a legacy token, allow those under Organization, API Tokens Settings",

@@ -69,7 +69,7 @@ def read_connection(root: Path | None, *, environ: Mapping[str, str] | None = No
     """Return the connection to use: the environment's, else that of the workspace's file.
 
     Args:
-        root: the workspace's folder; its `.labelstudio/connection.json` is read. None: there is none.
+        root: the workspace's folder; its `.fire/private/connection.json` is read. None: there is none.
         environ: by default the process's; FIRE_LABEL_STUDIO_URL and FIRE_LABEL_STUDIO_TOKEN count.
 
     The workspace's token goes to the workspace's server only, never to another address.

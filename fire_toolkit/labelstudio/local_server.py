@@ -112,7 +112,7 @@ def server_environment(folder: Path, server: Connection) -> dict[str, str]:
         "AZURE_MOUNT_FIX": "true",
         "EDITOR_KEYMAP": json.dumps({"annotation:submit": {"key": SUBMIT_KEYS}}),
         "LOCAL_FILES_SERVING_ENABLED": "true",
-        "LOCAL_FILES_DOCUMENT_ROOT": str(folder.parent / "media"),
+        "LOCAL_FILES_DOCUMENT_ROOT": str(folder.parent.parent / "media"),
     }
     if server.public_url:  # Django takes forms from pages of another address only where it is told so
         settings["CSRF_TRUSTED_ORIGINS"] = server.public_url

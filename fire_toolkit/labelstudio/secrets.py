@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fire_toolkit.errors import FileNote, FireError, FormatError
 
-SERVER_FOLDER = ".labelstudio"
+SERVER_FOLDER = ".fire/private"
 MEDIA_KEY = "media.key"
 _MAX_BYTES = 100_000
 _KEY_BYTES = 32

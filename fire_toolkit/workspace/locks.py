@@ -21,7 +21,7 @@ from typing import Any
 
 from fire_toolkit.errors import FireError
 
-LOCK = ".fire-toolkit.lock"
+LOCK = ".fire/lock"
 WAIT_S = 60.0
 POLL_S = 0.1
 _PRIVATE, _SHARED = 0o600, 0o666
@@ -135,6 +135,7 @@ def hold_workspace(
 
     handle, is_kept = None, True
     try:
+        (root / LOCK).parent.mkdir(exist_ok=True)
         handle = _await_lock(root / LOCK, _SHARED, wait_s, tell)
     except OSError as error:
         is_kept = False

@@ -210,7 +210,7 @@ def test_active_annotators_of_the_register_are_the_default(server: FakeServer, w
     assert (
         "made by this workspace can be asked; name others with --annotator (A02, A03, A04)" in refused.output
     )
-    register = workspace / ".labelstudio" / "annotators.csv"
+    register = workspace / ".fire/private" / "annotators.csv"
     register.write_text(register.read_text().replace("active,\n", "active,made-here\n", 2))
     assert json.loads(run("push", "--format", "json").stdout)["projects"] == 2
 

@@ -103,7 +103,7 @@ def test_a_deletion_without_its_answer_is_no_judgment(
 def test_a_key_whose_rights_a_disk_does_not_keep_is_taken_with_a_word(
     fire: Fire, begun: Path, mode: int
 ) -> None:
-    key = begun / ".labelstudio" / "media.key"
+    key = begun / ".fire/private" / "media.key"
     key.chmod(mode)
     told = fire("page", "write", "A01").stderr
     assert told.count(f"media.key: contains a key and others can access it ({mode:04o})") == 1

@@ -257,7 +257,7 @@ def test_what_is_there_is_not_overwritten_and_what_is_stale_is_not_released(
     ],
 )
 def test_names_mails_tokens_and_paths_are_refused(workspace: Path, key: str, text: str, words: str) -> None:
-    folder = workspace / ".labelstudio"
+    folder = workspace / ".fire/private"
     prepare_folder(folder)
     row = Annotator("marta", user_id="1", email="marta@example.org", password="hunter2hunter2")
     write_register(folder, [row])

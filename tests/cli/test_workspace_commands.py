@@ -74,8 +74,8 @@ def test_the_next_command_is_that_of_the_way_the_workspace_goes(
     assert fire("tasks").stderr.splitlines()[-1] == "next: fire-toolkit push"
     assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit push"
     monkeypatch.delenv("FIRE_LABEL_STUDIO_URL")
-    (workspace / ".labelstudio").mkdir(exist_ok=True)
-    (workspace / ".labelstudio" / "connection.json").write_text("{}")
+    (workspace / ".fire/private").mkdir(parents=True, exist_ok=True)
+    (workspace / ".fire/private" / "connection.json").write_text("{}")
     assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit push"
     answer_all(workspace)
     assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit import"

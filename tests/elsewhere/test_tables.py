@@ -274,7 +274,7 @@ def test_a_dry_run_shows_all_and_writes_nothing(fire: Fire, workspace: Path) -> 
     assert found["labels"] == {"relevant": {"Yes": 2}, "irrelevant": {"No": 1}}
     refused = fire(*asked[:4], "--dry-run", code=1)
     assert "'Yes' (2); 'No' (1)" in refused.stderr
-    assert {*Path().rglob("*")} - {Path(".fire-toolkit.lock")} == {*before, Path(file)}
+    assert {*Path().rglob("*")} - {Path(".fire/lock")} == {*before, Path(file)}
 
 
 def test_ids_that_the_collection_does_not_have(fire: Fire, workspace: Path, votes: Votes) -> None:

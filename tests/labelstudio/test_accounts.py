@@ -84,7 +84,7 @@ def server() -> Server:
 @pytest.fixture
 def accounts(server: Server, tmp_path: Path) -> Accounts:
     connection = Connection("http://127.0.0.1:1", "t" * 40, transport=httpx.MockTransport(server))
-    return Accounts(connection, tmp_path / ".labelstudio")
+    return Accounts(connection, tmp_path / ".fire/private")
 
 
 def test_added_accounts_can_log_in_with_what_is_shown(accounts: Accounts, server: Server) -> None:
@@ -191,7 +191,7 @@ def test_the_register_stands_before_the_account_is_made(
 
     def look(request: httpx.Request) -> None:
         if request.method == "POST":
-            seen.append([row.state for row in read_register(tmp_path / ".labelstudio")])
+            seen.append([row.state for row in read_register(tmp_path / ".fire/private")])
 
     server.fail = look
     accounts.add([("A01", "")])

@@ -33,8 +33,8 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 def stored(root: Path, *, url: str = URL, token: str = TOKEN, rights: int = 0o600) -> Path:
-    folder = root / ".labelstudio"
-    folder.mkdir()
+    folder = root / ".fire/private"
+    folder.mkdir(parents=True)
     path = folder / "connection.json"
     path.write_text(json.dumps({"url": url, "token": token}))
     path.chmod(rights)

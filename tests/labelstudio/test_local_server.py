@@ -34,7 +34,7 @@ from fire_toolkit.workspace.locks import hold_lock
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "work" / ".labelstudio"
+    place = tmp_path / "work" / ".fire/private"
     yield place
     with suppress(FireError):
         stop_server(place)
@@ -47,7 +47,7 @@ def any_free_port() -> int:
 
 def start(folder: Path, behaviour: str = "good", port: int | None = 0, public_url: str = "") -> Connection:
     """Start a stand-in; port 0: any free one, None: as the command chooses it."""
-    program = fake_server.write_program(folder.parent.parent, behaviour)
+    program = fake_server.write_program(folder.parents[2], behaviour)
     port = any_free_port() if port == 0 else port
     return start_server(folder, program, port=port, public_url=public_url or None)
 
@@ -75,7 +75,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_starts_at_once_make_one_server(folder: Path) -> None:
     found: list[Connection] = []
     # Written once: a program that another thread still writes cannot be run ("text file busy").
-    program, port = fake_server.write_program(folder.parent.parent), any_free_port()
+    program, port = fake_server.write_program(folder.parents[2]), any_free_port()
     threads = [
         threading.Thread(target=lambda: found.append(start_server(folder, program, port=port)))
         for _ in range(3)
@@ -89,7 +89,7 @@ def test_starts_at_once_make_one_server(folder: Path) -> None:
 
 
 def test_the_server_outlives_the_command_that_started_it(folder: Path) -> None:
-    program = fake_server.write_program(folder.parent.parent)
+    program = fake_server.write_program(folder.parents[2])
     code = (
         "from pathlib import Path; from fire_toolkit.labelstudio.local_server import start_server; "
         f"print(start_server(Path({str(folder)!r}), Path({str(program)!r}), port={any_free_port()}).url)"
@@ -226,7 +226,7 @@ def test_a_server_that_is_slow_is_waited_for_by_the_next_start(
         with pytest.raises(ServerError, match="not up yet"):
             start(folder, "slow")
     pid = pid_of(folder)
-    (folder.parent.parent / "label-studio-slow.go").touch()
+    (folder.parents[2] / "label-studio-slow.go").touch()
     start(folder, "slow", port=None)
     assert pid_of(folder) == pid
 
@@ -248,7 +248,7 @@ def test_a_refused_token_says_where_to_allow_it(folder: Path) -> None:
 
 
 def test_stop_ends_just_that_server(folder: Path) -> None:
-    other = folder.parent.parent / "other" / ".labelstudio"
+    other = folder.parents[2] / "other" / ".fire/private"
     assert not stop_server(folder)
     start(folder)
     start(other)

@@ -28,7 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(place)
     assert run("init").exit_code == 0
     yield place
-    stop_server(place / ".labelstudio")
+    stop_server(place / ".fire/private")
 
 
 def path_to(program: Path) -> str:
@@ -79,7 +79,7 @@ def test_no_secret_is_printed_or_written_elsewhere(root: Path, tmp_path: Path) -
         assert server.token not in result.output
         assert server.password not in result.output
     for path in root.rglob("*"):
-        if path.is_file() and ".labelstudio" not in path.parts:
+        if path.is_file() and ".fire" not in path.parts:
             assert server.token not in path.read_text()
 
 
@@ -96,7 +96,7 @@ def test_a_server_that_fails_is_exit_code_3(root: Path, tmp_path: Path) -> None:
     result = run("labelstudio", "start", PATH=path_to(program))
     assert result.exit_code == 3
     assert result.stderr.splitlines()[-1].startswith("error: Label Studio ended while starting; see ")
-    assert "disk I/O error" in (root / ".labelstudio" / "server.log").read_text()
+    assert "disk I/O error" in (root / ".fire/private" / "server.log").read_text()
 
 
 def test_the_doctor_names_what_mends_a_missing_server(root: Path) -> None:

@@ -87,8 +87,8 @@ def site(live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     media = MediaServer(tmp_path, {"clip.webm": "clip.webm"}, origins=[live_server.connection.url], port=0)
     found = Site(live_server, tmp_path, f"{media.base_url}/clip.webm")
     found.run("init", ".")
-    shutil.rmtree(tmp_path / ".labelstudio")
-    (tmp_path / ".labelstudio").symlink_to(live_server.folder)
+    shutil.rmtree(tmp_path / ".fire/private")
+    (tmp_path / ".fire/private").symlink_to(live_server.folder)
     with media:
         yield found
     with live_server.as_admin() as http:

@@ -77,7 +77,7 @@ def test_readme_followed_by_hand_shows_the_video_under_an_address_that_says_noth
     follow(block_with("fire-toolkit init my-benchmark"), tmp_path)
     root = tmp_path / "my-benchmark"
     write_benchmark(root)
-    put_empty_database(root / ".labelstudio", live_program)
+    put_empty_database(root / ".fire/private", live_program)
     # Nobody plans for three items: `plan` refuses a benchmark with more positives assumed than docs to find.
     follow(block_with("# Label Studio tasks: shuffled").replace("fire-toolkit plan", ": plan"), root)
     try:
@@ -85,8 +85,8 @@ def test_readme_followed_by_hand_shows_the_video_under_an_address_that_says_noth
         said = follow(block.replace("~/label-studio/bin", str(live_program.parent)), root)
         assert "9 tasks added" in said or "10 tasks added" in said, said
         assert "error" not in said, said
-        url = json.loads((root / ".labelstudio" / "connection.json").read_text())["url"]
-        person = next(row for row in read_register(root / ".labelstudio") if row.pseudonym == "A01")
+        url = json.loads((root / ".fire/private" / "connection.json").read_text())["url"]
+        person = next(row for row in read_register(root / ".fire/private") if row.pseudonym == "A01")
         with open_browser(tmp_path) as browser:
             log_in(browser, url, person.email, person.password)
             browser.open(f"{url}/projects/1/data?labeling=1")

@@ -17,7 +17,7 @@ from fire_toolkit.media.places import opaque_name
 from fire_toolkit.media.server import MediaServer
 
 PAGE = "http://127.0.0.1:8080"
-SECRET = Path(".labelstudio/media.key")
+SECRET = Path(".fire/private/media.key")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:[89]\d{3}/m/[0-9a-f]{32}\.webm")
 
 

@@ -122,10 +122,11 @@ def write_release(walk: Walk) -> None:
     own = "[release]", "[study]", "[licences]"
     kept = re.split(rf"(?m)^#? ?(?={'|'.join(map(re.escape, own))})", path.read_text())[0]
     path.write_text(kept + worlds.RELEASE)
-    (walk.root / ".labelstudio").mkdir(exist_ok=True)
-    key = walk.root / ".labelstudio" / "release.key"
-    key.write_text("0" * 64 + "\n")  # the same pseudonyms each time
-    key.chmod(0o600)  # else the key is refused
+    for folder in (".labelstudio", ".fire/private"):  # of then and of today
+        key = walk.root / folder / "release.key"
+        key.parent.mkdir(parents=True, exist_ok=True)
+        key.write_text("0" * 64 + "\n")  # the same pseudonyms each time
+        key.chmod(0o600)  # else the key is refused
 
 
 def walk_world(world: worlds.World, folder: Path, side: str) -> list[Step]:
