@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import COLUMNS
-from fire_toolkit.campaign.records import Round, add_moves, write_round
+from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
 from fire_toolkit.campaign.said import keep_said
 from fire_toolkit.campaign.store import _INSERT, Store
 from fire_toolkit.workspace.database import STORE, row_sha256
@@ -30,10 +29,7 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
     root = Path(_FOLDER.name) / str(next(_numbers))
     root.mkdir()
     for entry in rounds:
-        drawn = entry.assignments if entry.drawn is None else entry.drawn
-        write_round(root, replace(entry, assignments=drawn))
-        if len(entry.moves):
-            add_moves(root, replace(entry, moves=entry.moves.iloc[:0]), entry.moves)
+        write_round(root, entry)
     store = Store(root / STORE)
     values = [] if rows is None else rows[list(COLUMNS)].to_numpy().tolist()
     with store.database.transaction() as db:
@@ -41,6 +37,16 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
         keep_said(db)
     store.close()
     return Store(root / STORE)
+
+
+def moved_round(entry: Round, *moves: pd.DataFrame) -> Round:
+    """Return a round as a record has it after its tasks have changed hands."""
+    with record_of([entry]) as store:
+        root = store.database.path.parent
+    for each in moves:
+        add_moves(root, entry.number, each)
+    (found,) = read_rounds(root)
+    return found
 
 
 def latest_answers(rows: pd.DataFrame | Path) -> pd.DataFrame:

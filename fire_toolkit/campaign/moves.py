@@ -1,6 +1,6 @@
 """Tasks that change hands while a round runs: what was given to one annotator and goes to another.
 
-A round's queues are drawn once. What happens to them later is a table of moves beside them, which only grows:
+A round's queues are drawn once. What happens to them later are further rows of the record's table `given`:
 who was ever given a pair can so be told, and nobody is given it twice.
 """
 
@@ -9,87 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NewType
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.campaign.queues import CONTROL, TRAINING, Assignments, check_assignments
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.campaign.queues import CONTROL, TRAINING, Assignments
 
-Moves = NewType("Moves", pd.DataFrame)
-
-MOVES = TableSpec(
-    "moves",
-    (
-        Column("batch", "int", minimum=1),
-        Column("position", "int", minimum=1),
-        Column("annotator_id", "text", missing=True),
-        Column("to_annotator_id", "text", missing=True),
-        Column("pair_id", "id"),
-        Column("kind", "id"),
-    ),
-    ("batch", "position"),
-)
+MOVES = ("batch", "position", "annotator_id", "to_annotator_id", "pair_id", "kind")
 _NO_VOTES = (TRAINING, CONTROL)
-
-
-def check_moves(table: pd.DataFrame, *, where: str = "") -> Moves:
-    """Return `table` as Moves, or raise `TableError` with all that is wrong with it.
-
-    batch: counts the occasions on which tasks were moved; position: the order within one; annotator_id: who
-    had the task and has it no more, empty for what is new to the round's queue of `to_annotator_id`; who gets
-    it, empty for what nobody is asked any more; kind: as in Assignments.
-    """
-    return Moves(check_table(MOVES, table, where=where))
-
-
-def no_moves() -> Moves:
-    """Return a table without moves."""
-    return check_moves(pd.DataFrame({name: [] for name in MOVES.names}))
-
-
-def moved_assignments(drawn: Assignments, moves: Moves) -> Assignments:
-    """Return the queues as they are after the moves; what came last stands at the end of a queue."""
-    rows = {(name, pair): (place, kind) for name, pair, place, kind in _tuples(drawn, "position")}
-    last = drawn.groupby("annotator_id")["position"].max().to_dict()
-    for name, pair, to, kind in _tuples(moves, "to_annotator_id"):
-        if name:
-            rows.pop((name, pair), None)
-        if to:
-            last[to] = last.get(to, 0) + 1
-            rows[to, pair] = (last[to], kind)
-    table = [(name, pair, place, kind) for (name, pair), (place, kind) in rows.items()]
-    return check_assignments(pd.DataFrame(table, columns=["annotator_id", "pair_id", "position", "kind"]))
-
-
-def given_pairs(assignments: Assignments, moves: Moves) -> pd.DataFrame:
-    """Return annotator_id, pair_id and kind of all that was ever given to somebody, by the queues now."""
-    names = ["annotator_id", "pair_id", "kind"]
-    if moves.empty:
-        return assignments[names]
-    earlier = moves.loc[moves["annotator_id"] != "", names]
-    return pd.concat([assignments[names], earlier]).drop_duplicates(names[:2], ignore_index=True)
-
-
-def withdrawn_pairs(moves: Moves) -> dict[str, frozenset[str]]:
-    """Return for each annotator the pairs that were moved away from her."""
-    away = moves[moves["annotator_id"] != ""]
-    return {str(name): frozenset(pairs) for name, pairs in away.groupby("annotator_id")["pair_id"]}
-
-
-def batches_of(assignments: Assignments, moves: Moves) -> dict[int, Assignments]:
-    """Return the queues now by the occasion on which each task came into them; 0: when they were drawn."""
-    came = {(to, pair): batch for to, pair, batch, _ in _tuples(moves, "batch", "to_annotator_id") if to}
-    keys = zip(assignments["annotator_id"], assignments["pair_id"], strict=True)
-    batch = pd.Series([came.get(key, 0) for key in keys], index=assignments.index, dtype="int64")
-    return {int(number): Assignments(rows) for number, rows in assignments.groupby(batch)}
-
-
-def _tuples(
-    table: pd.DataFrame, third: str, first: str = "annotator_id"
-) -> Iterable[tuple[str, str, Any, str]]:
-    return zip(*(table[name].tolist() for name in (first, "pair_id", third, "kind")), strict=True)
 
 
 @dataclass(frozen=True)
@@ -129,7 +56,7 @@ def move_tasks(
     page_of: Mapping[tuple[str, str], Hashable] | None = None,
     is_share: bool = False,
     seed: int = 0,
-) -> Moves:
+) -> pd.DataFrame:
     """Return the moves that give unanswered tasks of `sources` to `targets`.
 
     Args:
@@ -145,6 +72,8 @@ def move_tasks(
         seed: of the order.
 
     Returns:
+        batch, position, annotator_id (who had the task; empty: it is new to the queue), to_annotator_id
+        (empty: nobody is asked any more), pair_id and kind.
         Pages go to the one with least left to do among those who have seen none of their pairs, those that
         few can take first; a page of which each target has seen something stays where it is. Controls of a
         page that moves are given to nobody. A target that is new to the round gets its
@@ -153,7 +82,8 @@ def move_tasks(
         show which they are.
     """
     rng = np.random.default_rng([seed, batch])
-    kinds = {(name, pair): kind for name, pair, _, kind in _tuples(assignments, "position")}
+    columns = (assignments[name] for name in ("annotator_id", "pair_id", "kind"))
+    kinds = {(name, pair): kind for name, pair, kind in zip(*columns, strict=True)}
     open_tasks = sorted(key for key in left if kinds.get(key, CONTROL) not in _NO_VOTES)
     loads = {name: sum(owner == name for owner, _ in open_tasks) for name in (*sources, *targets)}
     hands = _Hands(loads, set(seen))
@@ -167,7 +97,7 @@ def move_tasks(
         if name in set(sources)
     ]
     table = [(batch, place, *row) for place, row in enumerate(rows, start=1)]
-    return check_moves(pd.DataFrame(table, columns=list(MOVES.names)))
+    return pd.DataFrame(table, columns=list(MOVES))
 
 
 def _units(tasks: list[tuple[str, str]], page_of: Mapping[tuple[str, str], Hashable]) -> list[_Unit]:

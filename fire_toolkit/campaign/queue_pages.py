@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.moves import withdrawn_pairs
 from fire_toolkit.campaign.page_json import PAGE
 from fire_toolkit.campaign.queues import TRAINING, even_pages
 from fire_toolkit.campaign.records import QueueName, Round
@@ -44,21 +43,13 @@ def queue_pages(entry: Round, annotator_id: str) -> list[QueuePage]:
     away leaves the page as it was, so that a page on a server stays the same task.
     """
     items = items_of(entry)
-    gone = withdrawn_pairs(entry.moves).get(annotator_id, frozenset())
+    own = entry.given[entry.given["annotator_id"] == annotator_id].sort_values("position")
+    gone = frozenset(own.loc[~own["is_there"], "pair_id"])
     return [
         QueuePage(pairs, is_training, gone.intersection(pairs))
-        for rows in _occasions(entry, annotator_id)
+        for _, rows in own.groupby("batch", sort=True)
         for pairs, is_training in pages_of(rows, items, entry.n_captions)
     ]
-
-
-def _occasions(entry: Round, annotator_id: str) -> Iterator[pd.DataFrame]:
-    """Yield pair_id and kind, in order, of what was drawn for an annotator, and of what came to her later."""
-    drawn = entry.assignments if entry.drawn is None else entry.drawn
-    yield drawn[drawn["annotator_id"] == annotator_id].sort_values("position")
-    moved = entry.moves[entry.moves["to_annotator_id"] == annotator_id]
-    for _, rows in moved.groupby("batch", sort=True):
-        yield rows.sort_values("position")
 
 
 def items_of(entry: Round) -> dict[str, tuple[str, str]]:
@@ -118,7 +109,7 @@ def task_pages(
     labeling = parse_label_config(guideline.label_config)
     later = {META: {ROUND: entry.number}} if entry.number > 1 else {}
     queues: dict[QueueName, list[tuple[QueuePage, dict[str, Any]]]] = {}
-    for annotator_id in sorted({*entry.assignments["annotator_id"], *withdrawn_pairs(entry.moves)}):
+    for annotator_id in sorted(entry.given["annotator_id"].unique()):
         queue = QueueName(entry.number, annotator_id)
         queues[queue] = found = []
         for page in queue_pages(entry, annotator_id):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field, replace
-from functools import lru_cache
+from dataclasses import astuple, dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.moves import MOVES, Moves, check_moves, given_pairs, moved_assignments, no_moves
+from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.queues import ASSIGNMENTS, Assignments, check_assignments
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
@@ -45,9 +45,8 @@ class Campaign:
 class Round:
     """What a round asks of whom: each pair once in `tasks`, who has it in `assignments`; what carries it.
 
-    moves: what has changed hands since the queues were drawn; `assignments` are the queues as they are now;
-    drawn: as they were then, where anything has moved; n_captions: how many captions of one item a page may
-    have.
+    n_captions: how many captions of one item a page may have; hands: `given`, where tasks have changed hands
+    since the queues were drawn; `assignments` are the queues as they are now.
     """
 
     number: int
@@ -55,14 +54,22 @@ class Round:
     assignments: Assignments
     controls: Qrels
     carrier: str = BY_SERVER
-    moves: Moves = field(default_factory=no_moves)
-    drawn: Assignments | None = None
     n_captions: int = 1
+    hands: pd.DataFrame | None = None
+
+    @cached_property
+    def given(self) -> pd.DataFrame:
+        """All that was ever given to somebody in this round, in the order of the queues.
+
+        annotator_id, pair_id, position, kind; batch: the occasion, 0 when queues were drawn; is_there:
+        whether the annotator still has it.
+        """
+        return self.assignments.assign(batch=0, is_there=True) if self.hands is None else self.hands
 
     @property
-    def given(self) -> pd.DataFrame:
-        """annotator_id, pair_id and kind of all that was ever given to somebody in this round."""
-        return given_pairs(self.assignments, self.moves)
+    def drawn(self) -> pd.DataFrame:
+        """The queues as they were drawn."""
+        return self.given[self.given["batch"] == 0]
 
 
 @dataclass(frozen=True)
@@ -141,41 +148,37 @@ def _read_round(store: Store, number: int) -> Round:
     asked = asked.drop_duplicates("pair_id", keep="last").sort_values("position", ignore_index=True)
     asked = asked.drop(columns=["reference_url"] if asked["reference_url"].isna().all() else [])
     controls = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
-    given = store.table("select * from given where round = ? order by batch, position, rowid", [number])
-    drawn = given[given["batch"] == 0].drop(columns="annotator_id")
-    drawn = drawn.rename(columns={"to_annotator_id": "annotator_id"})[list(ASSIGNMENTS.names)]
-    moves = given.loc[given["batch"] > 0, list(MOVES.names)]
+    hands = store.table(
+        "select annotator_id, pair_id, kind, batch, is_there from hands where round = ? "
+        "order by batch, position, rowid",
+        [number],
+    ).astype({"batch": "int64", "is_there": "bool"})
+    hands["position"] = hands.groupby("annotator_id").cumcount() + 1
     where = f"{store.database.path}: round {number}"
-    entry = Round(
+    return Round(
         number,
         check_tasks(asked, where=where),
-        check_assignments(drawn.reset_index(drop=True), where=where),
+        check_assignments(hands.loc[hands["is_there"], list(ASSIGNMENTS.names)], where=where),
         check_qrels(controls, where=where),
         carrier,
-        n_captions=n_captions,
+        n_captions,
+        None if hands["is_there"].all() and not hands["batch"].any() else hands,
     )
-    return _moved(entry, check_moves(moves.reset_index(drop=True))) if len(moves) else entry
-
-
-def _moved(drawn: Round, moves: Moves) -> Round:
-    """Return a round as it was drawn with what has changed hands since."""
-    now = moved_assignments(drawn.assignments, moves)
-    return replace(drawn, assignments=now, moves=moves, drawn=drawn.assignments)
 
 
 def with_moves(root: Path, drawn: Round) -> Round:
     """Return a round as it was drawn with what has changed hands in the workspace `root` since."""
-    there = Rounds(root)
-    moves = there._round(drawn.number).moves if drawn.number in there.carriers else drawn.moves
-    return _moved(drawn, moves) if len(moves) else drawn
+    with Store(root / STORE) as store:
+        there = _round_there(store, drawn.number)
+    if there is None or not _are_same(drawn.drawn, there.drawn, ASSIGNMENTS.names):
+        return drawn
+    return replace(drawn, assignments=there.assignments, hands=there.hands)
 
 
-def add_moves(root: Path, entry: Round, moves: Moves) -> None:
+def add_moves(root: Path, number: int, moves: pd.DataFrame) -> None:
     """Write further moves of a round; those that are there stay."""
-    check_moves(pd.concat([entry.moves, moves], ignore_index=True))
     with Store(root / STORE) as store, store.database.transaction() as db:
-        rows = [(entry.number, *row) for row in _rows(moves, MOVES.names)]
-        _insert(db, "given", ("round", *MOVES.names), rows)
+        _insert(db, "given", ("round", *MOVES), [(number, *row) for row in _rows(moves, MOVES)])
 
 
 def write_round(root: Path, entry: Round) -> None:
@@ -202,7 +205,7 @@ def write_round(root: Path, entry: Round) -> None:
             known = set() if there is None else set(_rows(there.tasks, names))
             _insert(db, "asked", names, [row for row in _rows(entry.tasks, names) if row not in known])
             if there is None:
-                drawn = _rows(entry.assignments if entry.drawn is None else entry.drawn, ASSIGNMENTS.names)
+                drawn = _rows(entry.drawn, ASSIGNMENTS.names)
                 columns = ("round", "batch", "annotator_id", "to_annotator_id", "pair_id", "position", "kind")
                 _insert(db, "given", columns, [(entry.number, 0, "", *row) for row in drawn])
                 known_answers = [(entry.number, *row) for row in _rows(entry.controls, _KNOWN)]
@@ -231,10 +234,9 @@ def _refuse_other(store: Store, entry: Round, there: Round) -> None:
         )
     asks = [name for name in TASKS.names if name in entry.tasks.columns]
     fixed = asks if entry.carrier != BY_SERVER else [name for name in asks if name not in _SHOWN]
-    queues = [(each.assignments if each.drawn is None else each.drawn) for each in (entry, there)]
     tables: dict[str, tuple[pd.DataFrame, pd.DataFrame, Sequence[str]]] = {
         "tasks": (entry.tasks, there.tasks, fixed),
-        "assignments": (queues[0], queues[1], ASSIGNMENTS.names),
+        "assignments": (entry.drawn, there.drawn, ASSIGNMENTS.names),
         "controls": (entry.controls, there.controls, _KNOWN),
     }
     changed = [name for name, (own, other, names) in tables.items() if not _are_same(own, other, names)]

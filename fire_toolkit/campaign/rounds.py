@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.moves import Moves, move_tasks
+from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.queues import (
     ADJUDICATION,
@@ -144,7 +144,7 @@ def moved_rounds(
     *,
     retired: Collection[str],
     seed: int,
-) -> list[tuple[Round, Moves]]:
+) -> list[tuple[Round, pd.DataFrame]]:
     """Return the rounds in which tasks move, each with its new moves.
 
     sources: whose tasks move; none: everybody's, as many as leave all with equally much to do; retired: who
@@ -156,7 +156,9 @@ def moved_rounds(
     for entry in rounds:
         own = set(entry.assignments["annotator_id"])
         giving = sorted(own & {*sources} if sources else own - {*targets} - {*retired})
-        batch = int(entry.moves["batch"].max()) + 1 if len(entry.moves) else 1
+        ((batch,),) = store.database.select(
+            "select max(batch) + 1 from given where round = ?", [entry.number]
+        )
         page_of = {
             (name, pair): (name, number)
             for name in giving
@@ -181,7 +183,7 @@ def moved_rounds(
     return found
 
 
-def count_moved(moved: Sequence[tuple[Round, Moves]], targets: Sequence[str]) -> dict[str, Any]:
+def count_moved(moved: Sequence[tuple[Round, pd.DataFrame]], targets: Sequence[str]) -> dict[str, Any]:
     """Return how many tasks that are judged move, and to whom."""
     to = dict.fromkeys(targets, 0)
     for _, moves in moved:

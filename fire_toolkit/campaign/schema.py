@@ -57,7 +57,7 @@ _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number
 #   An answer in a queue is of that queue's round; any other of the task on its pair that its author was
 #   given last, else of the round that it names; to what nobody was asked it has no kind. It is looked up once
 #   for all that asks it, as a table `counted` of this process (`Store.count`), on which the others rest.
-# queues: who has which task.
+# hands: who was ever given which task, and whether it is theirs still. queues: who has which task.
 # standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
 #   that was sent without an answer to a caption has not answered it. kind: of the task, none where nobody has
 #   it there any more.
@@ -76,11 +76,14 @@ select number, source, project, annotation, updated_at,
     and named.annotation = own.annotation order by {_BEST} limit 1), '') as annotator_id, answer
 from answers own where number =
   (select number from answers other where other.annotation = own.annotation order by {_BEST} limit 1);
+create temp view hands as
+select round, to_annotator_id as annotator_id, pair_id, kind, batch, position,
+  not exists (select 1 from given later where later.annotator_id <> ''
+    and later.round = own.round and later.annotator_id = own.to_annotator_id and later.pair_id = own.pair_id
+    and (later.batch, later.position) > (own.batch, own.position)) as is_there
+from given own where to_annotator_id <> '';
 create temp view queues as
-select round, to_annotator_id as annotator_id, pair_id, kind, batch, position from given own
-where to_annotator_id <> '' and not exists (select 1 from given later where later.annotator_id <> ''
-  and later.round = own.round and later.annotator_id = own.to_annotator_id and later.pair_id = own.pair_id
-  and (later.batch, later.position) > (own.batch, own.position));
+select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
 create temp view counted_now as
 with several as materialized (select annotation from answers group by annotation having count(*) > 1),
 own as materialized (

@@ -121,7 +121,7 @@ def reassign(
         words += f"; {n_left:,} stay where they are: {', '.join(wanted)} have seen these pairs"
     if not dry_run:
         for entry, moves in moved:
-            add_moves(campaign.root, entry, moves)
+            add_moves(campaign.root, entry.number, moves)
     say(words)
     if dry_run:
         say("nothing was written")

@@ -39,7 +39,7 @@ def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs
             continue
         tasks = read_task_files(relative_path(path), rules)
         entry = on_server[number]
-        asked = entry.assignments if entry.drawn is None else entry.drawn
+        asked = entry.drawn
         if set(tasks["pair_id"]) != set(asked.loc[~asked["kind"].isin([TRAINING, CONTROL]), "pair_id"]):
             say(f"note: {name} has other pairs than round {number}, which has begun; it is not sent")
             continue

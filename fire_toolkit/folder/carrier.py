@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from fire_toolkit.campaign.answers import parse_export, round_of
 from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Origin, answer_rows, answer_text, says_the_same
-from fire_toolkit.campaign.moves import batches_of
 from fire_toolkit.campaign.page_json import split_pages
-from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import Campaign, QueueName, Round, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
@@ -28,7 +28,7 @@ from fire_toolkit.workspace.manifests import write_files
 from fire_toolkit.workspace.rounds import tasks_file
 
 
-def queue_tasks(entry: Round, queue: Assignments) -> Tasks:
+def queue_tasks(entry: Round, queue: pd.DataFrame) -> Tasks:
     """Return the tasks of one annotator's queue, or of a part of it, in its order."""
     contents = entry.tasks.drop(columns="position")
     return Tasks(queue[["pair_id", "position"]].sort_values("position").merge(contents, on="pair_id"))
@@ -50,20 +50,22 @@ def queue_files(
     occasion.
     """
     found = {}
-    for batch, rows in batches_of(entry.assignments, entry.moves).items():
-        for name in dict.fromkeys(rows["annotator_id"]):
-            queue = queue_tasks(entry, Assignments(rows[rows["annotator_id"] == name]))
-            start = f"{stem}.{name}{_suffix(batch)}"
-            texts = {
-                f"{start}.json": task_lines(queue, guideline)[1],
-                f"{start}.csv": sheet_of(queue, guideline),
-            }
-            found[batch, name] = texts
+    for (batch, name), rows in _handed(entry):
+        queue, start = queue_tasks(entry, rows), _start(stem, batch, name)
+        texts = {f"{start}.json": task_lines(queue, guideline)[1], f"{start}.csv": sheet_of(queue, guideline)}
+        found[batch, name] = texts
     return found
 
 
-def _suffix(batch: int) -> str:
-    return f".more-{batch}" if batch else ""
+def _handed(entry: Round) -> Iterator[tuple[tuple[int, str], pd.DataFrame]]:
+    """Yield what each annotator has by the occasion on which it came to them."""
+    for batch, there in entry.given[entry.given["is_there"]].groupby("batch"):
+        for name, rows in there.groupby("annotator_id"):
+            yield (int(str(batch)), str(name)), rows
+
+
+def _start(stem: str, batch: int, name: str) -> str:
+    return f"{stem}.{name}.more-{batch}" if batch else f"{stem}.{name}"
 
 
 class Folder:
@@ -98,14 +100,14 @@ class Folder:
         given = []
         for entry in rounds:
             folder = tasks_file(self._root, entry.number).parent
-            for (batch, name), texts in queue_files(entry, guideline).items():
+            own = queue_files(entry, guideline)
+            for (batch, name), rows in _handed(entry):
+                texts, n_tasks = own[batch, name], len(rows)
                 missing = {
                     folder / file: text for file, text in texts.items() if not (folder / file).exists()
                 }
                 if missing:
                     write_files(missing)
-                rows = batches_of(entry.assignments, entry.moves)[batch]
-                n_tasks = int((rows["annotator_id"] == name).sum())
                 counts = (0, n_tasks) if len(missing) == len(texts) else (n_tasks, 0)
                 given.append(Delivered(QueueName(entry.number, name), *counts))
                 report(n_tasks)
@@ -143,12 +145,11 @@ class Folder:
         files: dict[QueueName, list[str]] = {}
         for entry in rounds:
             folder = tasks_file(self._root, entry.number).parent
-            for batch, rows in batches_of(entry.assignments, entry.moves).items():
-                for name in dict.fromkeys(rows["annotator_id"]):
-                    path = folder / f"tasks.{name}{_suffix(batch)}.json"
-                    if path.is_file():
-                        own = files.setdefault(QueueName(entry.number, name), [])
-                        own.append(str(path.relative_to(self._root)))
+            for (batch, name), _ in _handed(entry):
+                path = folder / f"{_start('tasks', batch, name)}.json"
+                if path.is_file():
+                    own = files.setdefault(QueueName(entry.number, name), [])
+                    own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
     def _rows(self, path: Path, queues: Queues, kept: Store) -> list[Row]:

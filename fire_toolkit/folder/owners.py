@@ -19,7 +19,7 @@ class Queues:
         self._queue: dict[tuple[str, Asked], QueueName] = {}
         self._given: dict[str, set[Asked]] = {}
         for entry in rounds:
-            for name, pair, _ in entry.given.itertuples(index=False, name=None):
+            for name, pair in zip(entry.given["annotator_id"], entry.given["pair_id"], strict=True):
                 for asked in ((str(entry.number), pair), ("", pair)):
                     self._queue[name, asked] = QueueName(entry.number, name)
                     self._given.setdefault(name, set()).add(asked)

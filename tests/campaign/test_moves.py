@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from campaigns import round_of, tasks_of
+from records import moved_round
 
 from examples import examples, seeds
-from fire_toolkit.campaign.moves import Moves, check_moves, move_tasks, moved_assignments, no_moves
+from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
 
@@ -40,10 +41,10 @@ def votes(assignments: Assignments) -> list[str]:
 
 def moved(
     left: set[Key], sources: list[str], targets: list[str], *, is_share: bool = False, entry: Round = ENTRY
-) -> tuple[Moves, Assignments]:
+) -> tuple[pd.DataFrame, Assignments]:
     seen = keys(entry.assignments)
     moves = move_tasks(entry.assignments, left, sources, targets, seen=seen, batch=1, is_share=is_share)
-    return moves, moved_assignments(entry.assignments, moves)
+    return moves, moved_round(entry, moves).assignments
 
 
 def test_what_is_not_answered_goes_to_others_and_answers_stay() -> None:
@@ -101,7 +102,7 @@ def test_moves_are_kept_and_only_grow(tmp_path: Path) -> None:
     write_round(tmp_path, ENTRY)
     left = set(keys(ENTRY.assignments))
     first, now = moved(left, ["ann"], ["cy"])
-    add_moves(tmp_path, ENTRY, first)
+    add_moves(tmp_path, 1, first)
     (entry,) = read_rounds(tmp_path)
     assert keys(entry.assignments) == keys(now)
     write_round(tmp_path, entry)  # the same as it was drawn
@@ -110,15 +111,12 @@ def test_moves_are_kept_and_only_grow(tmp_path: Path) -> None:
     second = move_tasks(entry.assignments, set(keys(entry.assignments)), ["cy"], ["ann"], seen=seen, batch=2)
     assert not len(second)  # she had them all before
     second = move_tasks(entry.assignments, set(keys(entry.assignments)), ["cy"], ["di"], seen=seen, batch=2)
-    add_moves(tmp_path, entry, second)
+    add_moves(tmp_path, 1, second)
     (entry,) = read_rounds(tmp_path)
     assert votes(entry.assignments) == votes(ENTRY.assignments)
-    assert entry.moves["batch"].tolist() == [1] * len(first) + [2] * len(second)
-
-
-def test_no_moves_change_nothing() -> None:
-    assert keys(moved_assignments(ENTRY.assignments, no_moves())) == keys(ENTRY.assignments)
-    assert check_moves(no_moves()).empty
+    came = entry.given["batch"].value_counts()
+    assert came[1] == (first["to_annotator_id"] != "").sum()
+    assert came[2] == (second["to_annotator_id"] != "").sum()
 
 
 @pytest.mark.slow
@@ -141,7 +139,7 @@ def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice
     overlap = 0.0 if n_people == 1 else 0.4
     people = tuple("abcde"[:n_people])
     entry = round_of(tasks_of(15, overlap=overlap), people, controls=tasks_of(3, prefix="c"))
-    now, every = entry.assignments, set(keys(entry.assignments))
+    now, every, done = entry.assignments, set(keys(entry.assignments)), list[pd.DataFrame]()
     expected, answered = votes(now), set[Key]()
     for batch, (sources, targets, n_answered) in enumerate(steps, start=1):
         answered |= set(keys(now)[:: max(1, n_answered)]) if n_answered else set()
@@ -154,7 +152,8 @@ def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice
         assert not every & set(got)
         assert len(set(got)) == len(got)
         every |= set(got)
-        now = moved_assignments(now, moves)
+        done.append(moves)
+        now = moved_round(entry, *done).assignments
         assert votes(now) == expected
         assert answered <= set(keys(now))
         doubled = [pair for _, pair in keys(now, TASK, OVERLAP)]
@@ -175,7 +174,7 @@ def of_pages(kinds: dict[str, str] | None = None) -> Assignments:
     return check_assignments(pd.DataFrame(rows, columns=["annotator_id", "pair_id", "position", "kind"]))
 
 
-def move_pages(assignments: Assignments, targets: list[str], **options: Any) -> Moves:
+def move_pages(assignments: Assignments, targets: list[str], **options: Any) -> pd.DataFrame:
     left = set(keys(assignments))
     seen = [*left, *options.pop("also_seen", ())]
     return move_tasks(assignments, left, ["ann"], targets, seen=seen, batch=1, page_of=PAGES, **options)

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, push_round, tasks_of
 from fake_api import FakeServer, choice
-from records import record_of
+from records import moved_round, record_of
 
-from fire_toolkit.campaign.moves import MOVES, check_moves, moved_assignments
+from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.progress import measure_progress
 from fire_toolkit.campaign.queues import assign_tasks
@@ -218,9 +218,7 @@ def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(ser
     given = pages_of(server, "ann")
     moved = captions_of(first) + ([captions_of(others[0])[0]] if others else [])
     rows = [(1, place, "ann", "bob", pair, "task") for place, pair in enumerate(moved, start=1)]
-    moves = check_moves(pd.DataFrame(rows, columns=list(MOVES.names)))
-    now = moved_assignments(ROUND.assignments, moves)
-    later = replace(ROUND, assignments=now, moves=moves, drawn=ROUND.assignments)
+    later = moved_round(ROUND, pd.DataFrame(rows, columns=list(MOVES)))
     queues = make_queues(later, GUIDELINE, done=(), campaign_key=CAMPAIGN.key)
     assert close_withdrawn(make_api(server), CAMPAIGN, queues) == 1
     assert [task["is_labeled"] for task in given] == [True, *[False] * len(others)]

@@ -143,6 +143,7 @@ class World:
             (entry,) = read_rounds(self.root)
             with Store(self.root / STORE) as store:
                 left = left_pairs(store).get(1, set())
+                ((batch,),) = store.database.select("select max(batch) + 1 from given")
                 seen = set(seen_pairs(store).itertuples(index=False, name=None))
             source, target = self.chance.sample(sorted(PEOPLE), 2)
             moves = move_tasks(
@@ -151,11 +152,11 @@ class World:
                 [source],
                 [target],
                 seen=seen,
-                batch=int(entry.moves["batch"].max()) + 1 if len(entry.moves) else 1,
+                batch=batch,
                 seed=self.chance.randrange(100),
             )
             if len(moves):
-                add_moves(self.root, entry, moves)
+                add_moves(self.root, 1, moves)
 
     def commands(self) -> list[Callable[[], None]]:
         """Two commands to run at once."""
