@@ -77,6 +77,7 @@ def test_a_table_of_several_runs_is_split_in_order_and_a_name_twice_refused() ->
 def test_the_top_of_a_matrix_is_that_of_a_full_sort(depth: int, seed: int, dtype: Any) -> None:
     random = np.random.default_rng(seed)
     scores = random.integers(-2, 2, size=(4, 6)).astype(dtype)
+    scores[scores == 0] = random.choice([0.0, -0.0], (scores == 0).sum())
     tie_codes = random.permutation(6).astype(np.int64)
     rows, columns = top_of_rows(scores, depth, tie_codes)
     expected = [

@@ -107,7 +107,13 @@ def test_runs_with_positives_below_different_ranks_are_compared_without_a_word(
 
 @pytest.mark.parametrize(
     ("ranked", "last", "expected"),
-    [([100, 100, 101], [100, 4000, 101], 100), ([5, 3], [5, 3], 5), ([0, 0], [0, 9], 0), ([], [], 0)],
+    [
+        ([100, 100, 101], [100, 4000, 101], 100),
+        ([101, 100, 9], [4000, 4000, 9], 100),
+        ([5, 3], [5, 3], 5),
+        ([0, 0], [0, 9], 0),
+        ([], [], 0),
+    ],
 )
 def test_the_depth_of_a_run(ranked: list[int], last: list[int], expected: int) -> None:
     assert run_depth(np.array(ranked), np.array(last)) == expected

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from small_world import judge_matrix, make_run
 
 from examples import examples
+from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.stored_runs import judge_tied
 from fire_toolkit.measures import code_qrels, judge_run, parse_measure
@@ -120,13 +121,23 @@ def test_every_way_to_join_knows_the_strata(pairs: Pairs, seed: int) -> None:
     assert expected == pytest.approx(
         measure.per_query(judge_matrix(matrix, coded, query_ids=queries, doc_ids=DOCS))
     )
-    joined = join_runs(run, qrels)
-    assert expected == pytest.approx(measure.per_query(joined.ranking("m", joined.label(qrels))))
+    more = make_qrels({q: dict.fromkeys(DOCS, ("1", 0)) for q in queries})  # pairs that `qrels` do not hold
+    for others in ((more,), ()):
+        joined = join_runs(run, qrels, *others)
+        assert expected == pytest.approx(measure.per_query(joined.ranking("m", joined.label(qrels))))
     last = joined.within(np.array([len(queries) - 1]))
     own = Qrels(qrels[qrels["query_id"] == queries[-1]])
     assert expected[-1:] == pytest.approx(measure.per_query(last.ranking("m", last.label(own))))
     shuffled = check_qrels(qrels.sample(frac=1, random_state=seed))
     assert expected == pytest.approx(values(run, shuffled))
+
+
+def test_qrels_of_another_query_or_doc_than_were_joined_are_refused() -> None:
+    own = make_qrels({"q": {"a": ("1", 1), "b": ("1", 0)}})
+    joined = join_runs(make_run({"q": {"a": 1}}), own)
+    for query, doc in (("q", "z"), ("r", "a"), ("r", "z")):
+        with pytest.raises(JoinError, match=f"not joined with query '{query}' and doc '{doc}'"):
+            joined.label(make_qrels({query: {doc: ("1", 1)}}))
 
 
 def test_strata_follow_docs_that_a_tie_rule_moves() -> None:

@@ -20,7 +20,7 @@ from fire_toolkit.matching.ties import TIE_RULES, order_by_index
 from fire_toolkit.measures import code_qrels, parse_measure
 from fire_toolkit.measures.views import settled_view
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import Qrels, Run
+from fire_toolkit.tables import Qrels, Run, check_run
 
 MATRIX = [
     [0.9, 0.5, 0.5, 0.5, 0.1],
@@ -234,6 +234,24 @@ def test_what_nobody_judged_stands_between_positives_and_others(rule: str, unjud
     qrels = make_qrels({"q": {"b": 1, "c": 0, "a": -1}})  # pooled, and not judged
     found = score_runs(run, qrels, ["unjudged@2", "RR"], ties=rule).scores["value"]
     assert list(found) == pytest.approx([unjudged, 1.0 if rule == "optimistic" else 1 / 3])
+
+
+@pytest.mark.parametrize(("rule", "expected"), [("optimistic", 1.0), ("pessimistic", 0.0)])
+def test_what_was_pooled_and_not_judged_stands_nearer_to_the_positives(rule: str, expected: float) -> None:
+    """x, y are in no pool: a u x y at best, both pooled ones expected to be positives; x y u a at worst."""
+    run = make_run({"q": dict.fromkeys("auxy", 1.0)})
+    found = score_runs(run, make_qrels({"q": {"a": 1, "u": -1}}), ["iP@2"], ties=rule).scores["value"]
+    assert list(found) == pytest.approx([expected], abs=1e-4)
+
+
+@pytest.mark.parametrize("rule", ["optimistic", "average", "pessimistic"])
+def test_ties_end_where_a_run_is_cut(rule: str) -> None:
+    """b, c are tied, and the run is cut at rank 2, as the place of the new positive e is not known."""
+    docs = {"doc_id": ["a", "b", "c"], "rank": [1, 2, 5], "score": [2.0, 1.0, 1.0]}
+    run = check_run(pd.DataFrame({"run_id": "m", "query_id": "q", **docs}))
+    qrels, augmented = make_qrels({"q": {"b": 1, "c": 1}}), make_qrels({"q": {"b": 1, "c": 1, "e": 1}})
+    found = score_runs(run, qrels, ["MnR"], augmented=augmented, ties=rule).scores["value"]
+    assert list(found) == [2, 2, 0]
 
 
 def test_ties_that_are_left_without_unjudged_docs_are_those_of_the_judged_alone() -> None:

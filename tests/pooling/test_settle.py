@@ -93,6 +93,10 @@ def test_an_original_positive_is_taken_as_right_and_never_asked() -> None:
     precise, n_rounds = settled(runs_of(CLIPS), set(), "settle(P@3)", **options)
     assert (len(precise.pool), n_rounds) == (4, 1)
     assert pairs_of(pool_runs(runs_of(CLIPS), strategy="settle(RR)", **options).pool) == [("q", "d")]
+    third = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["c"], "relevance": 1}))
+    for measure, asked in (("C@3", "bde"), ("RR", "abde")):  # what stands above c can still raise RR of clip
+        done, _ = settled(runs_of(CLIPS), set(), f"settle({measure})", depth=3, originals=third)
+        assert "".join(done.pool["doc_id"]) == asked
 
 
 def test_a_budget_stops_the_asking_and_says_so() -> None:

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from small_world import make_qrels, run_in_order
 
 from examples import cases
 from fire_toolkit.errors import UsageError
+from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.deep_queries import design_queries, draw_queries
 from fire_toolkit.pooling.draws import draw_ids, draw_pairs
 from fire_toolkit.pooling.strata import parse_strata, place_in_strata
@@ -61,6 +63,28 @@ def test_a_tenth_of_the_queries_is_drawn_never_below_forty_and_a_larger_sample_c
     assert draw_queries(NAMES[::-1], share=0.1, seed=3)[::-1].tolist() == tenth.tolist()
     over_seeds = sum(draw_queries(NAMES[:100], share=0.5, seed=seed) for seed in range(400)) / 400
     assert np.abs(over_seeds - 0.5).max() < 0.125  # 5 standard deviations of 400 draws
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            {"depth": 1, "deep_queries": 0.5, "deep_depth": 2},
+            {("a", "shallow", 1.0): 80, ("b", "deep", 0.5): 40, ("z", "shallow", 1.0): 80},
+        ),
+        (
+            {"depth": 2, "strategy": "strata(1:1:1,2:2:1)"},
+            {("a", "1:1:1", 1.0): 80, ("b", "2:2:1", 1.0): 80, ("z", "original", 1.0): 80},
+        ),
+    ],
+    ids=["deep", "strata"],
+)
+def test_each_pair_of_a_pool_has_the_chance_that_its_design_gave_it(options, expected) -> None:
+    """80 queries of which 40 are drawn, each with the docs a and b and an original z that no run found."""
+    run = run_in_order("m", {f"q{n:02}": "ab" for n in range(80)})
+    originals = make_qrels({f"q{n:02}": {"z": 1} for n in range(80)})
+    pool = pool_runs(run, originals=originals, include_originals=True, **options).pool
+    assert pool[["doc_id", "stratum", "inclusion_probability"]].value_counts().to_dict() == expected
 
 
 def test_a_design_says_how_deep_each_query_is_judged() -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import make_run
+from small_world import make_run, run_in_order
 from small_world import qrels_of as qrels
 
 from examples import cases, examples
@@ -120,6 +120,23 @@ def test_a_hundred_runs_in_any_order_have_equal_sums() -> None:
     }  # each doc stands once at each rank, so that all are tied
     pool = pool_runs(runs_of(lists), depth=100, strategy="rrf", per_query=10).pool
     assert pool["doc_id"].tolist() == [f"d{doc:03}" for doc in range(90, 100)]
+
+
+def test_reciprocal_ranks_are_fused_with_the_published_constant() -> None:
+    """1/61 + 1/171 > 2/90; with 61 in the place of 60 1/62 + 1/172 < 2/91 (Cormack et al., SIGIR 2009)."""
+    runs = []
+    for run_id, places in (("m", {1: "a", 30: "b"}), ("n", {30: "b", 111: "a"})):
+        docs = [places.get(rank, f"{run_id}{rank}") for rank in range(1, 112)]
+        runs.append(run_in_order(run_id, {"q": docs}))
+    assert pool_runs(runs, depth=111, strategy="rrf", per_query=1).pool["doc_id"].tolist() == ["a"]
+
+
+@pytest.mark.parametrize(("docs", "last"), [(("ab", "cd"), ("2", "c")), (("ab", "ab"), ("2", "a"))])
+def test_the_rest_of_a_budget_goes_by_doc_id_then_query_id_descending(docs: Any, last: Pair) -> None:
+    """Each query gets its first doc; of the two at rank 2 one is paid for."""
+    lists = {"m": {query: {own[1]: 2.0, own[0]: 1.0} for query, own in zip("12", docs, strict=True)}}
+    pool = pool_runs(runs_of(lists), budget=3).pool
+    assert pooled(pool) == {("1", docs[0][1]), ("2", docs[1][1]), last}
 
 
 ONE = {"m": {"1": {"a": 3.0, "b": 2.0, "c": 1.0}, "2": {"x": 1.0}}, "n": {"1": {"c": 1.0}, "2": {"x": 2.0}}}
@@ -317,11 +334,21 @@ def test_move_to_front_takes_originals_as_relevant_and_disputes_as_nothing() -> 
         return "".join(pool["doc_id"])
 
     assert docs_of(2) == "ax"
+    waiting = pool_runs(runs_of(lists), strategy="move-to-front(2)").pool
+    assert docs_of(2, previous=waiting) == "ax"  # two wait for an answer already
     assert docs_of(2, originals=qrels({("1", "a"): 1})) == "ab"
     disputed = pd.DataFrame({"query_id": ["1"], "doc_id": ["a"]})
     none = answered(disputed.iloc[:0], set())
     assert docs_of(1, judged=disputed, labels=none) == "ab"
     assert docs_of(1, judged=disputed, labels=answered(disputed, set())) == "ax"
+
+
+def test_move_to_front_passes_over_a_doc_that_another_run_brought() -> None:
+    """a of m falls it to −1; n goes on past a to c, whose fall it does not share; then m's b, by run id."""
+    lists = {"m": {"1": {"a": 3.0, "b": 2.0}}, "n": {"1": {"a": 3.0, "c": 2.0, "d": 1.0}}}
+    for batch, expected in ((2, {"a", "c"}), (3, {"a", "b", "c"})):
+        pool = pool_runs(runs_of(lists), strategy=f"move-to-front({batch})").pool
+        assert set(pool["doc_id"]) == expected
 
 
 def test_what_was_asked_stays_where_the_budget_is_smaller() -> None:
@@ -336,7 +363,8 @@ def test_what_was_asked_stays_where_the_budget_is_smaller() -> None:
     pool, stops = result.pool, result.stops
     assert pooled(pool) == {("1", "a"), ("1", "b"), ("2", "x")}
     assert stops["reason"].tolist() == ["per_query", "all_docs"]
-    assert pooled(pool_runs(runs_of(ONE), budget=1, **given).pool) == {("1", "a"), ("1", "b")}
+    for limits in ({"budget": 1}, {"budget": 2, "per_query": 1}):
+        assert pooled(pool_runs(runs_of(ONE), **limits, **given).pool) == {("1", "a"), ("1", "b")}
 
 
 def test_a_batch_of_none_is_refused() -> None:

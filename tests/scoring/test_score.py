@@ -84,6 +84,8 @@ def test_one_note_tells_of_all_runs_that_are_read_to_their_top_alone() -> None:
     assert str(exact.notes[0]).startswith("m: 1 of 2 queries with fewer docs than")
     runs = [kept_below(), kept_below("n")]
     told = score_runs(runs, make_qrels(qrels), measures, augmented=make_qrels(more)).notes
+    found = values(score_runs(runs, make_qrels(qrels), ["MnR"], augmented=make_qrels(more)).scores)
+    assert {found["m", label, "all", "MnR"] for label in ("original", "augmented")} == {(4 + 1) / 2}
     missing = "rank 3, 1 of 1 new positives in no list, original AP 50.0 (55.6 with them)"  # 1/9 of a query
     assert [note.text for note in told if note.kind == "depths"] == [
         "P@5, AP read original and augmented labels down to the same rank, the last one where all docs are "
