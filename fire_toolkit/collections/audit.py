@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -93,11 +94,13 @@ def of_qrels(
 
 
 def of_ids(queries: Queries, items: Items | None) -> Finding:
-    """Return ids of one table that differ only in case or in leading zeros of their numbers."""
+    """Return ids of one table that differ only in case, composed letters or leading zeros."""
     ids = {"queries": queries["query_id"]} | ({} if items is None else {"items": items["doc_id"]})
     found = [confusable_ids(values.tolist()).assign(table=name) for name, values in ids.items()]
     table = pd.concat(found, ignore_index=True)[["table", "id", "like"]]
-    meaning = "ids that differ from another only in case or leading zeros; a join by hand mixes them up"
+    meaning = (
+        "ids that differ from another only in case, composed letters or leading zeros; a join mixes them up"
+    )
     return _found("confusable_ids", table, sum(map(len, ids.values())), meaning)
 
 
@@ -156,17 +159,19 @@ def caption_lengths(queries: Queries) -> pd.DataFrame:
 
 
 def id_key(name: str) -> str:
-    """Return an id as a careless join sees it: case folded, numbers without leading zeros.
+    """Return an id as a careless join sees it: case folded, letters composed, numbers without leading zeros.
 
     Examples:
         >>> id_key("Video007"), id_key("video7"), id_key("a0.05")
         ('video7', 'video7', 'a0.5')
+        >>> id_key("cafe\u0301") == id_key("caf\xe9")
+        True
     """
-    return _ZEROS.sub("", name.casefold())
+    return _ZEROS.sub("", normalize("NFC", name.casefold()))
 
 
 def confusable_ids(ids: Sequence[str]) -> pd.DataFrame:
-    """Return ids like an earlier one but for case or zero padding: columns id, like; by like and id."""
+    """Return ids like an earlier one by `id_key`: columns id, like; by like and id."""
     distinct = pd.Series(sorted(set(ids)), dtype="str")
     rows, firsts = like_earlier(distinct.map(id_key))
     table = pd.DataFrame({"id": distinct.to_numpy()[rows], "like": distinct.to_numpy()[firsts]})

@@ -1,8 +1,9 @@
-"""Sounds, segments of cooking videos and fashion: from the benchmark's own files to scores, by numpy."""
+"""Sounds, segments, fashion, passages and news: from the benchmark's own files to scores, by numpy."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Callable
@@ -64,12 +65,51 @@ def fashioniq(folder: Path) -> list[int]:
     return [(n + 1) % N for n in range(N)]
 
 
+def miracl(folder: Path) -> list[int]:
+    """A folder as MIRACL's: passages in parts, the last of one line; topics without names; two splits."""
+    names = [f"{'విజయవాడ' if n % 2 else 'доктор'}#{n}" for n in range(N)]
+    for part, own in enumerate((names[:15], names[15:-1], names[-1:])):
+        lines = [json.dumps({"docid": name, "title": "", "text": f"పాఠం {name}"}) for name in own]
+        (folder / f"corpus-{part}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    (folder / "topics.tsv").write_text("".join(f"{n}\tఏది {n}?\n" for n in range(2 * N)))
+    (folder / "LICENSE").write_text("Apache-2.0\n")
+    (folder / "qrels").mkdir()
+    for split, start in (("dev", 0), ("train", N)):
+        pairs = [f"{start + n}\t{names[(5 * n) % N]}\t1" for n in range(N)]
+        lines = ["query-id\tcorpus-id\tscore", *pairs, f"{start}\t{names[1]}\t0"]
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    return [(5 * n) % N for n in range(N)]
+
+
+def multivent(folder: Path) -> list[int]:
+    """MultiVENT 2.0: queries of both splits, the judgments of one, videos whose ids tables would change."""
+    names = ["-4Yx_00-Qa1", "0e1234567", "NA", *(f"{n}0123456789" for n in range(3, N))]
+    for split, kind in (("train", "news"), ("test", "held_out")):
+        with (folder / f"multivent_2_{split}_queries.csv").open("w", newline="") as stream:
+            rows = csv.writer(stream)
+            rows.writerow(["Query_id", "query"])
+            rows.writerows([f"{kind}_{n}", f'عاصفة "{n}", 风暴'] for n in range(N))
+    entries = [
+        {"query_id": f"news_{n}", "doc_id": names[(n + shift) % N], "relevance": int(not shift)}
+        for n in range(N)
+        for shift in (0, 3)
+    ]
+    lines = "".join(json.dumps(entry) + "\n" for entry in entries)
+    (folder / "multivent_2_train_judgments.jsonl").write_text(lines)
+    (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
+    with (folder / "videos.csv").open("w") as stream:
+        stream.write("doc_id,media_url\n" + "".join(f"{name},{name}.mp4\n" for name in names))
+    return list(range(N))
+
+
 @pytest.mark.parametrize(
     ("make", "options", "guideline", "url"),
     [
         (clotho, [], "caption-sound-relevance-v1", "rain, take 0 100%.wav"),
         (youcook2, ["--split", "validation"], "caption-relevance-v1", "vid_0_0"),
         (fashioniq, [], "composed-image-relevance-v1", "B000"),
+        (miracl, ["--split", "dev"], "passage-relevance-v1", "доктор#0"),
+        (multivent, [], "caption-relevance-v1", "-4Yx_00-Qa1.mp4"),
     ],
 )
 def test_from_files_to_scores(
@@ -106,5 +146,11 @@ def test_from_files_to_scores(
     fire("tasks")
     file = next(path for path in sorted(Path("tasks").rglob("*.json")) if "manifest" not in path.name)
     shown = json.loads(file.read_text())[0]["data"]
-    kinds = {"clotho": "audio", "youcook2": "video", "fashioniq": "image"}
+    kinds = {
+        "clotho": "audio",
+        "youcook2": "video",
+        "fashioniq": "image",
+        "miracl": "text",
+        "multivent": "video",
+    }
     assert {"caption", kinds[make.__name__], "pair_id"} <= {*shown}

@@ -166,12 +166,15 @@ def read_collection(
     for path in paths:
         for file in _files(Path(path), split):
             source = Source(file)
+            may_be_other = Path(path).is_dir() and source.suffix not in _DATA
             try:
                 reader = _reader_of(source, columns or NONE_NAMED)
             except FormatError:
-                if Path(path).is_dir() and file.suffix.lower() not in _DATA:
+                if may_be_other:
                     continue
                 raise
+            if may_be_other and reader is READERS["items"]:
+                continue  # a licence or a version of one word
             parts.append(reader.read(source, split))
             takes_split = takes_split or reader.has_splits
             is_named = is_named or (reader.name == "table" and reader is not READERS["table"])

@@ -35,6 +35,11 @@ class Source:
         """Return the bytes, gunzipped if they are gzip."""
         return read_bytes(self.path)
 
+    @property
+    def suffix(self) -> str:
+        """Return the ending of the file's name in small letters, without that of gzip."""
+        return Path(self.path.name.lower().removesuffix(".gz")).suffix
+
     @cached_property
     def text(self) -> str:
         """Return the text if the bytes are UTF-8 without a NUL byte and not blank."""
@@ -75,7 +80,7 @@ class Source:
         """Whether the first line alone is a JSON object and more lines follow, or the name says so."""
         first = self.lines[0].strip()
         whole = first.startswith("{") and first.endswith("}")
-        if not whole or (len(self.lines) == 1 and self.path.suffix != ".jsonl"):
+        if not whole or (len(self.lines) == 1 and self.suffix != ".jsonl"):
             return False
         try:
             return isinstance(json.loads(first), dict)

@@ -20,11 +20,11 @@ from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.tables.columns import PAIR
 
 NAMES: dict[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "caption_id", "sentence_id", "sen_id", "sentid", "qid", "key"),
+    "query_id": ("query_id", "query-id", "caption_id", "sentence_id", "sen_id", "sentid", "qid", "key"),
     "text": ("text", "caption", "sentence", "query", "description"),
     "doc_id": (
-        *("doc_id", "video_id", "image_id", "clip_id", "item_id", "video", "image", "clip", "filename"),
-        *("file_name", "name"),
+        *("doc_id", "corpus-id", "video_id", "image_id", "clip_id", "item_id", "video", "image", "clip"),
+        *("filename", "file_name", "name"),
     ),
 }
 MEDIA = (

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,22 @@ def test_docs_that_a_corpus_lacks_are_noted(tmp_path: Path) -> None:
     collection, _ = read_collection([tmp_path])
     assert collection.notes == ["1 doc of the qrels not in the corpus ('d2')"]
     assert collection.items["doc_id"].tolist() == ["d1"]
+
+
+def test_no_part_of_a_corpus_is_passed_over_in_a_folder(tmp_path: Path) -> None:
+    for part in range(2):
+        (tmp_path / f"corpus-{part}.jsonl.gz").write_bytes(
+            gzip.compress(f'{{"_id": "d{part}", "text": "a"}}\n'.encode())
+        )
+    (tmp_path / "q.tsv").write_text("query-id\ttext\nq1\ta\n")
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "VERSION").write_text("1.0\n")
+    assert read_collection([tmp_path])[0].items["doc_id"].tolist() == ["d0", "d1"]
+    raw = (tmp_path / "corpus-0.jsonl.gz").read_bytes()
+    for damaged, words in ((raw[:-9], r"0\.jsonl\.gz: damaged gzip"), (b"{", r"0\.jsonl\.gz:1: ")):
+        (tmp_path / "corpus-0.jsonl.gz").write_bytes(damaged)
+        with pytest.raises(FormatError, match=words):
+            read_collection([tmp_path])
 
 
 @pytest.mark.parametrize(
