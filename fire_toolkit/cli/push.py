@@ -31,6 +31,7 @@ from fire_toolkit.cli.campaigns import (
     begun_here,
     campaign_of,
     guideline_of_tasks,
+    handed_to,
     loads_of,
 )
 from fire_toolkit.cli.common import (
@@ -99,12 +100,12 @@ def push(
     later are a further round.
 
     Args:
-        annotators: The annotators; a LOAD of 2 gets twice the tasks. [default: all that `annotators add` has
-            made here and that are active, see `progress`]
+        annotators: The annotators; a LOAD of 2 gets twice the tasks. [default: those of the rounds before
+            who are not retired, else all that `annotators add` has made here and that are active]
         training: Tasks that everybody judges first; the rest is held back until they are done.
         controls: Pairs whose answer is known, positive or not, mixed in for everybody.
         carrier: How tasks of a new round reach annotators: by the server (labelstudio), our own page (page),
-            or the carrier of a plug-in. [default: labelstudio]
+            or the carrier of a plug-in. [default: that of the round before, else labelstudio]
         policy: Which positives get a second vote (and a third where the two differ), fixed by design so that
             scores can be corrected for errors: all, or those that can still make a run's C@1, C@5 or C@10.
             [default: the campaign's]
@@ -114,14 +115,15 @@ def push(
         dry_run: Show who would judge how much, and send nothing.
     """
     root = workspace_root()
-    carrier = carrier or BY_SERVER
+    begun = read_rounds(root)
+    latest = begun[-1].carrier if begun else BY_HAND
+    carrier = carrier or (BY_SERVER if latest == BY_HAND else latest)
     if carrier == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotator A,B`")
     if carrier != BY_SERVER:
         carrier_of(carrier, root)  # there is one of that name
     rules = guideline_of_tasks(root, tasks)
     check_policy(root, policy)
-    begun = read_rounds(root)
     campaign = campaign_of(root, rules)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
     inputs = Inputs()
@@ -214,7 +216,9 @@ def _new_round(
         )
     taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
     known, answers = _controls(inputs, controls, rules) if controls else (None, None)
-    loads = loads_of(annotators) if annotators else active_annotators(begun_here())
+    there = begun_here()
+    before = handed_to(there) if there and there.rounds[-1].carrier == carrier else []
+    loads = loads_of(annotators or before) or active_annotators(there)
     drawn = first_round(
         number,
         asked,

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -599,6 +600,21 @@ def test_disputes_by_hand_go_whole_to_another_carrier(
     assert f"next: fire-toolkit {following}" in fire("status").stderr
     fire("push", "--check-media", 0)  # goes on, and asks nothing anew
     assert given(hand, 2) == asked
+
+
+def test_a_later_pool_goes_to_the_people_and_by_the_carrier_of_the_round_before(
+    fire: Fire, hand: Path
+) -> None:
+    fire("push", "--carrier", "page", "--check-media", 0, "--annotator", ",".join(PEOPLE))
+    fire("annotators", "retire", "A03")
+    with (hand / "pool/pool.csv").open("a") as stream:
+        stream.write("".join(f"q{n},d{n + 1}\n" for n in range(6)))
+    fire(*ASKED)
+    fire("push", "--check-media", 0)
+    assert {row["annotator_id"] for row in given(hand, 2)} == {"A02", "A04"}
+    with sqlite3.connect(hand / "campaign.sqlite") as record:
+        rounds = record.execute("select number, carrier from rounds order by rowid").fetchall()
+    assert rounds == [(1, "folder"), (1, "page"), (2, "page")]
 
 
 def test_server_and_files_are_one_campaign(fire: Fire, hand: Path, server: FakeServer) -> None:
