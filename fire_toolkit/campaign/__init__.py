@@ -2,8 +2,8 @@
 
 Read `tasks` first (a pool becomes blind tasks), then `queues` and `rounds` (who judges what, for the first
 time or again). `schema` has the tables and views of the record, `store` opens it, and `records` writes there
-what was drawn before anything is sent; `moves` are tasks that change hands. `carrier` is what a carrier must
-do.
+what was drawn before anything is sent; `moves` are tasks that change hands, and `merging` takes
+in the record of another site. `carrier` is what a carrier must do.
 
 For answers read `answers` (Label Studio's JSON, typed by `answer_types`), `ledger` and `versions` (rows that
 are never changed), `votes` (which answers count, and why others do not), `said` (what each answer says, read

@@ -296,12 +296,6 @@ class Store:
         """
         self._insert(rows, self._as_row)
 
-    def merge(self, other: Path) -> None:
-        """Add the answers of another copy of the record, as of another site, in their order."""
-        with Store(other) as found:
-            rows = found.rows()[list(COLUMNS)]
-        self.add_rows(dict(zip(COLUMNS, values, strict=True)) for values in rows.to_numpy().tolist())
-
     def _as_version(self, row: Row, versions: list[Version]) -> Row | None:
         """Return a row with its state, and with a time after those of the versions that it is later than.
 

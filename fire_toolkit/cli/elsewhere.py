@@ -18,6 +18,7 @@ from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, relative_path
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.files import LABEL_STUDIO, read_submissions
@@ -114,7 +115,10 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
             store.add_answers(new_rows(rows, store, asked_in))
         notes = [*notes_of(files), *understood.notes(known), *store.notes]
         added = fetched(store.counts, n_projects=len(files), notes=notes)
-    derive_judgments(workspace.root, added, stage="import", as_json=given.as_json)
+    exports = Inputs()
+    for path in paths:
+        exports.use(path)
+    derive_judgments(workspace.root, added, stage="import", exports=exports, as_json=given.as_json)
 
 
 def _read(given: Given, paths: Sequence[Path], asked: Elsewhere, labels: Labels) -> list[FoundFile]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched, fetched
+from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
@@ -20,11 +21,12 @@ from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summarise
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.inputs import Inputs, name_in_manifest
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import used_connection
 from fire_toolkit.errors import UsageError
+from fire_toolkit.files import sha256_of
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.register import pseudonyms, read_register
@@ -73,9 +75,8 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     found = []
     if copies:
         with Store(root / STORE) as store:
-            for path in copies:
-                store.merge(path)
-            found.append(fetched(store.counts, n_projects=len(copies), notes=store.notes))
+            notes = [note for path in copies for note in merge_record(store, path)]
+            found.append(fetched(store.counts, n_projects=len(copies), notes=[*notes, *store.notes]))
     if campaign and saved:
         shown = replace(guideline_of(root), label_config=campaign.label_config)
         found.append(take_files(saved, campaign, rounds, shown, root / STORE))
@@ -107,9 +108,8 @@ def derive_judgments(
     """
     out = relative_path(root / "judgments" / "judgments.csv")
     inputs = Inputs()
-    inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
-    if (root / STORE).is_file():
-        inputs.hashes[STORE] = content_sha256(root / STORE)
+    inputs.hashes = _inputs_before(root) | (exports.hashes if exports else {})
+    inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
     rules = guideline_of(root)
     with Store(root / STORE) as store:
         found = record_to_judgments(store, guideline=rules)
@@ -124,9 +124,16 @@ def derive_judgments(
     say_notes((*added.notes, *found.notes))
 
 
-def _exports_before(judgments: Path) -> dict[str, str]:
-    """Return the files that earlier imports read into the ledger, with their hashes."""
-    at = manifest_path(judgments, is_folder=False)
-    manifest = read_manifest(at) if at.is_file() else None
-    found = manifest.inputs if manifest else {}
-    return {name: sha for name, sha in found.items() if name != STORE} if STORE in found else {}
+def not_read_yet(root: Path, paths: Sequence[Path]) -> list[Path]:
+    """Return the files that are to be read into the ledger: all that it was not read from, or is changed."""
+    known = _inputs_before(root)
+    if known.get(STORE) != content_sha256(root / STORE):
+        return list(paths)  # it was restored from a copy, or a command was cut short
+    return [path for path in paths if known.get(name_in_manifest(path)) != sha256_of(path)]
+
+
+def _inputs_before(root: Path) -> dict[str, str]:
+    """Return what the judgments were made from, with hashes; nothing where that was no ledger."""
+    at = manifest_path(root / "judgments" / "judgments.csv", is_folder=False)
+    found = dict(read_manifest(at).inputs) if at.is_file() else {}
+    return found if STORE in found else {}

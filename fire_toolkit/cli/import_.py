@@ -24,7 +24,7 @@ from fire_toolkit.cli.common import (
     say_notes,
 )
 from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere
-from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
+from fire_toolkit.cli.fetching import derive_judgments, guideline_of, not_read_yet, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
@@ -94,7 +94,7 @@ def import_(
         if elsewhere.is_asked:
             import_elsewhere(given, paths, elsewhere)
         elif is_usual and (root := _ledger_here(paths)):
-            _into_ledger(given, root, paths, sheets)
+            _into_ledger(given, root, paths if exports else not_read_yet(root, paths), sheets)
         else:
             _at_once(given, paths, file)
     if not elsewhere.dry_run:

@@ -124,7 +124,7 @@ class Inputs:
             context.call_on_close(self._say_age)
         self.used.append(path)
         self._read += [] if goes_on else [Path.cwd() / path]
-        self.hashes[_name_in_manifest(path)] = verify(path) if path.is_file() else sha256_of(path)
+        self.hashes[name_in_manifest(path)] = verify(path) if path.is_file() else sha256_of(path)
         return path
 
     @property
@@ -143,7 +143,7 @@ class Inputs:
 
     def hash_of(self, path: str | Path) -> str:
         """Return the hash of a file that was read; empty where it is not known."""
-        return self.hashes.get(_name_in_manifest(Path(path)), "")
+        return self.hashes.get(name_in_manifest(Path(path)), "")
 
     def note(self, path: Path) -> None:
         """Note a file that was read (standard input by its copy), with its hash."""
@@ -154,7 +154,7 @@ class Inputs:
             self.use(path)
         else:
             self._read.append(Path.cwd() / name)
-            self.hashes[_name_in_manifest(Path(name))] = sha256_of(path)
+            self.hashes[name_in_manifest(Path(name))] = sha256_of(path)
 
     def write(
         self,
@@ -231,7 +231,7 @@ def _command_of(stage: str) -> dict[str, Any]:
     return {"words": words, "folder": folder.as_posix()}
 
 
-def _name_in_manifest(path: Path) -> str:
+def name_in_manifest(path: Path) -> str:
     """Return `path` from the workspace's folder when it lies in one, else as it was given."""
     workspace = current_workspace()
     absolute = Path.cwd() / path

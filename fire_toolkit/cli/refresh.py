@@ -9,7 +9,7 @@ from fire_toolkit.cli.common import give_command, needed_workspace, say, say_nex
 from fire_toolkit.errors import StaleError
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest, verify
-from fire_toolkit.workspace.stages import COMPUTED, Stage, stage_states
+from fire_toolkit.workspace.stages import CHANGED, COMPUTED, NEW, StageState, stage_states
 
 
 def refresh() -> None:
@@ -25,7 +25,7 @@ def refresh() -> None:
     for name in COMPUTED:
         for state in stage_states(workspace, only={name}):
             if state.changed:
-                given = _last_given(state.stage, workspace)
+                given = _last_given(state, workspace)
                 say(f"{name}: {state.age}")
                 with chdir(workspace.root / given["folder"]):
                     give_command(*given["words"])
@@ -37,12 +37,15 @@ def refresh() -> None:
     say_next("status")
 
 
-def _last_given(stage: Stage, workspace: Workspace) -> dict[str, Any]:
+def _last_given(state: StageState, workspace: Workspace) -> dict[str, Any]:
     """Return the words of a stage's command and their folder, where its files are as it wrote them.
+
+    Exports that the last `import` did not name are read by one that names none.
 
     Raises:
         StaleError: a file was changed by hand, or the command is not known.
     """
+    stage = state.stage
     at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
     manifest = read_manifest(at)
     for path in map(at.with_name, manifest.outputs):
@@ -53,4 +56,9 @@ def _last_given(stage: Stage, workspace: Workspace) -> dict[str, Any]:
             f"{at.relative_to(workspace.root)}: does not tell the command that was given; run "
             f"`fire-toolkit {stage.name}` with the options that it needs"
         )
-    return manifest.command
+    root, given = workspace.root, manifest.command
+    named = {(root / given["folder"] / str(word)).resolve() for word in given["words"]}
+    others = [name for name, what in state.changed.items() if what in (NEW, CHANGED)]
+    if stage.name == "import" and any((root / name).resolve() not in named for name in others):
+        return {"words": ["import"], "folder": "."}
+    return given

@@ -28,6 +28,7 @@ from fire_toolkit.campaign.ledger import (
     RESTORED,
     annotation_key,
 )
+from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import record_to_judgments
@@ -135,7 +136,7 @@ def test_two_sites_merge_and_what_both_have_is_there_once(tmp_path: Path) -> Non
         store.add_deleted([row("a3")], day(9))
     for _ in range(2):
         with Store(one) as store:
-            store.merge(two)
+            merge_record(store, two)
     merged = read_ledger(one)
     assert states(latest_answers(merged)) == {"a1": ANSWERED, "a2": ANSWERED, "a3": DELETED, "a4": EDITED}
     assert sorted(labels(merged[merged["annotation"] == "a4"])) == ["irrelevant", "relevant"]

@@ -1,0 +1,122 @@
+"""Another site's copy of a campaign's record, merged: what it asked, of whom, and what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+
+from fire_toolkit.campaign.ledger import COLUMNS
+from fire_toolkit.campaign.moves import MOVES
+from fire_toolkit.campaign.progress import has_unread_page
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
+from fire_toolkit.campaign.store import Store
+
+_OF_ROUNDS = ("rounds", "asked", "given", "controls")
+_CAMPAIGN = "select * from campaign"
+
+
+def merge_record(store: Store, path: Path) -> list[str]:
+    """Add what another copy of a record has and this one has not; return what is to be said of it.
+
+    Rounds that began there begin here, under another number where theirs is taken by other tasks; so do the
+    answers in their queues. What changed hands there has changed hands here, after what did here. Who was
+    retired there is.
+
+    Raises:
+        FormatError: the other file is damaged, or no such record.
+    """
+    with Store(path) as other:
+        rows = other.rows()[list(COLUMNS)].to_numpy().tolist()
+        here, there = (each.database.select(_CAMPAIGN) for each in (store, other))
+        numbers, notes = dict[int, int](), list[str]()
+        if there and (not here or here[0][0] == there[0][0]):
+            numbers, notes = _numbers_here(store, other, path)
+            _take_rounds(store, other, numbers)
+        elif there:
+            notes = [f"{path}: of another campaign than the one here, so what it asked of whom is not known"]
+        if has_unread_page(other):
+            notes.append(
+                f"{path}: answers on its page are not in it yet; `pull` there, and import its record again"
+            )
+    at = COLUMNS.index("queue")
+    for row in rows:
+        queue = queue_named(row[at])
+        if queue is not None:
+            row[at] = f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}"
+    store.add_rows(dict(zip(COLUMNS, row, strict=True)) for row in rows)
+    return notes
+
+
+def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int], list[str]]:
+    """Return the number here of each round of another record, and what is to be said of those that differ."""
+    here, there = _carriers(store), _carriers(other)
+    drawn = {each: _drawn(store, each) for each in here}
+    found, notes = dict[int, int](), list[str]()
+    for number, carrier in there.items():
+        own = _drawn(other, number)
+        known = sorted((each for each in here if drawn[each] == own), key=lambda each: each != number)
+        taken = {*here, *found.values()}
+        free = next(each for each in count(number) if each not in taken)
+        if known:
+            found[number] = known[0]
+        elif number != free and carrier == BY_SERVER:  # its projects there have the number in their marks
+            notes.append(
+                f"{path}: its round {number} is on a server, and another round {number} began here; what was "
+                "asked in it is not known here, and its answers count as not assigned"
+            )
+        else:
+            found[number] = free
+            is_here = f" is round {free} here, where another began" if free != number else ""
+            by = "" if carrier == BY_HAND else f" is carried by {carrier}, here too"
+            notes += [f"{path}: its round {number}{words}" for words in (is_here, by) if words]
+    return found, notes
+
+
+def _carriers(store: Store) -> dict[int, str]:
+    query = "select number, carrier, max(rowid) from rounds group by number order by number"
+    return {number: carrier for number, carrier, _ in store.database.select(query)}
+
+
+def _drawn(store: Store, number: int) -> list[tuple[object, ...]]:
+    query = (
+        "select to_annotator_id, position, pair_id, kind from given where batch = 0 and round = ? "
+        "order by 1, 2, 3"
+    )
+    return store.database.select(query, [number])
+
+
+def _take_rounds(store: Store, other: Store, numbers: Mapping[int, int]) -> None:
+    """Write down the rounds, moves and retired people of another record that this one does not have."""
+    there = set(_carriers(store))
+    with store.database.transaction() as db:
+        if not db.execute(_CAMPAIGN).fetchall():
+            db.executemany("insert into campaign values (?, ?, ?, ?, ?)", other.database.select(_CAMPAIGN))
+        retired = other.database.select("select annotator_id from retired")
+        db.executemany("insert or ignore into retired values (?)", retired)
+        for number, own in numbers.items():
+            if own in there:
+                known = {tuple(rows) for rows in _moves(store, own)}
+                new = [rows for rows in _moves(other, number) if tuple(rows) not in known]
+                first = len(known) + 1
+                moved = [(own, batch, *row) for batch, rows in enumerate(new, start=first) for row in rows]
+                db.executemany(f"insert into given (round, {', '.join(MOVES)}) values (?{', ?' * 6})", moved)
+                continue
+            for table in _OF_ROUNDS:
+                key = "number" if table == "rounds" else "round"
+                names, chunks = other.database.chunks(
+                    f"select * from {table} where {key} = ? order by rowid", [number]
+                )
+                place, marks = names.index(key), ", ".join("?" * len(names))
+                for chunk in chunks:
+                    renamed = [(*row[:place], own, *row[place + 1 :]) for row in chunk]
+                    db.executemany(f"insert into {table} values ({marks})", renamed)
+
+
+def _moves(store: Store, number: int) -> list[list[tuple[object, ...]]]:
+    """Return what changed hands in a round, on each occasion the rows in their order."""
+    query = f"select {', '.join(MOVES)} from given where batch > 0 and round = ? order by batch, position"
+    found: dict[int, list[tuple[object, ...]]] = {}
+    for batch, *row in store.database.select(query, [number]):
+        found.setdefault(batch, []).append(tuple(row))
+    return list(found.values())

@@ -1,0 +1,173 @@
+"""Two copies of a workspace that go on alone, and whose records are merged both ways."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from command import begin_workspace, rows, run
+
+from fire_toolkit.campaign.tasks import split_pair_id
+
+Fire = Callable[..., Result]
+N_PAIRS = 24
+
+
+@pytest.fixture
+def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The same campaign by hand of three people, half of whose pairs are judged twice, in two folders."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    monkeypatch.chdir(begin_workspace(one, N_PAIRS))
+    run("tasks", "--overlap", 0.5, "--annotator", "A1,A2,A3")
+    shutil.copytree(one, other)
+    return one, other
+
+
+def fill_in(site: Path, person: str, n: int | None = None, *, sheet: str = "", number: int = 1) -> None:
+    """Fill in the first n rows of somebody's sheet, as A1 would not, and import it."""
+    folder = site / "tasks" / (f"round-{number}" if number > 1 else "")
+    table = rows(folder / f"tasks.{person}{sheet}.csv")
+    for row in table[:n]:
+        is_even = int(split_pair_id(row["pair_id"].removeprefix("'"))[0][1:]) % 2 == 0
+        row["label"] = "relevant" if is_even != (person == "A1") else "irrelevant"
+    path = site / "exports" / f"{number}{sheet}.{person}.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
+    with contextlib.chdir(site):
+        run("import", path)
+
+
+def merge(into: Path, other: Path) -> Result:
+    with contextlib.chdir(into):
+        return run("import", other / "campaign.sqlite")
+
+
+def judged(site: Path) -> set[tuple[str, ...]]:
+    names = ("query_id", "doc_id", "annotator_id", "label", "kind")
+    return {tuple(row[name] for name in names) for row in rows(site / "judgments/judgments.csv")}
+
+
+def progress(site: Path) -> dict[tuple[str, int], tuple[int, int]]:
+    """Tasks and answers of each queue."""
+    with contextlib.chdir(site):
+        found = json.loads(run("progress", "--format", "json").stdout)
+    return {(row["annotator_id"], row["round"]): (row["n_tasks"], row["n_done"]) for row in found}
+
+
+def ask(site: Path, query: str) -> list[tuple[object, ...]]:
+    with contextlib.closing(sqlite3.connect(site / "campaign.sqlite")) as db:
+        return db.execute(query).fetchall()
+
+
+def test_what_changed_hands_at_the_other_site_has_changed_hands_here(sites: tuple[Path, Path]) -> None:
+    one, other = sites
+    fill_in(one, "A1", 5)
+    fill_in(other, "A2")
+    fill_in(other, "A3", 4)
+    with contextlib.chdir(other):
+        run("annotators", "retire", "A3")
+        run("annotators", "reassign", "A3", "--to", "A4")
+    fill_in(other, "A4", sheet=".more-1")
+    told = merge(one, other).stderr
+    assert "not assigned" not in told
+    assert (merge(other, one).exit_code, judged(one)) == (0, judged(other))
+    assert {row[-1] for row in judged(one)} == {"task", "overlap"}
+    assert progress(one) == progress(other)
+    assert progress(one)["A3", 1] == (4, 4)
+    assert progress(one)["A4", 1] == (8, 8)
+    assert ask(one, "select annotator_id from retired") == [("A3",)]
+    before = ask(one, "select * from given"), ask(one, "select * from answers")
+    assert "0 new, 0 edited" in merge(one, other).stderr
+    assert (ask(one, "select * from given"), ask(one, "select * from answers")) == before
+
+
+def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: tuple[Path, Path]) -> None:
+    for site, person in zip(sites, ("A4", "A5"), strict=True):
+        with contextlib.chdir(site):
+            run("annotators", "reassign", "A1", "--to", person)
+    one, other = sites
+    merge(one, other)
+    merge(other, one)
+    assert progress(one) == progress(other)
+    assert progress(one)["A4", 1][0] == progress(one)["A5", 1][0] == 12
+    assert Counter(batch for (batch,) in ask(one, "select batch from given")) == {0: 36, 1: 12, 2: 12}
+
+
+def test_a_round_that_began_at_both_sites_is_two_rounds(sites: tuple[Path, Path]) -> None:
+    one, other = sites
+    for site in sites:
+        for person in ("A1", "A2", "A3"):
+            fill_in(site, person)
+    for site, person in zip(sites, ("B1", "B2"), strict=True):
+        with contextlib.chdir(site):
+            run("resolve")
+            run("next-round", "--annotator", person)
+        fill_in(site, person, 2, number=2)
+    told = merge(one, other).stderr
+    assert "its round 2 is round 3 here, where another began" in told
+    merge(other, one)
+    disputes = len(ask(one, "select * from given where round = 2"))
+    assert disputes == len(ask(one, "select * from given where round = 3")) > 2
+    assert progress(one)["B2", 3] == progress(other)["B2", 2] == (disputes, 2)
+    assert progress(one)["B1", 2] == progress(other)["B1", 3] == (disputes, 2)
+    assert judged(one) == judged(other)
+    assert {row[-1] for row in judged(one) if row[2] in ("B1", "B2")} == {"adjudication"}
+    assert "0 new" in merge(one, other).stderr
+    assert len(ask(one, "select distinct round from given")) == 3
+
+
+def test_the_record_of_another_campaign_brings_answers_and_no_tasks(
+    sites: tuple[Path, Path], tmp_path: Path
+) -> None:
+    begin_workspace(tmp_path / "third", N_PAIRS)
+    with contextlib.chdir(tmp_path / "third"):
+        run("tasks", "--annotator", "A9", "--overlap", 0)
+    fill_in(tmp_path / "third", "A9", 3)
+    told = merge(sites[0], tmp_path / "third").stderr
+    assert "of another campaign than the one here" in told
+    assert "3 of 3 judgments were not assigned" in told
+    assert ask(sites[0], "select distinct to_annotator_id from given order by 1") == [
+        ("A1",),
+        ("A2",),
+        ("A3",),
+    ]
+
+
+def test_a_workspace_without_a_campaign_takes_up_the_one_that_it_is_given(
+    sites: tuple[Path, Path], tmp_path: Path
+) -> None:
+    fill_in(sites[0], "A1", 5)
+    begin_workspace(tmp_path / "empty", N_PAIRS)
+    merge(tmp_path / "empty", sites[0])
+    assert judged(tmp_path / "empty") == judged(sites[0])
+    assert progress(tmp_path / "empty") == progress(sites[0])
+
+
+def test_a_table_of_another_tool_among_the_exports_is_read_once_and_new_exports_are_found(
+    sites: tuple[Path, Path],
+) -> None:
+    site, _ = sites
+    fill_in(site, "A1", 5)
+    (site / "exports/batch.csv").write_text("WorkerId,query,doc,fits\nW1,q0,v0,yes\nW2,q1,v1,no\n")
+    columns = "annotator=WorkerId,query=query,doc=doc,label=fits"
+    labels = ("--label", "yes=relevant", "--label", "no=irrelevant")
+    with contextlib.chdir(site):
+        run("import", "exports/batch.csv", "--columns", columns, *labels)
+        states = json.loads(run("status", "--format", "json").stdout)
+        assert {row["stage"]: row["state"] for row in states}["import"] == "done"
+        shutil.copy("exports/1.A1.csv", "exports/again.A1.csv")
+        assert "next: fire-toolkit refresh" in run("status").stderr
+        assert "still stale" not in run("refresh").stderr
+        assert "0 new, 0 edited" in run("import").stderr
+        (site / "exports/batch.csv").write_text("WorkerId,query,doc,fits\nW1,q0,v0,no\n")
+        assert "--columns" in run("import", code=1).stderr
