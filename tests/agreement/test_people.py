@@ -74,6 +74,17 @@ def test_an_annotator_beside_the_peers_on_the_same_pairs() -> None:
     assert row["peer_positive_rate"] == row["peer_agreement"] == pytest.approx((1 + 0 + 0) / 3)
 
 
+@pytest.mark.parametrize("table", [leave_one_out, annotator_profiles])
+def test_later_answers_count_only_where_all_rounds_are_asked_for(table) -> None:
+    rows = [
+        (f"d{n}", who, label) for who, own in (("u", "1101"), ("v", "0111")) for n, label in enumerate(own)
+    ]
+    later = [("d0", "w", "1"), ("d2", "w", "0")]
+    first, both = judged(rows), judged(rows + later, round=[1] * len(rows) + [2] * len(later))
+    pd.testing.assert_frame_equal(table(first), table(both))
+    assert table(both, all_rounds=True)["annotator_id"].tolist() == ["u", "v", "w"]
+
+
 def test_too_few_shared_pairs_cannot_be_told_and_labels_without_grades_have_no_positive_rate() -> None:
     row = annotator_profiles(answers(u="1111", v="10**"), min_pairs=3).iloc[0]
     assert row["n_shared"] == 2

@@ -231,11 +231,17 @@ def test_a_later_version_stands_though_an_earlier_one_was_called_deleted() -> No
     assert states(latest_answers(ledger)) == {"a1": EDITED}
 
 
-def test_the_author_is_known_after_the_account_was_deleted() -> None:
+def test_the_author_is_known_after_the_account_was_deleted(path: Path) -> None:
     ledger = ledger_of(row("a1", day(1), annotator_id="bob"), row("a1", day(2), annotator_id=""))
     assert latest_answers(ledger)["annotator_id"].tolist() == ["bob"]
-    copies = ledger_of(row("a1", annotator_id="", source="a"), row("a1", annotator_id="bob", source="b"))
-    assert latest_answers(copies)["annotator_id"].tolist() == ["bob"]
+    copies = row("a1", annotator_id="", source="a"), row("a1", annotator_id="bob", source="b")
+    assert latest_answers(ledger_of(*copies))["annotator_id"].tolist() == ["bob"]
+    here, there = (path.with_name(name) for name in ("here", "there"))
+    for place, copy in zip((here, there), copies, strict=True):
+        add(place, copy)
+    with Store(here) as store:
+        store.merge(there)
+    assert latest_answers(here)["annotator_id"].tolist() == ["bob"]
 
 
 def test_numbers_that_are_used_again_are_different_answers() -> None:
