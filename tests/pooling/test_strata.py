@@ -80,8 +80,8 @@ def test_a_tenth_of_the_queries_is_drawn_never_below_forty_and_a_larger_sample_c
     ids=["deep", "strata"],
 )
 def test_each_pair_of_a_pool_has_the_chance_that_its_design_gave_it(options, expected) -> None:
-    """80 queries of which 40 are drawn, each with the docs a and b and an original z that no run found."""
-    run = run_in_order("m", {f"q{n:02}": "ab" for n in range(80)})
+    """80 queries of which 40 are drawn, each with the docs a, b, c and an original z that no run found."""
+    run = run_in_order("m", {f"q{n:02}": "abc" for n in range(80)})
     originals = make_qrels({f"q{n:02}": {"z": 1} for n in range(80)})
     pool = pool_runs(run, originals=originals, include_originals=True, **options).pool
     assert pool[["doc_id", "stratum", "inclusion_probability"]].value_counts().to_dict() == expected
