@@ -26,6 +26,7 @@ from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_o
 from fire_toolkit.elsewhere.rows import ledger_rows, new_rows, pseudonym_of
 from fire_toolkit.elsewhere.tables import ROLES, FoundFile, read_elsewhere
 from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.labelstudio.secrets import key_at
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
@@ -64,6 +65,12 @@ class Elsewhere:
         """Whether any of them was given."""
         given = (self.columns, self.mapping, self.split, self.submissions, self.source, self.round)
         return any((*given, self.skip_unknown, self.dry_run))
+
+
+def is_judgments_table(path: Path) -> bool:
+    """Whether a file is a table of judgments as this toolkit writes and releases them."""
+    names = ("query_id", "doc_id", "annotator_id", "label")
+    return path.suffix in (".csv", ".tsv") and path.is_file() and has_columns(path, *names)
 
 
 def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> None:

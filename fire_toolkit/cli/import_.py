@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from fire_toolkit.cli.common import (
     say_next,
     say_notes,
 )
-from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere
+from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere, is_judgments_table
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, not_read_yet, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.following import say_following
@@ -89,6 +90,8 @@ def import_(
             paths = [path for path in paths if path not in sheets]
         if not paths:
             return
+        if begun_here() is None and all(map(is_judgments_table, paths)):
+            elsewhere = replace(elsewhere, columns=("label=label",))
     is_usual = out is None
     with _without_collection():
         if elsewhere.is_asked:

@@ -189,7 +189,7 @@ def understand(
 def notes_of(files: Sequence[FoundFile]) -> list[str]:
     """Return sentences on what is not known of the answers in files, or was left out of them."""
     unknown = dict.fromkeys(words for file in files for words in file.unknown)
-    notes = [f"not known: which guideline people were shown; {'; '.join(unknown)}"]
+    notes = [f"not known: {'; '.join(['which guideline people were shown', *unknown])}"]
     notes += [f"{file.path}: {n:,} {words}" for file in files for words, n in file.left_out.items()]
     return notes + list(dict.fromkeys(f"{file.path}: {note}" for file in files for note in file.notes))
 

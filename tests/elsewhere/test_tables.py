@@ -408,3 +408,20 @@ def test_a_file_read_again_moves_to_the_round_that_is_said_and_never_back_by_sil
         assert [each["round"] for each in table("judgments.csv")] == [number]
     fire(*words[:-4], "--label", "Yes=irrelevant")
     assert [(each["label"], each["round"]) for each in table("judgments.csv")] == [("irrelevant", "3")]
+
+
+def test_judgments_of_our_own_need_no_columns(fire: Fire, workspace: Path, table: Table) -> None:
+    """As a release has them: the next group puts them into exports/, and they count as made elsewhere."""
+    rows = [
+        {"query_id": "NA", "doc_id": "v1", "annotator_id": who, "label": label, "round": "2"}
+        for who, label in (("annotator-1", "relevant"), ("annotator-2", "irrelevant"))
+    ]
+    save_csv("exports/judgments.csv", rows)
+    told = fire("import").stderr
+    assert "not known: which guideline people were shown" in told
+    found = [(row["query_id"], row["doc_id"], row["label"], row["round"]) for row in table("judgments.csv")]
+    assert sorted(found) == [("NA", "v1", "irrelevant", "2"), ("NA", "v1", "relevant", "2")]
+    assert {row["kind"] for row in table("judgments.csv")} == {"elsewhere"}
+    stages = {row["stage"]: row["state"] for row in json.loads(fire("status", "--format", "json").stdout)}
+    assert stages["import"] == "done"
+    assert "0 new" in fire("import").stderr
