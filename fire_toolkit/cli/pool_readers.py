@@ -37,7 +37,7 @@ from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import MachineJudgments, Pool, PoolSources, check_pool
 from fire_toolkit.tables.columns import numbers_of
 from fire_toolkit.tables.validity import ALONE
-from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.manifests import checked, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 
 
@@ -59,7 +59,7 @@ class Earlier:
     @cached_property
     def sources(self) -> PoolSources | None:
         """Which run brought which pair of the pool."""
-        return read_pool_sources(self.sources_file) if self.sources_file else None
+        return read_pool_sources(checked(self.sources_file)) if self.sources_file else None
 
 
 def earlier(given: Given) -> Earlier:
@@ -78,7 +78,7 @@ def earlier(given: Given) -> Earlier:
     file = file_in(at, "pool.csv") if at else None
     if file is None or not (previous or (rounds and file.is_file())):
         return Earlier(None, None, pairs, 1 + max(taken) if taken else None, durations=durations)
-    found = read_pool(given.use(file, goes_on=True) if previous else file)
+    found = read_pool(given.use(file, goes_on=True) if previous else checked(file))
     n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
         is_asked = found["round"].isin(rounds)
@@ -125,7 +125,10 @@ def asked_before(given: Given) -> Before:
     if found.pool is not None and file.is_file() and has_columns(file, DRAWN):  # a sample that was handed out
         drawn = {"path": str(file), **(read_manifest(at).parameters if at.is_file() else {})}
     return before._replace(
-        sources=found.sources, labels=read_labels(path) if path else None, drawn=drawn, run_hashes=hashes
+        sources=found.sources,
+        labels=read_labels(checked(path)) if path else None,
+        drawn=drawn,
+        run_hashes=hashes,
     )
 
 

@@ -23,13 +23,13 @@ from fire_toolkit.formats.tables.table_files import (
     read_queries,
 )
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
-from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
+from fire_toolkit.workspace.manifests import MANIFEST, checked, read_manifest
 
 
 def queries_own_items(given: Given) -> Any:
     """The own items of the queries, by query; a file that names none is not read further."""
     path = given.found("queries")
-    if path is None or str(path) == STDIN or not has_columns(path, COLUMN):
+    if path is None or str(path) == STDIN or not has_columns(checked(path), COLUMN):
         return {}
     return own_items_of(read_queries(given.use(path)))
 

@@ -45,6 +45,7 @@ from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.media.places import file_at
 from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.tables import Pool, Queries, Tasks
+from fire_toolkit.workspace.manifests import checked
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, rounds_by_hand, tasks_file
 
 _File = Annotated[str | None, Option(metavar="FILE")]
@@ -167,7 +168,7 @@ def _what_to_ask(given: Given) -> _Asked:
         pooled = read_pool(given.use(file))
         is_own = workspace is not None and file.resolve() == (root / "pool" / "pool.csv").resolve()
     path = root / "judgments" / "judgments.csv"
-    judged = read_judged_pairs(path) if is_own and path.is_file() else None
+    judged = read_judged_pairs(checked(path)) if is_own and path.is_file() else None
     if is_own and not out:
         pairs = never_asked(pooled, judged, handed_out_here(root))
     elif given.guideline.is_of_queries:

@@ -16,7 +16,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.evidence import words_of_machine
-from fire_toolkit.workspace.manifests import MANIFEST, manifest_path, read_manifest, writer_of
+from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_path, read_manifest, writer_of
 
 STAGE = "release"
 # What a release written here is as a collection: BEIR's files.
@@ -67,7 +67,7 @@ def qrels_of_release(folder: Path) -> Qrels:
     """
     from fire_toolkit.formats.collections.qrels import read_qrels  # which reads releases by this module
 
-    return read_qrels(qrels_file(folder))
+    return read_qrels(checked(qrels_file(folder)))
 
 
 def qrels_file(folder: Path) -> Path:
@@ -119,7 +119,7 @@ def judged_file(path: Path) -> Path:
 def scores_of_release(folder: Path) -> pd.DataFrame | None:
     """Return the scores of a release; None where it has none."""
     path = folder / "leaderboard.csv"
-    return scores_in(path) if path.is_file() else None
+    return scores_in(checked(path)) if path.is_file() else None
 
 
 def labels_of_release(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame] | None:
@@ -127,7 +127,8 @@ def labels_of_release(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     paths = [folder / name for name in ("labels.csv", "disputes.csv")]
     if not all(path.is_file() for path in paths):
         return None
-    return read_delimited(paths[0], required=[*PAIR, "label"]), read_delimited(paths[1], required=PAIR)
+    labels, disputes = map(checked, paths)
+    return read_delimited(labels, required=[*PAIR, "label"]), read_delimited(disputes, required=PAIR)
 
 
 def scores_in(path: Path) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Judgments
 from fire_toolkit.workspace.config import CONFIG, Workspace, read_workspace
-from fire_toolkit.workspace.manifests import verify, writer_of
+from fire_toolkit.workspace.manifests import checked, writer_of
 
 _QRELS = "augmented/qrels.txt"
 Use = Callable[[Path], Path]
@@ -45,7 +45,7 @@ def side_at(path: Path, *, use: Use, note: Callable[[Path], None], read: Read) -
     if path.is_file():
         note(path)
         with unpacked(path) as folder:
-            return _side_of_release(folder, _checked, read)
+            return _side_of_release(folder, checked, read)
     if (path / CONFIG).is_file():
         return _side_of_workspace(read_workspace(path), use, read)
     if path.is_dir() and is_release(path):
@@ -68,11 +68,6 @@ def named_guideline(guideline: Guideline, judgments: Judgments | None) -> tuple[
     has_names = judgments is not None and "guideline" in judgments
     names = set(judgments["guideline"].dropna().astype("str")) if has_names else set()  # type: ignore[index]
     return ", ".join(sorted(names - {""})) or guideline.name, guideline.sha256
-
-
-def _checked(path: Path) -> Path:
-    verify(path)
-    return path
 
 
 def _of_judgments(guideline: Guideline, judgments: Judgments | None) -> dict[str, Any]:

@@ -325,13 +325,19 @@ def verify(path: Path) -> str:
     """
     finish_interrupted(path.parent)
     found, sha256 = _manifest_of(path), sha256_of(path)
-    if found is not None and found[1].outputs[path.name] != sha256:
-        at, manifest = found
+    if found is not None and found[2] != sha256:
+        at, manifest, _ = found
         raise StaleError(
             f"{path}: changed since `fire-toolkit {manifest.stage}` wrote it; run that again, or delete "
             f"{at.name} to keep the file as it is"
         )
     return sha256
+
+
+def checked(path: Path) -> Path:
+    """Return a path after `verify` of it, to read a file that no manifest is to name."""
+    verify(path)
+    return path
 
 
 def writer_of(path: Path) -> Manifest | None:
@@ -344,18 +350,27 @@ def writer_of(path: Path) -> Manifest | None:
     return None if found is None else found[1]
 
 
-def _manifest_of(path: Path) -> tuple[Path, Manifest] | None:
-    """Return the manifest that lists a file: its own, its folder's, or that of a file written with it."""
-    own = (path.with_name(path.name + _SUFFIX), path.with_name(MANIFEST))
-    for at in own:
-        if at.is_file() and path.name in (manifest := read_manifest(at)).outputs:
-            return at, manifest
+def _manifest_of(path: Path) -> tuple[Path, Manifest, str] | None:
+    """Return the manifest that lists a file, and the sha256 that it says.
+
+    It is the file's own, its folder's, that of the folder above (`qrels/test.tsv` of a release), or that of a
+    file written with it.
+    """
+    folder = path.absolute().parent
+    above = folder.parent / MANIFEST
+    own = {path.with_name(path.name + _SUFFIX): path.name, path.with_name(MANIFEST): path.name}
+    if above.is_file() and b'"schema_version"' in above.read_bytes():  # or somebody's own
+        own[above] = f"{folder.name}/{path.name}"
+    for at, name in own.items():
+        if at.is_file() and name in (manifest := read_manifest(at)).outputs:
+            return at, manifest, manifest.outputs[name]
     others = [at for at in sorted(path.parent.glob(f"*{_SUFFIX}")) if at.is_file() and at not in own]
-    found = [(at, each) for at in others if path.name in (each := read_manifest(at)).outputs]
+    listed = [(at, each) for at in others if path.name in (each := read_manifest(at)).outputs]
+    found = [(at, each, each.outputs[path.name]) for at, each in listed]
     if len(found) < 2:
         return found[0] if found else None
     sha256 = sha256_of(path) if path.is_file() else ""
-    return next((each for each in found if each[1].outputs[path.name] == sha256), found[0])
+    return next((each for each in found if each[2] == sha256), found[0])
 
 
 def _write_through(path: Path, content: bytes | Path) -> None:
