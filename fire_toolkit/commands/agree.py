@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
+import numpy as np
+
 from fire_toolkit.agreement.drawn import draw_agreement, notes_of_rows
 from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.intervals import Resampling
@@ -119,7 +121,7 @@ def _first_answers(judgments: Judgments, *, all_rounds: bool) -> tuple[Judgments
     first = first_round(judgments)
     n_later = n_of(len(judgments) - len(first), "answer")
     if len(first) == len(judgments):
-        return judgments, [], []
+        return judgments, _asked_where_votes_differ(judgments), []
     if all_rounds:
         warning = (
             f"warning: {n_later} of later rounds or unasked for count too; pairs are asked again because of "
@@ -128,6 +130,24 @@ def _first_answers(judgments: Judgments, *, all_rounds: bool) -> tuple[Judgments
         return judgments, [], [warning]
     note = f"only first answers to each pair count; {n_later} of later rounds or unasked for left out"
     return first, [f"{note} (--all-rounds counts them)"], []
+
+
+def _asked_where_votes_differ(judgments: Judgments) -> list[str]:
+    """Return a note where no round says so, and last votes seem asked because the first differ."""
+    pairs = code_pairs(judgments)[0]
+    n_votes = np.bincount(pairs)
+    is_split = judgments["label"].groupby(pairs).nunique().to_numpy() > 1
+    is_most = n_votes == n_votes.max(initial=0)
+    n_most, fewer = int(is_most.sum()), is_split[~is_most & (n_votes > 1)]
+    if n_votes.max(initial=0) < 3 or n_most < 10 or not is_split[is_most].all() or not len(fewer):
+        return []
+    if fewer.mean() > 0.5:
+        return []
+    return [
+        f"all {n_of(n_most, 'pair')} with {n_votes.max()} votes have votes that differ, {fewer.mean():.0%} "
+        "of the others: if the last vote was asked because of it, this is not how far annotators agree; "
+        "say so in a column round, 1 for first answers"
+    ]
 
 
 def _words_of_pages(judgments: Judgments, grades: Grades | None) -> list[str]:

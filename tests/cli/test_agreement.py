@@ -153,6 +153,17 @@ def test_only_first_answers_count_unless_all_rounds_are_asked_for(fire: Fire, fo
     assert "warning: 1 answer of later rounds" in everything.stderr
 
 
+@pytest.mark.parametrize(("third", "is_said"), [(range(12), True), (range(9), False), (range(11, 24), False)])
+def test_third_votes_where_two_differ_are_said_where_no_round_is(
+    fire: Fire, folder: Path, third: range, is_said: bool
+) -> None:
+    """The first 12 of 40 pairs are split; who asks a third vote there alone has another alpha."""
+    votes = [(f"q{n}", "d", who, "no" if n < 12 and who == "b" else "yes") for n in range(40) for who in "ab"]
+    write(folder, [*votes, *((f"q{n}", "d", "c", "yes") for n in third)])
+    told = fire("agree", "many.csv", "--measure", "alpha").stderr
+    assert ("all 12 pairs with 3 votes have votes that differ, 0% of the others" in told) == is_said
+
+
 def test_a_round_that_is_no_number_is_said_to_be_none(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(2), round=["pilot"] * 4)
     assert "round has values that are not whole numbers" in fire(*AGREE, "many.csv", code=1).stderr
