@@ -1,7 +1,5 @@
 """Records of campaigns in tests: of rows that lie ready, or of rounds that were never handed out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path

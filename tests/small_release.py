@@ -1,7 +1,5 @@
 """A workspace of six pairs that can be released: ids such as 007, two annotators, a dispute, a comment."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

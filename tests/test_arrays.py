@@ -1,7 +1,5 @@
 """What everything counts with does what its names say, where there is nothing too."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -3,8 +3,6 @@
 What they do is tried with a real Label Studio and a real browser in tests/live/test_live_proxy.py.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

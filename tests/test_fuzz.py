@@ -1,7 +1,5 @@
 """A slice of `benchmarks/fuzz.py`: damaged files of a whole workspace give a table or one line."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import pkgutil

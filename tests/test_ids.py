@@ -1,7 +1,5 @@
 """What is an id, and what is none, is the same in every file that can hold one."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of measures is made from them; a new one appears there, in `measures` and in `score`."""
 
-from __future__ import annotations
-
 from importlib import util
 from pathlib import Path
 from types import ModuleType

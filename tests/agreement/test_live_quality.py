@@ -1,7 +1,5 @@
 """What a team sees while people judge: agreement so far, each beside the others, what to look into."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Order and contrast on pages of several captions: the closed forms are those of all orders."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Who judges what: every pair once, doubled pairs twice, nobody a pair twice, loads even."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given, settings

@@ -5,8 +5,6 @@ version of its own and reported; versions are ordered by time, and by arrival wh
 now; an answer that is gone from its server counts no more until its server shows it again.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Judgments from the ledger carry the round and kind of the answer that counts."""
 
-from __future__ import annotations
-
 import json
 
 from records import record_of, rows_of

@@ -1,7 +1,5 @@
 """Tasks that change hands: none is lost, nobody has one twice, and no control stands out."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The record keeps every version of every answer, once, whatever happens to it."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

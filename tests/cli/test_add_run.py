@@ -1,7 +1,5 @@
 """`add-run` and `snippet` as a person would use them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Nobody is asked what lies with somebody or was judged; what came back without a vote is asked again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

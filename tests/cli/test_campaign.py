@@ -1,7 +1,5 @@
 """push, pull, progress and next-round as a person uses them, against a server in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import errno

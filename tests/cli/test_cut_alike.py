@@ -1,7 +1,5 @@
 """Original and augmented labels read a run equally deep, whichever way it came."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Every measure works in every command that takes measures, or is refused by name."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Annotators who are left out, with the reason beside the labels and the agreement."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Original positives beside numeric grades count at the highest, and every output says which that is."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Agreement, labels and scores without each annotator: the chain of commands, in one table."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

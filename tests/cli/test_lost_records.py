@@ -1,7 +1,5 @@
 """What a campaign rests on and cannot be read is named; it never counts as nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A command replaces what it wrote itself, and nothing else: no input, no file of anybody's own."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Composed queries from a benchmark's own files: nobody is asked about the item a query starts from."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

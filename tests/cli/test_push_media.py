@@ -1,7 +1,5 @@
 """push sends nothing that nobody can see, and brings what changed to those who have not answered."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

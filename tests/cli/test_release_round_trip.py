@@ -1,7 +1,5 @@
 """A release in FIRE's shape comes back as it was when it is read and written again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The bounds of `score --honest` hold, for docs of high grades and for docs that no run lists."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

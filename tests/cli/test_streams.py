@@ -1,7 +1,5 @@
 """A file is a path on a disk: pipes, devices and addresses are refused, since they would be read twice."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Projects and tasks that are there twice: who names them at once, and what helps."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

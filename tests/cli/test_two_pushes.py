@@ -1,7 +1,5 @@
 """Two pushes at once, as processes of their own, and one that is killed in the middle: nothing is doubled."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Two copies of a workspace that go on alone, and whose records are merged both ways."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

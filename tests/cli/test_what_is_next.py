@@ -1,7 +1,5 @@
 """What comes next is one table: `status` and the commands of a campaign say the same in each state."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from pathlib import Path

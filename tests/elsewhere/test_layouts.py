@@ -1,7 +1,5 @@
 """Files as tools and people leave them: reviewed, saved by a spreadsheet, with machines among them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

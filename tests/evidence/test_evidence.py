@@ -1,7 +1,5 @@
 """Evidence and back: what measures read of it is what its makers were given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

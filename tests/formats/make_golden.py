@@ -1,7 +1,5 @@
 """Makes the golden files: `python tests/formats/make_golden.py`, with torch installed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

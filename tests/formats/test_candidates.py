@@ -1,7 +1,5 @@
 """What vector search gives becomes the run that ranking all docs gives, or is refused with its row."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

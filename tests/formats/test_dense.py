@@ -1,7 +1,5 @@
 """A matrix gives the same lists in either orientation and any blocks, with true ranks below the top."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ The readers are found by walking the package, so that a new one cannot be left o
 a file of each.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import importlib.util

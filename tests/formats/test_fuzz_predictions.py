@@ -1,7 +1,5 @@
 """Bytes of any kind give a FireError or a right table: no other exception, no hang."""
 
-from __future__ import annotations
-
 import io
 import json
 import tempfile

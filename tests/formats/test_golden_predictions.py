@@ -3,8 +3,6 @@
 The files are made by make_golden.py: those of torch by torch 2.13.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A file of no known format is refused with what it seems to be, and what was expected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

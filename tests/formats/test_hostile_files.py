@@ -1,7 +1,5 @@
 """Files made to harm are refused with one line: nothing runs, nothing is written, nothing hangs."""
 
-from __future__ import annotations
-
 import builtins
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Ids beside a matrix, in any of the files that people keep them in, to the letter."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

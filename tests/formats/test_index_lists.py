@@ -1,7 +1,5 @@
 """Lines of doc places, as TeachText's challenge files have them: ranked by the ids beside them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

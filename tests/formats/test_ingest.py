@@ -1,7 +1,5 @@
 """Predictions come in oriented, with exact scores, or not at all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Masks that say which rows of a padded matrix are real, in the files that people keep them in."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A matrix scored as it lies has the scores and notes of the run of all its cells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

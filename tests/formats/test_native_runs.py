@@ -1,7 +1,5 @@
 """The toolkit's own file of a run: what is written is read back, whole or in blocks; damage is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Vectors are ranked as if every pair were scored alone: for any data, precision and split."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The line of sense that `add-run` prints, beside a few lines of numpy."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON and TOML made to break a parser: one line from every command that reads them, and no traceback."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What torch saves is read as torch reads it; skipped where torch is not installed."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Comments above the first row of TREC text, ids with #, trailing fields, and what is said of them."""
 
-from __future__ import annotations
-
 import gzip
 import tempfile
 import warnings

@@ -1,7 +1,5 @@
 """TREC runs: the order of lines, the size of blocks and the space between fields change nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

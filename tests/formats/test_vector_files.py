@@ -1,7 +1,5 @@
 """Vectors in safetensors and Parquet: read as they are, or refused in one line."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

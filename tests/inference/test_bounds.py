@@ -1,7 +1,5 @@
 """No labelling of the unjudged docs leaves the bounds: all labellings of small cases are scored."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

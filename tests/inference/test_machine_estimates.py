@@ -1,7 +1,5 @@
 """Scores by a machine judge's sample: against a few lines of numpy, what is not read, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

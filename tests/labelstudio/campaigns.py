@@ -1,7 +1,5 @@
 """A small campaign for tests: tasks, queues, a server in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path

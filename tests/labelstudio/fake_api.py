@@ -3,8 +3,6 @@
 It stands behind the real SDK (`httpx.MockTransport`). Faults are named for each request in turn.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

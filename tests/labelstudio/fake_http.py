@@ -1,7 +1,5 @@
 """The fake server behind a real port, for commands that run as processes of their own."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

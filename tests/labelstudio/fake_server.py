@@ -4,8 +4,6 @@ Written to a file by `write_program`, with its behaviour fixed in its text, beca
 the server no environment but its own.
 """
 
-from __future__ import annotations
-
 import stat
 import sys
 import textwrap

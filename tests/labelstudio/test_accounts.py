@@ -1,7 +1,5 @@
 """Accounts on a server: made once, taken up again after a failure, shut and never deleted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The register of annotators: who gets which pseudonym, and that no row is ever lost."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a campaign keeps in its workspace, and the small texts it makes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

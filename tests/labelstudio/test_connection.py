@@ -1,7 +1,5 @@
 """Where a token may come from, where it must never appear, and what a server's failures say."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import dataclasses

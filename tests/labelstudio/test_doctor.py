@@ -1,7 +1,5 @@
 """What the doctor finds, with a stand-in server; that every fault comes with what fixes it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The local server: what is started, found, refused and ended; with a stand-in program."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Pages of several captions on Label Studio: one task each, whose answers are those of single pairs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How far a campaign is, and which pairs are asked again."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A pull puts every answer into the ledger once, with what became of it, and nothing is silently gone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

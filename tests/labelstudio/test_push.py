@@ -1,7 +1,5 @@
 """A push makes every task be on the server once, whatever goes wrong on the way."""
 
-from __future__ import annotations
-
 import json
 
 import httpx

@@ -1,7 +1,5 @@
 """`labelstudio`, `annotators` and `doctor` as commands: exit codes, words, and no secret among them."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ between is drawn. Both operators work in one workspace, or the second one in a c
 FIRE_SEQUENCES says how many sequences are run.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -4,8 +4,6 @@ FIRE_TOOLKIT_CACHE keeps the installed Label Studio between runs; FIRE_LIVE_ARTE
 screenshots and the server's log (by default `.live-artefacts` in the current folder).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """What Chromium tells a screen reader of a page, and where the Tab key leads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

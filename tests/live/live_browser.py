@@ -1,7 +1,5 @@
 """A real Chromium, driven over the W3C WebDriver protocol by Debian's chromedriver; nothing else needed."""
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

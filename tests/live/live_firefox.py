@@ -1,7 +1,5 @@
 """A real Firefox, driven over its own Marionette protocol; nothing but Firefox is needed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

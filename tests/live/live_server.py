@@ -1,7 +1,5 @@
 """A real Label Studio for tests: one for the whole run, and what tests need to act as its users."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

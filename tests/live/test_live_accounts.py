@@ -1,7 +1,5 @@
 """Annotators' accounts on the real server: made, retired, deleted; what becomes of their answers."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

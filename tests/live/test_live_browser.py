@@ -1,7 +1,5 @@
 """An annotator at work in a real browser: logs in, sees the video play, answers by keys, skips."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

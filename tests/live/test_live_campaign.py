@@ -1,7 +1,5 @@
 """Campaigns on the real server: push, answer as several people, pull, kills, what goes and changes hands."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

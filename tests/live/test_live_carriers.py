@@ -1,7 +1,5 @@
 """One campaign on two carriers, Label Studio and then our own page, while browsers and servers are killed."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

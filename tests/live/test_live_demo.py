@@ -1,7 +1,5 @@
 """`demo --live` as a newcomer meets it: it comes up, its clips play, answers become tables, it goes away."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """`demo --live` on our own page: a newcomer judges all of a queue, while browser and program are killed."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

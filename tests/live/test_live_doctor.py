@@ -1,7 +1,5 @@
 """The doctor at the real server: a good one, a wrong token, legacy tokens switched off, a personal token."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import httpx

@@ -1,7 +1,5 @@
 """Our own page in Firefox, served and from a file: keys, undo, sizes, kill -9, and all answers once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The pages of further guidelines in the real Label Studio and a browser: all is seen, and keys answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

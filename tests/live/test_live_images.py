@@ -1,7 +1,5 @@
 """Pages of images in a real browser: composed queries, and captions as the items, in three sizes."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from pathlib import Path

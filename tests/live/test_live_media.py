@@ -1,7 +1,5 @@
 """What annotators see, on the real server: README's way by hand, local files, and tasks that change."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

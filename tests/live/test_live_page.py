@@ -1,7 +1,5 @@
 """Our own page in a real browser: keys, undo, what does not play, hostile captions, kills of both ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

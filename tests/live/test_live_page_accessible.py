@@ -1,7 +1,5 @@
 """Our own page without eyes or a mouse: names, states, what is said; Tab and Enter; touch."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

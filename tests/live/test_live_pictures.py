@@ -1,7 +1,5 @@
 """The pictures of our own page in the docs, made with the demo's clips; `make pictures` writes them there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A campaign behind a real proxy with TLS: somebody elsewhere logs in, sees a clip and answers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

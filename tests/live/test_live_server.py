@@ -1,7 +1,5 @@
 """The local server with the real Label Studio: found again, restarted, never mistaken."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

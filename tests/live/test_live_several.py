@@ -1,7 +1,5 @@
 """Several captions a viewing on the real server: what is pressed in a browser is stored and judged."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """Sounds in a real browser: they play on our own page, on the page from a file, and in the gallery."""
 
-from __future__ import annotations
-
 import io
 import math
 import struct

@@ -1,7 +1,5 @@
 """Captions alone, and texts as items, on our own page in a browser: shown as they are, answered by keys."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

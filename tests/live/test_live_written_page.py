@@ -1,7 +1,5 @@
 """The page from a file in a real browser: kept through kills, saved as a file, taken by `import`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

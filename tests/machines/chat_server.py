@@ -1,7 +1,5 @@
 """An OpenAI-compatible server on this machine, over real HTTP, that answers as it is told, and badly too."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

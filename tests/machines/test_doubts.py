@@ -1,7 +1,5 @@
 """What a judge doubts is suggested, in its order, and changes nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A query's own item is left out of a ranking as if it had never been scored, whatever the ranking."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

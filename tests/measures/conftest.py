@@ -1,7 +1,5 @@
 """Builders shared by the tests of measures: from dicts of scores and relevances to a joined ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pytest

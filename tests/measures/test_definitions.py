@@ -1,7 +1,5 @@
 """Measures equal slow ones written from their definitions, and keep the properties they must have."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np

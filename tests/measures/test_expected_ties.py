@@ -1,7 +1,5 @@
 """`--ties expected`: the mean over every order of tied docs, counted out order by order."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

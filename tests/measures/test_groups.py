@@ -1,7 +1,5 @@
 """A ranking restricted to some docs equals the same docs ranked by themselves."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given

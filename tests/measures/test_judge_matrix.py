@@ -1,7 +1,5 @@
 """A matrix is joined with qrels as the run of all its cells is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

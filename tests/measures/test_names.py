@@ -1,7 +1,5 @@
 """Measures are named as they are typed, and a wrong name gets one clear line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Measures give the numbers that papers and programs print for worked examples."""
 
-from __future__ import annotations
-
 import pytest
 
 from fire_toolkit.measures import parse_measure

@@ -1,7 +1,5 @@
 """A new measure is one file and one line of registration, and no other file knows it by name."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

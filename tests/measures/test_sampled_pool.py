@@ -1,7 +1,5 @@
 """infNDCG, iP@k, inferred counts and NIST's rescaled xinfAP, against their formulas written as loops."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

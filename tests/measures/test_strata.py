@@ -1,7 +1,5 @@
 """xinfAP over sampled strata: a slow twin, AP and infAP where they meet, and strata from file to scores."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

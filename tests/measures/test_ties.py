@@ -1,7 +1,5 @@
 """Docs of equal score under each named rule: a table of known numbers, slow twins, and the order of rules."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """Every measure that trec_eval has equals it for each query (pytrec_eval runs trec_eval's own code)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import pytrec_eval

@@ -1,7 +1,5 @@
 """Addresses that do not tell which item they lead to."""
 
-from __future__ import annotations
-
 import json
 import re
 import stat

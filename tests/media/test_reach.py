@@ -1,7 +1,5 @@
 """What addresses answer when each is asked for its first byte, as push does before it sends anything."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 

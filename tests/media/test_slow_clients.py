@@ -1,7 +1,5 @@
 """Clients that are slow with their requests, or with reading the answer, keep the media from nobody."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Print the share of branches that tests take, by room: python tests/mutants/rooms.py COVERAGE.json."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

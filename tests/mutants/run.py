@@ -6,8 +6,6 @@ CHECKOUT is the folder whose package and tests are tried, this one by default. A
 any more is named and not counted; a fault is caught where its tests fail, and missed where they pass.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -6,8 +6,6 @@ Prints each difference by world, command, file and cell, those of changes.toml a
 exits 1 where any other is left, or where a change that must show does not.
 """
 
-from __future__ import annotations
-
 import csv
 import difflib
 import io

@@ -6,8 +6,6 @@ The package that is imported is the one of the environment. OUT gets a JSON file
 steps, each with the line as it stands today, exit code, stdout, stderr and every file that is new or changed.
 """
 
-from __future__ import annotations
-
 import glob
 import json
 import os

@@ -4,8 +4,6 @@ A world is a workspace of 60 queries and 90 docs, three models and annotators wi
 relevant is drawn; a model's score is noise, plus a bonus for relevant docs and another for the original.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A workspace that is judged on our own page, made once; what every test of the page ends with."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Iterator

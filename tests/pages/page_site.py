@@ -1,7 +1,5 @@
 """A workspace whose first round is judged on our own page, and an annotator's browser without a window."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

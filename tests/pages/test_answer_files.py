@@ -1,7 +1,5 @@
 """Answers from written pages: each counts once, and a file that does not belong here is named."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Composed queries on our own page and in Label Studio's tasks: reference, text and candidate."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Our own page over HTTP: who gets in, what they see, what is kept, and the ledger that comes of it."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

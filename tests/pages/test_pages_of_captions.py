@@ -1,7 +1,5 @@
 """A campaign whose pages have several captions, from the tasks to a further round."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Packages with entry points, as an installer leaves them, on the path of this process."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import shutil

@@ -3,8 +3,6 @@
 What is found of the package is found by its entry points alone.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """What plug-ins add is found by name and in lists; one that is broken is one line that names its package."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A pool of runs that are read a block at a time is the pool of the same runs whole."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pools of five real runs (COCO captions, ECCV Caption's positives), beside pandas and known counts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A machine judge's order, and its random sample: beside a few lines that share no code with them."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`settle` asks only what can still change a measure; its scores are those of the whole pool."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Strategies and budgets, beside oracles in a few lines of Python that share no code with them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction

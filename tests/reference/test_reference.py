@@ -1,7 +1,5 @@
 """The command `score` on files gives trec_eval's numbers, query by query."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

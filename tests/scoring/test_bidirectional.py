@@ -1,7 +1,5 @@
 """Both directions of retrieval equal a slow count over the matrix, in any ratio of texts to items."""
 
-from __future__ import annotations
-
 from statistics import fmean, median
 
 import numpy as np

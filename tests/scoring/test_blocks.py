@@ -1,7 +1,5 @@
 """A run read in blocks of queries scores as the same run held whole does, by every measure and rule."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import compress, pairwise

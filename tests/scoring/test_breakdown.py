@@ -1,7 +1,5 @@
 """A breakdown is what scoring the queries of each aspect alone gives."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Precision–recall curves and gain vectors in one table, against counts over the ranked list."""
 
-from __future__ import annotations
-
 from math import log2
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Scores: which queries count, in what order rows stand, what the notes say, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

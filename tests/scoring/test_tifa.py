@@ -1,7 +1,5 @@
 """TIFA is the share of a text's questions that are answered as expected, for each pair."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

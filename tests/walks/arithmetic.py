@@ -1,7 +1,5 @@
 """What the walk must come out at, written anew in plain Python; nothing here is the toolkit's."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import log2

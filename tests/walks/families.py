@@ -5,8 +5,6 @@ A matrix is noise, plus a bonus for relevant items and another for the original 
 stand in the order of the benchmark's file, which is not the order of the ids.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

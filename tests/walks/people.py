@@ -1,7 +1,5 @@
 """Annotators of the walk: they see a task's caption and media, and answer as Label Studio exports it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Sounds, segments, fashion, passages and news: from the benchmark's own files to scores, by numpy."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The README's path on files as people have them, every number beside plain arithmetic."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from pathlib import Path

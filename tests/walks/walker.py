@@ -1,7 +1,5 @@
 """One benchmark taken through the commands of the README, with nothing prepared between two of them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

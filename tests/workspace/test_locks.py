@@ -1,7 +1,5 @@
 """One command at a time writes in a workspace, also where the one before was killed."""
 
-from __future__ import annotations
-
 import errno
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Tables of items by any usual names; qrels with strata and as JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
