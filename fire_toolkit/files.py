@@ -87,6 +87,10 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
             address = _ADDRESS.sub(r"\1://", str(path), count=1)
             raise FormatError(f"{address}: an address, expected a file; download it first") from None
         raise FormatError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        inside = [each.name for each in paths_in(Path(path)) if not each.name.endswith(".manifest.json")]
+        holds = f"; it holds {', '.join(inside[:3])}{', …' if len(inside) > 3 else ''}" if inside else ""
+        raise FormatError(f"{path}: a folder, expected a file{holds}") from None
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -19,6 +19,7 @@ import pytest
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.arrays import matrix, raw
 from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.readers import read_mask
 
 IDS = Request(query_ids=["a", "b"], doc_ids=["c", "d", "e"])
@@ -297,3 +298,12 @@ def test_what_nobody_knows_is_named(folder: Path) -> None:
         FormatError, match=r"which is not a known format; expected a file of torch\.save; NumPy"
     ):
         ingest(folder / "m", IDS)
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_with_what_it_holds(tmp_path: Path) -> None:
+    """As `add-run --out NAME` makes one, in which the run lies."""
+    (tmp_path / "m.run").mkdir()
+    for name in ("m.parquet", "m.parquet.manifest.json"):
+        (tmp_path / "m.run" / name).write_bytes(b"")
+    with pytest.raises(FormatError, match=r"m\.run: a folder, expected a file; it holds m\.parquet$"):
+        read_run(tmp_path / "m.run")
