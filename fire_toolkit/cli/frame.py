@@ -68,7 +68,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
             with Progress(f"{own.__name__} ...") as tell:
                 _refuse_others(own, called, params)
                 called = with_tables(function, given, called)
-                result = own(**called, **({"tell": tell} if "tell" in hints else {}))
+                result = given.renamed(own(**called, **({"tell": tell} if "tell" in hints else {})))
             if out is None and result.files:
                 stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)
                 keep_files(result, given, out, stage, _given_ones(kept), is_file="." in result.place)

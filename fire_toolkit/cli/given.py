@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.commands.command import counting, rests_on, tables_of
+from fire_toolkit.results import Found
 
 _OF = ("", "run_", "asking_", "pool_", "report_")
 _READERS = tuple(f"{__package__}.{of}readers" for of in _OF)
@@ -50,7 +52,7 @@ class Given(Inputs):
 
     def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
         """Return what these tables hold, else those read so far, and what was resampled, in words."""
-        from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, machine_labels_in
+        from fire_toolkit.formats.releases import machine_labels_in
 
         read = self.__dict__
         tables = of or {
@@ -63,7 +65,6 @@ class Given(Inputs):
         }
         ages = [self.age] if self.values.get("output_format") in ("latex", "markdown") and self.age else []
         has_qrels = bool({"qrels", "labels"} & set(self.values))
-        named = self.path("qrels") if self.values.get("qrels") else None
         unusable = [self.unusable.words] if has_qrels and self.unusable is not None else []
         return rests_on(
             tables,
@@ -71,8 +72,32 @@ class Given(Inputs):
             of_files=list(dict.fromkeys(words for path in self.used for words in machine_labels_in(path))),
             rules=[*unusable, *self.own.in_words(), *ages],
             n_added=self.own.n_added,
-            kind=kind_of_qrels(named) if named else ORIGINAL,
+            kind=self.kind_of_qrels,
         )
+
+    @property
+    def kind_of_qrels(self) -> str:
+        """What the qrels named are: original, or corrected and by which release."""
+        from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels
+
+        return kind_of_qrels(self.path("qrels")) if self.values.get("qrels") else ORIGINAL
+
+    def renamed(self, result: Found) -> Found:
+        """Return a result by the names that its qrels have where corrected ones alone were named by --qrels.
+
+        They are `augmented` in the column qrels, as where they stand beside the original ones.
+        """
+        beside = self.__dict__.get("augmented_if_any")
+        if not self.kind_of_qrels.startswith("corrected") or beside is not None:
+            return result
+        tables = {
+            name: table.assign(qrels=table["qrels"].replace("original", "augmented"))
+            if "qrels" in table
+            else table
+            for name, table in result.tables.items()
+        }
+        notes = [str(note).replace("original qrels", "corrected qrels") for note in result.notes]
+        return replace(result, tables=tables, notes=notes)
 
 
 def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str, Any]) -> dict[str, Any]:

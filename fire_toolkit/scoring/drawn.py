@@ -70,7 +70,7 @@ def score_cells(values: Sequence[Mapping[str, float]], measure: str, digits: int
     definition = parse_measure(measure).definition
     scale = 100 if definition.unit == "share" else 1
     shown = [score_cell({name: scale * value for name, value in own.items()}, digits) for own in values]
-    finals = [float(f"{scale * own.get('augmented', own['original']):.{digits}f}") for own in values]
+    finals = [float(f"{scale * own.get('augmented', own.get('original', 0)):.{digits}f}") for own in values]
     known = [value for value in finals if value == value]
     if not definition.is_score or len(values) < 2 or not known:
         return shown
@@ -91,9 +91,9 @@ def bounds_cell(lower: float, upper: float) -> str:
 
 
 def score_cell(values: Mapping[str, float], digits: int = 1) -> str:
-    """Return FIRE's form of one score, augmented (original + gain); the original alone where it is alone."""
-    if "augmented" not in values:
-        return f"{values['original']:.{digits}f}"
+    """Return FIRE's form of one score, augmented (original + gain); one alone where there is no other."""
+    if "delta" not in values:
+        return f"{next(iter(values.values())):.{digits}f}"
     return augmented_cell(values["augmented"], values["original"], values["delta"], digits)
 
 
