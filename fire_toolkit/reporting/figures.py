@@ -83,24 +83,25 @@ def _found(study: Study) -> Plot | None:
 def _lengths(study: Study) -> Plot:
     measures = study.compared if study.measures else (FIRST,)
     tables = (study.joined, study.original, study.augmented, study.queries)
-    return plots.plot_lengths(by_length(*tables, measures))
+    place = {run_id: at for at, run_id in enumerate(study.best_first)}
+    table = by_length(*tables, measures[:1])
+    return plots.plot_lengths(table.sort_values("run_id", key=lambda ids: ids.map(place), kind="stable"))
 
 
 def _overlap(study: Study, *, begin: str = "") -> Plot | None:
     """Return the grid of the first measure of two lists whose name begins so."""
     table = study.comparisons.table if len(study.runs) > 1 else pd.DataFrame({"measure": []})
     names = [name for name in table["measure"] if name.startswith(begin)]
-    return plots.plot_overlap(table, measure=names[0]) if names else None
+    return plots.plot_overlap(table, measure=names[0], order=study.best_first) if names else None
 
 
 def _judged(study: Study) -> Plot:
     measures = [judged_at(k) for k in range(1, TOP + 1)]
     labelling = study.joined.label(study.augmented)
-    shares = {run_id: study.joined.values(run_id, labelling, measures) for run_id in study.joined.places}
     rows = [
         {"run_id": run_id, "measure": measure.name, "value": measure.aggregate(values)}
-        for run_id, own in shares.items()
-        for measure, values in zip(measures, own.T, strict=True)
+        for run_id in study.best_first
+        for measure, values in zip(measures, study.joined.values(run_id, labelling, measures).T, strict=True)
     ]
     return plots.plot_judged(pd.DataFrame(rows))
 

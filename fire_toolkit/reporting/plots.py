@@ -19,7 +19,6 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 VERDICTS = ("p < .05 after Holm", "p < .05 alone", "not told apart")
 _ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
 _MANY = 10  # runs, above which a grid shows whole points
-_LINES = 8  # runs whose gains are drawn as lines, each with its name
 _LINE = 17  # characters of a name in one line, where there is little room; the last has up to 5 more
 _BROKEN = r"split(replace({}, /(.{{8,16}}[-_ .]|.{{17}})(?=.{{6}})/g, '$1\n'), '\n')"
 
@@ -175,8 +174,7 @@ def plot_differences(
         high=np.where(is_turned, -low, high),
     )
     digits = 1 if len(runs) <= _MANY else 0
-    in_points = table["measure"].map(points) * table["difference"]
-    shown = [f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−") for value in in_points]
+    shown = _signed(table["measure"].map(points) * table["difference"], digits)
     return draw("differences", table.assign(shown=shown))
 
 
@@ -195,7 +193,7 @@ def drawn_differences(differences: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_lengths(lengths: pd.DataFrame) -> Plot:
-    """Plot each run's gain by the length of the caption, with its interval; of many the first eight.
+    """Plot each run's gain by the length of the caption as a grid, by whether its interval leaves 0 out.
 
     Args:
         lengths: rows of `by_length`: from_chars, to_chars, run_id, measure, delta, low, high, n_queries.
@@ -204,25 +202,35 @@ def plot_lengths(lengths: pd.DataFrame) -> Plot:
     Examples:
         >>> row = {"from_chars": 10, "to_chars": 20, "run_id": "clip", "measure": "C@1", "delta": .1}
         >>> plot = plot_lengths(pd.DataFrame([row | {"low": .0, "high": .2, "n_queries": 8}]))
-        >>> plot.table["bin"].tolist()
-        ['10–19']
+        >>> plot.table[["bin", "verdict", "gain_shown", "interval_shown"]].values.tolist()
+        [['10–19', 'not told apart', '+10.0', '+0 to +20']]
     """
     kept = lengths[lengths["run_id"] != ""]
-    kept = kept[
-        kept["measure"].isin(kept["measure"][:1]) & kept["run_id"].isin(kept["run_id"].unique()[:_LINES])
-    ]
-    bins = kept["from_chars"].astype(str) + "–" + (kept["to_chars"] - 1).astype(str)
-    plot = draw("lengths", kept.assign(bin=bins, is_last=bins == bins[-1:].sum()))
-    plot["encoding"]["y"]["title"] = f"gain in {next(iter(kept['measure']), 'nothing')}"
-    return plot
+    kept = kept[kept["measure"].isin(kept["measure"][:1])]
+    scale = kept["measure"].map(points)
+    sides = [kept["low"] > 0, kept["high"] < 0]
+    limits = zip(*(_signed(scale * kept[name], 0) for name in ("low", "high")), strict=True)
+    table = kept.assign(
+        bin=kept["from_chars"].astype(str) + "–" + (kept["to_chars"] - 1).astype(str),
+        verdict=np.select(sides, ["gains", "loses"], VERDICTS[-1]),
+        gain_shown=_signed(scale * kept["delta"], 1),
+        interval_shown=["" if "nan" in low else f"{low} to {high}" for low, high in limits],
+    )
+    return draw("lengths", table)
 
 
-def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
-    """Plot how alike the lists of every two runs are, as a grid.
+def _signed(values: pd.Series, digits: int) -> list[str]:
+    """Return changes as text, with a true minus; what would be 0 is +0."""
+    return [f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−") for value in values]
+
+
+def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "", order: Sequence[str] = ()) -> Plot:
+    """Plot how alike the lists of every two runs are, in percent, as a grid.
 
     Args:
         comparisons: rows of `compare_runs`: run_a, run_b, measure, value in [0, 1].
         measure: which of them; "" takes the first. A run beside itself is shown where equal lists have 1.
+        order: of the runs; () takes that of the table.
 
     Raises:
         UsageError: no row has the measure.
@@ -230,17 +238,23 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
     Examples:
         >>> row = {"run_a": "clip", "run_b": "ssb", "measure": "overlap@10", "value": .25}
         >>> plot_overlap(pd.DataFrame([row])).table["row"].tolist()
-        ['1 clip', '2 ssb', '1 clip', '2 ssb']
+        ['1 clip', '1 clip', '2 ssb', '2 ssb']
     """
     measure = measure or str(next(iter(comparisons["measure"]), ""))
     kept = comparisons[comparisons["measure"] == measure]
     if not len(kept):
         raise UsageError(f"the comparisons have no measure {measure!r}")
-    swapped = kept.assign(run_a=kept["run_b"], run_b=kept["run_a"])
-    named = _numbered(list(dict.fromkeys([*kept["run_a"], *kept["run_b"]])))
+    named = _numbered(list(order or dict.fromkeys([*kept["run_a"], *kept["run_b"]])))
     own = pd.DataFrame({"run_a": [*named], "run_b": [*named], "measure": measure, "value": 1.0})
-    both = pd.concat([kept, swapped] + ([own] if measure.startswith(_ONE_WHERE_EQUAL) else []))
-    return draw("overlap", both.assign(row=both["run_a"].map(named), column=both["run_b"].map(named)))
+    both = pd.concat(
+        [
+            kept,
+            kept.rename(columns={"run_a": "run_b", "run_b": "run_a"}),
+            *([own] if measure.startswith(_ONE_WHERE_EQUAL) else []),
+        ]
+    )
+    table = both.assign(row=both["run_a"].map(named), column=both["run_b"].map(named))
+    return draw("overlap", table.sort_values(["row", "column"]))
 
 
 def _numbered(runs: Sequence[str]) -> dict[str, str]:

@@ -134,8 +134,9 @@ class Study:
     @property
     def best_first(self) -> list[str]:
         """The runs by the first measure, the best first."""
-        own = self.scores[self.scores["measure"] == self.compared[0]]
-        is_larger_better = parse_measure(self.compared[0]).definition.larger_is_better
+        first = (self.compared or self.scored)[0]
+        own = self.scores[self.scores["measure"] == first]
+        is_larger_better = parse_measure(first).definition.larger_is_better
         return own.sort_values("augmented", ascending=not is_larger_better, kind="stable")["run_id"].tolist()
 
     @cached_property

@@ -177,6 +177,24 @@ def test_the_mark_of_a_difference_never_contradicts_its_interval() -> None:
     assert verdicts == ["p < .05 after Holm", "p < .05 alone", "not told apart", "not told apart"]
 
 
+def test_gains_by_length_are_of_every_run_and_never_contradict_their_interval() -> None:
+    many = pd.concat([LENGTHS.replace("clip", f"model-{n}") for n in range(20)]).drop_duplicates()
+    assert plot_lengths(many).table["run_id"].nunique() == 21
+    limits = [(0.01, 0.2), (-0.2, -0.01), (-0.1, 0.2), (float("nan"), float("nan"))]
+    rows = (
+        LENGTHS[LENGTHS["run_id"] == "clip"]
+        .iloc[[0] * 4]
+        .assign(low=[low for low, _ in limits], high=[high for _, high in limits])
+    )
+    shown = plot_lengths(rows).table[["verdict", "interval_shown"]].to_numpy().tolist()
+    assert shown == [
+        ["gains", "+1 to +20"],
+        ["loses", "−20 to −1"],
+        ["not told apart", "−10 to +20"],
+        ["not told apart", ""],
+    ]
+
+
 def test_one_measure_needs_no_menu_and_several_have_one() -> None:
     assert "params" not in plot_scores(SCORES, measures=["AP"])
     assert plot_scores(SCORES, measures=["AP"])["title"]["text"] == "AP"
