@@ -80,7 +80,8 @@ class Given(Inputs):
         """What the qrels named are: original, or corrected and by which release."""
         from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels
 
-        return kind_of_qrels(self.path("qrels")) if self.values.get("qrels") else ORIGINAL
+        named = self.path("qrels") if self.values.get("qrels") else None
+        return kind_of_qrels(named) if named else ORIGINAL
 
     def renamed(self, result: Found) -> Found:
         """Return a result by the names that its qrels have where corrected ones alone were named by --qrels.
