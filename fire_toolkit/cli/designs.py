@@ -14,8 +14,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text
-from fire_toolkit.formats.tables.design_files import COLUMNS, read_design
-from fire_toolkit.formats.tables.table_files import read_pool, read_pool_sources
+from fire_toolkit.formats.tables.table_files import COLUMNS, read_design, read_pool, read_pool_sources
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.resolution.design import (
     VERIFY_POSITIVES,

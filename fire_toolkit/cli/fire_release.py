@@ -13,8 +13,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
-from fire_toolkit.formats.tables.fire_release import read_fire_release
-from fire_toolkit.formats.tables.fire_release_text import fire_release_json
+from fire_toolkit.formats.tables.fire_release import fire_release_json, read_fire_release
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.workspace.config import Workspace

@@ -22,8 +22,7 @@ from fire_toolkit.cli.plain import group_of
 from fire_toolkit.commands.machine_check import machine_check
 from fire_toolkit.commands.types import Option
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.tables.machine_scores import read_machine_scores
-from fire_toolkit.formats.tables.table_files import read_pool
+from fire_toolkit.formats.tables.table_files import read_machine_scores, read_pool
 from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, checked_endpoint
 from fire_toolkit.machines.judge import file_name, read_judge

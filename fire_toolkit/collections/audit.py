@@ -15,11 +15,11 @@ from fire_toolkit.collections.duplicates import (
     has_text,
     like_earlier,
     near_duplicates,
+    normal_text,
     shared_positives,
 )
 from fire_toolkit.collections.matchers import match_by_similarity
 from fire_toolkit.collections.similarity import nearest_mean
-from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run
 from fire_toolkit.tables.columns import PAIR, are_in

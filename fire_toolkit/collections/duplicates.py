@@ -1,13 +1,14 @@
-"""Captions that are the same, or nearly: what a benchmark keyed by captions cannot tell apart."""
+"""Captions that are the same, or nearly, which a benchmark keyed by captions cannot tell apart."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.collections.similarity import index_texts, similar_pairs
-from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.tables import Qrels, Queries
 from fire_toolkit.tables.columns import pair_rows
 
@@ -148,3 +149,31 @@ def near_duplicates(queries: Queries, *, min_similarity: float = 0.9) -> pd.Data
 
 def _normal(texts: pd.Series) -> pd.Series:
     return pd.Series([normal_text(text) for text in texts], index=texts.index, dtype="str")
+
+
+_UNFIT = re.compile("[\x00\ud800-\udfff]")
+_BREAKS = re.compile(" *[\t\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+ *")
+
+
+def plain_text(text: str) -> str:
+    """Return `text` on one line: runs of tabs and line ends become a space, invalid characters U+FFFD.
+
+    Examples:
+        >>> plain_text("a dog\\n runs\\t fast\\n")
+        'a dog runs fast'
+        >>> plain_text("a \\ud800 b")
+        'a � b'
+    """
+    if _BREAKS.search(text):
+        text = _BREAKS.sub(" ", text).strip(" ")
+    return _UNFIT.sub("\ufffd", text)
+
+
+def normal_text(text: str) -> str:
+    """Return `text` as captions are compared: case folded, runs of white space one space.
+
+    Examples:
+        >>> normal_text("  A dog\\n runs ")
+        'a dog runs'
+    """
+    return " ".join(text.casefold().split())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.collections.texts import plain_text
+from fire_toolkit.collections.duplicates import plain_text
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.ids import decoded_id, encoded_id
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries

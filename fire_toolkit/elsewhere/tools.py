@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fire_toolkit.formats.column_guesses import guessed_columns, line_of
+from fire_toolkit.formats.runs.hints import guessed_columns, line_of
 
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 COUNTS, NOT_YET = _PRESETS["counts"], _PRESETS["not_yet"]

@@ -2,6 +2,6 @@
 
 `runs` holds predictions (read `runs.readers`, which finds the reader of a file), `collections` benchmarks'
 own files, `tables` our own tables as files, and `arrays` the arrays in npy, npz, torch and pickle files.
-`ids` is the one place where an id becomes text. `releases` reads a release back, `release_files` writes one,
-and `sides` reads the labels of another workspace or release to compare with.
+`ids` is the one place where an id becomes text. `releases` writes a release's files and reads them back, and
+`sides` reads the labels of another workspace or release to compare with.
 """

@@ -23,7 +23,7 @@ import pytest
 
 from fire_toolkit import files, formats
 from fire_toolkit.errors import FireError
-from fire_toolkit.formats.arrays import raw
+from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.native import run_bytes
@@ -45,7 +45,7 @@ def npy(values: Any) -> bytes:
 MORE: dict[str, tuple[Any, ...]] = {
     "fire_release.read_fire_release": (QUERIES,),
     "axis_ids.read_ids": ("query_id",),
-    "machine_scores.read_machine_scores": ("j",),
+    "table_files.read_machine_scores": ("j",),
 }
 
 
@@ -142,7 +142,7 @@ def test_hostile_files_do_nothing_in_any_reader(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "_GZIP_BYTES", 1 << 20)
-    monkeypatch.setattr(raw, "_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(matrix, "_BOMB_BYTES", 1 << 20)
     (tmp_path / "f").write_bytes(HOSTILE[kind])
     for name in sorted(FOUND):
         attempt(name, tmp_path / "f")

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import FormatError, JoinError
-from fire_toolkit.formats.tables.fire_release import read_fire_release
-from fire_toolkit.formats.tables.fire_release_text import fire_release_json
+from fire_toolkit.formats.tables.fire_release import fire_release_json, read_fire_release
 from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.tables import check_items, check_judgments
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats.arrays import matrix, raw
+from fire_toolkit.formats.arrays import matrix
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.readers import read_mask
@@ -210,7 +210,7 @@ def test_headers_of_arrays(folder: Path, header: bytes, said: str) -> None:
 
 
 def test_zip_bombs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw, "_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(matrix, "_BOMB_BYTES", 1 << 20)
     monkeypatch.setattr(matrix, "_SMALL_BYTES", 1 << 20)
     n_bytes = 3 << 20  # of zeros, which pack to a thousandth
     for name, header, said in (

@@ -18,9 +18,16 @@ from typing import Any, NamedTuple
 from numpy.lib import format as npy_format
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.arrays.matrix import (
+    Array,
+    Stored,
+    mapped,
+    members_of,
+    start_of_member,
+    unpacked,
+    view,
+)
 from fire_toolkit.formats.arrays.pickles import load_plain
-from fire_toolkit.formats.arrays.raw import mapped, members_of, start_of_member, unpacked, view
 from fire_toolkit.formats.arrays.tensors import (
     is_safetensors,
     is_torch,

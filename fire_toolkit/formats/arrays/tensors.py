@@ -12,9 +12,16 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.matrix import BFLOAT16, Stored
+from fire_toolkit.formats.arrays.matrix import (
+    BFLOAT16,
+    Stored,
+    mapped,
+    members_of,
+    start_of_member,
+    unpacked,
+    view,
+)
 from fire_toolkit.formats.arrays.pickles import Name, Refused, load_plain
-from fire_toolkit.formats.arrays.raw import mapped, members_of, start_of_member, unpacked, view
 
 _SAFETENSORS_HEADER_BYTES, _TORCH_PICKLE_BYTES = 16 << 20, 64 << 20
 _VIEW_BYTES = 1 << 30  # of a tensor that repeats what it views

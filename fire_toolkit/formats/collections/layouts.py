@@ -13,8 +13,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections.entries import Entry, as_list, have
-from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.source import Entry, Source, as_list, have
 from fire_toolkit.formats.collections.tables import ROLES, captions_part, read_table
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.syntax import parse_toml

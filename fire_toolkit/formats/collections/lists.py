@@ -10,8 +10,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Entry, have
-from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.source import Entry, Source, have
 from fire_toolkit.formats.collections.tables import NAMES
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.listed import find_name

@@ -14,9 +14,8 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import lists, qrels, tables
 from fire_toolkit.formats.collections.layouts import ALL, LAYOUTS
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.column_guesses import are_names
 from fire_toolkit.formats.releases import collection_files, is_release
-from fire_toolkit.formats.runs.hints import not_the_file
+from fire_toolkit.formats.runs.hints import are_names, not_the_file
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 

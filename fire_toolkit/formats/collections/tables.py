@@ -10,10 +10,9 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Entry
-from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.column_guesses import guessed_columns, line_of
+from fire_toolkit.formats.collections.source import Entry, Source
 from fire_toolkit.formats.ids import id_text
+from fire_toolkit.formats.runs.hints import guessed_columns, line_of
 from fire_toolkit.formats.runs.listed import find_name
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN

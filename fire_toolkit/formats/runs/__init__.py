@@ -2,9 +2,9 @@
 
 Read `reader` (what a format is) and `readers` (which are there), then `read` (a run from any file) and
 `trec`, the simplest format. `matrices`, `named_arrays` and `axis_ids` read matrices and their ids;
-`embeddings` and `candidates` what vectors and vector search give; `json_runs`, `places` and `parquet_files`
+`embeddings` and `candidates` what vectors and vector search give; `json_runs` and `parquet_files`
 other lists.
 
-`ingest` is what `add-run` does: recognise, orient, rank (`ranked`), refuse what no model can mean
-(`score_anomalies`) and keep the top and the positives (`kept`) in our own file (`native`).
+`ingest` is what `add-run` does: recognise, orient, rank (`ranked`), refuse what no model can mean and keep
+the top and the positives (`score_anomalies`) in our own file (`native`).
 """

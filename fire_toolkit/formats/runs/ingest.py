@@ -12,11 +12,10 @@ from fire_toolkit.formats.arrays.matrix import Array, blocks_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
 from fire_toolkit.formats.runs.candidates import Candidates, candidate_lists, read_candidates
 from fire_toolkit.formats.runs.embeddings import COSINE, products
-from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
+from fire_toolkit.formats.runs.json_runs import with_ids
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrices import Axes, readings_of
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, described, vector_names
-from fire_toolkit.formats.runs.places import with_ids
 from fire_toolkit.formats.runs.ranked import (
     QUERIES_COLUMNS,
     QUERIES_ROWS,
@@ -26,7 +25,13 @@ from fire_toolkit.formats.runs.ranked import (
     run_of_ranked,
 )
 from fire_toolkit.formats.runs.readers import read_vectors, recognise
-from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
+from fire_toolkit.formats.runs.score_anomalies import (
+    Kept,
+    ScoreAnomalies,
+    indexed,
+    positive_pairs,
+    refuse_anomalies,
+)
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring.expect import Expectation, describe_expectations, found_scores
 from fire_toolkit.scoring.sense import Sense, sense_of

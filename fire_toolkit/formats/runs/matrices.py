@@ -14,7 +14,6 @@ import pandas as pd
 from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
 from fire_toolkit.formats.runs.axis_ids import Given, IdFile, axes_of, id_file_for
-from fire_toolkit.formats.runs.kept import indexed
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
     NO_PAIRS,
@@ -26,7 +25,7 @@ from fire_toolkit.formats.runs.ranked import (
     run_of_ranked,
 )
 from fire_toolkit.formats.runs.readers import find_reader
-from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, indexed
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
 from fire_toolkit.matching.pair_ranks import PairRanks, rank_pairs

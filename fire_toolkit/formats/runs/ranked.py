@@ -19,9 +19,8 @@ import pandas as pd
 from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array
-from fire_toolkit.formats.runs.kept import are_among
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
+from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies, are_among
 from fire_toolkit.matching.ranking import rank_run, ranks_in_rows, top_of_rows
 from fire_toolkit.tables import Run, check_run
 

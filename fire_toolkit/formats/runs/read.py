@@ -10,9 +10,9 @@ import pandas as pd
 
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import Given, id_file_for
+from fire_toolkit.formats.runs.json_runs import with_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
-from fire_toolkit.formats.runs.places import with_ids
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.formats.runs.trec import read_trec_run

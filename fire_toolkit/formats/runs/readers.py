@@ -14,7 +14,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import start_of, without_mark
 from fire_toolkit.formats.arrays import files
 from fire_toolkit.formats.arrays.matrix import Array, Stored
-from fire_toolkit.formats.runs import json_runs, native, places, trec
+from fire_toolkit.formats.runs import json_runs, native, trec
 from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
 from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
 from fire_toolkit.formats.runs.named_arrays import MASKS, Arrays, as_mask, leaves_of, reads
@@ -61,8 +61,8 @@ for _reader in (
         "places",
         "lines of doc places",
         "whole numbers between commas, no header",
-        places.is_index_list,
-        places.read_index_list,
+        json_runs.is_index_list,
+        json_runs.read_index_list,
     ),
     RunReader("trec", "a TREC run", "six fields on the first line", trec.is_trec_run, trec.read_trec_lists),
 ):

@@ -1,4 +1,4 @@
-"""Reads the JSON in which FIRE's judgments were released; `fire_release_text` writes it.
+"""The JSON in which FIRE's judgments were released: read as tables, and written from them.
 
 It names captions by their text and lists disputes separately from annotations. Here a text becomes the ids
 of all captions that have it, every annotator's answer becomes a judgment, disputes are kept, and entries
@@ -8,17 +8,20 @@ passing them on under another licence is not allowed.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.collections.texts import normal_text
-from fire_toolkit.errors import FormatError
+from fire_toolkit.collections.duplicates import normal_text
+from fire_toolkit.errors import FormatError, JoinError
 from fire_toolkit.files import STDIN, is_gzip, opened, without_mark
-from fire_toolkit.formats.collections.entries import Entry
-from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.source import Entry, Source
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.tables import (
     Disputes,
@@ -40,6 +43,14 @@ NEGATIVE = ("irrelevant", "not_relevant", "no", "false", "0")
 VOTE_ORDER = "vote_order"
 WHOLE_NUMBERS = "whole_number_ids"
 _LISTS = ("annotator_ids", "response_ids", "queue_ids")
+_FIELDS = ["text", "doc_id", "label", "votes", "models", "own_id"]
+_VOTES = {
+    "annotator_ids": "annotator_id",
+    "annotator_labels": "label",
+    "response_ids": "response_id",
+    "queue_ids": "queue_id",
+}
+_Written = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -111,7 +122,7 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
         f"licence: the file says {licence}; FIRE's repository says {LICENCE} for its data: do not pass these "
         "judgments on under a licence that allows commercial use"
     ]
-    joined, outside = _joined(pd.DataFrame(rows, columns=list(_Entry._fields)), queries, items, notes)
+    joined, outside = _joined(pd.DataFrame(rows, columns=_FIELDS), queries, items, notes)
     judgments, repeated = latest_judgments(_votes(joined), where=str(path))
     if len(repeated):
         notes.append(f"{len(repeated):,} answers replaced by a later one of the same annotator")
@@ -119,15 +130,6 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
     sources = joined[[*PAIR, "models"]].explode("models").dropna().rename(columns={"models": "model"})
     provenance = sources.drop_duplicates().sort_values([*PAIR, "model"]).reset_index(drop=True)
     return Release(judgments, labels, disputes, provenance, outside, notes, _about(found))
-
-
-class _Entry(NamedTuple):
-    text: str
-    doc_id: str
-    label: str | None
-    votes: list[tuple[str, str, str, str]]
-    models: list[str]
-    own_id: str | None
 
 
 def _about(found: dict[str, Any]) -> dict[str, Any]:
@@ -140,20 +142,17 @@ def _about(found: dict[str, Any]) -> dict[str, Any]:
     return {**top, WHOLE_NUMBERS: sorted(whole)} if whole else top
 
 
-def _entry(entry: Entry, *, is_labelled: bool) -> _Entry:
+def _entry(entry: Entry, *, is_labelled: bool) -> tuple[Any, ...]:
     where, annotators = entry.where, entry.ids("annotator_ids")
     answers = [_label(value, where) for value in entry.values("annotator_labels")]
     more = [_ids(entry, name, len(annotators)) for name in ("response_ids", "queue_ids")]
     if len(answers) != len(annotators):
         raise FormatError(f"{where}: {len(annotators)} annotators and {len(answers)} labels")
-    return _Entry(
-        text=entry.text("query"),
-        doc_id=entry.id("video_id"),
-        label=_label(entry.value("label"), where) if is_labelled else None,
-        votes=list(zip(annotators, answers, *more, strict=True)),
-        models=sorted(set(entry.ids("models", []))),
-        own_id=entry.id("query_id") if "query_id" in entry.fields else None,
-    )
+    label = _label(entry.value("label"), where) if is_labelled else None
+    votes = list(zip(annotators, answers, *more, strict=True))
+    own_id = entry.id("query_id") if "query_id" in entry.fields else None
+    models = sorted(set(entry.ids("models", [])))
+    return entry.text("query"), entry.id("video_id"), label, votes, models, own_id
 
 
 def _ids(entry: Entry, name: str, n_expected: int) -> list[str]:
@@ -240,3 +239,106 @@ def _disputes(pairs: pd.DataFrame, judgments: Judgments) -> Disputes:
     counts = pd.crosstab([judgments[name] for name in PAIR], judgments["label"]).add_prefix("n_")
     disputed = pairs[PAIR].assign(reason=["no_majority"] * len(pairs)).merge(counts, on=PAIR, how="left")
     return check_disputes(disputed.fillna(0).astype(dict.fromkeys(counts.columns, "int64")))
+
+
+def fire_release_json(
+    judgments: Judgments,
+    labels: Labels,
+    disputes: Disputes,
+    queries: Queries,
+    *,
+    provenance: pd.DataFrame | None = None,
+    dataset: str = "",
+    licence: str = LICENCE,
+    about: Mapping[str, Any] | None = None,
+) -> str:
+    """Return judgments in the format of FIRE's release.
+
+    Args:
+        judgments, labels, disputes: of the same pairs; columns response_id and queue_id are kept, and
+            answers are in the order of vote_order if the table has it.
+        queries: gives each entry its text. Captions with the same text that were all judged alike share one
+            entry; other entries also have their `query_id`.
+        provenance: query_id, doc_id, model.
+        dataset: the name in every entry.
+        licence: of the judgments.
+        about: further fields at the top (creator, website, created_ds), in the order given; what a release
+            that was read had there (`Release.about`) stands over what would be computed.
+
+    Returns:
+        JSON text with one line end at its end; the same tables give the same bytes.
+
+    Raises:
+        JoinError: a judged query has no text.
+    """
+    texts = dict(zip(queries["query_id"], queries["text"], strict=True))
+    textless = sorted({*labels["query_id"], *disputes["query_id"]} - set(texts))
+    if textless:
+        raise JoinError(
+            f"{len(textless)} judged queries have no text ({', '.join(textless[:3])}); expected "
+            "the queries of the same collection"
+        )
+    given = dict(about or {})
+    whole = set(given.pop(WHOLE_NUMBERS, ()))
+    votes = _answers(judgments)
+    models = {} if provenance is None else provenance.groupby(PAIR)["model"].agg(sorted).to_dict()
+
+    def entry(pair: tuple[str, str]) -> _Written:
+        answers = votes.get(pair) or {name: [] for name in _VOTES}
+        own = {"query": texts[pair[0]], "video_id": pair[1], **answers}
+        numbered = {name: _as_numbers(value) if name in whole else value for name, value in own.items()}
+        return {**numbered, "models": models.get(pair, []), "dataset": dataset}
+
+    labelled = zip(labels["query_id"], labels["doc_id"], labels["label"], strict=True)
+    annotations = [
+        (query_id, entry((query_id, doc_id)) | {"label": label}) for query_id, doc_id, label in labelled
+    ]
+    pairs = zip(disputes["query_id"], disputes["doc_id"], strict=True)
+    disagreements = [(pair[0], entry(pair)) for pair in pairs]
+    n_of_text = Counter(queries["text"])
+    content = {
+        "annotations": _one_a_text(annotations, n_of_text),
+        "disagreements": _one_a_text(disagreements, n_of_text),
+    }
+    digest = hashlib.md5(json.dumps(content).encode(), usedforsecurity=False).hexdigest()
+    named = {"source_data_md5": digest, "license": licence, "datasets": [dataset]}
+    top = {**content, **named, **given, "license": licence}
+    return json.dumps(top, ensure_ascii=False, indent=1) + "\n"
+
+
+def _as_numbers(value: Any) -> Any:
+    """Return ids as whole numbers if they are written as such."""
+    if isinstance(value, list):
+        return [_as_numbers(each) for each in value]
+    return int(value) if value.removeprefix("-").isdecimal() and str(int(value)) == value else value
+
+
+def _one_a_text(entries: list[tuple[str, _Written]], n_of_text: Mapping[str, int]) -> list[_Written]:
+    """Return one entry for captions of a text that were all judged alike; others get their query_id."""
+    alike: dict[str, list[str]] = {}
+    for query_id, entry in entries:
+        alike.setdefault(json.dumps(entry), []).append(query_id)
+    written = []
+    for query_id, entry in entries:
+        sharing = alike[json.dumps(entry)]
+        if len(sharing) == 1 or len(sharing) < n_of_text[entry["query"]]:
+            written.append({"query_id": query_id, **entry})
+        elif query_id == sharing[0]:
+            written.append(entry)
+    return written
+
+
+def _answers(judgments: Judgments) -> dict[Any, dict[str, list[str]]]:
+    """Return the answers of each pair, as lists of equal length; of fields that nobody has, empty ones."""
+    ordered: pd.DataFrame = judgments
+    if VOTE_ORDER in judgments:
+        place = pd.to_numeric(judgments[VOTE_ORDER], errors="coerce")
+        ordered = judgments.iloc[place.argsort(kind="stable")]
+    nothing: dict[str, list[str]] = {name: [] for name in _VOTES}
+    known = {name: of for name, of in _VOTES.items() if of in ordered and (ordered[of] != "").any()}
+    lists = ordered.groupby(PAIR, sort=False)[list(known.values())].agg(list)
+    rows = lists.itertuples(index=False, name=None)
+    return {
+        pair: {**nothing, **dict(zip(known, row, strict=True))}
+        for pair, row in zip(lists.index, rows, strict=True)
+    }
