@@ -48,7 +48,7 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
-html_theme_options = {{"light_css_variables": {{"code-font-size": "76%"}}}}
+html_theme_options = {{"light_css_variables": {{"code-font-size": "73%"}}}}
 html_extra_path = ["extra"]
 """
 DEMO = """# The demo's results
