@@ -26,10 +26,11 @@ from fire_toolkit.inference.label_errors import (
 from fire_toolkit.tables import PoolSources
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, DOUBLED, OPEN, RECHECK, SINGLE, VERIFY, labels_by_design
+from fire_toolkit.words import n_of
 
 BANDS = ("1", "2 to 3", "4 and more")
 COMMON = 0.5  # one pair of rates serves all bands where chance explains what they differ by so often
-NO_DESIGN = "labels have no design class; `resolve --design FILE` says how many votes each pair was to get"
+NO_DESIGN = "no design says how many votes each pair was to get (`resolve --design FILE`)"
 NO_SECOND = "no pair has a second vote by design, so nothing is known of how often votes err"
 SETTLED = "the labels are settled for these runs: what was asked depended on the answers"
 
@@ -222,19 +223,20 @@ def _why_not(pairs: pd.DataFrame) -> str:
     """Return why labels by design cannot be corrected: what is not decided, or has no vote yet."""
     if rechecked := int((pairs["design_class"] == RECHECK).sum()):
         return (
-            f"{rechecked:,} pairs are of class {RECHECK}: asked again because somebody doubted their label, "
-            "so that no design tells how often it errs; `resolve --without-rechecks` makes labels without "
-            "these answers, and an audit by experts (`next-round --ask audit`) corrects any"
+            f"{n_of(rechecked, 'pair')} asked again because somebody doubted the label, so that no design "
+            "tells how often it errs; `resolve --without-rechecks` makes labels without these answers, and "
+            "an audit by experts (`next-round --ask audit`) corrects any"
         )
     is_open = pairs["relevance"] == OPEN
     undecided = int((pairs["design_class"] == "").sum())
     if undecided == len(pairs):
         return NO_DESIGN
     if undecided:
-        return f"the class of {undecided:,} pairs is not decided yet; `next-round` until it asks nothing"
+        words = f"how many votes {n_of(undecided, 'pair')} must have is not decided yet"
+        return f"{words}; `next-round` until it asks nothing"
     waiting = int((is_open & (pairs["design_class"] == VERIFY)).sum())
     if waiting:
-        return f"{waiting:,} positives of class verify wait for a further vote; `next-round` asks them"
+        return f"{n_of(waiting, 'positive')} without the further vote of the policy; `next-round` asks it"
     doubled = pairs[pairs["design_class"] == DOUBLED]
     n_open = int((doubled["relevance"] == OPEN).sum())
     if n_open:
@@ -244,6 +246,7 @@ def _why_not(pairs: pd.DataFrame) -> str:
         (low_t, _), (_, high_f) = rates_without_thirds(m1, m2)
         return (
             f"{n_open:,} of {n_differ:,} disagreements among {len(doubled):,} doubled pairs have no third "
-            f"vote, and two leave t in [{low_t:.3f}, 1] and f in [0, {high_f:.4f}]; `next-round` asks it"
+            f"vote, so that one vote may find {low_t:.0%} to 100% of the positives, and call 0 to "
+            f"{high_f:.1%} of the others positive; `next-round` asks it"
         )
     return "" if (pairs["votes"].str.len() > 1).any() else NO_SECOND

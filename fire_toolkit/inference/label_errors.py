@@ -85,8 +85,12 @@ def why_no_rates(rates: ErrorRates) -> str:
     t, f = np.atleast_1d(rates.t), np.atleast_1d(rates.f)
     if np.isnan(t).any() or (np.maximum(t - 1, -f) > MOST_BEYOND).any():
         return "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
-    if (t - f < LEAST_GAP).any():
-        return f"t − f is {(t - f).min():.2f}, below {LEAST_GAP}: such votes carry too little information"
+    worst = (t - f).argmin()
+    if t[worst] - f[worst] < LEAST_GAP:
+        return (
+            f"a vote calls {t[worst]:.0%} of positives positive, and {f[worst]:.0%} of other pairs: the two "
+            f"must be {LEAST_GAP:.0%} apart, else votes carry too little information"
+        )
     return ""
 
 

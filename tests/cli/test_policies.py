@@ -163,7 +163,7 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun:
     assert {len(row["design_votes"]) for row in table if row["design_class"] == "doubled"} == {2}
     fire("augment")
     honest = fire("score", "--honest", "-m", "C@1").stderr
-    assert "have no third vote, and two leave t in [" in honest
+    assert "have no third vote, so that one vote may find " in honest
     asked = json.loads(fire("next-round", "--policy", "verify-positives", "--format", "json").stdout)
     by_stratum = {row["stratum"]: row["n_asked"] for row in asked["plan"]}
     positives = [row for row in table if row["design_class"] == "single" and row["design_votes"] == "1"]
@@ -228,7 +228,9 @@ def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) 
         assert after[pair]["design_votes"] == before[pair]["design_votes"]
     fire("augment")
     refused = fire(*honest).stderr
-    assert "not corrected for errors of votes: 5 pairs are of class recheck" in refused
+    assert (
+        "not corrected for errors of votes: 5 pairs asked again because somebody doubted the label" in refused
+    )
     fire("resolve", "--without-rechecks")
     assert {row["design_class"] for row in rows(Path("labels/labels.csv"))} == {"single", "doubled"}
     fire("augment")

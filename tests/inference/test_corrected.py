@@ -157,22 +157,22 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
     [
         (
             single(a="1", b="0").assign(design_class=""),
-            "labels have no design class; `resolve --design FILE`",
+            "no design says how many votes each pair was to get",
         ),
         (single(a="1", b="0"), "no pair has a second vote by design"),
-        (single(a="1").assign(design_class="verify"), "1 positives of class verify wait for a further vote"),
+        (single(a="1").assign(design_class="verify"), "1 positive without the further vote of the policy"),
         (
             pd.concat([doubled(), single(a="1").assign(design_class="")]),
-            "the class of 1 pairs is not decided yet",
+            "how many votes 1 pair must have is not decided yet",
         ),
         (
             doubled().assign(design_votes=lambda t: t["design_votes"].str.slice(0, 2)),
-            "80 of 80 disagreements among 1,000 doubled pairs have no third vote, and two leave t in "
-            r"\[0.714, 1\] and f in \[0, 0.0465\]",
+            "80 of 80 disagreements among 1,000 doubled pairs have no third vote, so that one vote may find "
+            "71% to 100% of the positives, and call 0 to 4.7% of the others positive",
         ),
         (
             pd.concat([doubled().assign(design_votes=votes) for votes in ("100", "011", "00", "11")]),
-            "t − f is|the votes fit no rates",
+            "a vote calls|the votes fit no rates",
         ),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_recheck_is_no_vote_of_the_design_and_makes_a_class_of_its_own() -> No
         check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": doc, "relevance": 1})) for doc in ("c", "a")
     )
     reasons = [votes_by_design(found, original).reason for original in originals]
-    assert reasons[0].startswith("1 pairs are of class recheck")
+    assert reasons[0].startswith("1 pair asked again because somebody doubted the label")
     assert "recheck" not in reasons[1]  # a is an original positive, and taken as right
 
 
