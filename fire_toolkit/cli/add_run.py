@@ -16,6 +16,7 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.run_readers import id_files, say_order
 from fire_toolkit.cli.streams import as_files
+from fire_toolkit.collections.audit import id_key
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import id_file_for
@@ -26,7 +27,9 @@ from fire_toolkit.formats.runs.score_anomalies import Kept, parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.workspace.manifests import checked
 
+_MOST_ITEMS_BYTES = 256 << 20  # beyond which the items are not looked through for each run
 _File = Annotated[str | None, Option(metavar="FILE")]
 
 
@@ -109,6 +112,7 @@ def add_run(
             own.note(file)
         reports.append(_write(folder, result, own, request))
         _tell(path, result, as_json=as_json)
+        _note_strange_docs(result, own)
     if as_json:
         summarise({"runs": reports}, "", as_json=True)
     _say_next(folder)
@@ -181,6 +185,24 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
             counted.append(f"{n_of(report[name], thing)} {words}")
     if not as_json:
         say("; ".join(counted))
+
+
+def _note_strange_docs(result: Ingested, inputs: Inputs) -> None:
+    """Note which docs of a run are no items of the collection: whatever they show, they are not relevant."""
+    path = inputs.found("items")
+    if path is None or path.stat().st_size > _MOST_ITEMS_BYTES:
+        return
+    known = read_delimited(checked(path), required=["doc_id"], only=["doc_id"])["doc_id"]
+    docs = result.run["doc_id"].cat.categories
+    strange = docs[~docs.isin(known)]
+    if len(strange):
+        keys = set(map(id_key, known))
+        n_alike = sum(id_key(doc) in keys for doc in strange)
+        alike = f"; {n_alike:,} differ from an item only in case, zeros or composed letters"
+        say(
+            f"note: {n_of(len(strange), 'doc')} of {len(docs):,} are no items of {path} and count as not "
+            f"relevant ({', '.join(strange[:3])}){alike if n_alike else ''}: check the run's ids"
+        )
 
 
 _SIDES = {"queries-rows": "rows are queries", "queries-columns": "columns are queries"}

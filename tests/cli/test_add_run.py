@@ -56,6 +56,18 @@ def test_the_workspace_knows_qrels_and_where_runs_lie(
     assert "clip" in fire("score", "--format", "csv").stdout
 
 
+def test_docs_that_are_no_items_are_told(fire: Fire, square: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fire("init", "w")
+    monkeypatch.chdir(square / "w")
+    Path("collection/items.tsv").write_text("doc_id\tmedia_url\ncaf\xe9\tu\nb\tu\n")  # as Linux writes it
+    Path("../m.run").write_text("1 Q0 cafe\u0301 1 3 m\n1 Q0 b 2 2 m\n1 Q0 x 3 1 m\n")  # and as macOS does
+    told = fire("add-run", "../m.run").stderr
+    assert "note: 2 docs of 3 are no items of collection/items.tsv and count as not relevant (cafe" in told
+    assert "; 1 differ from an item only in case, zeros or composed letters: check the run's ids" in told
+    Path("collection/items.tsv").write_text("doc_id\tmedia_url\ncafe\u0301\tu\nb\tu\nx\tu\n")
+    assert "no items" not in fire("add-run", "../m.run").stderr
+
+
 @pytest.mark.parametrize("run_id", ["../../evil", "/etc/evil", ".hidden", "a/b", "..", "%2e%2e"])
 def test_a_run_id_cannot_leave_the_folder(fire: Fire, folder: Path, run_id: str) -> None:
     (folder / "evil.run").write_text(f"1 Q0 a 1 9 {run_id}\n")
