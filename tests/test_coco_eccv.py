@@ -1,16 +1,24 @@
-"""The whole loop on COCO captions whose corrected positives are known (ECCV Caption)."""
+"""The whole loop, and what designs cost, on COCO captions whose positives are known (ECCV Caption)."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fire_toolkit import score
+from fire_toolkit.arrays import Bools
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.measures import parse_measures
+from fire_toolkit.planning.designs import Design
+from fire_toolkit.planning.lists import Lists, lists_of
+from fire_toolkit.planning.outcomes import Cost, Outcome, Tops, cost_of, outcomes_of
+from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.tables import Run
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 MEASURES = ["C@1", "C@5", "C@10", "R@10", "AP@50", "nDCG@10"]
@@ -57,3 +65,112 @@ def test_the_loop_gives_exactly_original_and_pooled_relevant_pairs(coco_eccv: Pa
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("35,595 pairs judged; the 5,847 positives are original ∪")
+
+
+pytestmark = pytest.mark.slow
+BM25, CHAR, WORD = 0, 2, 3  # places among the runs by name
+
+
+@pytest.fixture(scope="module")
+def lists(coco_eccv: Path) -> Lists:
+    runs = [read_run(path) for path in sorted((coco_eccv / "runs").glob("*.run.gz"))]
+    return lists_of(runs, read_qrels(coco_eccv / "qrels.orig.txt"), depth=50, most_queries=2000, seed=0)
+
+
+@pytest.fixture(scope="module")
+def truth(lists: Lists, coco_eccv: Path) -> Bools:
+    eccv = read_qrels(coco_eccv / "qrels.eccv.txt")
+    positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
+    return pair_rows(lists.pairs, positives) >= 0
+
+
+def planned(
+    lists: Lists, truth: Bools, design: Design, names: list[str], rates: tuple[float, float]
+) -> tuple[Cost, dict[tuple[str, str], Outcome]]:
+    """Return a design's cost and outcomes, by measure and estimate, where the truth is known."""
+    read = lists.top(design.depth)
+    positive = (truth | lists.is_original)[lists.best_rank <= design.depth]
+    truths = Truths(np.tile(positive, (4, 1)), np.tile(np.reshape(rates, (2, 1, 1)), (1, 4, 1)))
+    tops = [Tops(read, truths, measure) for measure in parse_measures(names)]
+    cost = cost_of(read, lists, design, truths, seed=3)
+    found = outcomes_of(read, design, cost, truths, tops)
+    return cost, {(each.measure.name, each.estimate): each for each in found}
+
+
+def test_pairs_and_positives_by_depth(lists: Lists, truth: Bools) -> None:
+    found = [lists.best_rank <= depth for depth in (1, 5, 10, 20)]
+    assert [int(pool.sum()) for pool in found] == [4_338, 19_036, 35_595, 66_318]
+    within = [lists.best_rank <= depth for depth in (5, 10, 20, 50)]
+    assert [int(truth[pool].sum()) for pool in within] == [4_056, 5_521, 7_069, 9_017]
+
+
+# Simulated apart from this project: cost, bias of C@10 and of C@1, the gap bm25 − tfidf_word (true .186).
+@pytest.mark.parametrize(
+    ("policy", "cost", "c_10", "c_1", "gap"),
+    [
+        ("one", 1.0, 0.038, 0.001, 0.130),
+        ("verify", 1.22, -0.006, -0.022, 0.193),
+        ("until-confirmed", 1.08, -0.006, -0.022, 0.193),
+        ("doubled", 2.09, 0.004, -0.002, 0.181),
+    ],
+)
+def test_votes_that_err(
+    policy: str, cost: float, c_10: float, c_1: float, gap: float, lists: Lists, truth: Bools
+) -> None:
+    design = Design(depth=10, policy=policy, overlap=0)
+    spent, found = planned(lists, truth, design, ["C@1", "C@10"], (0.92, 0.04))
+    assert (spent.n_judgments / spent.n_pairs)[0] == pytest.approx(cost, abs=0.01)
+    by_labels = found["C@10", "labelled"].bias[0]
+    assert found["C@1", "labelled"].bias[0].mean() == pytest.approx(c_1, abs=0.004)
+    assert by_labels.mean() == pytest.approx(c_10, abs=0.004)
+    assert 0.186 + by_labels[BM25] - by_labels[WORD] == pytest.approx(gap, abs=0.008)
+
+
+# Corrected for errors of votes, rates from the votes: RMSE of C@1, C@5, C@10, P@10, simulated apart.
+@pytest.mark.parametrize(
+    ("policy", "overlap", "rmse"),
+    [
+        ("one", 0.15, [0.006, 0.008, 0.008, 0.003]),
+        ("verify", 0.0, [0.005, 0.005, 0.004, 0.002]),
+        ("until-confirmed", 0.0, [0.005, 0.005, 0.005, 0.003]),
+        ("doubled", 0.0, [0.003, 0.003, 0.003, 0.001]),
+    ],
+)
+def test_corrected_scores(policy: str, overlap: float, rmse: list[float], lists: Lists, truth: Bools) -> None:
+    names = ["C@1", "C@5", "C@10", "P@10"]
+    design = Design(depth=10, policy=policy, overlap=overlap)
+    _, found = planned(lists, truth, design, names, (0.92, 0.04))
+    of = [found[name, "corrected"] for name in names]
+    assert [float(np.sqrt((each.noise**2).mean())) for each in of] == pytest.approx(rmse, abs=0.0015)
+    assert max(float(np.abs(each.bias).max()) for each in of) < 1e-9
+
+
+# 9,143 where the order changes with each answer; settled scores are exact.
+def test_settling_c_10_asks_a_quarter(lists: Lists, truth: Bools) -> None:
+    designs = [Design(k, "verify", is_settled=True, overlap=0) for k in (1, 5, 10)]
+    asked = [planned(lists, truth, design, ["C@1"], (1.0, 0.0))[0].n_pairs.mean() for design in designs]
+    assert asked == pytest.approx([3_798, 7_624, 9_143], rel=0.005)
+
+
+# Judged to rank 50, a tenth of the queries: 11.4 thousand pairs beside the depth-10 pool.
+def test_a_tenth_of_the_queries_judged_deep(lists: Lists, truth: Bools) -> None:
+    cost, found = planned(lists, truth, Design(10, n_deep=133), ["C@10"], (0.92, 0.04))
+    assert cost.n_pairs.mean() - 35_595 == pytest.approx(11_400, rel=0.01)
+    assert set(found) == {("C@10", "labelled"), ("C@10", "corrected")}
+
+
+# RMSE of the difference bm25 − tfidf_char for 9,950 judgments, queries drawn from many like them.
+@pytest.mark.parametrize(("depth", "n_queries", "rmse"), [(10, 372, 0.0149)])
+def test_a_sample_of_queries(depth: int, n_queries: int, rmse: float, lists: Lists, truth: Bools) -> None:
+    design = Design(depth=depth, overlap=0, queries=n_queries / 1332)
+    _, found = planned(lists, truth, design, ["C@10"], (1.0, 0.0))
+    spread = found["C@10", "labelled"].spread[0, 1]  # bm25 and tfidf_char are the second pair
+    assert spread / np.sqrt(n_queries) == pytest.approx(rmse, rel=0.1)
+
+
+def test_the_example_prints_what_holds(coco_eccv: Path, tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "examples" / "plan_coco.py", coco_eccv, "2", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines[1:]] == ["C@1", "C@10", "P@10"]
+    assert all(0 <= float(line[-1].rstrip("%")) <= 100 for line in lines[1:])

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.workspace import locks
+from fire_toolkit.workspace.database import content_sha256
 from fire_toolkit.workspace.locks import LOCK, Busy, hold_workspace
 
 HOLD = """
@@ -122,3 +124,30 @@ def test_killed_again_and_again_it_never_stays_locked(tmp_path: Path) -> None:
         end(start_holder(tmp_path))
         with hold_workspace(tmp_path, "pull", wait_s=0):
             pass
+
+
+READ = """
+import sys, pathlib
+from fire_toolkit.campaign.store import Store
+Store(pathlib.Path(sys.argv[1])).close()
+"""
+
+
+@pytest.mark.slow
+def test_what_is_written_after_another_process_closed_the_record_is_there(tmp_path: Path) -> None:
+    """To open and close the file ends SQLite's locks; the other process would then delete the log."""
+    path = tmp_path / "campaign.sqlite"
+    record = {"kind": "consent", "annotator": "A01", "key": "k1"}
+    with Store(path) as first:
+        first.add_page_record(record)
+    with Store(path) as held:
+        held.page_records()
+        with Store(path) as again:
+            again.page_records()
+        content_sha256(path)
+        subprocess.run([sys.executable, "-c", READ, str(path)], check=True)
+        held.add_page_record(record | {"key": "k2"})
+        with Store(path) as other:
+            seen = [each["key"] for each in other.page_records()]
+        subprocess.run([sys.executable, "-c", READ, str(path)], check=True)
+    assert seen == ["k1", "k2"]
