@@ -262,22 +262,39 @@ def _project(own: object, entry: Annotation | Draft) -> str:
 def _answered(entry: Annotation | Draft) -> tuple[str, str, str, str, str, str]:
     """Return label, why it is no vote, flags, comment, origin, and the names of all controls."""
     results = entry.result or []
-    editor = None if entry.updated_by is None else _user(entry.updated_by)
-    is_edited = bool(editor and (author := _author(entry)) and author != editor)
-    label_results = [result for result in results if result.from_name == RELEVANCE]
+    is_edited = entry.updated_by is not None and _is_edited(entry)
+    if len(results) == 1 and results[0].from_name == RELEVANCE:
+        (only,) = results
+        chosen = only.value.get("choices") if type(only.value) is dict else None
+        if type(chosen) is list and len(chosen) == 1 and type(chosen[0]) is str and type(only.origin) is str:
+            reason = DRAFT if isinstance(entry, Draft) else SKIPPED if entry.was_cancelled else ""
+            return _of_one_label(chosen[0], reason, only.origin, is_edited)
+    label_results = _of(results, RELEVANCE)
     labels = _chosen(label_results, "choices")
     reason = "" if len(labels) == 1 else SEVERAL_LABELS if labels else NO_LABEL
     reason = SKIPPED if entry.was_cancelled else reason
     reason = DRAFT if isinstance(entry, Draft) else reason
     label = _sound(labels[0]) if len(labels) == 1 else ";".join(map(one_line, labels))
     origin = origin_of(_text(label_results[0].origin, "origin") if label_results else "")
-    if len(label_results) == len(results) == 1:
-        return label, reason, EDITED_BY_OTHER if is_edited else "", "", origin, RELEVANCE
     flags = [one_line(flag).replace(";", ",") for flag in _chosen(_of(results, FLAGS), "choices")]
     comment = one_line(*_chosen(_of(results, COMMENT), "text"))
     controls = dict.fromkeys(result.from_name or "" for result in results if result.from_name is not UNSET)
     flags += [EDITED_BY_OTHER] if is_edited else []
     return label, reason, ";".join(flags), comment, origin, ", ".join(map(_sound, controls))
+
+
+@lru_cache(1 << 8)
+def _of_one_label(
+    label: str, reason: str, origin: str, is_edited: bool
+) -> tuple[str, str, str, str, str, str]:
+    """Return what an answer says that has one label and nothing else; all that are equal share it."""
+    return _sound(label), reason, EDITED_BY_OTHER if is_edited else "", "", origin_of(origin), RELEVANCE
+
+
+def _is_edited(entry: Annotation | Draft) -> bool:
+    """Whether an answer was last changed by another account than its annotator's."""
+    editor, author = _user(entry.updated_by), _author(entry)
+    return bool(editor and author and author != editor)
 
 
 def _of(results: Sequence[Result], control: str) -> list[Result]:
@@ -295,13 +312,7 @@ def _chosen(results: Sequence[Result], key: str) -> tuple[str, ...]:
         if not isinstance(entries, list) or [entry for entry in entries if not isinstance(entry, str)]:
             raise Fault(f": {key} of {result.from_name} is {kind_of(found)}, expected texts")
         texts += entries
-    return _alone(texts[0]) if len(texts) == 1 else tuple(dict.fromkeys(texts))
-
-
-@lru_cache(1 << 8)
-def _alone(text: str) -> tuple[str, ...]:
-    """Return a text as the only one, in a tuple that all answers with it share."""
-    return (text,)
+    return tuple(dict.fromkeys(texts))
 
 
 def origin_of(text: str | None) -> str:

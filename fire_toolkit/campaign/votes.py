@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.campaign.answers import (
     DRAFT,
     EDITED_BY_OTHER,
@@ -83,32 +85,37 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    answers = [_answers_in(where, content) for where, content in exports]
-    together = pd.concat(answers, ignore_index=True) if answers else read_answers([], where="")
-    result = judgments_of_answers(Answers(together.assign(kind="")), guideline=guideline)
+    result = judgments_of_answers(_answers_in(exports), guideline=guideline)
     return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
 
 
-def _answers_in(where: str, content: object) -> Answers:
-    if isinstance(content, bytes):
-        return read_export(content, where=where)
-    return read_answers(content, where=where)
+def _answers_in(exports: Iterable[tuple[str, object]]) -> Answers:
+    found = [read_answers([], where="")]
+    for where, content in exports:
+        read = read_export if isinstance(content, bytes) else read_answers
+        found.append(read(content, where=where))  # type: ignore[arg-type]
+    return Answers(pd.concat(found, ignore_index=True).assign(kind=""))
 
 
 def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportResult:
     """Return what `judgments_from_export` does of answers, whose column kind the judgments have too."""
     _refuse_other_kind(answers, guideline)
     answers = _with_authors(answers)
-    reason = answers["reason"].mask((answers["reason"] != DRAFT) & _are_copies(answers, _SAME), DUPLICATE)
-    is_vote = reason == ""
-    votes = _by_age(Answers(answers[is_vote]), ["query_id", "doc_id", "annotator_id"])
-    label_grades(listed(votes["label"]), guideline)
-    comment = pd.Series([inert(text) for text in listed(votes["comment"])], votes.index, dtype="str")
-    rows = votes.assign(guideline=guideline.name, comment=comment)
-    rows = rows[[*JUDGMENTS.names, *_MORE]].reset_index(drop=True)
-    judgments, superseded = latest_judgments(rows, time="changed_at")
-    judgments = Judgments(judgments.drop(columns="changed_at"))
+    in_order, is_older = _by_age(answers, (answers["reason"] != DRAFT).to_numpy(), [*_SAME, "annotator_id"])
+    reason = answers["reason"].copy()
+    reason.iloc[in_order[is_older]] = DUPLICATE
+    is_vote = (reason == "").to_numpy()
+    in_order, _ = _by_age(answers, is_vote, ["query_id", "doc_id", "annotator_id"])
     dropped = dropped_answers(Answers(answers[~is_vote].assign(reason=reason[~is_vote])))
+    names = [name for name in (*JUDGMENTS.names, *_MORE) if name != "guideline"]
+    rows = answers[names].iloc[in_order].reset_index(drop=True)
+    del answers  # as large as all exports
+    label_grades(Counter(listed(rows["label"])), guideline)
+    said = rows.loc[rows["comment"] != "", "comment"]
+    rows.loc[said.index, "comment"] = [inert(text) for text in said]
+    rows = rows.assign(guideline=pd.Series([guideline.name], dtype="str").repeat(len(rows)).array)
+    judgments, superseded = latest_judgments(rows[[*JUDGMENTS.names, *_MORE]], time="changed_at")
+    judgments = Judgments(judgments.drop(columns="changed_at"))
     both = pd.concat([dropped, superseded], ignore_index=True)
     both = both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True)
     return ImportResult(judgments, check_dropped(both), notes_of_votes(judgments, dropped, guideline))
@@ -152,20 +159,17 @@ def _with_authors(answers: Answers) -> Answers:
     return Answers(answers.assign(annotator_id=names))
 
 
-def _by_age(answers: Answers, key: list[str]) -> Answers:
-    """Return answers, those that share a key with others last, in the order of their last change."""
-    codes = pd.Series(packed_codes([codes_of(answers[name]) for name in key]), answers.index)
-    is_shared = codes.duplicated(keep=False)
-    if not is_shared.any():
-        return answers
-    return Answers(pd.concat([answers[~is_shared], answers[is_shared].sort_values(_AGE, kind="stable")]))
+def _by_age(answers: Answers, is_in: Bools, key: list[str]) -> tuple[Ints, Bools]:
+    """Return the places of some answers, those that share a key with others last, in the order of their age.
 
-
-def _are_copies(answers: Answers, same: list[str]) -> pd.Series[bool]:
-    """Return which answers are an older or equal copy of another one, drafts apart."""
-    key = [*same, "annotator_id"]
-    given = _by_age(Answers(answers[answers["reason"] != DRAFT]), key)
-    return given.duplicated(key, keep="last").reindex(answers.index, fill_value=False)
+    Also which of them have a later one of the same key.
+    """
+    codes = packed_codes([codes_of(answers[name]) for name in key])
+    places = np.flatnonzero(is_in)
+    is_shared = pd.Series(codes[places]).duplicated(keep=False).to_numpy()
+    shared = answers[_AGE].iloc[places[is_shared]].sort_values(_AGE, kind="stable").index.to_numpy()
+    places = np.concatenate([places[~is_shared], shared])
+    return places, pd.Series(codes[places]).duplicated(keep="last").to_numpy()
 
 
 def dropped_answers(answers: Answers) -> Dropped:

@@ -61,8 +61,8 @@ def latest_judgments(
         earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
     left = checked.loc[earlier, ["query_id", "doc_id", "annotator_id", "label", "created_at"]]
     reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
-    kept = checked.drop(index=earlier) if len(earlier) else checked
-    return Judgments(ordered(kept, JUDGMENTS.order)), check_dropped(left.assign(**reasons))
+    kept = ordered(checked, JUDGMENTS.order, without=earlier)
+    return Judgments(kept), check_dropped(left.assign(**reasons))
 
 
 def _comparable(text: str, where: str) -> str:

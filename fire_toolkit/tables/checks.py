@@ -183,15 +183,21 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     return typed
 
 
-def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index."""
-    return _by(table.reset_index(drop=True), packed_codes([codes_in_order(table[name]) for name in names]))
+def ordered(table: pd.DataFrame, names: Sequence[str], *, without: npt.ArrayLike = ()) -> pd.DataFrame:
+    """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index.
+
+    without: the places of rows that are left out.
+    """
+    keys = packed_codes([codes_in_order(table[name]) for name in names])
+    return _by(table.reset_index(drop=True), keys, without)
 
 
-def _by(table: pd.DataFrame, keys: npt.NDArray[Any]) -> pd.DataFrame:
-    if are_ascending(keys):
+def _by(table: pd.DataFrame, keys: npt.NDArray[Any], without: npt.ArrayLike = ()) -> pd.DataFrame:
+    if not np.size(without) and are_ascending(keys):
         return table
-    return pd.DataFrame(table.iloc[np.argsort(keys, kind="stable")].reset_index(drop=True))
+    rows = np.argsort(keys, kind="stable")
+    rows = rows[~np.isin(rows, without)] if np.size(without) else rows
+    return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
 
 
 def _refuse_repeats(key: pd.DataFrame, where: str) -> None:
