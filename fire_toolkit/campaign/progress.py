@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-
-import pandas as pd
+from typing import NamedTuple
 
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import Round
@@ -59,23 +58,41 @@ def measure_progress(store: Store, *, guideline: Guideline) -> list[QueueProgres
         "select round, annotator_id, count(*), sum(kind = ?) from queues group by 1, 2 order by 1, 2",
         [TRAINING],
     )
-    answers = store.table(
-        "select round, annotator_id, kind, label, is_skipped, seconds, relevance from standing "
-        "left join controls using (round, query_id, doc_id)"
-    ).astype({"is_skipped": "bool", "seconds": "float64", "relevance": "float64"})
-    everybody = float(answers.loc[~answers["is_skipped"], "seconds"].median())
-    of_queue = dict(iter(answers[answers["kind"].notna()].groupby(["round", "annotator_id"])))
-    return [
-        _queue_progress(sized, of_queue.get(sized[:2], answers.iloc[:0]), guideline, everybody)
-        for sized in sizes
-    ]
+    query = (
+        "select round, annotator_id, kind is not null, kind is ?, label, relevance, is_skipped, count(*), "
+        "json_group_array(seconds) from standing left join controls using (round, query_id, doc_id) "
+        "group by 1, 2, 3, 4, 5, 6, 7"
+    )
+    answers: dict[tuple[int, str], list[_Alike]] = {}
+    everybody = list[_Alike]()
+    for number, name, has_task, *row in store.database.select(query, [TRAINING]):
+        alike = _Alike(*row)
+        everybody.append(alike)
+        answers.setdefault((number, name), []).extend([alike] * has_task)
+    pace = _median_seconds(everybody)
+    return [_queue_progress(sized, answers.get(sized[:2], []), guideline, pace) for sized in sizes]
+
+
+class _Alike(NamedTuple):
+    """Answers of a queue that differ in nothing but the pair; seconds: as JSON has them."""
+
+    is_training: int
+    label: str
+    relevance: int | None
+    is_skipped: int
+    n: int
+    seconds: str
+
+
+def _median_seconds(answers: Iterable[_Alike]) -> float:
+    """Return the median time of the answers that are no skips; nan if none is known."""
+    texts = (each.seconds for each in answers if not each.is_skipped)
+    known = [seconds for text in texts for seconds in json.loads(text) if seconds is not None]
+    return median(known) if known else math.nan
 
 
 def _queue_progress(
-    sized: tuple[int, str, int, int],
-    answers: pd.DataFrame,
-    guideline: Guideline,
-    everybody: float,
+    sized: tuple[int, str, int, int], answers: Sequence[_Alike], guideline: Guideline, everybody: float
 ) -> QueueProgress:
     """Return the progress of a queue.
 
@@ -83,28 +100,24 @@ def _queue_progress(
     answers.
     """
     number, name, n_tasks, n_training = sized
-    votes = answers[~answers["is_skipped"]]
-    n_left = n_tasks - len(answers)
-    own = float(votes["seconds"].median())
-    seconds = everybody if math.isnan(own) else own
-    grades = votes["label"].map(guideline.grades).astype("float64")
-    is_known = votes["relevance"].notna() & grades.notna()
-    is_right = (votes["relevance"] >= 1) == (grades >= 1)
+    votes, grades = [each for each in answers if not each.is_skipped], guideline.grades
+    known = [each for each in votes if each.relevance is not None and grades.get(each.label) is not None]
+    right = [each for each in known if (each.relevance >= 1) == (grades[each.label] >= 1)]  # type: ignore[operator]
+    n_left, seconds = n_tasks - sum(each.n for each in answers), _median_seconds(votes)
+    pace = everybody if math.isnan(seconds) else seconds
     return QueueProgress(
         round=number,
         annotator_id=name,
         n_tasks=n_tasks,
-        n_done=len(votes),
-        n_skipped=len(answers) - len(votes),
+        n_done=sum(each.n for each in votes),
+        n_skipped=sum(each.n for each in answers if each.is_skipped),
         n_left=n_left,
-        n_training_left=n_training - int((answers["kind"] == TRAINING).sum()),
-        n_escalated=int(
-            votes["label"].isin([n for n, grade in guideline.grades.items() if grade is None]).sum()
-        ),
-        seconds=own,
-        hours_left=n_left * seconds / 3600 if n_left else 0.0,
-        n_controls=int(is_known.sum()),
-        n_right=int((is_known & is_right).sum()),
+        n_training_left=n_training - sum(each.n for each in answers if each.is_training),
+        n_escalated=sum(each.n for each in votes if grades.get(each.label, 0) is None),
+        seconds=seconds,
+        hours_left=n_left * pace / 3600 if n_left else 0.0,
+        n_controls=sum(each.n for each in known),
+        n_right=sum(each.n for each in right),
     )
 
 

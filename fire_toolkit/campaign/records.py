@@ -121,9 +121,10 @@ class Rounds(Sequence[Round]):
     def __init__(self, root: Path, carrier: str | None = None) -> None:
         self._path = root / STORE
         with Store(self._path) as store:
-            query = "select number, carrier, max(rowid) from rounds group by number order by number"
-            found = store.database.select(query)
-        self.carriers = {number: name for number, name, _ in found if carrier in (None, name)}
+            query = "select number, carrier, captions, max(rowid) from rounds group by number order by number"
+            found = [row[:3] for row in store.database.select(query) if carrier in (None, row[1])]
+        self.carriers = {number: name for number, name, _ in found}
+        self.captions = {number: n_captions for number, _, n_captions in found}
         self._read: dict[int, Round] = {}
 
     def __len__(self) -> int:
@@ -131,9 +132,10 @@ class Rounds(Sequence[Round]):
 
     def __getitem__(self, place: Any) -> Any:
         numbers = list(self.carriers)[place]
-        return [self._round(each) for each in numbers] if isinstance(place, slice) else self._round(numbers)
+        return list(map(self.numbered, numbers)) if isinstance(place, slice) else self.numbered(numbers)
 
-    def _round(self, number: int) -> Round:
+    def numbered(self, number: int) -> Round:
+        """Return the round of a number."""
         if number not in self._read:
             with Store(self._path) as store:
                 self._read[number] = _read_round(store, number)

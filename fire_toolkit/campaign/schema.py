@@ -27,6 +27,7 @@ create table answers (
 create index answers_by_annotation on answers (annotation);
 create index answers_by_task on answers (project, task);
 create index answers_by_pair on answers (pair_id);
+create index hashes_of_answers on answers (number, sha256);
 create table page (number integer primary key autoincrement, record text not null, sha256 blob not null);
 create table campaign (
   key text, guideline text, guideline_sha256 text, config_sha256 text, label_config text

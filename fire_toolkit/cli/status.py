@@ -92,10 +92,9 @@ def _say_doubled(campaign: Begun) -> None:
     from fire_toolkit.campaign.records import BY_SERVER, Rounds
     from fire_toolkit.cli.server_options import used_connection
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.places import find_doubled
+    from fire_toolkit.labelstudio.places import find_doubled, queue_sizes
 
-    sent = Rounds(campaign.root, BY_SERVER)
-    if not sent:
+    if not Rounds(campaign.root, BY_SERVER):
         return
     try:
         with Api(used_connection(), timeout_s=_GLANCE_S, attempts=1) as api:
@@ -103,7 +102,7 @@ def _say_doubled(campaign: Begun) -> None:
     except FireError as error:
         say(f"note: the server was not asked whether anything is there twice ({error})")
         return
-    for words, fix in find_doubled(listed, campaign.campaign, sent):
+    for words, fix in find_doubled(listed, campaign.campaign, queue_sizes(campaign.root)):
         say(f"warning: {words}; {fix}")
 
 

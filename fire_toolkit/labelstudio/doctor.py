@@ -6,14 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fire_toolkit.campaign.records import Campaign, read_rounds
+from fire_toolkit.campaign.records import Campaign
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.calls import Browser, CallFailed
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.places import find_doubled, find_lost, places_of, read_places, remedy
+from fire_toolkit.labelstudio.places import (
+    find_doubled,
+    find_lost,
+    places_of,
+    queue_sizes,
+    read_places,
+    remedy,
+)
 from fire_toolkit.labelstudio.projects import check_config
 from fire_toolkit.labelstudio.pull import known_source
 from fire_toolkit.labelstudio.showing import open_items
@@ -90,7 +97,7 @@ def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api
         source = known_source(api, listed, campaign, store) if read_places(store) else ""
         lost = find_lost(listed, campaign, store, source)[0]
     bad = [(place.words, remedy(campaign, place)) for place in lost]
-    bad += find_doubled(listed, campaign, read_rounds(root))
+    bad += find_doubled(listed, campaign, queue_sizes(root))
     projects = [project for _, project in places_of(listed, campaign, source)]
     for project in projects:
         try:

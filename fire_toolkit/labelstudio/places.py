@@ -6,15 +6,17 @@ its mark, or is there twice is missed whoever asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
 
 from fire_toolkit.campaign.queue_pages import queue_pages
-from fire_toolkit.campaign.records import Campaign, QueueName, Round, queue_named
+from fire_toolkit.campaign.records import BY_SERVER, Campaign, QueueName, Rounds, queue_named
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.labelstudio.projects import Project, marked_queue, own_projects, project_mark
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.words import n_of
+from fire_toolkit.workspace.database import STORE
 
 NEVER = "~"  # above all times
 GONE, UNMARKED, DROPPED = "was deleted", "has lost its mark (its description was changed)", "dropped"
@@ -93,11 +95,11 @@ def find_lost(
     """
     born = {int(project["id"]): born_at(project) for project in listed}
     own = {place.key: place.queue for place, _ in places_of(listed, campaign, source)}
-    times = store.answer_times(source)
     until: dict[Place, str] = {}
-    for place in read_places(store):
-        if place.source != source or place.key in own or place.lost == DROPPED:
-            continue
+    missed = [place for place in read_places(store) if place.source == source and place.key not in own]
+    missed = [place for place in missed if place.lost != DROPPED]
+    times = store.answer_times(source) if missed else {}
+    for place in missed:
         is_there = born.get(place.project) == place.born
         end = NEVER if is_there else born.get(place.project, NEVER)
         n_lost = sum(place.born <= moment < end for moment in times.get(str(place.project), ()))
@@ -126,6 +128,20 @@ def remedy(campaign: Campaign, place: Place) -> str:
     return "fire-toolkit push --replace (makes it again)"
 
 
+def queue_sizes(root: Path) -> dict[QueueName, int]:
+    """Return how many tasks each queue that a server carries is to have there; a page is one task."""
+    rounds = Rounds(root, BY_SERVER)
+    with Store(root / STORE) as store:
+        found = store.database.select("select round, annotator_id, count(*) from hands group by 1, 2")
+    return {
+        QueueName(number, name): n
+        if rounds.captions[number] == 1
+        else len(queue_pages(rounds.numbered(number), name))
+        for number, name, n in found
+        if number in rounds.carriers
+    }
+
+
 # What is there more than once: nothing on a server keeps two pushes from making a queue's project twice.
 # Answers in either count for the queue, so that nothing is lost; but the same pair may be asked twice.
 
@@ -136,18 +152,14 @@ def n_answers(project: Project) -> int:
 
 
 def find_doubled(
-    listed: Iterable[Project], campaign: Campaign, rounds: Sequence[Round] = ()
+    listed: Iterable[Project], campaign: Campaign, sizes: Mapping[QueueName, int] | None = None
 ) -> list[tuple[str, str]]:
     """Return what is there more than once, in words, each with the step that helps.
 
-    Copies of a project, of which the oldest stays where nobody has answered; and, of the rounds given,
-    projects that have more tasks than their queue.
+    Copies of a project, of which the oldest stays where nobody has answered; and projects that have more
+    tasks than their queue, of those in `sizes`, see `queue_sizes`.
     """
-    n_tasks = {
-        QueueName(entry.number, str(name)): n if entry.n_captions == 1 else len(queue_pages(entry, str(name)))
-        for entry in rounds
-        for name, n in entry.given["annotator_id"].value_counts().items()
-    }
+    n_tasks = sizes or {}
     found: list[tuple[str, str]] = []
     for queue, copies in own_projects(listed, campaign).items():
         if len(copies) > 1:
