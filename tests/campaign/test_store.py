@@ -238,7 +238,7 @@ def test_the_author_is_known_after_the_account_was_deleted(path: Path) -> None:
     for place, copy in zip((here, there), copies, strict=True):
         add(place, copy)
     with Store(here) as store:
-        store.merge(there)
+        merge_record(store, there)
     assert latest_answers(here)["annotator_id"].tolist() == ["bob"]
 
 
