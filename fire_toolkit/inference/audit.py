@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.judged import BANDS, Judged
-from fire_toolkit.inference.label_errors import ErrorRates
+from fire_toolkit.inference.label_errors import ErrorRates, rates_in_words
 from fire_toolkit.tables import Labels, Pool, Qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import SINGLE, VERIFY
@@ -76,8 +76,8 @@ class AuditedLabels(Judged):
         for band in np.flatnonzero(n_labels):
             (n_negative, n_positive), (accepted, right) = self.asked[band], self.relevant[band]
             lines.append(
-                f"ranks {self.bands[band]}: t {rates.t[band]:.3f}, f {rates.f[band]:.4f} of "
-                f"{n_of(int(n_labels[band]), 'label')}; experts reject {n_positive - right:.0f} of "
+                f"ranks {self.bands[band]}, {n_of(int(n_labels[band]), 'label')}: one "
+                f"{rates_in_words(rates.t[band], rates.f[band])}; experts reject {n_positive - right:.0f} of "
                 f"{n_positive:.0f} positives, accept {accepted:.0f} of {n_negative:.0f} negatives"
             )
         if self.n_later:

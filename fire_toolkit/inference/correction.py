@@ -141,7 +141,7 @@ def correct_for_errors(
         by, why = f"by {n_of(judged.n_answers, 'answer')} of experts, who are taken as right", ""
         n_second, told = judged.n_answers, judged.in_words
     else:
-        by, why = f"for error rates {errors.in_words}", _why_not_first(errors, labels)
+        by, why = f"for errors of votes, of which one {errors.in_words}", _why_not_first(errors, labels)
         n_second, told = errors.votes.n_second, [words_of_errors(numbers_of_errors(errors))]
         told += words_of_alarm(errors)
         if n := errors.votes.n_demoted:

@@ -80,6 +80,16 @@ def moment_rates(counts: VoteCounts) -> ErrorRates:
         return ErrorRates(t, f, (m1 - f) / (t - f))
 
 
+def rates_in_words(t: float, f: float) -> str:
+    """Return what one vote, or one label, does by such rates of error.
+
+    Examples:
+        >>> rates_in_words(0.92, 0.04)
+        'finds 92.0% of positives and calls 4.00% of others positive'
+    """
+    return f"finds {t:.1%} of positives and calls {f:.2%} of others positive"
+
+
 def why_no_rates(rates: ErrorRates) -> str:
     """Return why labels cannot be corrected by such rates, any of several bands; empty where they can."""
     t, f = np.atleast_1d(rates.t), np.atleast_1d(rates.f)

@@ -15,6 +15,7 @@ from fire_toolkit.inference.label_errors import (
     Alarm,
     ErrorRates,
     alarm_of_fourth_votes,
+    rates_in_words,
     relevance_given_votes,
     why_no_rates,
 )
@@ -88,9 +89,8 @@ class LabelErrors:
         """The rates, and what they rest on."""
         kind = "doubled" if self.votes.rates_class == DOUBLED else "positives with a second vote"
         names = [f"ranks {name}: " if name else "" for name in self.votes.bands]
-        rates = "; ".join(
-            f"{name}t {t:.3f}, f {f:.4f}" for name, t, f in zip(names, self.t, self.f, strict=True)
-        )
+        told = zip(names, self.t, self.f, strict=True)
+        rates = "; ".join(f"{name}{rates_in_words(t, f)}" for name, t, f in told)
         return f"{rates} ({self.votes.n_second:,} {kind}, {self.votes.n_differ:,} disagreements)"
 
 

@@ -58,7 +58,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(
     assert f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})" in lines[0]
     assert f"{100 * found['one', 'augmented', 'C@5']:.1f} (" in lines[1]
     assert ("one", "corrected", "AP") not in found
-    assert "note: C@5: corrected for error rates t" in told.stderr
+    assert "note: C@5: corrected for errors of votes, of which one finds" in told.stderr
     assert "as labelled comes first" not in told.stderr
 
     shown = json.loads(fire(*HONEST, *measures, "--format", "json").stdout)
@@ -87,7 +87,7 @@ def test_the_corrected_score_comes_first_where_fourth_votes_show_no_dependence(
     drawn = fire("difference", *GIVEN, *measures)
     order = [line.split()[0] for line in drawn.stdout.splitlines()[2:]]
     assert order[:3] == ["corrected", "original", "as"]
-    assert "C@5: corrected for error rates t" in drawn.stderr
+    assert "C@5: corrected for errors of votes, of which one finds" in drawn.stderr
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_the_estimate_of_a_sample_stays_one_of_the_sample_where_votes_correct_it
     assert precision["estimate"] == pytest.approx(by_sample, abs=0.05)
     assert hit["estimate_method"].startswith("refused: ")
     told = fire(*honest, "-m", "P@2", "-m", "C@2").stderr
-    assert "P@2: corrected for error rates t" in told
+    assert "P@2: corrected for errors of votes, of which one finds" in told
     assert "P@2: estimated by the sample, and corrected" in told
     assert "C@2: not corrected: it reads pairs that were drawn by chance" in told
 

@@ -106,7 +106,9 @@ def first_query(design: pd.DataFrame, value: Callable[[float, float], float]) ->
 def test_rates_of_one_vote_and_their_words() -> None:
     errors = label_errors(votes_by_design(doubled(), ORIGINAL), n_resamples=200)
     assert (errors.t[0], errors.f[0]) == pytest.approx((T, F), abs=1e-6)
-    assert errors.in_words == "t 0.910, f 0.0355 (1,000 doubled, 80 disagreements)"
+    assert errors.in_words == (
+        "finds 91.0% of positives and calls 3.55% of others positive (1,000 doubled, 80 disagreements)"
+    )
     f2, t2 = F**2 * (3 - 2 * F), T**2 * (3 - 2 * T)
     share = (0.12 - f2) / (t2 - f2)
     assert errors.wrong[0] == pytest.approx(1000 * (1 - share) * f2 / 120, abs=1e-5)
@@ -390,7 +392,7 @@ def test_bands_of_ranks_have_rates_of_their_own_where_votes_show_it() -> None:
         assert votes.bands == (("1", "4 and more") if is_split else ("",))
         errors = label_errors(votes, n_resamples=50)
         assert errors.f == pytest.approx(f if is_split else f[:1], abs=0.003)
-        assert errors.in_words.startswith("ranks 1: t 0.92" if is_split else "t 0.92")
+        assert errors.in_words.startswith("ranks 1: finds 92" if is_split else "finds 92")
     alone = design[design["rank"] == 1].drop(columns="rank")
     assert votes_by_design(with_best_ranks(alone, sources), original).bands == ("",)
 
