@@ -143,9 +143,9 @@ def test_files_are_read_to_the_letter(files: Path) -> None:
     [
         ("{}", "a JSON dict, expected a list of entries"),
         ("[1", "q.json:1: damaged or truncated JSON"),
-        ("[1]", r"\[0\]: no list of choices"),
-        ('[{"id": "q", "question": "?", "choices": ["a"]}]', r"\[0\]: answer is None, expected text"),
-        ('[{"question": "?", "choices": [], "answer": "a"}]', r"\[0\]: id is None, expected text"),
+        ("[1]", r"\[0\]: 1, expected an object with named fields"),
+        ('[{"id": "q", "question": "?", "choices": ["a"]}]', r"\[0\]: no field 'answer'; found id, question"),
+        ('[{"question": "?", "choices": [], "answer": "a"}]', r"\[0\]: no field 'id' or 'query_id'; found"),
     ],
 )
 def test_other_files_are_no_questions(tmp_path: Path, text: str, message: str) -> None:
@@ -156,7 +156,7 @@ def test_other_files_are_no_questions(tmp_path: Path, text: str, message: str) -
 
 def test_answers_need_their_keys(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('[{"query_id": "q"}]')
-    with pytest.raises(FormatError, match=r"\[0\]: no doc_id, question, answer; expected query_id"):
+    with pytest.raises(FormatError, match=r"\[0\]: no field 'doc_id'; found query_id"):
         read_answers(tmp_path / "a.json")
 
 
@@ -210,5 +210,5 @@ def test_a_result_of_tifa_s_own_program_is_scored_as_there(files: Path) -> None:
     assert run("tifa", *names).stdout == done.stdout
     (files / "bad.json").write_text('{"question_details": {"t": {"is it?": {"id": "t", "choices": []}}}}')
     refused = run("tifa", "bad.json", code=1)
-    assert "question_details['t']['is it?']: question is None, expected text" in refused.stderr
+    assert "question_details['t']['is it?']: no field 'question'; found id" in refused.stderr
     run("tifa", "q.json", code=1)

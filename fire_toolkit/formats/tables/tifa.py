@@ -6,14 +6,13 @@ question with the model's answer `multiple_choice_vqa`. Each text has one item, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
+from fire_toolkit.formats.collections.source import Entry
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.tifa import ANSWERS, Answers, Question, check_answers
 from fire_toolkit.syntax import parse_json
@@ -28,24 +27,14 @@ def read_questions(path: str | Path) -> list[Question]:
     Raises:
         FormatError: no such JSON; an entry without one of the keys, or with a value of another type.
     """
-    return [_question(entry, where) for entry, where in _entries(path)[1]]
+    return [_question(entry) for entry in _entries(path)[1]]
 
 
-def _question(entry: Any, where: str) -> Question:
-    choices = entry.get("choices") if isinstance(entry, dict) else None
-    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
-        raise FormatError(
-            f"{where}: no list of choices, expected an entry with id, question, choices, answer"
-        )
-    query_id = entry.get("id", entry.get("query_id"))
-    query_id = str(query_id) if type(query_id) is int else query_id
-    texts = {"id": query_id, "question": entry.get("question"), "answer": entry.get("answer")}
-    for name, value in texts.items():
-        if not isinstance(value, str):
-            raise FormatError(f"{where}: {name} is {value!r}, expected text")
-    kind = entry.get("element_type")
+def _question(entry: Entry) -> Question:
+    choices = tuple(entry.texts("choices")) if entry.values("choices") else ()
+    kind = entry.value("element_type", "")
     kind = kind if isinstance(kind, str) else ""
-    return Question(texts["id"], texts["question"], tuple(choices), texts["answer"], kind)
+    return Question(entry.id("id|query_id"), entry.text("question"), choices, entry.text("answer"), kind)
 
 
 def read_answers(path: str | Path) -> Answers:
@@ -61,33 +50,38 @@ def read_answers(path: str | Path) -> Answers:
     if read_text(path).lstrip()[:1] not in ("[", "{"):
         return check_answers(read_delimited(path, required=names), where=str(path))
     is_result, entries = _entries(path)
-    rows: list[list[Any]] = []
-    for entry, where in entries:
-        absent = [name for name in names if not isinstance(entry, dict) or name not in entry]
-        if is_result:
-            asked, answer = _question(entry, where), entry.get("multiple_choice_vqa")
-            if not isinstance(answer, str):
-                raise FormatError(f"{where}: multiple_choice_vqa is {answer!r}, expected the model's answer")
-            rows.append([asked.query_id, asked.query_id, asked.question, answer])
-        elif absent:
-            raise FormatError(f"{where}: no {', '.join(absent)}; expected {', '.join(names)}")
-        else:
-            rows.append([entry[name] for name in names])
+    rows = (
+        [[entry.value(name) for name in names] for entry in entries]
+        if not is_result
+        else [
+            [
+                (asked := _question(entry)).query_id,
+                asked.query_id,
+                asked.question,
+                entry.text("multiple_choice_vqa"),
+            ]
+            for entry in entries
+        ]
+    )
     return check_answers(pd.DataFrame(rows, columns=names, dtype=object), where=str(path))
 
 
-def _entries(path: str | Path) -> tuple[bool, list[tuple[Any, str]]]:
-    """Return whether a file is a result of TIFA's benchmark, and its entries, each with its place."""
+def _entries(path: str | Path) -> tuple[bool, list[Entry]]:
+    """Return whether a file is a result of TIFA's benchmark, and its entries."""
     found = parse_json(read_text(path), str(path))
     details = found.get("question_details") if isinstance(found, dict) else None
-    if isinstance(details, dict):
-        return True, [(entry, f"{path}: question_details{where}") for entry, where in _details(details)]
-    if not isinstance(found, list):
+    is_result = isinstance(details, dict)
+    if not is_result and not isinstance(found, list):
         raise FormatError(f"{path}: a JSON {type(found).__name__}, expected a list of entries")
-    return False, [(entry, f"{path}: [{n}]") for n, entry in enumerate(found)]
-
-
-def _details(by_text: dict[str, Any]) -> Iterator[tuple[Any, str]]:
-    for text_id, by_question in by_text.items():
-        entries = by_question if isinstance(by_question, dict) else {"": by_question}
-        yield from ((entry, f"[{text_id!r}][{question!r}]") for question, entry in entries.items())
+    placed = (
+        [
+            (f"question_details[{text!r}][{question!r}]", entry)
+            for text, by_question in (details or {}).items()
+            for question, entry in (
+                by_question if isinstance(by_question, dict) else {"": by_question}
+            ).items()
+        ]
+        if is_result
+        else [(f"[{n}]", entry) for n, entry in enumerate(found)]
+    )
+    return is_result, [Entry.of(entry, f"{path}: {place}") for place, entry in placed]
