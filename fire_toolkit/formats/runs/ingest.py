@@ -24,7 +24,7 @@ from fire_toolkit.formats.runs.ranked import (
     rank_rows,
     run_of_ranked,
 )
-from fire_toolkit.formats.runs.readers import read_vectors, recognise
+from fire_toolkit.formats.runs.readers import lists_in, read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import (
     Kept,
     ScoreAnomalies,
@@ -101,8 +101,7 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
         return job.of_candidates(read_candidates(path), request.candidates)
     if other is not None:
         return job.of_vectors([read_vectors(path), read_vectors(other)], (path, other))
-    if reader.read_lists is not None:
-        lists = reader.read_lists(path, request.key)
+    if (lists := lists_in(reader, path, request.key)) is not None:
         return job.of_lists(with_ids(lists, path, request.query_ids, request.doc_ids, is_needed=True))
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no predictions")

@@ -4,6 +4,7 @@
 |---|---|
 | `{query: {doc: score}}` | ranx, BEIR; MTEB, within subset and split |
 | `{query: [doc, doc, ...]}`, best first | CIRR, CIRCO, ECCV Caption |
+| `{query: [[doc, score], ...]}`, `{query: [{"doc_id", "score"}, ...]}` | searches in an index, saved |
 | records `{"query_id", "doc_id", "score" or "rank"}` | tables written as JSON or JSON Lines |
 | records `{"query_id", "docs": [...] or {...}}` | JSON Lines of lists |
 | records `{"candidate", "ranking": [...]}` | FashionIQ's predictions |
@@ -83,6 +84,8 @@ def read_jsonl(path: Path, key: str | None = None) -> Listed:
 
 def listed_of(value: Any, where: str, key: str | None) -> Listed:
     """Return the ranked lists in a JSON value of one of the shapes above; errors as of `read_json`."""
+    if isinstance(value, dict) and find_name(list(value), QUERY) and any(name in value for name in _LISTS):
+        value = [value]  # a file of one record
     runs = dict(_runs(value, ""))
     if key is None and len(runs) == 1:
         key = next(iter(runs))
@@ -116,10 +119,25 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_ranking(item: Any) -> bool:
-    """Whether a value is `{doc: score}` or `[doc, ...]` (lists of records are not a ranking)."""
+    """Whether a value is `{doc: score}`, `[doc, ...]`, `[[doc, score], ...]` or a list of such records."""
     if isinstance(item, dict):
         return all(_is_number(score) for score in item.values())
-    return isinstance(item, list) and all(isinstance(doc, str | int) for doc in item)
+    return isinstance(item, list) and (
+        all(isinstance(doc, str | int) for doc in item) or _pairs_of(item) is not None
+    )
+
+
+def _pairs_of(item: list[Any]) -> list[tuple[Any, Any]] | None:
+    """Return the docs and scores of a list that has both, None of another."""
+    names = list(item[0]) if isinstance(item[0], dict) else []
+    doc, score = find_name(names, DOC), find_name(names, SCORE)
+    is_own = find_name(names, QUERY) is None  # or each names its query: they are a run's
+    if doc and score and is_own and all(isinstance(each, dict) and {doc, score} <= {*each} for each in item):
+        return [(each[doc], each[score]) for each in item]
+    is_pair = all(isinstance(each, list | tuple) and len(each) == 2 for each in item)
+    if is_pair and all(isinstance(doc, str) and _is_number(score) for doc, score in item):
+        return [(doc, score) for doc, score in item]
+    return None
 
 
 def _are_places(value: Any) -> bool:
@@ -143,13 +161,14 @@ def _oddity(value: Any) -> str:
 
 def _of_lists(lists: dict[str, Any], where: str) -> Listed:
     """Return the docs of each query, with scores or best first."""
-    queries, docs, scores = list[str](), list[str](), list[float]()
+    queries, docs, scores, is_order = list[str](), list[str](), list[float](), False
     for query, ranked in lists.items():
-        at, is_scored = f"{where}: query {query}", isinstance(ranked, dict)
-        queries += [query] * len(ranked)
-        docs += ranked if is_scored else (id_text(doc, at) for doc in ranked)
-        scores += (as_score(s, at) for s in ranked.values()) if is_scored else range(-1, -1 - len(ranked), -1)
-    is_order = any(isinstance(ranked, list) for ranked in lists.values())
+        at, n = f"{where}: query {query}", len(ranked)
+        pairs = list(ranked.items()) if isinstance(ranked, dict) else _pairs_of(ranked) if ranked else []
+        is_order = is_order or pairs is None
+        queries += [query] * n
+        docs += (id_text(doc, at) for doc, _ in pairs or zip(ranked, ranked, strict=True))
+        scores += range(-1, -1 - n, -1) if pairs is None else (as_score(score, at) for _, score in pairs)
     return from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,) if is_order else ())
 
 

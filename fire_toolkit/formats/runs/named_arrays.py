@@ -15,7 +15,7 @@ import numpy as np
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.arrays.pickles import Name
-from fire_toolkit.formats.ids import id_texts
+from fire_toolkit.formats.ids import id_text, id_texts
 
 QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
 DOC_IDS = (
@@ -61,7 +61,8 @@ class Arrays:
     """The arrays of a file: matrices of two or three axes, ids, a mask, and the orientation it declares.
 
     query_ids, doc_ids: in the order of the axes, None if the file has none; mask: one flag per row, False
-    for padding; orientation: `queries-rows` or `queries-columns`, None if the file does not say.
+    for padding; orientation: `queries-rows` or `queries-columns`, None if the file does not say. lists: what
+    a pickle has in the place of arrays, {query: {doc: score}} or {query: [doc, ...]}.
     """
 
     matrices: dict[str, Stored]
@@ -69,6 +70,7 @@ class Arrays:
     doc_ids: list[str] | None = None
     mask: Array | None = None
     orientation: str | None = None
+    lists: dict[str, Any] | None = None
 
 
 def reads(tree_of: Callable[[Path], Any]) -> Callable[[Path], Arrays]:
@@ -97,6 +99,8 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
         next((values[name] for name in names if name in values), None)
         for names in (MASKS, QUERY_IDS, DOC_IDS, (ORIENTATION,))
     )
+    if not matrices and masks is None and (lists := _plain_lists(tree, str(path))):
+        return Arrays({}, lists=lists)
     if not matrices and masks is None:
         raise FormatError(
             f"{path}: no array of numbers with two or three axes{_others(leaves)}; expected sims "
@@ -109,6 +113,27 @@ def arrays_in(tree: Any, path: Path) -> Arrays:
         None if masks is None else as_mask(masks, f"{path}: the mask"),
         None if declared is None else "".join(id_texts([np.asarray(declared).item()], str(path))),
     )
+
+
+def _plain_lists(tree: Any, where: str) -> dict[str, Any] | None:
+    """Return a tree that is lists under queries with ids as text, None of another."""
+    if isinstance(tree, Stored) and tree.dtype.hasobject and tree.shape == ():
+        tree = tree.values().item()
+    if not isinstance(tree, dict) or not all(isinstance(docs, dict | list) for docs in tree.values()):
+        return None
+    found = dict[str, Any]()
+    for query, docs in tree.items():
+        numbers = list(docs.values()) if isinstance(docs, dict) else []
+        if not all(isinstance(each, str | int | np.integer) for each in docs):
+            return None
+        if not all(isinstance(each, int | float | np.number) for each in numbers):
+            return None
+        ids, name = [id_text(doc, where) for doc in docs], id_text(query, where)
+        scores = [each.item() if isinstance(each, np.number) else each for each in numbers]
+        if name in found or len({*ids}) < len(numbers):
+            raise FormatError(f"{where}: query {name!r}: an id twice, as text and as a number")
+        found[name] = dict(zip(ids, scores, strict=True)) if isinstance(docs, dict) else ids
+    return found
 
 
 def leaves_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,7 @@ from fire_toolkit.formats.runs.json_runs import with_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
 from fire_toolkit.formats.runs.ranked import run_of_lists
-from fire_toolkit.formats.runs.readers import find_reader
+from fire_toolkit.formats.runs.readers import find_reader, lists_in
 from fire_toolkit.formats.runs.trec import read_trec_run
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
@@ -58,11 +58,11 @@ def read_run(
         run = read_trec_run(path, run_id=run_id)
         return top(run, depth) if depth else run
     path = Path(path)
-    if reader.read_lists is None:
+    is_own = reader.name == "run"
+    lists = read_native_run(path, depth=depth or None) if is_own else lists_in(reader, path, None)
+    if lists is None:
         matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
         return replace(matrix, run_id=run_id or path.stem).top(depth)
-    is_own = reader.name == "run"
-    lists = read_native_run(path, depth=depth or None) if is_own else reader.read_lists(path, None)
     if lists.has_places or (query_ids, doc_ids) != (None, None):
         ids = id_file_for(path, "query_id", query_ids), id_file_for(path, "doc_id", doc_ids)
         lists = with_ids(lists, path, *ids)
@@ -89,7 +89,7 @@ def open_run(
     reader = find_reader(path) if path.is_file() else None
     if reader is not None and reader.name == "run":
         return open_native_run(path, run_id=run_id)
-    if reader is not None and reader.read_arrays is not None:
+    if reader is not None and reader.read_arrays is not None and lists_in(reader, path, None) is None:
         matrix = open_matrix(path, query_ids=query_ids, doc_ids=doc_ids)
         matrix = replace(matrix, run_id=run_id or path.stem)
         can_be_scored = all(map(are_ids, ([matrix.run_id], matrix.query_ids, matrix.doc_ids)))

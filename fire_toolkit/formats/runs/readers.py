@@ -37,6 +37,7 @@ def read_table(path: Path, key: str | None = None) -> Listed:
     return listed_table(read_delimited(path), str(path), key)
 
 
+_OF_OBJECTS = ("pickle", "npy")
 _NATIVE = "Parquet with fire_toolkit.run in its metadata"
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 for _reader in (
@@ -100,6 +101,19 @@ def recognise(path: Path) -> RunReader:
         guess = not_a_run(start, path) or unknown
         raise FormatError(f"{path}: {guess}")
     return reader
+
+
+def lists_in(reader: RunReader, path: Path, key: str | None) -> Listed | None:
+    """Return the ranked lists in a file; None where it holds arrays.
+
+    Raises:
+        FormatError: as its reader.
+    """
+    if reader.read_lists is not None:
+        return reader.read_lists(path, key)
+    may_have = reader.name in _OF_OBJECTS and reader.read_arrays is not None
+    lists = reader.read_arrays(path).lists if may_have and reader.read_arrays else None
+    return None if lists is None else json_runs.listed_of(lists, str(path), key)
 
 
 def read_vectors(path: Path) -> Arrays:
