@@ -90,15 +90,6 @@ def test_with_a_guideline_its_order_and_all_its_labels_come_back() -> None:
     assert list(label_grades(["relevant"], DEFAULT)) == ["irrelevant", "relevant", "ambiguous"]
 
 
-def test_an_unknown_label_is_named_with_its_count_and_the_guideline() -> None:
-    with pytest.raises(TableError) as error:
-        label_grades(["yes", "relevant", "yes", "no"], DEFAULT)
-    assert str(error.value) == (
-        "labels that guideline caption-relevance-v1 does not have: 'yes' (2), 'no' (1); it has "
-        "irrelevant, relevant, ambiguous; name the guideline they were given under, or correct them"
-    )
-
-
 def test_numbers_are_their_own_grades_in_numeric_order() -> None:
     assert list(label_grades(["10", "2", "-1", "2.5", "007"], None).items()) == [
         ("-1", -1),

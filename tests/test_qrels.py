@@ -94,11 +94,6 @@ def test_confirmations_are_counted_apart_from_new_positives() -> None:
         }
 
 
-def test_labels_on_a_query_the_original_qrels_do_not_have_are_an_error() -> None:
-    with pytest.raises(JoinError, match=r"1 of 1 queries are not in the original qrels \(Q\)"):
-        augment_qrels(original({"a": 1}), labelled({"a": 1}, "Q"))
-
-
 def test_an_unknown_policy_is_an_error_that_names_the_policies() -> None:
     with pytest.raises(UsageError, match="policy 'merge' is unknown; expected one of union, override, drop"):
         augment_qrels(original({"a": 1}), labelled({}), policy="merge")

@@ -291,8 +291,9 @@ def test_unknown_labels_are_one_error_with_counts() -> None:
     ]
     with pytest.raises(TableError) as error:
         imported([task(*answers)])
-    assert str(error.value).startswith(
-        "labels that guideline caption-relevance-v1 does not have: 'yes' (2), 'no' (1); it has irrelevant, "
+    assert str(error.value) == (
+        "labels that guideline caption-relevance-v1 does not have: 'yes' (2), 'no' (1); it has "
+        "irrelevant, relevant, ambiguous; name the guideline they were given under, or correct them"
     )
 
 

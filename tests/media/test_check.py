@@ -128,12 +128,6 @@ def test_what_label_studio_stores_is_not_looked_at(clips: Path, items_of: MakeIt
     assert list(found["state"]) == ["not looked at"] * 2
 
 
-def test_pictures_do_not_go_with_a_page_for_videos(clips: Path, items_of: MakeItems) -> None:
-    found = look(items_of("a.png", "h264.mp4"), clips, kind="video")
-    assert list(found["state"]) == ["no", "plays"]
-    assert found["reason"][0] == "is an image, and the guideline's page shows a video"
-
-
 def test_an_item_without_media_url_is_told(clips: Path, items_of: MakeItems) -> None:
     assert row(look(items_of(""), clips))["reason"] == "no media_url"
 

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from fire_toolkit.cli import main
-from fire_toolkit.errors import JoinError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run
@@ -96,15 +95,6 @@ def test_strategies_choose_from_blocks_what_they_choose_from_all(
     assert found.counts == whole.counts
     pd.testing.assert_frame_equal(found.pool, whole.pool)
     pd.testing.assert_frame_equal(found.stops, whole.stops)
-
-
-def test_a_run_without_a_query_in_common_is_named() -> None:
-    other = Run(RUNS[0].assign(run_id=RUNS[0]["run_id"].cat.rename_categories(["b"])))
-    other = Run(other.assign(query_id=other["query_id"].cat.rename_categories(lambda name: f"x{name}")))
-    with pytest.raises(JoinError, match="run 'b' has no query in common with the other runs"):
-        pool_runs([*RUNS, other], depth=1)
-    with pytest.raises(JoinError, match="run 'b' has none of the 30 queries of the original qrels"):
-        pool_runs([*RUNS, other], depth=1, originals=QRELS)
 
 
 def test_a_damaged_run_is_named_and_nothing_is_written(
