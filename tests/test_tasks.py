@@ -96,6 +96,12 @@ def test_a_changed_key_is_noticed(query_id: str, doc_id: str, data: st.DataObjec
                 split_pair_id(damaged)
 
 
+def test_what_is_no_key_leaves_the_others_of_its_length_readable() -> None:
+    key = pair_id("q", "d")
+    others = [key[:-1] + "=", "é" * len(key), key[:-2] + "==", key[:-1] + " ", key[:-1] + "+"]
+    assert split_pair_ids([*others, key]) == {key: ("q", "d")}
+
+
 @given(st.text(alphabet=st.characters(exclude_categories=(), exclude_characters="|")))
 def test_a_foreign_key_is_a_format_error(token: str) -> None:
     with pytest.raises(FormatError):

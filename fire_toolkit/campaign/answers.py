@@ -35,7 +35,7 @@ from fire_toolkit.campaign.answer_types import (
     kind_of,
 )
 from fire_toolkit.campaign.page_json import PAGE, split_pages
-from fire_toolkit.campaign.task_json import PAIR_ID, ROUND
+from fire_toolkit.campaign.task_json import PAIR_ID, round_of
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import text_of, without_mark
@@ -177,12 +177,6 @@ def _entries(task: Task, known: Mapping[str, tuple[str, str]]) -> list[_Given]:
     given: list[_Given] = [(pair, asked, task.project, entry) for entry in task.annotations or ()]
     drafts = [Draft(id=draft) if isinstance(draft, int) else draft for draft in task.drafts or ()]
     return given + [(pair, asked, None, draft) for draft in drafts]
-
-
-def round_of(meta: object) -> int:
-    """Return the round that a task of this toolkit names; 1 where it names none, or something else."""
-    found = meta.get(ROUND) if isinstance(meta, dict) else None
-    return found if type(found) is int and 1 <= found < MAX_ID else 1
 
 
 def _refuse_other_form(task: Task) -> NoReturn:

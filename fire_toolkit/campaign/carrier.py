@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.plugins import Registry
@@ -38,51 +37,10 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What came into the ledger.
+    """What came into the ledger: how many rows of each state, and sentences with counts."""
 
-    n_new: answers not seen before; n_edited; n_deleted; n_restored; n_projects: projects or files read;
-    marks: for each project the time up to which its changes have been read; notes: sentences with counts.
-    """
-
-    n_new: int = 0
-    n_edited: int = 0
-    n_deleted: int = 0
-    n_restored: int = 0
-    n_projects: int = 0
-    marks: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many rows of each state were added."""
-        numbers = (self.n_new, self.n_edited, self.n_deleted, self.n_restored)
-        return dict(zip(("new", "edited", "deleted", "restored"), numbers, strict=True))
-
-
-def fetched(
-    states: Mapping[str, int],
-    *,
-    n_projects: int = 0,
-    marks: Mapping[str, str] | None = None,
-    notes: Iterable[str] = (),
-) -> Fetched:
-    """Return what came in, from how many rows of each state were added."""
-    n_new, n_edited, n_deleted, n_restored = (
-        states[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
-    )
-    return Fetched(n_new, n_edited, n_deleted, n_restored, n_projects, marks or {}, tuple(notes))
-
-
-def all_fetched(parts: Sequence[Fetched]) -> Fetched:
-    """Return what came in from several carriers, of one what it was."""
-    if len(parts) == 1:
-        return parts[0]
-    new, edited, deleted, restored = (
-        sum(part.counts[state] for part in parts) for state in ("new", "edited", "deleted", "restored")
-    )
-    marks = {key: mark for part in parts for key, mark in part.marks.items()}
-    notes = tuple(note for part in parts for note in part.notes)
-    return Fetched(new, edited, deleted, restored, sum(part.n_projects for part in parts), marks, notes)
 
 
 class Carrier(Protocol):

@@ -1,17 +1,17 @@
-"""Rows of the record: what is kept of an answer, as any carrier gives it."""
+"""Rows of the record: what is kept of an answer, as any carrier gives it, and its versions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fire_toolkit.campaign.page_json import PART, Part, part_key
-from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.campaign.tasks import pair_id, split_pair_id
+from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, round_of
+from fire_toolkit.campaign.tasks import pair_id, split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.resolution.judgments import utc_time
+from fire_toolkit.resolution.judgments import just_after, utc_time
 from fire_toolkit.tables.checks import is_id
 
 Json = Mapping[str, Any]
@@ -84,53 +84,64 @@ class Origin:
     names: Mapping[str, str]
 
 
-def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str]]:
-    """Return a row for each annotation of a task, as first answers (`Store.add_answers` tells edits apart).
+def answer_rows(
+    tasks: Sequence[Json], origin: Origin, *, where: str, pairs: Sequence[str] | None = None
+) -> list[dict[str, str]]:
+    """Return a row for each annotation of tasks, as first answers (`Store.add_answers` tells edits apart).
 
-    task: of one pair; pages of several captions are split before (`split_pages`).
+    Args:
+        tasks: each of one pair; pages of several captions are split before (`split_pages`).
+        origin: where they are from; without a project: that which the task names.
+        where: what they are called in an error.
+        pairs: theirs, as `pairs_of` has them; None: they are read here.
 
-    A task that names no pair gives rows without pair_id; their answer keeps the task's data.
+    Returns:
+        Rows with a further entry, round: what the task names, 1 where it names none. A task that names no
+        pair gives rows without pair_id; their answer keeps the task's data.
 
     Raises:
         FormatError: an annotation that is not an object, or has no number.
     """
-    content = task.get("data")
-    annotations = task.get("annotations") or []
-    pair, part = pair_of(content) if annotations else "", task.get(PART)
-    rows = []
-    for annotation in annotations:
-        if not isinstance(annotation, dict) or not isinstance(annotation.get("id"), int):
-            raise FormatError(f"{where}: task {task.get('id')}: an annotation without an id")
-        kept = {key: annotation[key] for key in KEPT if key in annotation}
-        author = annotation.get("completed_by")
-        author = author.get("id") if isinstance(author, dict) else author
-        author = author if isinstance(author, int) and not isinstance(author, bool) else None
-        kept["completed_by"] = author
-        if isinstance(part, Part):
-            kept |= {"page": part.page, "position": part.position}
-            kept |= {"page_s": annotation["page_s"]} if "page_s" in annotation else {}
-        if not pair:
-            kept["task_data"] = content
-        updated_at = str(annotation.get("updated_at") or annotation.get("created_at") or "")
-        unique_id = str(annotation.get("unique_id") or "")
-        key = annotation_key(origin.source, origin.project, annotation["id"], unique_id)
-        key = part_key(key, pair) if isinstance(part, Part) and not unique_id else key
-        rows.append(
-            {
-                "source": origin.source,
-                "project": origin.project,
-                "annotation": key,
-                "updated_at": utc_time(updated_at) or updated_at,
-                "state": ANSWERED,
-                "seen_at": origin.seen_at,
-                "pair_id": pair,
-                "task": str(task.get("id", "")),
-                "queue": origin.queue,
-                "annotator_id": "" if author is None else origin.names.get(str(author), str(author)),
-                "answer": answer_text(kept),
-            }
-        )
-    return rows
+    pairs = pairs_of(task.get("data") for task in tasks) if pairs is None else pairs
+    return [
+        _row(annotation, task, pair, origin, where)
+        for task, pair in zip(tasks, pairs, strict=True)
+        for annotation in task.get("annotations") or ()
+    ]
+
+
+def _row(annotation: Any, task: Json, pair: str, origin: Origin, where: str) -> dict[str, str]:
+    if not isinstance(annotation, dict) or not isinstance(annotation.get("id"), int):
+        raise FormatError(f"{where}: task {task.get('id')}: an annotation without an id")
+    part = task.get(PART)
+    kept = {key: annotation[key] for key in KEPT if key in annotation}
+    author = annotation.get("completed_by")
+    author = author.get("id") if isinstance(author, dict) else author
+    author = author if isinstance(author, int) and not isinstance(author, bool) else None
+    kept["completed_by"] = author
+    if isinstance(part, Part):
+        kept |= {"page": part.page, "position": part.position}
+        kept |= {"page_s": annotation["page_s"]} if "page_s" in annotation else {}
+    if not pair:
+        kept["task_data"] = task.get("data")
+    updated_at = str(annotation.get("updated_at") or annotation.get("created_at") or "")
+    unique_id = str(annotation.get("unique_id") or "")
+    project = origin.project or str(task.get("project") or "")
+    key = annotation_key(origin.source, project, annotation["id"], unique_id)
+    return {
+        "source": origin.source,
+        "project": project,
+        "annotation": part_key(key, pair) if isinstance(part, Part) and not unique_id else key,
+        "updated_at": utc_time(updated_at) or updated_at,
+        "state": ANSWERED,
+        "seen_at": origin.seen_at,
+        "pair_id": pair,
+        "task": str(task.get("id", "")),
+        "queue": origin.queue,
+        "annotator_id": "" if author is None else origin.names.get(str(author), str(author)),
+        "answer": answer_text(kept),
+        ROUND: str(round_of(task.get(META))),
+    }
 
 
 def answer_text(content: Json) -> str:
@@ -147,16 +158,59 @@ def says_the_same(answer: str, earlier: str) -> bool:
     return all(one.get(key) == other.get(key) for key in ("result", "lead_time", "created_at"))
 
 
-def pair_of(content: object) -> str:
-    """Return the pair_id that a task's data holds (or that its query_id and doc_id make); empty if none."""
+def pairs_of(contents: Iterable[object]) -> list[str]:
+    """Return the pair_id that each task's data holds (or its query_id and doc_id make); empty if none."""
+    keys = list(map(_key_of, contents))
+    known = split_pair_ids(keys)
+    return [key if all(map(is_id, known.get(key) or _ids_by_hand(key))) else "" for key in keys]
+
+
+def _key_of(content: object) -> str:
     if not isinstance(content, dict):
         return ""
+    if "query_id" in content and "doc_id" in content:
+        ids = (str(content["query_id"]), str(content["doc_id"]))
+        return pair_id(*ids) if all(map(is_id, ids)) else ""
+    key = content.get(PAIR_ID)
+    return key if isinstance(key, str) else ""
+
+
+def _ids_by_hand(key: str) -> tuple[str, str]:
     try:
-        if "query_id" in content and "doc_id" in content:
-            ids = (str(content["query_id"]), str(content["doc_id"]))
-            return pair_id(*ids) if all(map(is_id, ids)) else ""
-        token = content.get(PAIR_ID)
-        ids = split_pair_id(token) if isinstance(token, str) else ("", "")
-        return str(token) if all(map(is_id, ids)) else ""
+        return split_pair_id(key)
     except FireError:
-        return ""
+        return ("", "")
+
+
+class Version(NamedTuple):
+    """A row of an answer, as far as it tells versions apart; the last word of an answer comes last."""
+
+    updated_at: str
+    is_event: bool
+    seen_at: str
+    number: int
+    state: str
+    source: str
+    project: str
+    answer: str
+
+    def is_of(self, moment: str) -> bool:
+        """Whether a time is the one that it counts by, or the one that its source gave it."""
+        return moment == self.updated_at or moment == utc_time(str(json.loads(self.answer).get("updated_at")))
+
+    def says(self, answer: str) -> bool:
+        """Whether it says what an answer says, whatever else a source tells of both."""
+        return self.answer == answer or _said(self.answer) == _said(answer)
+
+
+def _said(answer: str) -> Any:
+    content = json.loads(answer)
+    result = content.get("result")
+    items = result if isinstance(result, list) else []
+    given = [(item.get("from_name"), item.get("value")) for item in items if isinstance(item, dict)]
+    return given, bool(content.get("was_cancelled"))
+
+
+def after(moment: str) -> str:
+    """Return a time after another one, also where that is not written as times are."""
+    return just_after(moment) if utc_time(moment) == moment else f"{moment}+"

@@ -21,11 +21,20 @@ from typing import Any, Self
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS, DELETED, EDITED, EVENTS, RESTORED, STATES
+from fire_toolkit.campaign.ledger import (
+    ANSWERED,
+    COLUMNS,
+    DELETED,
+    EDITED,
+    EVENTS,
+    RESTORED,
+    STATES,
+    Version,
+    after,
+)
 from fire_toolkit.campaign.page_json import BESIDE
 from fire_toolkit.campaign.said import SAID, keep_said
 from fire_toolkit.campaign.schema import COUNT, SCHEMA, VERSION, VIEWS
-from fire_toolkit.campaign.versions import Version, after
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after, utc_time

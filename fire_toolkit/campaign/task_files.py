@@ -12,7 +12,7 @@ from fire_toolkit.campaign.asking import HandedOut
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
-from fire_toolkit.campaign.tasks import REFERENCE_URL, split_pair_id
+from fire_toolkit.campaign.tasks import REFERENCE_URL, split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
@@ -105,6 +105,9 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         for batch, file in enumerate(files, start=1)
         for place, entry in enumerate(_entries(file), start=1)
     ]
+    known = split_pair_ids(str(row["pair_id"]) for row in rows)
+    for row in rows:
+        row["query_id"], row["doc_id"] = known.get(str(row["pair_id"])) or _ids_by_hand(row)
     names = [name for name in TASKS.names if name != REFERENCE_URL or guideline.shows_reference]
     tasks = check_tasks(pd.DataFrame(rows, columns=names, dtype=object), where=str(path))
     if tasks["round"].nunique() > 1:
@@ -173,17 +176,19 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
         raise FormatError(f"{place}: expected texts {', '.join(keys[:-1])} and {PAIR_ID}")
     caption, key = str(content[CAPTION]), str(content[PAIR_ID])
     media_url = "" if guideline.is_of_queries else str(content[guideline.media_key])
-    try:
-        query_id, doc_id = split_pair_id(key)
-    except FireError as error:
-        raise FormatError(f"{place}: {error}") from None
     return {
+        "place": place,
         "pair_id": key,
-        "query_id": query_id,
-        "doc_id": doc_id,
         "text": caption,
         "media_url": media_url,
         REFERENCE_URL: content.get(REFERENCE),
         "guideline": guideline.name,
         "round": number,
     }
+
+
+def _ids_by_hand(row: Mapping[str, object]) -> tuple[str, str]:
+    try:
+        return split_pair_id(str(row["pair_id"]))
+    except FireError as error:
+        raise FormatError(f"{row['place']}: {error}") from None

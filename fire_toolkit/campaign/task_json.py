@@ -113,3 +113,9 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
         later = {META: {ROUND: int(asked)}} if asked > 1 else {}
         batches[int(number)].append({"data": content} | later)
     return batches
+
+
+def round_of(meta: object) -> int:
+    """Return the round that a task of this toolkit names; 1 where it names none, or something else."""
+    found = meta.get(ROUND) if isinstance(meta, dict) else None
+    return found if type(found) is int and 1 <= found < 2**63 else 1

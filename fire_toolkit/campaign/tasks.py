@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from urllib.parse import quote
@@ -24,6 +25,7 @@ REFERENCE_URL = "reference_url"  # a column of tasks whose page shows the query'
 _SEPARATOR = "\x1f"
 _READABLE = "|"
 _CHECK_BYTES = 6
+_KEY = re.compile("[A-Za-z0-9_-]+")
 
 
 def pair_id(query_id: str, doc_id: str) -> str:
@@ -50,11 +52,9 @@ def pair_id(query_id: str, doc_id: str) -> str:
     if not query_id or not doc_id or _SEPARATOR in query_id + doc_id:
         raise TableError(f"pair of {query_id!r} and {doc_id!r}: an id is empty or holds a control character")
     try:
-        payload = f"{query_id}{_SEPARATOR}{doc_id}".encode()
+        return pair_ids([query_id], [doc_id])[0]
     except UnicodeEncodeError:
         raise TableError(f"pair of {query_id!r} and {doc_id!r}: an id is not valid Unicode") from None
-    check = _check(payload)
-    return base64.urlsafe_b64encode(check + _masked(payload, check)).rstrip(b"=").decode("ascii")
 
 
 def split_pair_id(token: str) -> tuple[str, str]:
@@ -74,39 +74,17 @@ def split_pair_id(token: str) -> tuple[str, str]:
         if not query_id or not doc_id or _READABLE in doc_id:
             raise FormatError(f"pair_id {token!r}: expected query|doc with exactly one '|' between two ids")
         return query_id, doc_id
-    payload = _payload(token.removeprefix("'"))
-    if payload is None:
-        raise FormatError(
-            f"pair_id {token!r} is damaged or was made by another tool; expected a key as in the tasks that "
-            "were written, or query|doc"
-        )
-    query_id, _, doc_id = payload.partition(_SEPARATOR)
-    return query_id, doc_id
-
-
-def _payload(token: str) -> str | None:
-    """Return the two ids as `pair_id` joined them, or None if `token` is no such key."""
-    try:
-        mixed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        check, body = mixed[:_CHECK_BYTES], mixed[_CHECK_BYTES:]
-        payload = _masked(body, check).decode("utf-8")
-    except ValueError:
-        return None
-    query_id, _, doc_id = payload.partition(_SEPARATOR)
-    is_pair = query_id and doc_id and _SEPARATOR not in doc_id
-    return payload if is_pair and pair_id(query_id, doc_id) == token else None
+    found = split_pair_ids([token.removeprefix("'")])
+    for ids in found.values():
+        return ids
+    raise FormatError(
+        f"pair_id {token!r} is damaged or was made by another tool; expected a key as in the tasks that "
+        "were written, or query|doc"
+    )
 
 
 def _check(payload: bytes) -> bytes:
     return hashlib.sha256(payload).digest()[:_CHECK_BYTES]
-
-
-def _masked(text: bytes, check: bytes) -> bytes:
-    """Return `text` XOR the key stream that `check` starts; twice is once undone."""
-    blocks = range(-(-len(text) // hashlib.sha256().digest_size))
-    stream = b"".join(hashlib.sha256(check + block.to_bytes(4, "big")).digest() for block in blocks)
-    mixed = int.from_bytes(text, "big") ^ int.from_bytes(stream[: len(text)], "big")
-    return mixed.to_bytes(len(text), "big")
 
 
 def pair_ids(query_ids: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
@@ -125,8 +103,8 @@ def pair_ids(query_ids: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
 
 
 def _keys_of_length(payloads: Sequence[bytes], length: int) -> list[str]:
-    sha256, n_rows = hashlib.sha256, len(payloads)
-    checks = [sha256(payload).digest()[:_CHECK_BYTES] for payload in payloads]
+    n_rows = len(payloads)
+    checks = list(map(_check, payloads))
     text = np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(n_rows, length)
     check = np.frombuffer(b"".join(checks), dtype=np.uint8).reshape(n_rows, _CHECK_BYTES)
     n_pad = -(_CHECK_BYTES + length) % 3
@@ -148,11 +126,10 @@ def _streams(checks: Sequence[bytes], length: int) -> npt.NDArray[np.uint8]:
 def split_pair_ids(tokens: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return query id and doc id of the tokens that `pair_id` made; what else there is is left out.
 
-    Keys of one length are read at once; one that is damaged leaves the others of its length out too, for
-    `split_pair_id` to look at.
+    Keys of one length are read at once.
     """
     by_length: dict[int, list[str]] = {}
-    for token in dict.fromkeys(tokens):
+    for token in filter(_KEY.fullmatch, dict.fromkeys(tokens)):
         by_length.setdefault(len(token), []).append(token)
     return {token: ids for same in by_length.values() for token, ids in _split_of_length(same)}
 
@@ -177,13 +154,9 @@ def task_links(rows: pd.DataFrame, page_url: str) -> dict[tuple[str, str], str]:
 def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, str]]]:
     n_bytes, pad = len(tokens[0]) * 3 // 4, "A" * (-len(tokens[0]) % 4)
     length = n_bytes - _CHECK_BYTES
-    spelled = "".join([token + pad for token in tokens])
-    if length < 1 or len(pad) == 3 or "+" in spelled or "/" in spelled:
+    if length < 1 or len(pad) == 3:
         return
-    try:
-        raw = base64.b64decode(spelled, altchars=b"-_", validate=True)
-    except ValueError:
-        return
+    raw = base64.urlsafe_b64decode("".join([token + pad for token in tokens]))
     width = len(raw) // len(tokens)
     mixed = np.frombuffer(raw, dtype=np.uint8).reshape(len(tokens), width)
     checks = [raw[start : start + _CHECK_BYTES] for start in range(0, len(raw), width)]

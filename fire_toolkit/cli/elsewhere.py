@@ -11,7 +11,7 @@ from typing import Annotated
 
 import click
 
-from fire_toolkit.campaign.carrier import fetched
+from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_files import rounds_handed_out
 from fire_toolkit.cli.columns import named_columns
@@ -121,7 +121,7 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
             rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=store.now())
             store.add_answers(new_rows(rows, store, asked_in))
         notes = [*notes_of(files), *understood.notes(known), *store.notes]
-        added = fetched(store.counts, n_projects=len(files), notes=notes)
+        added = Fetched(store.counts, tuple(notes))
     exports = Inputs()
     for path in paths:
         exports.use(path)

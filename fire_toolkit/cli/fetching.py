@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched, fetched
+from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched
+from fire_toolkit.campaign.ledger import ANSWERED, STATES
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.records import (
     BY_HAND,
@@ -38,6 +39,7 @@ from fire_toolkit.workspace.database import STORE, content_sha256
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 CARRIERS.add(BY_PAGE, OwnPage)
+_NAMES = {ANSWERED: "new"}
 
 
 def pull_once(root: Path, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
@@ -54,7 +56,7 @@ def pull_once(root: Path, *, is_full: bool = False, accepts_loss: bool = False) 
         own = Rounds(root, name)
         with Meter("tasks read", None) as meter:
             found.append(carrier.fetch(campaign, own, root / STORE, is_full=is_full, report=meter))
-    return all_fetched(found)
+    return _together(found)
 
 
 def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
@@ -76,17 +78,22 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     if copies:
         with Store(root / STORE) as store:
             notes = [note for path in copies for note in merge_record(store, path)]
-            found.append(fetched(store.counts, n_projects=len(copies), notes=[*notes, *store.notes]))
+            found.append(Fetched(store.counts, (*notes, *store.notes)))
     if campaign and saved:
         shown = replace(guideline_of(root), label_config=campaign.label_config)
         found.append(take_files(saved, campaign, rounds, shown, root / STORE))
     if found and not paths:
-        return all_fetched(found)
+        return _together(found)
     names = pseudonyms(read_register(root / SERVER_FOLDER))
     folder = Folder(root, guideline_of(root), exports=paths, names=names)
     with Meter("answers read", None) as meter:
         found.append(folder.fetch(campaign, rounds, root / STORE, report=meter))
-    return all_fetched(found)
+    return _together(found)
+
+
+def _together(parts: Sequence[Fetched]) -> Fetched:
+    counts = {state: sum(part.counts.get(state, 0) for part in parts) for state in STATES}
+    return Fetched(counts, tuple(note for part in parts for note in part.notes))
 
 
 def guideline_of(root: Path) -> Guideline:
@@ -118,9 +125,10 @@ def derive_judgments(
     counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
     inputs.write(out, files, stage, rules.record, counts)
-    words = f"{numbers_of(added.counts)}; {len(found.judgments):,} judgments"
+    came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
+    words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
     words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
-    summarise({**added.counts, **counts}, words, as_json=as_json)
+    summarise({**came, **counts}, words, as_json=as_json)
     say_notes((*added.notes, *found.notes))
 
 

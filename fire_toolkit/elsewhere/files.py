@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.ledger import pair_of
+from fire_toolkit.campaign.ledger import pairs_of
 from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, line_to_type, own_roles, tool_of
 from fire_toolkit.elsewhere.values import text_of_value, texts_of
 from fire_toolkit.errors import FormatError
@@ -203,7 +203,7 @@ def how_to_read(path: Path, error: str, labels: Sequence[str]) -> str:
 def _how_to_read_project(text: str, path: str, labels: Sequence[str]) -> str:
     """Return what to type to read an export whose tasks name no pair; empty if it is not such an export."""
     tasks = tasks_of(text, path)
-    if not tasks or any(pair_of(task["data"]) for task in tasks):
+    if not tasks or any(pairs_of(task["data"] for task in tasks)):
         return ""
     controls: dict[str, Counter[str]] = {}
     for answers in annotations_of(tasks, path)["@answers"]:

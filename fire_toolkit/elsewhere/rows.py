@@ -11,11 +11,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.ledger import ANSWERED, says_the_same
+from fire_toolkit.campaign.ledger import ANSWERED, Version, says_the_same
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_ids
-from fire_toolkit.campaign.versions import Version
 from fire_toolkit.campaign.votes import DELETED
 from fire_toolkit.elsewhere.meaning import Labels
 from fire_toolkit.elsewhere.tables import BY_FILE, FoundFile

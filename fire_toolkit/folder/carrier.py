@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.campaign.answers import parse_export, round_of
-from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
-from fire_toolkit.campaign.ledger import Origin, answer_rows, answer_text, says_the_same
+from fire_toolkit.campaign.answers import parse_export
+from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, no_report
+from fire_toolkit.campaign.ledger import Origin, answer_rows, answer_text, pairs_of, says_the_same
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import Campaign, QueueName, Round, write_retired
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.task_json import META, ROUND, task_lines
+from fire_toolkit.campaign.task_json import ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
@@ -134,7 +134,7 @@ class Folder:
                 rows = self._rows(path, queues, kept)
                 kept.add_answers(rows)
                 report(len(rows))
-            return fetched(kept.counts, n_projects=len(self._exports), notes=kept.notes)
+            return Fetched(kept.counts, tuple(kept.notes))
 
     def retire(self, names: Iterable[str]) -> None:
         """Note that annotators get no further files."""
@@ -166,15 +166,11 @@ class Folder:
 
     def _export_rows(self, text: str, path: Path, seen_at: str) -> list[Row]:
         """Return a row for each answer of an export that can become judgments, under its account."""
-        where, source = str(path), f"file:{path.name}"
-        found: list[Row] = []
-        paired = []
-        for task in split_pages(_tasks(parse_export(text, where=where), where)):
-            origin = Origin(source, str(task.get("project") or ""), "", seen_at, {})
-            rows = answer_rows(task, origin, where=where)
-            asked = str(round_of(task.get(META)))
-            found += [{**row, "round": asked} for row in rows]
-            paired += [task] if rows and rows[0]["pair_id"] else []
+        where = str(path)
+        tasks = list(split_pages(_tasks(parse_export(text, where=where), where)))
+        pairs = pairs_of(task.get("data") for task in tasks)
+        found = answer_rows(tasks, Origin(f"file:{path.name}", "", "", seen_at, {}), where=where, pairs=pairs)
+        paired = [task for task, pair in zip(tasks, pairs, strict=True) if pair and task["annotations"]]
         if found and not paired:
             raise FormatError(f"{where}: no task names its pair")
         judgments_from_export([(where, paired)], guideline=self._guideline)  # refuses what cannot be read

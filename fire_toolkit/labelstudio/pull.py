@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from fire_toolkit.campaign.carrier import Fetched, fetched
-from fire_toolkit.campaign.ledger import KEPT, Origin, answer_rows, pair_of
+from fire_toolkit.campaign.carrier import Fetched
+from fire_toolkit.campaign.ledger import KEPT, Origin, answer_rows, pairs_of
 from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import Campaign, queue_named
 from fire_toolkit.campaign.store import Store
@@ -117,7 +117,7 @@ def pull_answers(
     keep_places(store, (places | {place.key: place for place in lost}).values())
     notes = [] if accepts_loss or not lost else [lost_words(lost)]
     notes += [f"{words}; {fix}" for words, fix in find_doubled(listed, campaign)]
-    return fetched(store.counts, n_projects=len(projects), notes=[*notes, *store.notes])
+    return Fetched(store.counts, (*notes, *store.notes))
 
 
 def _dropped(store: Store, place: Place, until: str) -> Place:
@@ -171,10 +171,11 @@ def _pull_project(
         if any(not isinstance(task.get("annotations"), list) for task in page):
             raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
         tasks = list(split_pages(page))
-        rows = [row for task in tasks for row in answer_rows(task, origin, where=where)]
+        pairs = pairs_of(task.get("data") for task in tasks)
+        rows = answer_rows(tasks, origin, where=where, pairs=pairs)
         store.add_answers(rows)
         seen.update(row["annotation"] for row in rows)
-        looked_at.update((str(task["id"]), pair_of(task.get("data"))) for task in tasks)
+        looked_at.update(zip((str(task["id"]) for task in tasks), pairs, strict=True))
         report(len(page))
     if looked_at or not since:
         here = (origin.source, origin.project)

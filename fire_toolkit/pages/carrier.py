@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
+from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, no_report
 from fire_toolkit.campaign.records import Campaign, QueueName, Round, write_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
@@ -51,7 +51,7 @@ class OwnPage:
             raise UsageError("nothing was pushed from this workspace; push first")
         with Store(store) as kept:
             report(fold_records(kept.page_records(), campaign.key, kept))
-            return fetched(kept.counts, n_projects=1, notes=kept.notes)
+            return Fetched(kept.counts, tuple(kept.notes))
 
     def retire(self, names: Iterable[str]) -> None:
         """End annotators' links; what they answered stays theirs."""

@@ -19,7 +19,7 @@ from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.carrier import Fetched, fetched
+from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round
 from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.errors import FireError, FormatError, UsageError
@@ -177,7 +177,7 @@ def take_files(
     with Store(store) as kept:
         for records in found:
             fold_records(records, campaign.key, kept)
-        return fetched(kept.counts, n_projects=len(paths), notes=[*notes, *kept.notes])
+        return Fetched(kept.counts, (*notes, *kept.notes))
 
 
 def _records(

@@ -9,6 +9,7 @@ from fake_api import TOKEN, URL, FakeServer
 from records import record_of
 
 from fire_toolkit.campaign.carrier import Fetched
+from fire_toolkit.campaign.ledger import STATES
 from fire_toolkit.campaign.queues import Assignments, assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.store import Store, read_ledger
@@ -117,4 +118,5 @@ class Site:
 
 
 def counts(pulled: Fetched) -> tuple[int, int, int, int]:
-    return pulled.n_new, pulled.n_edited, pulled.n_deleted, pulled.n_restored
+    new, edited, deleted, restored = (pulled.counts[state] for state in STATES)
+    return new, edited, deleted, restored

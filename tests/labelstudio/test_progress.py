@@ -37,7 +37,7 @@ def answered(
             "result": [{**result, "value": {"choices": [label]}}] if label else [],
         }
         task = {"id": number, "data": {"pair_id": pair}, "annotations": [annotation]}
-        rows += answer_rows(task, origin, where="test")
+        rows += answer_rows([task], origin, where="test")
     return rows_of(rows)
 
 

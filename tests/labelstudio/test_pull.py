@@ -541,7 +541,7 @@ def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(
     server.answer(task_for(server, "bob", 3), 3, "irrelevant")
     for is_full in (False, True):
         pulled = site.pull(server, is_full=is_full)
-        assert pulled.n_deleted == 0
+        assert pulled.counts["deleted"] == 0
         assert f"project {number} (1/bob) was deleted, with 1 answer" in pulled.notes[0]
     assert len(site.derived(ROUND).judgments) == 2
     assert counts(site.pull(server, is_full=True, accepts_loss=True)) == (0, 0, 1, 0)
