@@ -232,8 +232,10 @@ def _why_not(pairs: pd.DataFrame) -> str:
     if undecided == len(pairs):
         return NO_DESIGN
     if undecided:
-        words = f"how many votes {n_of(undecided, 'pair')} must have is not decided yet"
-        return f"{words}; `next-round` until it asks nothing"
+        return (
+            f"no design says how many votes {n_of(undecided, 'pair')} must have: run `next-round` until it "
+            "asks nothing; labels that pairs share (`resolve --share-judgments`) have no design"
+        )
     waiting = int((is_open & (pairs["design_class"] == VERIFY)).sum())
     if waiting:
         return f"{n_of(waiting, 'positive')} without the further vote of the policy; `next-round` asks it"

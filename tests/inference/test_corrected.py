@@ -165,7 +165,7 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
         (single(a="1").assign(design_class="verify"), "1 positive without the further vote of the policy"),
         (
             pd.concat([doubled(), single(a="1").assign(design_class="")]),
-            "how many votes 1 pair must have is not decided yet",
+            "no design says how many votes 1 pair must have",
         ),
         (
             doubled().assign(design_votes=lambda t: t["design_votes"].str.slice(0, 2)),
