@@ -41,6 +41,11 @@ quick: lint types
 thorough: $(VENV)/.dev
 	FIRE_THOROUGH=1 $(PYTEST) -m "slow or hypothesis"
 
+# A real Dask cluster on loopback: workers, the scheduler and the command are killed in the middle of the work.
+.PHONY: cluster
+cluster: $(VENV)/.dev
+	FIRE_CLUSTER=1 $(BIN)/pytest tests/cluster
+
 # The wheel in an empty environment, away from the checkout: the demo must run from it alone.
 wheel: $(VENV)/.dev
 	$(BIN)/python tests/check_wheel.py

@@ -6,6 +6,7 @@ the query's index of each entry.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import frexp, fsum
 from statistics import NormalDist
 from typing import Any
@@ -68,6 +69,17 @@ def rows_of_lists(start: Ints | int, lengths: Ints) -> Ints:
     """
     before = starts_of_lists(lengths)
     return np.arange(before[-1]) + np.repeat(start - before[:-1], lengths)
+
+
+def ranges_of(n: int, most: int) -> list[tuple[int, int]]:
+    """Return `n` places as at most so many ranges, from one up to another, of about one length.
+
+    Examples:
+        >>> ranges_of(5, 2)
+        [(0, 2), (2, 5)]
+    """
+    n_ranges = min(n, most)
+    return list(pairwise(n * place // n_ranges for place in range(n_ranges + 1))) if n else []
 
 
 def are_among(codes: npt.NDArray[Any], n_codes: int) -> Bools:

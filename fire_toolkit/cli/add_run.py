@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -14,14 +15,15 @@ from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
-from fire_toolkit.cli.run_readers import id_files, say_order
+from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections.audit import id_key
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import id_file_for
-from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
+from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest, rank_vectors
 from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.readers import read_mask
 from fire_toolkit.formats.runs.score_anomalies import Kept, parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -107,6 +109,7 @@ def add_run(
     for path, other in [(paths[0], paths[1])] if is_pair else [(path, None) for path in paths]:
         own = Inputs(named)
         own.hashes.update(inputs.hashes)
+        request = replace(request, rank_vectors=_ranking_of(filter(None, (path, other))))
         result = _ingested(request, path, other, own)
         for file in filter(None, (path, other)):
             own.note(file)
@@ -129,6 +132,15 @@ def _kept(inputs: Inputs) -> Kept:
         return Kept(own.of_query, own.is_dropped, None)
     members = read_delimited(inputs.use(groups), required=PAIR)
     return Kept(own.of_query, own.is_dropped, members)
+
+
+def _ranking_of(files: Iterable[Path]) -> Callable[..., Ranked]:
+    """Return what ranks vectors: this process, or the cluster that the environment names."""
+    if (spread := spread_of_environment()) is None:
+        return rank_vectors
+    from fire_toolkit.engines.work import rank_shared_vectors
+
+    return partial(rank_shared_vectors, spread, list(files))
 
 
 def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) -> Ingested:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -89,8 +90,26 @@ def runs_to(given: Given) -> Callable[[int | None], list[Any]]:
 
 
 def stored_runs(given: Given) -> list[Any]:
-    """The runs; those that can are read when they are scored, a block at a time."""
-    return [given.own.applied(run) for run in _runs(given, given.values.get("runs", ()), open_run)]
+    """The runs; those that can are read when they are scored, a block at a time, or by a cluster."""
+    found = [given.own.applied(run) for run in _runs(given, given.values.get("runs", ()), open_run)]
+    if (spread := spread_of_environment()) is None:
+        return found
+    from fire_toolkit.engines.work import shared
+
+    return [shared(run, spread, given.run_hashes.get(run_id_of(run), "")) for run in found]
+
+
+def spread_of_environment() -> Callable[..., Any] | None:
+    """Return what spreads work over the cluster that the environment names; None where it names none.
+
+    The address is that of a job on the machines, and of no benchmark: it is no option, and in no fire.toml.
+    """
+    address = os.environ.get("FIRE_SCHEDULER", "").strip()
+    if not address:
+        return None
+    from fire_toolkit.engines.cluster import spread
+
+    return partial(spread, address)
 
 
 def top_runs(given: Given) -> list[Any]:

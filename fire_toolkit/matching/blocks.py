@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Codes, Ints, starts_of_lists
+from fire_toolkit.arrays import Bools, Codes, Ints, are_among, starts_of_lists
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, close_up, count_left_out, places_of
 from fire_toolkit.matching.ranking import ranked_lengths
 from fire_toolkit.tables import Run
@@ -70,6 +70,12 @@ class RunBlock:
         if self.n_ranked is not self.lengths:
             kept &= self.rank <= np.repeat(self.n_ranked, self.lengths)
         return self if kept.all() else self.select(kept)
+
+    def with_used_docs(self) -> RunBlock:
+        """Return the same lists over the docs that stand in them."""
+        is_used = are_among(self.doc, len(self.docs))
+        place = np.cumsum(is_used, dtype=np.int32) - 1
+        return replace(self, docs=self.docs[is_used], doc=place[self.doc])
 
     def over(self, queries: pd.Index[str], docs: pd.Index[str]) -> RunBlock:
         """Return the same lists as places in longer lists of ids; `queries` are sorted."""

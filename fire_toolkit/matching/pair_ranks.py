@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, starts_of_groups
+from fire_toolkit.arrays import Ints, are_among, find_pairs, places_among, rows_of_lists, starts_of_groups
 from fire_toolkit.matching.blocks import RunBlock, StoredRun
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
 from fire_toolkit.matching.ties import TiedRanking, order_by_index, places_in_order
-from fire_toolkit.tables import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,26 +74,41 @@ class PairRanks:
         return TiedRanking(ranking, self.first[at], self.last[at])
 
 
+def joined_ranks(coded: CodedQrels, parts: Sequence[tuple[Ints, PairRanks]]) -> PairRanks:
+    """Return where the pairs of `coded` stand in a run, from its parts.
+
+    parts: the places of some queries, ascending, and where the pairs of `coded.of` these stand; each query of
+    the run is in one part.
+    """
+    ranks = np.zeros((3, coded.pairs.size), dtype=np.int64)
+    of_query = np.zeros((2, len(coded.queries)), dtype=np.int64)
+    lengths, found = np.diff(coded.start), [each for _, each in parts]
+    for queries, each in parts:
+        of_query[:, queries] = each.n_retrieved, each.last_rank
+        at = rows_of_lists(coded.start[queries], lengths[queries])
+        ranks[:, at] = each.rank, each.first, each.last
+    n_extra, n_own = sum(each.n_extra_queries for each in found), sum(each.n_own_items for each in found)
+    has_known_doc = any(each.has_known_doc for each in found)
+    first_pair = next((each.first_pair for each in found if any(each.first_pair)), ("", ""))
+    counts = of_query[0], of_query[1], n_extra, has_known_doc, n_own, first_pair
+    return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts)
+
+
 @runtime_checkable
 class MatrixSource(Protocol):
-    """A matrix of all docs' scores as one run, of which the ranks of pairs are counted."""
+    """One run that tells the ranks of pairs itself: a matrix of all docs' scores, or one that others read."""
 
     @property
     def run_id(self) -> str:
         """Return its id."""
         ...
 
-    @property
-    def first_pair(self) -> tuple[str, str]:
-        """Return query and doc of the first cell."""
-        ...
-
     def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
         """Return where the pairs of `coded` stand."""
         ...
 
-    def top(self, depth: int | None) -> Run:
-        """Return the top `depth` docs of each query, all without one."""
+    def top_blocks(self, depth: int | None) -> Iterable[RunBlock]:
+        """Return the top `depth` docs of each query, all without one; a query is in one block."""
         ...
 
 
@@ -208,7 +222,8 @@ def rank_pairs(
     n_retrieved = np.where(row_of >= 0, n_found[row_of], 0)
     n_extra, has_known_doc = int(np.count_nonzero(n_found[~is_known])), bool((column_of >= 0).any())
     counts = n_retrieved, n_retrieved, n_extra, has_known_doc, n_own_items
-    return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts)
+    first_pair = (query_ids[0], doc_ids[0]) if len(query_ids) and len(doc_ids) else ("", "")
+    return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts, first_pair)
 
 
 def _rank_cells(

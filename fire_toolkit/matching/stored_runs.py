@@ -79,14 +79,13 @@ def join_stored(
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
     if isinstance(run, MatrixSource):
-        ranks, first = run.rank_pairs(union, doc_order), run.first_pair
+        ranks = run.rank_pairs(union, doc_order)
     else:
         ranks = look_up_pairs(run, union, with_ties=with_ties, doc_order=doc_order)
-        first = ranks.first_pair
     check_run_fits(
         run.run_id,
         union.queries,
-        first=first,
+        first=ranks.first_pair,
         n_shared=int(np.count_nonzero(ranks.last_rank)),
         has_known_doc=ranks.has_known_doc,
     )
@@ -125,4 +124,4 @@ def judge_tied(run: Run, coded: CodedQrels) -> TiedRanking:
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:
     """Return the lists of `run` in blocks that hold at least each query's top `depth`, all without one."""
-    return [block_of(run.top(depth))] if isinstance(run, MatrixSource) else run.blocks()
+    return run.top_blocks(depth) if isinstance(run, MatrixSource) else run.blocks()

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from parted import in_parts
 from small_world import joined_or_why_not
 
 from examples import examples
@@ -73,15 +74,17 @@ def test_scores_and_notes_are_those_of_the_run(
         patch.setattr(matrix, "CHUNK_CELLS", chunk)
         opened = open_run(path)
         assert isinstance(opened, MatrixRun)
-        both = (read_run(path), opened)
-        expected, found = (outcome(run, original, **asked) for run in both)
-        joined, seen = (joined_or_why_not(run, original, augmented) for run in both)
-    assert joined == seen
-    if isinstance(expected, str):
-        assert expected == found
-        return
-    pd.testing.assert_frame_equal(expected.scores, found.scores, check_exact=True)
-    assert expected.notes == found.notes
+        every = (read_run(path), opened, in_parts(opened))
+        expected, *others = (outcome(run, original, **asked) for run in every)
+        joined, *seen = (joined_or_why_not(run, original, augmented) for run in every)
+    assert seen == [joined, joined]
+    for found in others:
+        if isinstance(expected, str):
+            assert expected == found
+            continue
+        assert not isinstance(found, str)
+        pd.testing.assert_frame_equal(expected.scores, found.scores, check_exact=True)
+        assert expected.notes == found.notes
 
 
 def test_a_flood_of_lowest_scores_is_no_part_of_a_list(tmp_path: Path) -> None:

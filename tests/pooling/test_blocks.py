@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from parted import in_parts
 
 from fire_toolkit.cli import main
 from fire_toolkit.formats.runs import native
@@ -61,13 +62,16 @@ def slow_sources(runs: list[Run], own: dict[str, str], queries: set[str] | None)
     return sorted(found)
 
 
-@pytest.fixture
-def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[StoredRun | MatrixSource]:
-    """The same runs in files, of which a few rows are read at a time."""
+@pytest.fixture(params=[False, True], ids=["blocks", "parts"])
+def stored(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[StoredRun | MatrixSource]:
+    """The same runs in files, of which a few rows are read at a time, or a few by each worker."""
     monkeypatch.setattr(native, "_BLOCK_ROWS", 9)
     for run in RUNS:
         (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
-    return [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
+    opened = [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
+    return [in_parts(run) for run in opened] if request.param else opened
 
 
 @pytest.mark.parametrize("own", [{}, OWN], ids=["whole", "own_items"])

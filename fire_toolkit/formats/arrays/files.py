@@ -72,7 +72,7 @@ def is_pickle(start: bytes, path: Path) -> bool:
 def tree_of_npy(path: Path) -> Any:
     """Return the array of a `.npy` file, or what an array of objects holds."""
     with path.open("rb") as stream:
-        return _npy(str(path), stream.read(_NPY_HEADER_BYTES), partial(mapped, path))
+        return _npy(str(path), stream.read(_NPY_HEADER_BYTES), partial(mapped, path.absolute()))
 
 
 def tree_of_npz(path: Path) -> dict[str, Stored]:
@@ -82,7 +82,9 @@ def tree_of_npz(path: Path) -> dict[str, Stored]:
         if name.endswith(".npy"):
             where = f"{path}: {name.removesuffix('.npy')}"
             start = start_of_member(path, member, _NPY_HEADER_BYTES)
-            found[name.removesuffix(".npy")] = _npy(where, start, partial(unpacked, path, member, where))
+            found[name.removesuffix(".npy")] = _npy(
+                where, start, partial(unpacked, path.absolute(), member, where)
+            )
     return found
 
 

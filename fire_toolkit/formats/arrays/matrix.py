@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ class Stored:
     def is_numbers(self) -> bool:
         """Return whether it holds real numbers."""
         return self.dtype.kind in "fiu" or self.dtype.names == BFLOAT16.names
+
+    @property
+    def is_in_file(self) -> bool:
+        """Return whether another process can read it too, as those cannot that a pickle held."""
+        return isinstance(self.read, partial)
 
     def matrix(self) -> Array:
         """Return it, if it holds real numbers of up to 8 bytes.

@@ -95,7 +95,7 @@ def tree_of_torch(path: Path) -> Any:
             raise Refused(f"no data/{str(key)[:40]} in the file; copy it again from its source")
         member = archive[f"{folder}data/{key}"]
         where = f"{path}: {member.filename}"
-        return Stored(where, (n_values,), dtype, partial(unpacked, path, member, where))
+        return Stored(where, (n_values,), dtype, partial(unpacked, path.absolute(), member, where))
 
     pickled = io.BytesIO(start_of_member(path, archive[pickles[0]], _TORCH_PICKLE_BYTES + 1))
     return load_plain(
@@ -187,4 +187,6 @@ def _safetensor(path: Path, name: str, about: Any, start: int) -> Stored | Name:
             f"shape {shape}; save it again"
         )
     where, shape = f"{path}: {name}", tuple(shape)
-    return Stored(where, shape, kind, partial(view, partial(mapped, path), where, start + first, shape, kind))
+    return Stored(
+        where, shape, kind, partial(view, partial(mapped, path.absolute()), where, start + first, shape, kind)
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.arrays.matrix import Array, blocks_of
+from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of
 from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
 from fire_toolkit.formats.runs.candidates import Candidates, candidate_lists, read_candidates
 from fire_toolkit.formats.runs.embeddings import COSINE, products
@@ -19,6 +20,7 @@ from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix, descri
 from fire_toolkit.formats.runs.ranked import (
     QUERIES_COLUMNS,
     QUERIES_ROWS,
+    Ranked,
     ids_of,
     rank_lists,
     rank_rows,
@@ -40,6 +42,11 @@ from fire_toolkit.tables import Qrels, Run
 _R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
 
 
+def rank_vectors(left: Stored, right: Stored, similarity: str | None, **settings: Any) -> Ranked:
+    """Return each query's docs by their `products`, ranked by `rank_rows`, whose settings these are."""
+    return rank_rows(products(left, right, similarity), **settings)
+
+
 @dataclass(frozen=True)
 class Request:
     """How predictions are to be read.
@@ -51,7 +58,7 @@ class Request:
     `kept` names.
     allow: see `score_anomalies`. similarity: `dot`, `cosine` or `l2`, of vectors. mask: one flag a row, False
     for padding. candidates: `similarity` or `distance`: the file holds what vector search gives, and these
-    are its scores. on_read: called with the number of bytes of each block.
+    are its scores. on_read: called with the number of bytes of each block. rank_vectors: what ranks them.
     """
 
     run_id: str | None = None
@@ -68,6 +75,7 @@ class Request:
     mask: Array | None = None
     candidates: str | None = None
     on_read: Callable[[int], None] | None = None
+    rank_vectors: Callable[..., Ranked] = rank_vectors
 
 
 @dataclass
@@ -157,7 +165,8 @@ class _Job:
             )
         self.request = replace(self.request, mask=None)
         self.about |= {"vectors": list(names), "similarity": self.request.similarity or COSINE}
-        return self.ranked(products(queries, docs, self.request.similarity), len(axes[0]), axes)
+        rank = partial(self.request.rank_vectors, queries, docs, self.request.similarity)
+        return self.ranked(rank, len(axes[0]), axes)
 
     def of_matrix(self, arrays: Arrays) -> Ingested:
         """Return the matrix that was asked for, oriented by its shape, a word or a score."""
@@ -182,7 +191,8 @@ class _Job:
         self.about |= {"orientation": chosen, "orientation_from": said}
         values = readings[chosen]
         try:
-            return self.ranked(blocks_of(values, str(path), request.on_read), len(values), axes)
+            rank = partial(rank_rows, blocks_of(values, str(path), request.on_read))
+            return self.ranked(rank, len(values), axes)
         except UsageError as error:
             if len(readings) < 2 or not request.expected or request.qrels is None:
                 raise
@@ -225,23 +235,19 @@ class _Job:
         """Return one reading of a matrix, and its scores by the measures expected (R@1 where none is)."""
         expected, qrels = self.request.expected, self.request.qrels
         about = {**self.about, "orientation": orientation, "orientation_from": "the logged score"}
-        job, blocks = (
-            _Job(self.path, replace(self.request, expected=()), about),
-            blocks_of(values, str(self.path)),
-        )
-        result = job.ranked(blocks, len(values), axes)
+        job = _Job(self.path, replace(self.request, expected=()), about)
+        result = job.ranked(partial(rank_rows, blocks_of(values, str(self.path))), len(values), axes)
         assert qrels is not None
         found = found_scores(self.request.kept.scored(result.run), qrels, expected or [_R1])
         if expected:
             result.report["reproduced"] = describe_expectations(expected, found)
         return result, found
 
-    def ranked(self, blocks: Iterable[Array], n_rows: int, axes: Axes) -> Ingested:
-        """Return rows of queries as a run."""
+    def ranked(self, rank: Callable[..., Ranked], n_rows: int, axes: Axes) -> Ingested:
+        """Return rows of queries as a run; rank: as `rank_rows`, which has its rows."""
         (queries, docs), request, where = axes, self.request, str(self.path)
         positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
-        ranked = rank_rows(
-            blocks,
+        ranked = rank(
             where=where,
             n_rows=n_rows,
             n_queries=len(queries),

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import ranges_of
 from fire_toolkit.errors import FileNote, FormatError, UsageError
-from fire_toolkit.formats.arrays.matrix import Array, blocks_of, by_rows
+from fire_toolkit.formats.arrays.matrix import Array, Stored, blocks_of, by_rows
 from fire_toolkit.formats.runs.axis_ids import Given, IdFile, axes_of, id_file_for
 from fire_toolkit.formats.runs.named_arrays import Arrays, choose_matrix
 from fire_toolkit.formats.runs.ranked import (
@@ -26,6 +27,7 @@ from fire_toolkit.formats.runs.ranked import (
 )
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, indexed
+from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
 from fire_toolkit.matching.pair_ranks import PairRanks, rank_pairs
@@ -86,6 +88,8 @@ class MatrixRun(Shown):
 
     If the docs at a query's lowest score are a flood, they are not docs of the run, as in `rank_rows`.
     own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
+    stored, is_turned: where the values lie, and whether columns are queries there. rows: which of its rows a
+    part has, from one up to another.
     """
 
     path: Path
@@ -95,15 +99,13 @@ class MatrixRun(Shown):
     doc_ids: Sequence[str]
     own_items: OwnItems | None = None
     tell: Tell | None = None
+    stored: Stored | None = None
+    is_turned: bool = False
+    rows: tuple[int | None, int | None] = (None, None)
 
     def without_own_items(self, own_items: OwnItems, tell: Tell) -> MatrixRun:
         """Return the run without each query's own item."""
         return replace(self, own_items=own_items, tell=tell)
-
-    @property
-    def first_pair(self) -> tuple[str, str]:
-        """Return query and doc of the first cell."""
-        return self.query_ids[0], self.doc_ids[0]
 
     def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
         """Return where the pairs of `coded` stand, in one reading; see `matching.pair_ranks.rank_pairs`.
@@ -134,6 +136,19 @@ class MatrixRun(Shown):
             self.tell(LeftOut(ranks.n_own_items))
         return ranks
 
+    def parts(self, most: int) -> list[tuple[MatrixRun, list[str]]]:
+        """Return at most so many parts that others can map, with their queries; none of held arrays."""
+        if self.stored is None or not self.stored.is_in_file:
+            return []
+        cuts, queries = ranges_of(len(self.query_ids), most), list(self.query_ids)
+        own = replace(self, values=np.empty((0, 0)), tell=None)
+        return [(replace(own, query_ids=queries[a:b], rows=(a, b)), queries[a:b]) for a, b in cuts]
+
+    def mapped(self) -> MatrixRun:
+        """Return a part with its values."""
+        values = self.stored.matrix() if self.stored else self.values
+        return replace(self, values=(values.T if self.is_turned else by_rows(values))[slice(*self.rows)])
+
     def top(self, depth: int | None) -> Run:
         """Return the top `depth` docs of each query, all without one, as a table.
 
@@ -146,6 +161,10 @@ class MatrixRun(Shown):
             return run
         run = drop_own_items(run, self.own_items)
         return run if depth is None else top(run, depth)
+
+    def top_blocks(self, depth: int | None) -> list[RunBlock]:
+        """Return what `top` does as one block."""
+        return [block_of(self.top(depth))]
 
     def both_ways(
         self, parts: Sequence[Axes], known: Sequence[pd.DataFrame], *, depth: int
@@ -209,14 +228,15 @@ def open_matrix(path: Path, *, query_ids: Given = None, doc_ids: Given = None) -
         what = f"{reader.what} holds no matrix" if reader else "no matrix"
         raise FormatError(f"{path}: {what}; give two runs, one for each direction")
     arrays = reader.read_arrays(path)
-    (queries, docs), _, readings = _read_whole(arrays, path, query_ids, doc_ids)
+    (queries, docs), name, readings = _read_whole(arrays, path, query_ids, doc_ids)
     wanted = arrays.orientation or next(iter(readings))
     if wanted not in readings:
         raise FormatError(f"{path}: orientation {wanted!r} in the file, which its shape does not fit")
-    if wanted == QUERIES_COLUMNS:
+    if is_turned := wanted == QUERIES_COLUMNS:
         how = "the file says" if arrays.orientation else "the shape shows"
         warnings.warn(f"{path}: columns are queries, as {how}", FileNote, stacklevel=2)
-    return MatrixRun(path, path.stem, readings[wanted], queries, docs)
+    lies: Any = {"stored": arrays.matrices[name], "is_turned": is_turned}
+    return MatrixRun(path, path.stem, readings[wanted], queries, docs, **lies)
 
 
 def refuse_whole_matrix(path: Path, *, query_ids: IdFile | None, doc_ids: IdFile | None) -> None:

@@ -10,7 +10,7 @@ import io
 import itertools
 import json
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from fire_toolkit.arrays import are_among, starts_of_lists
+from fire_toolkit.arrays import are_among, ranges_of, starts_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, guarded, open_parquet
@@ -126,13 +126,15 @@ class NativeRunFile(Shown):
     """A run in the toolkit's own file, which is read a block of queries at a time.
 
     run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
-    out of its list; tell: called with their counts when the whole run has been read.
+    out of its list; tell: called with their counts when the whole run has been read. groups: which of the
+    file's row groups, from one up to another, are the run; None: all.
     """
 
     path: Path
     run_id: str
     own_items: OwnItems | None = None
     tell: Tell | None = None
+    groups: tuple[int, int] | None = None
 
     def without_own_items(self, own_items: OwnItems, tell: Tell) -> NativeRunFile:
         """Return the run without each query's own item."""
@@ -155,11 +157,32 @@ class NativeRunFile(Shown):
         if self.tell is not None:
             self.tell(left_out)
 
+    def parts(self, most: int) -> list[tuple[NativeRunFile, list[str]]]:
+        """Return at most so many parts that another process can read, with their queries; none of no run.
+
+        Raises:
+            FormatError: damaged.
+        """
+        file = open_parquet(self.path)
+        read, numbers = (
+            partial(file.read_row_group, columns=["query_id"]),
+            range(file.metadata.num_row_groups),
+        )
+        groups = [guarded(self.path, partial(read, each)).column(0).to_pylist() for each in numbers]
+        ids = list(itertools.chain(*groups))
+        if len(ids) != file.metadata.num_rows or not are_ids(ids) or _unsorted(ids):
+            return []
+        own = replace(self, path=self.path.absolute(), tell=None)
+        cuts = ranges_of(len(groups), most)
+        return [(replace(own, groups=(a, b)), list(itertools.chain(*groups[a:b]))) for a, b in cuts]
+
     def _blocks(self) -> Iterator[RunBlock]:
         file = open_parquet(self.path, read_dictionary=[_DOCS])
-        n_left = file.metadata.num_rows
+        about = file.metadata
+        groups = range(*self.groups or (about.num_row_groups,))
+        n_left = sum(about.row_group(each).num_rows for each in groups) if self.groups else about.num_rows
         last = ""
-        for number, batch in enumerate(_batches(self.path, file)):
+        for number, batch in enumerate(_batches(self.path, file, groups)):
             n_left -= len(batch)
             try:
                 block = guarded(self.path, partial(_block, batch, number))
@@ -224,9 +247,9 @@ def _top(block: RunBlock, depth: int) -> RunBlock:
     return block.select(kept)
 
 
-def _batches(path: Path, file: Any) -> Iterator[Any]:
+def _batches(path: Path, file: Any, groups: Iterable[int]) -> Iterator[Any]:
     """Yield the rows of each row group, in parts where it is large."""
-    for number in range(file.metadata.num_row_groups):
+    for number in groups:
         group = file.metadata.row_group(number)
         size = max(1, _BLOCK_BYTES * group.num_rows // max(group.total_byte_size, 1))
         parts = guarded(path, partial(file.iter_batches, size, row_groups=[number], use_threads=False))

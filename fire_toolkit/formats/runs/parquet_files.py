@@ -111,7 +111,7 @@ def read_parquet_vectors(path: Path) -> Arrays:
                 if not values:
                     raise FormatError(f"{where}: row 0: no numbers, expected a vector a row")
                 shape, kept = (file.metadata.num_rows, len(values)), np.dtype(kind.to_pandas_dtype())
-                read = partial(_vectors, path, column.name, len(values), where)
+                read = partial(_vectors, path.absolute(), column.name, len(values), where)
                 matrices[column.name] = Stored(where, shape, kept, read)
     if not matrices:
         shown = ", ".join(f"{column.name} ({column.type})" for column in list(schema)[:8])

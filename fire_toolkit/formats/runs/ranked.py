@@ -126,6 +126,24 @@ def rank_rows(
     return ranked
 
 
+def joined(parts: Sequence[tuple[int, Ranked]], depth: int) -> Ranked:
+    """Return ranked docs of all queries from those of consecutive ones; with each: its first query."""
+    columns = {
+        name: np.concatenate([getattr(each, name) for _, each in parts]) for name in ("doc", "rank", "score")
+    }
+    query, anomalies = np.concatenate([each.query + start for start, each in parts]), ScoreAnomalies()
+    for start, each in parts:
+        for name, n in each.anomalies.counts().items():
+            setattr(anomalies, name, getattr(anomalies, name) + n)
+        for kind, (row, other) in each.anomalies.first.items():
+            anomalies.first.setdefault(kind, (row + start, other))
+    anomalies.duplicates = 0  # which are counted among all queries
+    anomalies.first.pop("duplicates", None)
+    ranked = Ranked(query, **columns, anomalies=anomalies)
+    _count_duplicates(ranked, depth)
+    return ranked
+
+
 def _merged(tops: list[tuple[Array, ...]], below: list[tuple[Array, ...]]) -> list[Array]:
     """Return query, doc, rank and score of the tops, each query's followed by its pairs below, by rank."""
     pieces = [list(column) for column in zip(*tops, strict=True)]

@@ -1,0 +1,109 @@
+"""Runs in files, and the vectors of two sides, of which each worker takes some queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Ints, ranges_of
+from fire_toolkit.engines.cluster import SharedFile, shared_file
+from fire_toolkit.formats.arrays.matrix import Stored
+from fire_toolkit.formats.runs.ingest import rank_vectors
+from fire_toolkit.formats.runs.matrices import MatrixRun
+from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.ranked import Ranked, joined
+from fire_toolkit.matching.blocks import RunBlock
+from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.own_items import LeftOut
+from fire_toolkit.matching.pair_ranks import PairRanks, joined_ranks, look_up_pairs
+from fire_toolkit.matching.stored_runs import top_blocks
+from fire_toolkit.results import Shown
+
+_File = NativeRunFile | MatrixRun
+Spread = Callable[..., list[Any] | None]  # `cluster.spread` of an address
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRun(Shown):
+    """A run that the workers of a cluster read; its numbers are those of `run`, to the last bit."""
+
+    run_id: str
+    run: _File
+    spread: Spread
+    file: SharedFile
+
+    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
+        """Return where the pairs of `coded` stand; see `matching.pair_ranks`."""
+
+        def cut(n: int) -> list[Any]:
+            parts = self.run.parts(n)
+            places = [coded.queries.get_indexer(pd.Index(queries, dtype="str")) for _, queries in parts]
+            known = [np.sort(own[own >= 0]) for own in places]
+            return [(run, own, coded.of(own), doc_order) for (run, _), own in zip(parts, known, strict=True)]
+
+        whole = np.arange(len(coded.queries))
+        return joined_ranks(coded, self._found(_rank, cut) or [_rank(self.run, whole, coded, doc_order)])
+
+    def top_blocks(self, depth: int | None) -> list[RunBlock]:
+        """Return at least the top `depth` docs of each query, all without one; a query is in one block."""
+        found = depth and self._found(_top, lambda n: [(run, depth) for run, _ in self.run.parts(n)])
+        return list(chain(*found) if found else top_blocks(self.run, depth))
+
+    def _found(self, function: Any, cut: Any) -> list[Any] | None:
+        """Return what the function finds in each part; None where the run is to be read here."""
+        found = self.spread(partial(_on_part, function), cut, [self.file])
+        told = [each for _, left_out in found or () for each in left_out]
+        if told and self.run.tell is not None:
+            self.run.tell(sum(told, LeftOut()))
+        return found and [each for each, _ in found]
+
+
+def shared(run: Any, spread: Spread, sha256: str) -> Any:
+    """Return a run that workers read, of a file that they can read in parts; another is returned as it is."""
+    is_file = isinstance(run, NativeRunFile | MatrixRun)
+    return SharedRun(run.run_id, run, spread, shared_file(run.path, sha256)) if is_file else run
+
+
+def _on_part(function: Any, part: _File, *given: Any) -> tuple[Any, list[LeftOut]]:
+    """Return what the function gives for a part, and what is told of it."""
+    left_out: list[LeftOut] = []
+    run = part.mapped() if isinstance(part, MatrixRun) else part
+    return function(replace(run, tell=left_out.append), *given), left_out
+
+
+def _rank(run: _File, own: Ints, coded: CodedQrels, doc_order: Any) -> tuple[Ints, PairRanks]:
+    if isinstance(run, MatrixRun):
+        return own, run.rank_pairs(coded, doc_order)
+    return own, look_up_pairs(run, coded, with_ties=True, doc_order=doc_order)
+
+
+def _top(run: _File, depth: int) -> list[RunBlock]:
+    return [block.to_depth(depth).with_used_docs() for block in top_blocks(run, depth)]
+
+
+def rank_shared_vectors(
+    spread: Spread, files: Sequence[Path], left: Stored, right: Stored, *kind: Any, **settings: Any
+) -> Ranked:
+    """Return what `ingest.rank_vectors` does, to the last bit; files: those with the vectors."""
+
+    def cut(n: int) -> list[Any]:
+        cuts = ranges_of(settings["n_rows"], n) if left.is_in_file and right.is_in_file else []
+        return [(*rows, settings, left, right, *kind) for rows in cuts]
+
+    found = spread(_rank_vectors, cut, [shared_file(file) for file in files])
+    return joined(found, settings["depth"]) if found else rank_vectors(left, right, *kind, **settings)
+
+
+def _rank_vectors(a: int, b: int, settings: dict[str, Any], left: Stored, *others: Any) -> tuple[int, Ranked]:
+    """Return the first of the rows, and the rows ranked; pairs of other rows find none."""
+    rows = left.matrix()[a:b]
+    own = settings | {name: (settings[name][0] - a, settings[name][1]) for name in ("positives", "others")}
+    own |= {"n_rows": len(rows), "n_queries": len(rows)}
+    return a, rank_vectors(replace(left, shape=rows.shape, read=lambda: rows), *others, **own)

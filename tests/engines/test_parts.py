@@ -1,0 +1,224 @@
+"""What is done in parts has the bytes of what is done whole, and is refused in the same words."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from parted import N_PARTS, done, here, in_parts
+
+from fire_toolkit.arrays import ranges_of
+from fire_toolkit.engines.cluster import _refuse_another, shared_file, spread
+from fire_toolkit.engines.work import rank_shared_vectors
+from fire_toolkit.errors import FormatError, ServerError
+from fire_toolkit.formats.runs import native
+from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.read import open_run, read_run
+from fire_toolkit.matching.own_items import LeftOut, drop_own_items
+from fire_toolkit.matching.stored_runs import top_blocks
+from fire_toolkit.pooling import pool_runs
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import Qrels, check_qrels
+
+QUERIES = [f"q{n}" for n in (7, 3, 1, 0, 6, 2, 5)]  # not in the order of their ids
+DOCS = [f"d{n}" for n in np.random.default_rng(1).permutation(40)]
+MEASURES = ["C@1", "AP", "nDCG@10", "MedR", "Judged@5"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_done() -> None:
+    done.clear()
+
+
+@pytest.fixture
+def qrels() -> Qrels:
+    random = np.random.default_rng(2)
+    pairs = [
+        (q, d, int(random.integers(-1, 3))) for q in [*QUERIES, "q9"] for d in random.choice(DOCS, 6, False)
+    ]
+    return check_qrels(pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"]))
+
+
+def matrix(folder: Path, seed: int, *, is_turned: bool = False) -> Path:
+    """Write scores with many ties, under ids that stand beside them."""
+    scores = np.random.default_rng(seed).integers(0, 9, (len(QUERIES), len(DOCS))).astype(np.float16)
+    path = folder / f"m{seed}.npy"
+    np.save(path, scores.T if is_turned else scores)
+    for what, ids in (("query_ids", QUERIES), ("doc_ids", DOCS)):
+        Path(folder, f"{path.stem}.{what}.txt").write_text("\n".join(ids))
+    return path
+
+
+def stored(folder: Path, seed: int) -> Path:
+    """Write the top of such scores as the toolkit's own file, of several row groups."""
+    path = folder / f"s{seed}.parquet"
+    path.write_bytes(run_bytes(read_run(matrix(folder, seed), depth=12)))
+    return path
+
+
+MAKE = {"matrix": matrix, "columns": partial(matrix, is_turned=True), "stored": stored}
+
+
+@pytest.fixture(params=MAKE)
+def runs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 20)
+    return [open_run(MAKE[request.param](tmp_path, seed)) for seed in (1, 2)]
+
+
+@pytest.mark.filterwarnings("ignore::fire_toolkit.errors.FileNote")
+@pytest.mark.parametrize("ties", [None, "average", "pessimistic", "index"])
+@pytest.mark.parametrize("own", [{}, {q: f"d{q[1:]}" for q in QUERIES}], ids=["whole", "own_items"])
+def test_scores_of_runs_in_parts_are_those_of_the_whole(
+    runs: list[Any], qrels: Qrels, ties: str | None, own: dict[str, str]
+) -> None:
+    asked: dict[str, Any] = {"ties": ties, "doc_order": DOCS, "per_query": True}
+    told: list[list[LeftOut]] = [[], []]
+    whole = [drop_own_items(run, own, tell=told[0].append) if own else run for run in runs]
+    parts = [in_parts(drop_own_items(run, own, tell=told[1].append) if own else run) for run in runs]
+    expected, found = (score_runs(each, qrels, MEASURES, **asked) for each in (whole, parts))
+    pd.testing.assert_frame_equal(found.scores, expected.scores, check_exact=True)
+    assert found.notes == expected.notes
+    assert told[1] == told[0]
+    assert done == [N_PARTS] * 2
+    assert len(told[0]) == (2 if own else 0)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"depth": 3},
+        {"depth": 4, "strategy": "rrf", "budget": 20},
+        {"depth": 9, "strategy": "strata(1:3:1,4:9:.3)"},
+    ],
+    ids=["depth", "rrf", "strata"],
+)
+@pytest.mark.parametrize("own", [None, {q: f"d{q[1:]}" for q in QUERIES}], ids=["whole", "own_items"])
+def test_pools_of_runs_in_parts_are_those_of_the_whole(
+    runs: list[Any], qrels: Qrels, asked: dict[str, Any], own: dict[str, str] | None
+) -> None:
+    asked = asked | {"originals": qrels, "own_items": own}
+    expected, found = (pool_runs(each, **asked) for each in (runs, [in_parts(run) for run in runs]))
+    pd.testing.assert_frame_equal(found.pool, expected.pool)
+    pd.testing.assert_frame_equal(found.sources, expected.sources)
+    assert found.counts == expected.counts
+    assert done == [N_PARTS] * 2
+
+
+def test_a_whole_list_is_read_here(runs: list[Any]) -> None:
+    whole, parts = (list(top_blocks(run, None)) for run in (runs[0], in_parts(runs[0])))
+    assert [block.doc.tolist() for block in parts] == [block.doc.tolist() for block in whole]
+    assert done == []
+
+
+def test_a_damaged_matrix_is_refused_with_its_place_in_the_whole(tmp_path: Path, qrels: Qrels) -> None:
+    path = matrix(tmp_path, 1)
+    scores = np.load(path)
+    scores[[4, 6], 3] = np.nan
+    np.save(path, scores)
+    said = rf"2 scores that are NaN or infinite, the first at row 4, column 3 \(query q6, doc {DOCS[3]}\)"
+    with pytest.raises(FormatError, match=said):
+        score_runs(in_parts(open_run(path)), qrels, ["C@1"])
+
+
+def test_a_stored_run_whose_parts_are_not_in_order_is_refused(
+    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row group is in order, and the file is not: only the whole can tell."""
+    from pyarrow import parquet
+
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 20)
+    path = stored(tmp_path, 1)
+    file = parquet.ParquetFile(path)
+    groups = [file.read_row_group(n) for n in range(file.metadata.num_row_groups)]
+    with parquet.ParquetWriter(path, file.schema_arrow) as writer:
+        writer.add_key_value_metadata({native._KEY: file.metadata.metadata[native._KEY]})
+        for group in reversed(groups):
+            writer.write_table(group)
+    for run in (open_run(path), in_parts(open_run(path))):
+        with pytest.raises(FormatError, match="queries that are not sorted"):
+            score_runs(run, qrels, ["C@1"])
+
+
+def test_an_array_in_a_pickle_is_not_sent_about(
+    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = matrix(tmp_path, 1)
+    held = tmp_path / "m1.pkl"
+    held.write_bytes(pickle.dumps(np.load(path)))
+    expected, found = (score_runs(run, qrels, MEASURES) for run in (open_run(path), in_parts(open_run(held))))
+    pd.testing.assert_frame_equal(found.scores, expected.scores)
+    assert done == []
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine", "l2"])
+def test_vectors_ranked_in_parts_are_ranked_as_all(
+    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch, similarity: str
+) -> None:
+    random = np.random.default_rng(3)
+    queries, docs = (random.integers(-2, 3, (len(ids), 4)) + 0.5 for ids in (QUERIES, DOCS))
+    queries[5] = queries[1]  # one list twice, in two parts
+    files = [tmp_path / f"{name}.npy" for name in ("queries", "docs")]
+    for file, vectors in zip(files, (queries, docs), strict=True):
+        np.save(file, vectors)
+    asked = Request(query_ids=QUERIES, doc_ids=DOCS, qrels=qrels, depth=5, similarity=similarity)
+    parted = Request(**{**vars(asked), "rank_vectors": partial(rank_shared_vectors, here, files)})
+    expected, found = (ingest(files[0], request, other=files[1]) for request in (asked, parted))
+    assert run_bytes(found.run) == run_bytes(expected.run)
+    assert found.report == expected.report
+    assert found.report["duplicates"] == 1
+    assert found.report["tied_in_top"] > 0
+    assert done == [N_PARTS]
+
+
+def test_a_zero_vector_is_refused_as_ever(tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.npy" for name in ("queries", "docs")]
+    np.save(files[0], np.eye(4)[[0, 1, 2, 3]] * [1, 1, 1, 0])
+    np.save(files[1], np.eye(4))
+    request = Request(query_ids=QUERIES[:4], doc_ids=DOCS[:4], similarity="cosine")
+    parted = Request(**{**vars(request), "rank_vectors": partial(rank_shared_vectors, here, files)})
+    for each in (request, parted):
+        with pytest.raises(FormatError, match="a vector is zero, which has no cosine"):
+            ingest(files[0], each, other=files[1])
+
+
+def test_ranges_hold_each_place_once() -> None:
+    for n in range(12):
+        for most in range(1, 9):
+            ranges = ranges_of(n, most)
+            assert [place for a, b in ranges for place in range(a, b)] == list(range(n))
+            assert len(ranges) == min(n, most)
+            assert all(b - a in (n // len(ranges), n // len(ranges) + 1) for a, b in ranges)
+
+
+def test_another_file_and_no_file_are_told_of(tmp_path: Path) -> None:
+    path, copy = tmp_path / "a.npy", tmp_path / "b.npy"
+    path.write_bytes(b"scores")
+    _, *about = shared_file(path)
+    _refuse_another(path, *about)
+    copy.write_bytes(b"scores")
+    _refuse_another(copy, *about)  # as on another machine: the same bytes
+    copy.write_bytes(b"Scores")
+    os.utime(copy, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    with pytest.raises(
+        ServerError, match=r"b\.npy: the worker on .* sees another file \(sha256 .*; put the same"
+    ):
+        _refuse_another(copy, *about)
+    copy.unlink()
+    with pytest.raises(ServerError, match=r"b\.npy: the worker on .* sees no such file; put the same file"):
+        _refuse_another(copy, *about)
+
+
+def test_without_dask_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(
+        ServerError, match=r"tcp://127\.0\.0\.1:1: a cluster needs Dask: pip install distributed"
+    ):
+        spread("tcp://127.0.0.1:1", len, lambda n: [], [])
