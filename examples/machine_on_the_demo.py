@@ -46,7 +46,7 @@ def make_demo(seed: int = 0) -> Demo:
     own = [ids.index(doc_id) for doc_id in world.original["doc_id"]]
     runs = [
         rank_run(_long(world, ids, scores).assign(run_id=name))
-        for name, scores in score_clips(texts, frames, own, seed=seed).items()
+        for name, scores in score_clips(texts, frames, own).items()
     ]
     captions = dict(zip(world.queries["query_id"], texts, strict=True))
     return Demo(world, runs, judge_clips(captions, dict(zip(ids, frames, strict=True))))

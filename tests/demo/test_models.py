@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import fire_toolkit as fire
 from fire_toolkit.demo import models
+from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.models import rank_clips, score_clips
+from fire_toolkit.demo.world import make_world
 
 SINGLE = [models.see_colours, models.see_motion, models.see_shapes]
 OWN = list(range(12)) * 9
@@ -24,21 +27,20 @@ def test_shuffled_clips_and_captions_give_shuffled_scores(model, texts, frames):
 
 def test_scores_are_the_same_each_time_and_inputs_are_not_changed(texts, frames):
     before = frames[0].tobytes(), frames[1].tobytes()
-    first, again = (score_clips(texts[:20], frames[:12], OWN[:20], seed=3) for _ in range(2))
+    first, again = (score_clips(texts[:20], frames[:12], OWN[:20]) for _ in range(2))
     assert {name: each.tobytes() for name, each in first.items()} == {
         name: each.tobytes() for name, each in again.items()
     }
     assert before == (frames[0].tobytes(), frames[1].tobytes())
-    other = score_clips(texts[:20], frames[:12], OWN[:20], seed=4)
-    assert {name for name in first if not np.array_equal(first[name], other[name])} == {"seen-before"}
 
 
-def test_what_was_seen_before_ranks_its_own_clip_first_and_nothing_else_is_told_of_it(texts, frames):
-    own = np.arange(12)
-    scores = score_clips(texts[:12], frames[:12], list(own), seed=0)
-    turned = score_clips(texts[:12], frames[:12], list(own[::-1]), seed=0)
-    is_first = scores["seen-before"].argmax(axis=1) == own
-    assert 6 <= is_first.sum() < 12
+def test_what_was_seen_before_ranks_its_own_clip_first_and_nothing_else_is_told_of_it(world, texts, frames):
+    ids = [clip.doc_id for clip in world.clips]
+    own = np.array([ids.index(doc_id) for doc_id in world.original["doc_id"]])
+    scores, turned = (score_clips(texts, frames, list(each)) for each in (own, own[::-1]))
+    is_first = {name: (each.argmax(axis=1) == own).mean() for name, each in scores.items()}
+    assert 0.45 < is_first["seen-before"] < 0.6
+    assert is_first["seen-before"] > is_first["fused"]
     assert all(np.array_equal(scores[name], turned[name]) for name in scores if name != "seen-before")
 
 
@@ -47,3 +49,17 @@ def test_models_import_nothing_that_knows_the_attributes():
     imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     assert {module for module in imported if module.startswith("fire_toolkit")} == {"fire_toolkit.arrays"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 7, 13])
+def test_a_change_of_order_holds_in_other_worlds_too(seed):
+    """It held in each of the worlds of seeds 0 to 19, by the truth; the demo's own is that of seed 0."""
+    world = make_world(seed=seed)
+    ids = {"query_ids": list(world.queries["query_id"]), "doc_ids": [clip.doc_id for clip in world.clips]}
+    own = [ids["doc_ids"].index(doc_id) for doc_id in world.original["doc_id"]]
+    scores = score_clips(list(world.queries["text"]), [render_clip(clip) for clip in world.clips], own)
+    runs = [fire.run(scores[name], name, **ids) for name in ("seen-before", "fused")]
+    found = fire.difference(runs, world.original, world.truth, measures=["C@1"]).table.set_index("qrels")
+    assert found.loc["original", "low"] > 0
+    assert found.loc["augmented", "high"] < 0
