@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,12 @@ def rows(table: Path | str | Result, delimiter: str = ",") -> list[dict[str, str
     if isinstance(text, Path):
         text = text.read_bytes().decode()  # as it is, with the line ends inside of cells
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+
+
+def states() -> dict[str, tuple[str, str]]:
+    """Return the state of each stage of the workspace here, and the reason, by `status`."""
+    told = json.loads(run("status", "--format", "json").stdout)
+    return {row["stage"]: (row["state"], row["reason"]) for row in told}
 
 
 def given(root: Path, number: int = 1) -> list[dict[str, str]]:

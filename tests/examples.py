@@ -1,9 +1,12 @@
-"""Which cases a test takes: those in the file beside it; of random ones a few, and in `make thorough` all."""
+"""Which cases a test takes: those in the file beside it; of random ones a few, in `make thorough` all."""
 
 import os
+import sys
 import tomllib
 from collections.abc import Callable, Iterable
+from importlib import util
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -36,3 +39,13 @@ def cases(*names: str) -> Callable[[Callable[..., Any]], Any]:
         return pytest.mark.parametrize(names if len(names) > 1 else names[0], rows)(test)
 
     return mark
+
+
+def load_script(path: Path) -> ModuleType:
+    """Return a program of the checkout, or of what was made, as a module; it is in no package."""
+    spec = util.spec_from_file_location(f"script_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

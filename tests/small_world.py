@@ -1,6 +1,7 @@
 """Small random benchmarks, as tables and as plain dictionaries."""
 
 from collections.abc import Iterable, Mapping
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,23 @@ def run_in_order(run_id: str, lists: Mapping[str, Iterable[str]]) -> Run:
 def make_qrels(relevances: Mapping[str, Mapping[str, int]]) -> Qrels:
     """Return qrels from query → doc → relevance."""
     return qrels_of({(query, doc): r for query, docs in relevances.items() for doc, r in docs.items()})
+
+
+def make_qrels_in_strata(relevances: Mapping[str, Mapping[str, int]]) -> Qrels:
+    """Return qrels from query → doc → relevance, of two strata."""
+    rows = [(q, d, r, str(len(d + q) % 2)) for q, docs in relevances.items() for d, r in docs.items()]
+    return check_qrels(
+        pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "stratum"], dtype=object)
+    )
+
+
+def orders_of(docs: Mapping[str, int]) -> list[list[str]]:
+    """Return every order of the docs that their scores allow."""
+    orders: list[list[str]] = [[]]
+    for score in sorted(set(docs.values()), reverse=True):
+        tied = [doc for doc in docs if docs[doc] == score]
+        orders = [above + list(below) for above in orders for below in permutations(tied)]
+    return orders
 
 
 def qrels_of(pairs: Mapping[tuple[str, str], int]) -> Qrels:

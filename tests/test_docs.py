@@ -4,11 +4,11 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import build_commands
+import build_data_model
 import pytest
 from click import Command, Group
 from click.testing import CliRunner
@@ -23,30 +23,20 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
-def builder(name: str) -> ModuleType:
-    spec = util.spec_from_file_location(f"build_{name}", ROOT / "docs" / f"build_{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    build = util.module_from_spec(spec)
-    spec.loader.exec_module(build)
-    return build
-
-
 def test_the_data_model_is_as_the_code_is() -> None:
     page = (ROOT / "docs/data-model.md").read_text(encoding="utf-8")
-    assert builder("data_model").page() == page, "run: python docs/build_data_model.py"
+    assert build_data_model.page() == page, "run: python docs/build_data_model.py"
 
 
 def test_the_page_of_the_commands_is_as_the_code_is() -> None:
-    build = builder("commands")
     page = (ROOT / "docs/commands/README.md").read_text(encoding="utf-8")
-    assert build.page() == page, "run: python docs/build_commands.py"
+    assert build_commands.page() == page, "run: python docs/build_commands.py"
     told = (ROOT / "fire_toolkit/cli" / FILE).read_text(encoding="utf-8")
-    assert build.told() == told, "run: python docs/build_commands.py"
+    assert build_commands.told() == told, "run: python docs/build_commands.py"
     for name in main.commands:
-        for words in [(name,), *build.members(main.commands[name], (name,))]:
+        for words in [(name,), *build_commands.members(main.commands[name], (name,))]:
             shown = CliRunner().invoke(main, [*words, "-h"], prog_name="fire-toolkit", terminal_width=100)
-            assert shown.stdout == build.context_of(words).get_help() + "\n"
+            assert shown.stdout == build_commands.context_of(words).get_help() + "\n"
 
 
 def command_lines() -> Iterator[tuple[str, list[str]]]:

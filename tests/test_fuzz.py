@@ -1,6 +1,6 @@
 """A slice of `benchmarks/fuzz.py`: damaged files of a whole workspace give a table or one line."""
 
-import importlib.util
+import importlib
 import inspect
 import pkgutil
 import random
@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import fire_toolkit
+from examples import load_script
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.runs.readers import READERS
 
@@ -29,13 +30,7 @@ NO_FILES_OF_A_WORKSPACE = {
 
 @pytest.fixture(scope="module")
 def fuzz() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("fuzz", BENCHMARK)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fuzz"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(BENCHMARK)
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """What the pages say of machine judges holds of a real one that sees the demo's pixels."""
 
 import sys
-from importlib import util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples import load_script
 from fire_toolkit.demo.film import render_clip
 from fire_toolkit.demo.scene import Clip, Thing
 
@@ -41,12 +41,7 @@ def test_it_is_wrong_in_the_ways_that_it_names() -> None:
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = util.spec_from_file_location("machine_on_the_demo_example", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(EXAMPLE)
 
 
 @pytest.mark.slow

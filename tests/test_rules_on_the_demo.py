@@ -1,12 +1,12 @@
 """What the pages say of rules and designs holds in the demo's world."""
 
-from importlib import util
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
 
+from examples import load_script
 from fire_toolkit import read_pool
 
 pytestmark = pytest.mark.slow
@@ -15,12 +15,7 @@ EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "rules_on_the_de
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = util.spec_from_file_location("rules_on_the_demo_example", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(EXAMPLE)
 
 
 @pytest.fixture(scope="module")

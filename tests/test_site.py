@@ -1,9 +1,8 @@
 """The page of measures is made from them; what ends the build of the site (`make live` opens it)."""
 
-from importlib import util
 from pathlib import Path
-from types import ModuleType
 
+import build_measures
 import build_site
 import pytest
 from command import run
@@ -60,18 +59,9 @@ def fullness(ranking: JudgedRanking, *, k: int) -> Floats:
 NEW_MEASURE = Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required")
 
 
-def builder() -> ModuleType:
-    spec = util.spec_from_file_location("build_measures", DOCS / "build_measures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_page_is_what_the_measures_say() -> None:
     page = (DOCS / "measures.md").read_text(encoding="utf-8")
-    assert builder().page() == page, "run: python docs/build_measures.py"
+    assert build_measures.page() == page, "run: python docs/build_measures.py"
 
 
 def test_every_measure_has_one_section() -> None:
@@ -89,4 +79,4 @@ def test_a_new_measure_is_seen_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     assert scored.stdout.splitlines()[-1].split() == ["Full@4", "50.0"]
     assert "Share of k retrieved." in run("measures").stdout
     assert "Full@k (such as Full@10)" in run("measures", "Full@4").stdout
-    assert "### `Full@k`\n\nShare of k retrieved. None." in builder().page()
+    assert "### `Full@k`\n\nShare of k retrieved. None." in build_measures.page()

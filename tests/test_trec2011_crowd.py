@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from importlib import util
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 from small_judgments import krippendorff_alpha
 
+from examples import load_script
 from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.resolution.resolve import resolve
 
@@ -20,12 +20,7 @@ EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "trec2011_crowd.
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = util.spec_from_file_location("trec2011_crowd_example", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(EXAMPLE)
 
 
 def test_alpha_is_that_of_the_package_on_the_raw_file(example: ModuleType, trec2011_crowd: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from command import Copied, alter, begin_workspace, given, rows
+from command import Copied, alter, begin_workspace, given, rows, states
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
@@ -467,13 +467,6 @@ def test_words_for_what_was_found_on_the_server(server: FakeServer, workspace: P
     assert "2 tasks not of this queue" in words
     assert "enable_empty_annotation had been changed by hand and were restored" in words
     assert server.projects[project]["enable_empty_annotation"] is False
-
-
-def states() -> dict[str, tuple[str, str]]:
-    return {
-        row["stage"]: (row["state"], row["reason"])
-        for row in json.loads(run("status", "--format", "json").stdout)
-    }
 
 
 def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: Path) -> None:

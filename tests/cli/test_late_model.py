@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Copied, Fire, rows, run
+from command import Copied, Fire, rows, run, states
 from exports import export
 
 from examples import some
@@ -76,11 +76,6 @@ def answer(root: Path, file: Path, person: str, name: str) -> None:
 
 def table_pairs(path: Path) -> set[Pair]:
     return {(row["query_id"], row["doc_id"]) for row in rows(path)}
-
-
-def states(fire: Fire) -> dict[str, tuple[str, str]]:
-    told = json.loads(fire("status", "--format", "json").stdout)
-    return {row["stage"]: (row["state"], row["reason"]) for row in told}
 
 
 REPORTS = (
@@ -306,53 +301,51 @@ def test_status_names_what_is_new_and_the_right_next_command(fire: Fire, judged:
 
     for command in ("agree", "resolve", "augment", "score", "compare"):
         fire(command)
-    assert {state for state, _ in states(fire).values()} == {"done"}
+    assert {state for state, _ in states().values()} == {"done"}
     put_run(judged, "late")
     n_new = len(top_of("late") - top_of("clip") - top_of("frozen"))
     minutes = round(n_new * 1.1 * 7.2 / 60)
     news = f"new model late: {n_new} pairs to ask, about {minutes} minutes at the pace so far"
-    assert states(fire)["pool"] == ("stale", f"{news} (runs/late.npz is new)")
+    assert states()["pool"] == ("stale", f"{news} (runs/late.npz is new)")
     assert following() == "pool --depth 4"
     assert f"about {minutes} minutes at the pace so far" in fire("pool").stderr
-    assert states(fire)["tasks"] == ("stale", f"{n_new} pairs to ask")
+    assert states()["tasks"] == ("stale", f"{n_new} pairs to ask")
     assert following() == "tasks"
     fire("tasks", "--overlap", 0)
-    assert states(fire)["tasks"][0] == "done"
-    assert states(fire)["import"] == ("waiting", "no answer yet to round 2 (tasks/round-2/tasks.json)")
+    assert states()["tasks"][0] == "done"
+    assert states()["import"] == ("waiting", "no answer yet to round 2 (tasks/round-2/tasks.json)")
     answer(judged, judged / "tasks/round-2/tasks.json", "2", "late.json")
     assert following() == "refresh"
     fire("import")
     for command in ("agree", "resolve", "augment", "score", "compare"):
         assert following() in (command, "refresh")
         fire(command)
-    assert {state for state, _ in states(fire).values()} == {"done"}
+    assert {state for state, _ in states().values()} == {"done"}
     text = (judged / "fire.toml").read_text()
     (judged / "fire.toml").write_text("seed = 4".join(text.rsplit("seed = 0", 1)))
-    state, reason = states(fire)["tasks"]  # handed out: nobody is told to make them again
+    state, reason = states()["tasks"]  # handed out: nobody is told to make them again
     assert state == "done"
     assert "handed out, and since then " in reason
     assert "seed is 4 in fire.toml, was 0" in reason
     (judged / "runs/late.npz").unlink()
-    assert states(fire)["pool"] == (
+    assert states()["pool"] == (
         "stale",
         "model late withdrawn: nothing new to ask (runs/late.npz is gone)",
     )
     put_other_run(judged, "frozen", "late")
-    assert states(fire)["pool"][1].startswith(
-        "model frozen changed, model late withdrawn: nothing new to ask"
-    )
+    assert states()["pool"][1].startswith("model frozen changed, model late withdrawn: nothing new to ask")
     (judged / "runs/bad.npz").write_bytes(b"no matrix")
-    assert "runs/bad.npz" in states(fire)["pool"][1]
+    assert "runs/bad.npz" in states()["pool"][1]
 
 
 def test_status_goes_by_the_depth_that_was_given_and_says_so(fire: Fire, judged: Path) -> None:
     text = (judged / "fire.toml").read_text()
     (judged / "fire.toml").write_text(text.replace(f"depth = {DEPTH}", "depth = 10", 1))
-    state, reason = states(fire)["pool"]
+    state, reason = states()["pool"]
     assert (state, reason.endswith(f"; given depth {DEPTH}, 10 in fire.toml")) == ("done", True)
     put_run(judged, "late")
     n_new = len(top_of("late") - top_of("clip") - top_of("frozen"))
-    assert states(fire)["pool"][1].startswith(f"new model late: {n_new} pairs to ask, about ")
+    assert states()["pool"][1].startswith(f"new model late: {n_new} pairs to ask, about ")
     following = f"next: fire-toolkit pool --depth {DEPTH}\n"
     assert fire("status").stderr.endswith(following)
     (judged / "runs/late.npz").rename(judged / "late.npz")
@@ -364,11 +357,11 @@ def test_status_says_of_another_depth_in_fire_toml_just_that(fire: Fire, judged:
     text = (judged / "fire.toml").read_text()
     (judged / "fire.toml").write_text(text.replace(f"depth = {DEPTH}", "depth = 10", 1))
     only = f"depth is 10 in fire.toml, was {DEPTH}: to keep that, write it there"
-    assert states(fire)["pool"] == ("stale", only)
+    assert states()["pool"] == ("stale", only)
     put_run(judged, "late")
     asked = top_of("clip") | top_of("frozen")
     n_new = len(set().union(*(top_of(name, 10) for name in ("clip", "frozen", "late"))) - asked)
-    told = states(fire)["pool"][1]
+    told = states()["pool"][1]
     assert told.startswith(f"new model late: {n_new} pairs to ask, about ")
     assert told.endswith(f" (runs/late.npz is new; {only})")
 
@@ -381,7 +374,7 @@ def test_status_counts_pairs_that_wait_in_the_pool_with_those_of_a_later_model(
     shutil.copy(judged / "runs/late.npz", judged / "runs/later.npz")
     put_other_run(judged, "late", "clip")
     n_new = len(top_of("late") - top_of("clip") - top_of("frozen"))
-    told = states(fire)["pool"][1]
+    told = states()["pool"][1]
     assert told.startswith(f"new model later, model late changed: {n_new} pairs to ask, about ")
 
 
@@ -426,7 +419,7 @@ def test_status_counts_what_a_later_model_moves_in_a_fused_order(fire: Fire, jud
     fire("pool")
     fire("tasks", "--overlap", 0)
     put_run(judged, "late")
-    told = states(fire)["pool"][1]
+    told = states()["pool"][1]
     expected = set()
     for query in range(N_QUERIES):
         ranks = [np.argsort(np.argsort(-scores_of(name)[query])) + 1 for name in ("clip", "frozen", "late")]
@@ -439,7 +432,7 @@ def test_status_counts_what_a_later_model_moves_in_a_fused_order(fire: Fire, jud
     assert told.startswith(f"new model late: {len(expected - asked)} pairs to ask, about ")
     fire("pool")
     assert table_pairs(judged / "pool/pool.csv") == expected
-    assert states(fire)["tasks"] == ("stale", f"{len(expected - asked)} pairs to ask")
+    assert states()["tasks"] == ("stale", f"{len(expected - asked)} pairs to ask")
 
 
 @pytest.mark.slow
@@ -476,7 +469,7 @@ def test_move_to_front_asks_in_rounds_until_the_budget(
             assert "labels/labels.csv: judgments/judgments.csv has changed since; run" in said
         fire("resolve")
         goes_on = ("stale", "there are new labels to go on from")
-        assert (states(fire)["pool"] == goes_on) == (number < 3)
+        assert (states()["pool"] == goes_on) == (number < 3)
     said = fire("pool").stderr
     assert "queries stopped: 30 per_query; 150 judged before, none new" in said
     assert "changed" not in said
@@ -486,11 +479,11 @@ def test_move_to_front_asks_in_rounds_until_the_budget(
 
 def test_status_says_what_a_later_model_asks(fire: Fire, judged: Path) -> None:
     put_run(judged, "late")
-    first = states(fire)["pool"]
+    first = states()["pool"]
     n_asked = len(top_of("late") - top_of("clip") - top_of("frozen"))
     assert f" {n_asked} pairs to ask" in first[1]
     text = (judged / "fire.toml").read_text()
     (judged / "fire.toml").write_text(text.replace("overlap = 0.1", "overlap = 0.9"))
-    assert states(fire)["pool"] != first  # the hours: more pairs are judged twice
+    assert states()["pool"] != first  # the hours: more pairs are judged twice
     put_other_run(judged, "late", "clip")
-    assert "nothing new to ask" in states(fire)["pool"][1]
+    assert "nothing new to ask" in states()["pool"][1]

@@ -1,6 +1,5 @@
 """`release`: a workspace's labels as a folder that others load, and what it must not say of people."""
 
-import importlib.util
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from click.testing import Result
 from command import rows, run
 from small_release import ANSWERS, CORRECTED, ORIGINAL, RUNS, STATED, answer, make_workspace, set_in
 
+from examples import load_script
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.labelstudio.register import Annotator, write_register
@@ -518,11 +518,7 @@ def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
 
 
 def test_the_package_gives_the_labels_as_dictionaries(released: Path) -> None:
-    spec = importlib.util.spec_from_file_location("small_labels", released / "small_labels/__init__.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_script(released / "small_labels/__init__.py")
     found = module.load_qrels()
     assert {(q, d): r for q, docs in found.items() for d, r in docs.items()} == CORRECTED
     assert module.load_qrels("original") == {"1": {"a": 1}, "2": {"a": 1}}

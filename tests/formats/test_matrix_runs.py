@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parted import in_parts
 from small_world import joined_or_why_not
+from small_world import make_qrels_in_strata as make_qrels
 
 from examples import examples
 from fire_toolkit.errors import FileNote, FireError, FormatError
@@ -19,7 +20,7 @@ from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures
 from fire_toolkit.scoring import Scoring, score_runs
-from fire_toolkit.tables import Qrels, check_qrels
+from fire_toolkit.tables import Qrels
 
 EVERY = [*(each.example for each in list_measures()), "MnR:condensed", "MedR", "AP@3:condensed", "C@1", "R@2"]
 QUERIES, DOCS = ["q3", "q1", "q0", "q2"], [f"d{n}" for n in (4, 0, 2, 1, 3)]
@@ -46,12 +47,6 @@ judged = st.dictionaries(
     st.dictionaries(st.sampled_from([*DOCS, "x"]), st.integers(-1, 2), min_size=1),
     min_size=1,
 )
-
-
-def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
-    rows = [(q, d, r, str(len(d + q) % 2)) for q, docs in relevances.items() for d, r in docs.items()]
-    names = ["query_id", "doc_id", "relevance", "stratum"]
-    return check_qrels(pd.DataFrame(rows, columns=names, dtype=object))
 
 
 @pytest.mark.slow

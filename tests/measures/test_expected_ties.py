@@ -1,13 +1,11 @@
 """`--ties expected`: the mean over every order of tied docs, counted out order by order."""
 
-from itertools import permutations
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import make_qrels, make_run
+from small_world import make_qrels, make_run, orders_of
 
 from examples import examples
 from fire_toolkit.errors import UsageError
@@ -50,14 +48,6 @@ NO_CLOSED_FORM = {"AP_fire", "MedR", "bpref", "infAP", "xinfAP", "xinfAP/nist", 
 NO_CLOSED_FORM |= {"infNDCG", "infNDCG/nist", "iP", "inum_rel_ret", "IPrec/v9", "11pt_avg/v9"}
 
 
-def orders(docs: dict[str, int]) -> list[list[str]]:
-    found: list[list[str]] = [[]]
-    for score in sorted(set(docs.values()), reverse=True):
-        tied = [doc for doc in docs if docs[doc] == score]
-        found = [above + list(below) for above in found for below in permutations(tied)]
-    return found
-
-
 def test_four_positives_of_five_tied_docs_are_first_four_times_in_five() -> None:
     run = make_run({"q": dict.fromkeys("abcde", 1.0)})
     qrels = make_qrels({"q": dict.fromkeys("abcd", 1) | {"e": 0}})
@@ -89,7 +79,7 @@ def test_of_two_ties_with_positives_of_several_grades_is_the_mean_over_all_order
 
 
 def is_the_mean_over_all_orders(docs: dict[str, int], relevance: dict[str, int], modifier: str) -> None:
-    each = {f"q{n}": order for n, order in enumerate(orders(docs))}
+    each = {f"q{n}": order for n, order in enumerate(orders_of(docs))}
     run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})
     ranking = judge_run(run, code_qrels(make_qrels(dict.fromkeys(each, relevance))))
     coded = code_qrels(make_qrels({"q": relevance}))

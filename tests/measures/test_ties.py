@@ -1,6 +1,5 @@
 """Docs of equal score under each named rule: a table of known numbers, slow twins, and the order of rules."""
 
-from itertools import permutations
 from statistics import fmean
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_world import make_qrels, make_run
+from small_world import make_qrels, make_run, orders_of
 
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
@@ -137,15 +136,6 @@ def per_query(run: Run, qrels: Qrels, name: str, rule: str) -> np.ndarray:
     return measure.per_query(settled_view(measure, tied, rule))
 
 
-def slow_orders(docs: dict[str, int]) -> list[list[str]]:
-    """Return every order of the docs that their scores allow."""
-    orders: list[list[str]] = [[]]
-    for score in sorted(set(docs.values()), reverse=True):
-        tied = [doc for doc in docs if docs[doc] == score]
-        orders = [before + list(after) for before in orders for after in permutations(tied)]
-    return orders
-
-
 @pytest.mark.slow
 @given(scores_of, relevances_of, st.sampled_from([*LARGER, "MnR"]), modifiers)
 @settings(max_examples=examples(150))
@@ -179,7 +169,7 @@ def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name
         per_query(make_run({"q": {d: -i for i, d in enumerate(order)}}), qrels, name + modifier, "doc-desc")[
             0
         ]
-        for order in slow_orders(docs)
+        for order in orders_of(docs)
     ]
     ends = ("pessimistic", "optimistic") if name != "MnR" else ("optimistic", "pessimistic")
     low, high = (per_query(run, qrels, name + modifier, rule)[0] for rule in ends)
@@ -193,7 +183,7 @@ def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name
 @settings(max_examples=examples(60))
 def test_average_is_the_mean_first_rank_over_all_orders(docs, relevance) -> None:
     run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})
-    orders = slow_orders(docs)
+    orders = orders_of(docs)
     first = [
         next((i for i, doc in enumerate(order, 1) if relevance.get(doc) == 1), len(docs) + 1)
         for order in orders

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_world import joined_or_why_not, make_run
+from small_world import make_qrels_in_strata as make_qrels
 
 from examples import examples
 from fire_toolkit.errors import JoinError, TableError
@@ -18,7 +19,7 @@ from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.scoring import Scoring, score_runs
-from fire_toolkit.tables import Qrels, Run, check_qrels
+from fire_toolkit.tables import Qrels, Run
 
 EVERY = [*(each.example for each in list_measures()), "MnR:condensed", "MedR:rel=2", "AP@3:condensed", "C@1"]
 DOCS = [f"d{n}" for n in range(8)]
@@ -47,12 +48,6 @@ class Cut:
                 rank=whole.rank[rows].astype(np.int32),
                 score=whole.score[rows],
             )
-
-
-def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
-    rows = [(q, d, r, str(len(d + q) % 2)) for q, docs in relevances.items() for d, r in docs.items()]
-    names = ["query_id", "doc_id", "relevance", "stratum"]
-    return check_qrels(pd.DataFrame(rows, columns=names, dtype=object))
 
 
 queries = st.sampled_from([f"q{n}" for n in range(9)])
