@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.inference.corrected import corrected_differences, corrected_scores, corrected_terms
+from fire_toolkit.inference.corrected import corrected_terms, gaps_of
 from fire_toolkit.inference.distributions import t_quantile
 from fire_toolkit.inference.judged import votes_by_design
 from fire_toolkit.inference.judged_pairs import join_runs
@@ -462,10 +462,10 @@ def check_against_the_product(world: World, cell: Cell, seed: int) -> None:
             added = estimate.added[int(run_id[1]), MEASURES.index(measure)]
             np.testing.assert_allclose(one.added, added, rtol=0, atol=1e-12)
     mean = estimate.terms.mean(axis=0)
-    for row in corrected_differences(terms).to_dict("records"):
-        a, b, m = int(row["run_a"][1]), int(row["run_b"][1]), MEASURES.index(row["measure"])
-        np.testing.assert_allclose(row["difference"], mean[a, m] - mean[b, m], rtol=0, atol=1e-12)
-    assert len(corrected_scores(terms)) == N_RUNS * len(MEASURES)
+    for measure, run_a, run_b, gap in gaps_of(terms):
+        a, b, m = int(run_a[1]), int(run_b[1]), MEASURES.index(measure)
+        np.testing.assert_allclose(gap.terms.mean(), mean[a, m] - mean[b, m], rtol=0, atol=1e-12)
+    assert len(terms) == N_RUNS * len(MEASURES)
     alarm = label_errors(votes, n_resamples=20).alarm
     enough, is_raised = fourth_votes(own, voted, estimate.counts, is_doubled=is_doubled)
     assert alarm is not None

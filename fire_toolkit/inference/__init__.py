@@ -11,7 +11,7 @@ Read in this order; each stands on those before it:
   corrected: C@k and P@k with these errors taken out;
 - background, evidence: what is known of labels beyond their rows, and where it is read from;
 - honest, differences, correction, trust: rows as `score` and `difference` show them;
-- orders, leave_out, changes, coverage, contributions, bounds: other questions of the same join;
+- orders, leave_out, coverage, contributions, bounds: other questions of the same join;
 - compare: rankings against one another, without qrels.
 """
 

@@ -47,9 +47,6 @@ class Compared(_Compared, Result):
     __slots__ = ()
 
 
-BROKEN = "broken"
-
-
 def compare_runs(
     runs: Run | Sequence[Run],
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -22,17 +22,6 @@ from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
 
 DRAWN = "it reads pairs that were drawn by chance, of which C@k has bounds only"
-SCORE_COLUMNS = {
-    **dict.fromkeys(("run_id", "measure"), "str"),
-    **dict.fromkeys(("estimate", "low", "high"), "float64"),
-    **{"is_drawn": "bool", "reason": "str"},
-}
-DIFFERENCE_COLUMNS = {
-    **dict.fromkeys(("measure", "run_a", "run_b"), "str"),
-    **dict.fromkeys(("value_a", "value_b", "difference", "low", "high", "p"), "float64"),
-    "reason": "str",
-}
-_PARTS = ("estimate", "low", "high")
 _STEP = 1e-30  # an imaginary step, whose derivatives are exact
 _GROUPS = 20  # of queries, each left out in turn
 
@@ -65,10 +54,7 @@ class Corrected:
 
     def minus(self, other: Corrected) -> Corrected:
         """Return the difference of two scores by the same votes on the same queries."""
-        if reason := self.reason or other.reason:
-            return Corrected(np.empty(0), np.empty(0), reason=reason)
-        is_drawn = self.is_drawn or other.is_drawn
-        return Corrected(self.terms - other.terms, self.beside - other.beside, is_drawn=is_drawn)
+        return Corrected(self.terms - other.terms, self.beside - other.beside)
 
     def above(self, values: Floats) -> Corrected:
         """Return the score less the mean of values of the same queries that are known without error."""
@@ -166,57 +152,15 @@ def corrected_terms(
     return found
 
 
-def corrected_scores(
-    terms: Mapping[tuple[str, str], Corrected],
-    *,
-    clusters: Ints | None = None,
-    least: float = 0.0,
-) -> pd.DataFrame:
-    """Return the corrected scores with their intervals, a row for each run and measure.
-
-    Args:
-        terms: of `corrected_terms`.
-        clusters: code of each query's cluster; None: each query is its own.
-        least: the lowest value there is; 1 is the highest.
-
-    Returns:
-        run_id, measure, estimate, low, high (cut off there), is_drawn (whether it reads pairs that were
-        drawn by chance), reason (why there is none; empty).
-    """
-    rows = [
-        {"run_id": run_id, "measure": measure, "is_drawn": one.is_drawn, "reason": one.reason}
-        | ({} if one.reason else dict(zip(_PARTS, one.limits(clusters, least=least), strict=False)))
-        for (run_id, measure), one in terms.items()
-    ]
-    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(SCORE_COLUMNS)
-
-
-def corrected_differences(
-    terms: Mapping[tuple[str, str], Corrected], *, clusters: Ints | None = None
-) -> pd.DataFrame:
-    """Return what every two runs differ by in corrected scores: interval and test are one.
+def gaps_of(terms: Mapping[tuple[str, str], Corrected]) -> Iterator[tuple[str, str, str, Corrected]]:
+    """Yield measure, run_a, run_b and what these differ by, of every two runs that a measure is corrected of.
 
     Runs share the rates and the queries, whose errors cancel in the difference as far as they are the same.
-
-    Args, as of `corrected_scores`.
-
-    Returns:
-        A row for each measure and two runs in the order of the terms: measure, run_a, run_b, value_a,
-        value_b, difference, low, high, p (two-sided, by Student's t: below .05 where the 95% interval does
-        not hold 0), reason (why there is none; empty).
     """
-    rows = []
     for measure in dict.fromkeys(measure for _, measure in terms):
-        of_runs = {run_id: one for (run_id, name), one in terms.items() if name == measure}
-        for (run_a, a), (run_b, b) in combinations(of_runs.items(), 2):
-            both = a.minus(b)
-            row: dict[str, Any] = {"measure": measure, "run_a": run_a, "run_b": run_b, "reason": both.reason}
-            if not both.reason:
-                found = both.limits(clusters, least=-1.0)
-                row |= {"value_a": float(a.terms.mean()), "value_b": float(b.terms.mean())}
-                row |= {"difference": found.estimate, "low": found.low, "high": found.high, "p": found.p}
-            rows.append(row)
-    return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
+        known = {run: one for (run, name), one in terms.items() if name == measure and not one.reason}
+        for run_a, run_b in combinations(known, 2):
+            yield measure, run_a, run_b, known[run_a].minus(known[run_b])
 
 
 class _Rates(NamedTuple):

@@ -12,13 +12,13 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import (
     Corrected,
-    corrected_differences,
-    corrected_scores,
     corrected_terms,
+    gaps_of,
     why_uncorrected,
 )
 from fire_toolkit.inference.designs import chances_of, pairs_of_sample
 from fire_toolkit.inference.differences import holm
+from fire_toolkit.inference.estimates import ESTIMATE_COLUMNS
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged import NO_DESIGN, SETTLED
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, join_runs
@@ -203,18 +203,15 @@ def with_estimates(scores: pd.DataFrame, correction: Correction) -> pd.DataFrame
     Where a measure is corrected, estimate, estimate_low, estimate_high, estimate_method and estimate_n (pairs
     with a second vote) are filled, and estimate_delta_low and estimate_delta_high, the limits of the gain.
     """
-    found = corrected_scores(correction.terms, clusters=correction.clusters)
-    gains = corrected_scores(correction.gains, clusters=correction.clusters, least=-1.0)
-    columns: dict[str, Any] = {
-        "estimate": found["estimate"],
-        "estimate_low": found["low"],
-        "estimate_high": found["high"],
-    }
-    columns |= {"estimate_method": correction.method, "estimate_n": correction.n_second}
-    columns |= {_GAIN[0]: gains["low"], _GAIN[1]: gains["high"]}
-    known = found.assign(**columns)[found["reason"] == ""].set_index(["run_id", "measure"])
-    if not len(known):
+    rows, clusters = {}, correction.clusters
+    for key, one in correction.terms.items():
+        if not one.reason:
+            own, gain = one.limits(clusters, least=0.0), correction.gains[key].limits(clusters, least=-1.0)
+            rows[key] = (*own[:3], correction.method, correction.n_second, gain.low, gain.high)
+    if not rows:
         return scores
+    columns = [*ESTIMATE_COLUMNS, "estimate_n", *_GAIN]
+    known = pd.DataFrame(list(rows.values()), pd.MultiIndex.from_tuples(rows), columns)
     place = known.index.get_indexer(pd.MultiIndex.from_frame(scores[["run_id", "measure"]]))
     filled, empty = scores.copy(), {"estimate_method": "", "estimate_n": 0}
     for name in columns:
@@ -249,13 +246,16 @@ def first_of(scores: pd.DataFrame) -> pd.DataFrame:
 
 def with_corrected_scores(scores: Scores, correction: Correction) -> Scores:
     """Return scores and the corrected ones, whose value and limits are qrels of their own."""
-    found = corrected_scores(correction.terms, clusters=correction.clusters)
     name = CORRECTED[correction.method]
-    parts = {"estimate": name, "low": f"{name}_low", "high": f"{name}_high"}
-    known = found[found["reason"] == ""].rename(columns=parts)
-    added = known.melt(["run_id", "measure"], list(parts.values()), "qrels", ignore_index=False)
-    added = added.sort_index(kind="stable").assign(query_id="all").reset_index(drop=True)
-    return Scores(pd.concat([scores, added[list(scores.columns)]]))
+    rows = [
+        {"run_id": run_id, "qrels": qrels, "query_id": "all", "measure": measure, "value": value}
+        for (run_id, measure), one in correction.terms.items()
+        if not one.reason
+        for qrels, value in zip(
+            (name, f"{name}_low", f"{name}_high"), one.limits(correction.clusters, least=0.0)[:3], strict=True
+        )
+    ]
+    return Scores(pd.concat([scores, pd.DataFrame(rows)])) if rows else scores
 
 
 def with_corrected_differences(table: pd.DataFrame, correction: Correction) -> pd.DataFrame:
@@ -265,22 +265,21 @@ def with_corrected_differences(table: pd.DataFrame, correction: Correction) -> p
     corrects it over the pairs of runs of a measure. Counts of queries won and effect sizes mean nothing for
     them, and are empty.
     """
-    found = corrected_differences(correction.terms, clusters=correction.clusters)
-    found = found[found["reason"] == ""].drop(columns="reason")
-    if not len(found):
+    runs, pooled = ([*table[f"{name}_a"], *table[f"{name}_b"]] for name in ("run", "pooled"))
+    fed, rows = dict(zip(runs, pooled, strict=True)), []
+    for measure, run_a, run_b, gap in gaps_of(correction.terms):
+        row: dict[str, Any] = {"qrels": CORRECTED[correction.method], "measure": measure, "test": "t"}
+        for side, run_id in (("a", run_a), ("b", run_b)):
+            value = float(correction.terms[run_id, measure].terms.mean())
+            row |= {f"run_{side}": run_id, f"pooled_{side}": fed[run_id], f"value_{side}": value}
+        found = gap.limits(correction.clusters, least=-1.0)
+        rows.append(row | {"difference": found.estimate, "low": found.low, "high": found.high, "p": found.p})
+    if not rows:
         return table
-    pooled = pd.concat([table[["run_a", "pooled_a"]].set_axis(["run", "pooled"], axis=1),
-                        table[["run_b", "pooled_b"]].set_axis(["run", "pooled"], axis=1)])  # fmt: skip
-    fed = pooled.drop_duplicates("run").set_index("run")["pooled"]
-    found = found.assign(
-        qrels=CORRECTED[correction.method],
-        test="t",
-        pooled_a=found["run_a"].map(fed),
-        pooled_b=found["run_b"].map(fed),
-        p_holm=found.groupby("measure", sort=False)["p"].transform(lambda p: holm(p.to_numpy())),
-    )
+    found_rows = pd.DataFrame(rows)
+    found_rows["p_holm"] = found_rows.groupby("measure")["p"].transform(lambda p: holm(p.to_numpy()))
     counts = dict.fromkeys(("n_better", "n_worse", "n_equal"), "Int64")
-    both = pd.concat([found, table] if correction.is_first else [table, found], ignore_index=True)
+    both = pd.concat([found_rows, table] if correction.is_first else [table, found_rows], ignore_index=True)
     order = {name: place for place, name in enumerate(dict.fromkeys(table["measure"]))}
     both = both.sort_values("measure", key=lambda names: names.map(order), kind="stable", ignore_index=True)
     return both[list(table.columns)].astype(counts)

@@ -16,7 +16,8 @@ from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     HORVITZ,
     TWO_PHASE,
-    estimate_cells,
+    cells_of,
+    estimate_of,
     estimator,
 )
 from fire_toolkit.inference.intervals import change_interval, code_clusters, influences, note_few
@@ -104,7 +105,7 @@ def score_differences(
     fed = set() if sources is None else set(sources["run_id"].unique())
     pooled = {run: "" if sources is None else "yes" if run in fed else "no" for run in joined.places}
     rows: list[dict[str, Any]] = []
-    found: list[tuple[Measure, Estimate]] = []
+    found, estimates = list[tuple[Measure, Estimate]](), list[tuple[str, Estimate]]()
     for name, by_run in sides.items():
         tell(f"{name}: {n_of(len(joined.places), 'run')}")
         for place, measure in enumerate(parsed):
@@ -112,14 +113,14 @@ def score_differences(
             reach = 2.0 if name == "delta" and not only_up else 1.0
             for run_a, run_b in combinations(joined.places, 2):
                 a, b = by_run[run_a][place], by_run[run_b][place]
-                interval = change_interval(a.influences, b.influences, measure, reach=reach, clusters=codes)
+                interval = change_interval(a.parts, b.parts, measure, reach=reach, clusters=codes)
                 found.append((measure, interval))
                 row: dict[str, Any] = {"qrels": name, "measure": measure.name, "run_a": run_a, "run_b": run_b}
-                row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]}
+                row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]} | _describe(a, b, measure)
                 row |= {"low": interval.low, "high": interval.high, "p": interval.p, "test": interval.method}
-                row |= _describe(a, b, measure)
                 if by is not None and name == "augmented":
-                    row |= estimate_cells(by, measure, run_a, run_b)
+                    estimates.append((measure.name, each := estimate_of(by, measure, run_a, run_b)))
+                    row |= cells_of(by, each)
                 rows.append(row)
     columns = DIFFERENCE_COLUMNS | ({} if by is None else ESTIMATE_COLUMNS)
     table = pd.DataFrame(rows, columns=list(columns)).fillna({} if by is None else {"estimate_method": ""})
@@ -130,38 +131,82 @@ def score_differences(
     if by is not None:
         if table["estimate"].notna().any():
             notes.append(f"est. a - b: {_OF_WHAT[by.method]}; tests and effects use the labels as they are")
-            notes += by.cautions
+            notes += by.cautions(estimates)
         estimated = table[table["qrels"] == "augmented"]
         notes += note_refused(estimated, estimated["run_a"] + " & " + estimated["run_b"])
     return Differences(table, tuple(notes))
 
 
-class _Side(NamedTuple):
+def changes_of_scores(
+    joined: JudgedPairs,
+    before: Qrels,
+    after: Qrels,
+    measures: Sequence[str],
+    *,
+    run_ids: Sequence[str],
+    clusters: pd.Series | None = None,
+) -> pd.DataFrame:
+    """Return for each run and measure the score by both labellings, the change and its interval.
+
+    Args:
+        joined: the runs, joined with the pairs of both qrels; its queries are the universe.
+        before, after: two states of the labels of these queries.
+        measures: names.
+        run_ids: of which runs of `joined`; none gives an empty table.
+        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
+
+    Returns:
+        run_id, measure, before, after, change (after − before), low and high, by run and measure as given.
+        The limits are of the queries' changes (see `intervals`); nan where nothing is known.
+
+    Raises:
+        JoinError: a pair was no part of the join; a query has no cluster.
+    """
+    parsed, codes = parse_measures(measures), code_clusters(joined.queries, clusters)
+    sides, rows = [joined.label(qrels) for qrels in (before, after)], []
+    for run_id in run_ids:
+        both = (_scored(joined, run_id, side, parsed) for side in sides)
+        for measure, early, late in zip(parsed, *both, strict=True):
+            found = change_interval(late.parts, early.parts, measure, clusters=codes)
+            scores = (early.score, late.score, late.score - early.score)
+            rows.append((run_id, measure.name, *scores, found.low, found.high))
+    return pd.DataFrame(rows, columns=["run_id", "measure", "before", "after", "change", "low", "high"])
+
+
+class _Scored(NamedTuple):
     """A run's score, or gain, by one measure, with what each query has and what part of it hangs on each."""
 
     score: float
     values: Floats
-    influences: Floats
+    parts: Floats
+
+
+def _scored(joined: JudgedPairs, run_id: str, by: CodedQrels, measures: Sequence[Measure]) -> list[_Scored]:
+    columns = joined.values(run_id, by, measures).T
+    return [
+        _Scored(m.aggregate(own), own, influences(own, m)) for m, own in zip(measures, columns, strict=True)
+    ]
 
 
 def _sides(
-    joined: JudgedPairs, labellings: Mapping[str, CodedQrels], measures: list[Measure]
-) -> dict[str, dict[str, list[_Side]]]:
-    """Return qrels → run → a side for each measure; `delta` holds the gains."""
-    found: dict[str, dict[str, list[_Side]]] = {}
-    for name, own in labellings.items():
-        columns = {run_id: joined.values(run_id, own, measures).T for run_id in joined.places}
-        found[name] = {
-            run_id: [_Side(m.aggregate(v), v, influences(v, m)) for m, v in zip(measures, each, strict=True)]
-            for run_id, each in columns.items()
-        }
+    joined: JudgedPairs, labellings: Mapping[str, CodedQrels], measures: Sequence[Measure]
+) -> dict[str, dict[str, list[_Scored]]]:
+    """Return qrels → run → scores by each measure; `delta` holds the gains."""
+    found = {
+        name: {run_id: _scored(joined, run_id, own, measures) for run_id in joined.places}
+        for name, own in labellings.items()
+    }
     if "augmented" in found:
-        both = {run_id: (found["augmented"][run_id], early) for run_id, early in found["original"].items()}
-        found["delta"] = {
-            run_id: [_gain(*sides) for sides in zip(*each, measures, strict=True)]
-            for run_id, each in both.items()
-        }
+        both = {run_id: (late, found["original"][run_id]) for run_id, late in found["augmented"].items()}
+        found["delta"] = {run_id: [*map(_gain, *sides, measures)] for run_id, sides in both.items()}
     return found
+
+
+def _gain(after: _Scored, before: _Scored, measure: Measure) -> _Scored:
+    """Return the gain between two scores; that of a median is the median of the queries' gains."""
+    values, parts = after.values - before.values, after.parts - before.parts
+    is_median = measure.definition.aggregate == "median"
+    return _Scored(float(np.median(values)) if is_median else after.score - before.score, values, parts)
 
 
 def _only_adds(labellings: Mapping[str, CodedQrels], measure: Measure) -> bool:
@@ -170,13 +215,6 @@ def _only_adds(labellings: Mapping[str, CodedQrels], measure: Measure) -> bool:
         return False
     before, after = (labellings[name].relevance >= measure.level for name in ("original", "augmented"))
     return bool((before <= after).all())
-
-
-def _gain(after: _Side, before: _Side, measure: Measure) -> _Side:
-    """Return the gain between two sides; that of a median is the median of the queries' gains."""
-    values, parts = after.values - before.values, after.influences - before.influences
-    is_median = measure.definition.aggregate == "median"
-    return _Side(float(np.median(values)) if is_median else after.score - before.score, values, parts)
 
 
 def holm(p_values: Sequence[float] | Floats) -> Floats:
@@ -195,12 +233,12 @@ def holm(p_values: Sequence[float] | Floats) -> Floats:
     return corrected
 
 
-def _describe(a: _Side, b: _Side, measure: Measure) -> dict[str, Any]:
+def _describe(a: _Scored, b: _Scored, measure: Measure) -> dict[str, Any]:
     """Return values, difference and effect, and on how many queries a is better, worse and equal."""
     sign = 1 if measure.definition.larger_is_better else -1
     n = len(a.values)
     n_better, n_worse = (int(np.count_nonzero(sign * side * (a.values - b.values) > 0)) for side in (1, -1))
-    parts = a.influences - b.influences
+    parts = a.parts - b.parts
     spread = float(np.std(parts, ddof=1)) if n > 1 and measure.definition.aggregate != "median" else 0.0
     return {
         **{"value_a": a.score, "value_b": b.score, "difference": a.score - b.score},

@@ -7,7 +7,7 @@ or of a machine judge's scores. What is refused hangs on the design and the meas
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -52,41 +52,54 @@ LEAST_FOUND = 15  # positives drawn, from where on an interval covers about as i
 
 
 @dataclass(frozen=True, eq=False)
-class ByPairs:
-    """P@k from pairs that were drawn, and R@k as a ratio of totals in a sentence.
+class _ByDesign:
+    """What makes estimates of a measure from a design, and says of which it knows nothing.
 
-    joined: the runs; method: its name; n: pairs drawn; basis: what estimates are of; at: the pairs, by the
-    level from which a grade is positive; place: where in the join they stand; deepest: rank of the runs that
-    could be drawn; notes: sentences; drawn: see `sampled_precision`; refused: why there is no estimate;
-    needs_pool: whether a run of which too little could be drawn has none.
+    joined: the runs; method: its name; n: pairs, or queries, drawn; basis: what estimates are of; notes:
+    sentences.
     """
 
     joined: JudgedPairs
     method: str
     n: int
     basis: str
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def totals(self, measure: Measure) -> dict[str, Estimate]:
+        """Return a ratio of totals for each run where the measure itself is not estimated."""
+        return {}
+
+    def cautions(self, found: Iterable[tuple[str, Estimate]]) -> list[str]:
+        """Return the notes, and what to beware of in named estimates."""
+        return list(self.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class ByPairs(_ByDesign):
+    """P@k from pairs that were drawn, and R@k as a ratio of totals in a sentence.
+
+    at: the pairs, by the level from which a grade is positive; place: where in the join they stand; deepest:
+    rank of the runs that could be drawn; drawn: see `sampled_precision`; refused: why there is no estimate;
+    needs_pool: whether a run of which too little could be drawn has none.
+    """
+
     at: Callable[[int], DrawnPairs]
     place: Ints
     deepest: int
-    notes: tuple[str, ...] = ()
     drawn: Ints | None = None
     refused: str = ""
     needs_pool: bool = False
-    _few: dict[str, None] = field(default_factory=dict, repr=False)
 
-    @property
-    def cautions(self) -> list[str]:
-        """Return the notes, and of which estimates so far the draw brought few positives."""
+    def cautions(self, found: Iterable[tuple[str, Estimate]]) -> list[str]:
+        """Return the notes, and for which estimates the draw brought few positives."""
+        few = dict.fromkeys(
+            name for name, each in found if each.low < each.high and each.n_differing < LEAST_FOUND
+        )
         words = (
             f"rest on fewer than {LEAST_FOUND} positives that the draw brought; their intervals allow for "
             "those that it missed, and may cover more than 95%"
         )
-        return [*self.notes, *([f"estimates of {', '.join(self._few)} {words}"] if self._few else [])]
-
-    def _noted(self, name: str, found: Estimate) -> Estimate:
-        if found.low < found.high and found.n_differing < LEAST_FOUND:
-            self._few[name] = None
-        return found
+        return [*self.notes, *([f"estimates of {', '.join(few)} {words}"] if few else [])]
 
     @cached_property
     def ranks(self) -> dict[str, Floats]:
@@ -126,48 +139,37 @@ class ByPairs:
         """Return the measure of a run, or of one less another, of which nothing is refused."""
         k = measure.depth or 0
         tops = (self.ranks[run_id] <= k for run_id in run_ids)
-        found = sampled_precision(self.at(measure.level), *tops, k=k, drawn=self.drawn)
-        return self._noted(measure.name, found)
+        return sampled_precision(self.at(measure.level), *tops, k=k, drawn=self.drawn)
 
-    def missing(self, measure: Measure) -> Estimate:
-        """Return the share of positives that was never judged; nan where it is not known."""
+    def undrawn(self, measure: Measure) -> Estimate:
+        """Return the share of positives that the design left out; nan where it is not known."""
         pairs = self.at(measure.level)
-        is_known = pairs.stratum is None
-        return self._noted("the share never judged", undrawn_share(pairs)) if is_known else Estimate()
+        return undrawn_share(pairs) if pairs.stratum is None else Estimate()
 
-    def totals(self, measure: Measure) -> list[str]:
-        """Return R@k of each run as a ratio of totals over all queries, in words."""
-        k = measure.depth or 0
+    def totals(self, measure: Measure) -> dict[str, Estimate]:
+        """Return R@k of each run as a ratio of totals over all queries."""
+        k, found = measure.depth or 0, dict[str, Estimate]()
         if measure.definition.key not in ESTIMATED_BY_TOTALS or measure.condensed or k > self.deepest:
-            return []
-        pairs, parts = self.at(measure.level), []
+            return found
+        pairs = self.at(measure.level)
         for run_id, rank in self.ranks.items():
-            refused = self.why_not_of(run_id, k)
-            each = Estimate(refused=refused) if refused else micro_recall(pairs, rank <= k, drawn=self.drawn)
-            each = self._noted(measure.name, each)
-            found = each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]"
-            parts.append(f"{run_id} {found}")
-        what = "as a ratio of totals over all queries (micro, no mean over queries)"
-        return [f"{measure.name} {what}: {', '.join(parts)}"]
+            why = self.why_not_of(run_id, k)
+            found[run_id] = Estimate(refused=why) if why else micro_recall(pairs, rank <= k, drawn=self.drawn)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
-class ByQueries:
+class ByQueries(_ByDesign):
     """AP, nDCG, R@k and the like from a sample of queries that were judged deep, by the two-phase difference.
 
-    A measure that reads the shallow pool alone stays as labelled. joined, method, n, basis: as in `ByPairs`;
-    sides: the labels of pairs that are judged for every query, and those of all pairs of the design; sample:
-    the queries judged deep, ascending; depths: of the others, and of these.
+    A measure that reads the shallow pool alone stays as labelled. sides: the labels of pairs that are judged
+    for every query, and those of all pairs of the design; sample: the queries judged deep, ascending; depths:
+    of the others, and of these.
     """
 
-    joined: JudgedPairs
-    method: str
-    n: int
-    basis: str
     sides: tuple[CodedQrels, CodedQrels]
     sample: Ints
     depths: tuple[int, int]
-    cautions: tuple[str, ...] = ()
     _found: dict[str, TwoPhase] = field(default_factory=dict, repr=False)
 
     def why_not(self, measure: Measure) -> str:
@@ -194,14 +196,10 @@ class ByQueries:
             self._found[measure.name] = two_phase_difference(x, y[self.sample], self.sample)
         return self._found[measure.name].of(*map(list(self.joined.places).index, run_ids))
 
-    def missing(self, measure: Measure) -> Estimate:
-        """Return the share of positives that was never judged; nan where it is not known."""
+    def undrawn(self, measure: Measure) -> Estimate:
+        """Return the share of positives that the design left out; nan where it is not known."""
         n_positives = (each.ideal.n_positives[self.sample] for each in self.sides)
         return missing_share(*n_positives, n_queries=len(self.joined.queries))
-
-    def totals(self, measure: Measure) -> list[str]:
-        """Return nothing: a measure itself is estimated."""
-        return []
 
     @cached_property
     def _views(self) -> dict[str, list[JudgedRanking]]:
@@ -273,23 +271,23 @@ def estimator(
     return ByPairs(joined, HORVITZ, n, basis, at, place, deepest)
 
 
-def estimate_cells(by: Estimator, measure: Measure, *run_ids: str) -> dict[str, Any]:
-    """Return `ESTIMATE_COLUMNS` of a run, or of the difference of two.
-
-    `estimate_method` names the way; of what is refused it begins with `refused: `.
-    """
+def estimate_of(by: Estimator, measure: Measure, *run_ids: str) -> Estimate:
+    """Return the measure of a run, or of one less another, refused where one of them is."""
     whys = (by.why_not(measure), *(by.why_not_of(run_id, measure.depth) for run_id in run_ids))
     why = next((each for each in whys if each), "")
-    found = Estimate(refused=why) if why else by.of(measure, *run_ids)
+    return Estimate(refused=why) if why else by.of(measure, *run_ids)
+
+
+def cells_of(by: Estimator, found: Estimate) -> dict[str, Any]:
+    """Return `ESTIMATE_COLUMNS`; the method of what is refused begins with `refused: `."""
     told = f"{REFUSED}{found.refused}" if found.refused else by.method
     method = AS_LABELLED if found.refused == AS_LABELLED else told
     return dict(zip(ESTIMATE_COLUMNS, (*found[:3], method), strict=True))
 
 
-def missing_cells(by: Estimator, measure: Measure) -> dict[str, float]:
-    """Return `MISSING_COLUMNS`, the share of positives never judged; nan for measures not divided by |G|."""
-    found = by.missing(measure) if measure.definition.over_positives else Estimate()
-    return dict(zip(MISSING_COLUMNS, found[:3], strict=True))
+def missing_of(by: Estimator, measure: Measure) -> Estimate:
+    """Return the share of positives never judged; nan for measures not divided by |G|."""
+    return by.undrawn(measure) if measure.definition.over_positives else Estimate()
 
 
 def _by_queries(joined: JudgedPairs, sides: tuple[CodedQrels, CodedQrels], queries: QueryDesign) -> ByQueries:
@@ -366,4 +364,4 @@ def _by_judge(
         notes = (f"{named}; people's labels correct the estimate",)
     units = np.arange(n_queries) if clusters is None else clusters
     method = f"prediction-powered, judge {judge}"
-    return ByPairs(joined, method, n, basis, at, kept, deepest, notes, units, refused, needs_pool=True)
+    return ByPairs(joined, method, n, basis, at, kept, deepest, units, refused, needs_pool=True, notes=notes)

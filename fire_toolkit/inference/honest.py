@@ -17,9 +17,11 @@ from fire_toolkit.inference.designs import Design, pairs_of_sample
 from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     MISSING_COLUMNS,
-    estimate_cells,
+    Estimator,
+    cells_of,
+    estimate_of,
     estimator,
-    missing_cells,
+    missing_of,
 )
 from fire_toolkit.inference.intervals import (
     change_interval,
@@ -128,8 +130,11 @@ def scores_with_uncertainty(
         counts = change_counts(changes)
         of_policy = counts | {"policy": policy, "n_queries": n_queries, "never_judged": counts["original"]}
         labellings.append(after := joined.label(augmented))
-        by = None if design is None else estimator(joined, before, after, design, clusters=codes)
-        missing = {m.name: missing_cells(by, m) for m in parsed} if by else {}
+        cells: dict[tuple[str, str], dict[str, Any]] = {}
+        if design is not None:
+            by = estimator(joined, before, after, design, clusters=codes)
+            cells, told = _by_design(by, parsed)
+            of_design, basis = of_design | dict.fromkeys(told), basis or by.basis
         for run_id in joined.places:
             alone = [] if pools is None else [after.reverted(before, pools.own({run_id}))]
             pooled = "" if pools is None else "yes" if run_id in pools.run_ids else "no"
@@ -139,13 +144,8 @@ def scores_with_uncertainty(
                 only_up = policy == "union" and not measure.condensed
                 row, gain = _row(views, measure, highest=highest, only_up=only_up, clusters=codes)
                 row = of_policy | row | {"run_id": run_id, "pooled": pooled, "measure": measure.name}
-                if by is not None:
-                    row |= estimate_cells(by, measure, run_id) | {"estimate_n": by.n} | missing[measure.name]
-                rows.append(row)
+                rows.append(row | cells.get((run_id, measure.name), {}))
                 gains.append((measure, gain))
-        if by is not None:
-            of_design |= dict.fromkeys([*(words for m in parsed for words in by.totals(m)), *by.cautions])
-            basis = basis or by.basis
     columns = HONEST_COLUMNS | ({} if design is None else _OF_DESIGN)
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     first = table[table["policy"] == table["policy"].iloc[0]]
@@ -181,6 +181,31 @@ def _row(
     row |= {"judged": judged.aggregate(values_of(ranking, judged))}
     names = {"interval": own.method, "delta_interval": gain.method}
     return row | names | {"bounds": describe_bounds(measure, ranking)}, gain
+
+
+def _by_design(
+    by: Estimator, measures: Sequence[Measure]
+) -> tuple[dict[tuple[str, str], dict[str, Any]], list[str]]:
+    """Return what a design tells of each run and measure, and sentences on it."""
+    missing = {measure.name: missing_of(by, measure) for measure in measures}
+    found = {(run, each.name): estimate_of(by, each, run) for run in by.joined.places for each in measures}
+    cells = {
+        (run, name): cells_of(by, each)
+        | {"estimate_n": by.n}
+        | dict(zip(MISSING_COLUMNS, missing[name], strict=False))
+        for (run, name), each in found.items()
+    }
+    named, words = [("the share never judged", each) for each in missing.values()], []
+    named += [(name, each) for (_, name), each in found.items()]
+    for name, totals in ((measure.name, by.totals(measure)) for measure in measures):
+        named += [(name, each) for each in totals.values()]
+        of_runs = [
+            f"{run} {each.refused or f'{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]'}"
+            for run, each in totals.items()
+        ]
+        what = f"{name} as a ratio of totals over all queries (micro, no mean over queries)"
+        words += [f"{what}: {', '.join(of_runs)}"] if of_runs else []
+    return cells, [*words, *by.cautions(named)]
 
 
 def _on_basis(first: pd.DataFrame, basis: str) -> list[str]:

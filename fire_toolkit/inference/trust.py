@@ -8,7 +8,14 @@ from math import ceil
 import pandas as pd
 
 from fire_toolkit.inference.designs import Design
-from fire_toolkit.inference.estimates import REFUSED, estimate_cells, estimator, missing_cells
+from fire_toolkit.inference.estimates import (
+    MISSING_COLUMNS,
+    REFUSED,
+    cells_of,
+    estimate_of,
+    estimator,
+    missing_of,
+)
 from fire_toolkit.inference.judged_pairs import Runs, join_runs
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
 from fire_toolkit.measures import Measure, parse_measures
@@ -57,8 +64,8 @@ def describe_labelled(
     by = estimator(joined, before, after, design)
     rows = pd.DataFrame(
         {"run_id": run_id, "measure": measure.name}
-        | estimate_cells(by, measure, run_id)
-        | missing_cells(by, measure)
+        | cells_of(by, estimate_of(by, measure, run_id))
+        | dict(zip(MISSING_COLUMNS, missing_of(by, measure), strict=False))
         for measure in divided
         for run_id in joined.places
     )

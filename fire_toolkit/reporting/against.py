@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.agreement.table import AgreementSummary, agreement_summary
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference import compare_orders
-from fire_toolkit.inference.changes import score_changes
+from fire_toolkit.inference.differences import changes_of_scores
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Judgments, Qrels, first_round
@@ -183,7 +183,7 @@ class Since:
         notes += reasons
         scores = pd.DataFrame()
         if self.qrels:
-            scores = score_changes(joined, old.corrected, new.corrected, measures, run_ids=same)
+            scores = changes_of_scores(joined, old.corrected, new.corrected, measures, run_ids=same)
             wrong = _contradicted(old, scores)
             notes += [
                 f"{run_id}: {old.name} gives it other scores than its own labels give that file here, so "

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.inference.changes import score_changes
+from fire_toolkit.inference.differences import changes_of_scores
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import check_qrels
@@ -34,7 +34,7 @@ RUN = rank_run(
 def changes(**options: object) -> pd.DataFrame:
     before, after = qrels(BEFORE), qrels(AFTER)
     joined = join_runs(RUN, before, after)
-    return score_changes(joined, before, after, ["C@1", "R@2"], run_ids=["clip"], **options)  # type: ignore[arg-type]
+    return changes_of_scores(joined, before, after, ["C@1", "R@2"], run_ids=["clip"], **options)  # type: ignore[arg-type]
 
 
 def by_hand(labels: np.ndarray) -> np.ndarray:
@@ -68,6 +68,6 @@ def test_queries_drawn_in_clusters_change_together() -> None:
 
 def test_no_run_gives_an_empty_table() -> None:
     before = qrels(BEFORE)
-    found = score_changes(join_runs(RUN, before), before, before, ["C@1"], run_ids=[])
+    found = changes_of_scores(join_runs(RUN, before), before, before, ["C@1"], run_ids=[])
     assert list(found.columns) == ["run_id", "measure", "before", "after", "change", "low", "high"]
     assert len(found) == 0

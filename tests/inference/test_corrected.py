@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,8 @@ import pytest
 
 from fire_toolkit.inference.corrected import (
     Corrected,
-    corrected_differences,
-    corrected_scores,
     corrected_terms,
+    gaps_of,
     why_uncorrected,
 )
 from fire_toolkit.inference.judged import votes_by_design, with_best_ranks
@@ -55,12 +54,21 @@ ORIGINAL = check_qrels(
 )
 
 
+def rows_of(terms: Mapping[tuple[str, str], Corrected]) -> pd.DataFrame:
+    """A row for each corrected score, with its limits where there are any."""
+    return pd.DataFrame(
+        {"run_id": run_id, "measure": measure, "is_drawn": one.is_drawn, "reason": one.reason}
+        | ({} if one.reason else one.limits(None, least=0)._asdict())
+        for (run_id, measure), one in terms.items()
+    )
+
+
 def corrected(
     design: pd.DataFrame, *docs: str, measure: str = "C@3", original: Qrels = ORIGINAL
 ) -> pd.Series:
     votes = votes_by_design(design, original)
     joined = join_runs(run_of(*docs), original, votes.pairs[["query_id", "doc_id", "relevance"]])
-    return corrected_scores(corrected_terms(joined, original, votes, [parse_measure(measure)])).iloc[0]
+    return rows_of(corrected_terms(joined, original, votes, [parse_measure(measure)])).iloc[0]
 
 
 Rows = list[tuple[str, str, str, str]]  # of a design: query, doc, class, votes
@@ -145,7 +153,7 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
     chances = np.ones(len(joined.pairs))
     chances[b], chances[c], chances[o] = 0.25, 0.0, 0.5  # drawn; not of the design; known, and so not drawn
     measures = parse_measures(["P@4", "C@4", "C@1"])
-    found = corrected_scores(corrected_terms(joined, ORIGINAL, votes, measures, chances=chances))
+    found = rows_of(corrected_terms(joined, ORIGINAL, votes, measures, chances=chances))
     precision, hit, first = found.to_dict("records")
     expected = first_query(design, lambda t, f: (-f / (t - f) + (1 - f) / (t - f) / 0.25 + 1) / 4)
     assert precision["estimate"] == pytest.approx(expected)
@@ -279,7 +287,7 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     votes = votes_by_design(design, original)
     joined = join_runs(runs, original, votes.pairs[["query_id", "doc_id", "relevance"]])
     terms = corrected_terms(joined, original, votes, parse_measures(["C@3", "P@10"]))
-    scores = corrected_scores(terms)
+    scores = rows_of(terms)
 
     rows, tops = list(design[DESIGN].itertuples(index=False, name=None)), tops_of(runs[0], 3)
     queries = sorted(design["query_id"].unique())
@@ -288,20 +296,20 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
         for run_id, own in ((run_id, {run_id: tops[run_id]}) for run_id in ("r0", "r1", "r2"))
     }
     assert scores[scores["measure"] == "C@3"]["estimate"].tolist() == pytest.approx(list(expected.values()))
-    gaps = corrected_differences(terms)
-    assert list(zip(gaps["measure"], gaps["run_a"], gaps["run_b"], strict=True))[:2] == [
-        ("C@3", "r0", "r1"),
-        ("C@3", "r0", "r2"),
-    ]
-    gap = gaps.iloc[1]
-    assert gap["difference"] == pytest.approx(expected["r0"] - expected["r2"])
+    named, gaps = [], []
+    for *names, difference in gaps_of(terms):
+        named.append(names)
+        gaps.append(difference.limits(None, least=-1))
+    assert named[:3] == [["C@3", "r0", "r1"], ["C@3", "r0", "r2"], ["C@3", "r1", "r2"]]
+    gap = gaps[1]
+    assert gap.estimate == pytest.approx(expected["r0"] - expected["r2"])
     left_out = []
     for query in queries[::5]:
         few = by_hand(rows, tops, [each for each in queries if each != query])
         left_out.append([few["r0"], few["r0"] - few["r2"]])
     se = np.std(left_out, axis=0) * 299 / math.sqrt(300)
     t_299 = 1.967930
-    assert gap["high"] - gap["difference"] == pytest.approx(t_299 * se[1], rel=0.1)  # by a fifth of them
+    assert gap.high - gap.estimate == pytest.approx(t_299 * se[1], rel=0.1)  # by a fifth of them
     terms_of = terms["r0", "C@3"].terms
     changes = [terms_of.mean() - np.delete(terms_of, place).mean() for place in range(0, 300, 5)]
     expected_changes = [by_hand(rows, tops, queries)["r0"] - few for few, _ in left_out]
@@ -317,9 +325,8 @@ def test_gaps_and_their_intervals_are_those_of_leaving_queries_out(
     for limit in (first["low"], first["high"]):  # where the distance is t standard errors of such a share
         distance = t_299 * math.sqrt((1 - limit) * (limit + added) / 300 + of_votes)
         assert abs(limit - estimate) == pytest.approx(distance, rel=1e-5)
-    for row in gaps.itertuples():
+    for row in gaps:
         assert (row.p < 0.05) == (row.low > 0 or row.high < 0)
-    assert gaps["reason"].eq("").all()
 
 
 def test_clusters_and_runs_that_do_not_differ(made: tuple[pd.DataFrame, Qrels, list[Run]]) -> None:
