@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 from command import Copied, alter, given, has_answers, rows, run
+from exports import answered
 
 from fire_toolkit.campaign import store
 from fire_toolkit.campaign.store import read_ledger
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.tasks import pair_id, split_pair_id
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -95,20 +96,11 @@ def fill_in(root: Path, person: str, *, number: int = 1, n: int | None = None, f
 
 def export(root: Path, person: str, name: str, *, account: int = 1, n: int | None = None) -> Path:
     """Answer the first n tasks of a person's file in a Label Studio of their own, and export them."""
-    exported = []
-    tasks = json.loads((root / f"tasks/tasks.{person}.json").read_text())
-    for number, task in enumerate(tasks[:n], start=1):
-        choice = {"choices": [label(task["data"]["pair_id"], person)]}
-        annotation = {
-            "id": number,
-            "unique_id": f"{person}-{number}",
-            "completed_by": account,
-            "result": [{"from_name": "relevance", "type": "choices", "value": choice, "origin": "manual"}],
-            "created_at": "2026-11-01T10:00:00Z",
-            "updated_at": "2026-11-01T10:00:00Z",
-            "lead_time": 4.5,
-        }
-        exported.append({"id": number, "project": 1, **task, "annotations": [annotation]})
+    said, tasks = lambda *pair: label(pair_id(*pair), person), root / f"tasks/tasks.{person}.json"
+    exported = answered(tasks, said, account=account, at="2026-11-01T10:00:00Z", lead_time=4.5)[:n]
+    for number, task in enumerate(exported, start=1):
+        task["project"] = 1
+        task["annotations"][0]["unique_id"] = f"{person}-{number}"
     path = root / "exports" / name
     path.write_text(json.dumps(exported))
     return path

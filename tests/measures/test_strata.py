@@ -83,6 +83,19 @@ def test_equals_the_definition(scores, pairs: Pairs, level: int) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["xinfAP", "xinfAP:rel=2", "xinfAP:condensed", "xinfAP:rel=2:condensed"])
+def test_of_two_strata_the_grades_and_the_undrawn_are_each_counted_in_their_own(name: str) -> None:
+    """Of stratum 1 three of four docs were drawn, of 2 two of three; two positives have grade 2."""
+    own = {"a": ("1", 2), "b": ("1", 0), "c": ("2", 1), "d": ("2", -1), "e": ("1", 1), "f": ("2", 2)}
+    pairs, ranked = {"q": own | {"g": ("1", -1)}}, list("badcgef")
+    run = make_run({"q": {doc: -float(rank) for rank, doc in enumerate(ranked)}})
+    level, seen = 2 if "rel=2" in name else 1, pairs["q"]
+    if "condensed" in name:
+        seen = {doc: pair for doc, pair in seen.items() if pair[1] >= 0}
+    expected = slow([doc for doc in ranked if doc in seen], seen, level)
+    assert values(run, make_qrels(pairs), name) == pytest.approx([expected], rel=1e-9)
+
+
 @pytest.mark.slow
 @given(scores_of, pairs_of)
 @settings(max_examples=examples(60))
