@@ -146,9 +146,9 @@ def _read_round(store: Store, number: int) -> Round:
     ((carrier, n_captions),) = store.database.select(
         "select carrier, captions from rounds where number = ? order by rowid desc limit 1", [number]
     )
+    where = f"{store.database.path}: round {number}"
     asked = store.table("select * from asked where round = ? order by rowid", [number])
     asked = asked.drop_duplicates("pair_id", keep="last").sort_values("position", ignore_index=True)
-    asked = asked.drop(columns=["reference_url"] if asked["reference_url"].isna().all() else [])
     controls = store.table("select query_id, doc_id, relevance from controls where round = ?", [number])
     hands = store.table(
         "select annotator_id, pair_id, kind, batch, is_there from hands where round = ? "
@@ -156,16 +156,31 @@ def _read_round(store: Store, number: int) -> Round:
         [number],
     ).astype({"batch": "int64", "is_there": "bool"})
     hands["position"] = hands.groupby("annotator_id").cumcount() + 1
-    where = f"{store.database.path}: round {number}"
     return Round(
         number,
-        check_tasks(asked, where=where),
+        _tasks(asked, where),
         check_assignments(hands.loc[hands["is_there"], list(ASSIGNMENTS.names)], where=where),
         check_qrels(controls, where=where),
         carrier,
         n_captions,
         None if hands["is_there"].all() and not hands["batch"].any() else hands,
     )
+
+
+def _tasks(asked: pd.DataFrame, where: str) -> Tasks:
+    unused = ["reference_url"] if asked["reference_url"].isna().all() else []
+    return check_tasks(asked.drop(columns=unused), where=where)
+
+
+def tasks_of_pairs(store: Store, pairs: pd.DataFrame) -> Tasks:
+    """Return what the tasks of pairs (query_id, doc_id) show, in the first round that asks each."""
+    with store.database.wanted(map("\x1f".join, zip(pairs["query_id"], pairs["doc_id"], strict=True))):
+        asked = store.table(
+            "select * from asked where query_id || char(31) || doc_id in (select name from wanted) "
+            "order by round, rowid"
+        )
+    asked = asked.drop_duplicates(["round", "pair_id"], keep="last").drop_duplicates("pair_id")
+    return _tasks(asked, str(store.database.path))
 
 
 def with_moves(root: Path, drawn: Round) -> Round:

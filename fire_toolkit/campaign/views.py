@@ -81,6 +81,20 @@ def free_tasks(store: Store, names: Collection[str]) -> dict[str, int]:
     return {name: n for name, n in store.database.select(query, _NO_VOTES) if name in names}
 
 
+def people_asked(store: Store) -> set[str]:
+    """Return everybody who was ever given a task."""
+    return {name for (name,) in store.database.select("select distinct annotator_id from hands")}
+
+
+def people_of_carrier(store: Store, carrier: str) -> set[str]:
+    """Return everybody who has a task in a round that somebody carries."""
+    query = (
+        "select distinct annotator_id from queues where round in (select number from "
+        "(select number, carrier, max(rowid) from rounds group by number) where carrier = ?)"
+    )
+    return {name for (name,) in store.database.select(query, [carrier])}
+
+
 def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
     """Return the pairs (query_id, doc_id) that lie with somebody to be judged, and have no answer there.
 
@@ -89,7 +103,7 @@ def waiting_pairs(store: Store, retired: Collection[str] = ()) -> pd.DataFrame:
     store.count()
     query = (
         "select distinct pair_id from open_tasks where kind not in (?, ?) "
-        "and annotator_id not in (select value from json_each(?)) order by round, batch, position"
+        "and annotator_id not in (select value from json_each(?))"
     )
     found = store.database.select(query, [*_NO_VOTES, json.dumps(sorted(retired))])
     return _pairs([pair for (pair,) in found])

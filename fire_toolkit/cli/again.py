@@ -14,7 +14,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.campaign.queues import ADJUDICATION
-from fire_toolkit.campaign.records import BY_HAND, Round
+from fire_toolkit.campaign.records import BY_HAND, Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round
 from fire_toolkit.campaign.task_files import waiting_in_files
 from fire_toolkit.campaign.tasks import make_tasks
@@ -133,9 +133,8 @@ class Again:
         """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
         if self.campaign is None:
             return None
-        latest = self.campaign.rounds[-1]
-        names = self._asked()
-        if latest.carrier == BY_HAND:
+        carrier, names = self.campaign.latest_carrier, self._asked()
+        if carrier == BY_HAND:
             refuse_file_names(names)
         is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
         with self.campaign.store() as store:
@@ -150,20 +149,21 @@ class Again:
                 seed=self.seed,
                 fourth=pairs[is_fourth] if is_fourth.any() else None,
                 unanswered=self.unanswered,
-                n_captions=latest.n_captions,
+                n_captions=[*self.campaign.rounds.captions.values()][-1],
             )
-        return replace(entry, carrier=latest.carrier) if entry else None
+        return replace(entry, carrier=carrier) if entry else None
 
     def _shown(self, pairs: pd.DataFrame) -> Tasks:
         """Return what the tasks of pairs show: as the campaign asked, else as the collection has them."""
         assert self.campaign is not None
-        known = pd.concat([entry.tasks for entry in self.campaign.rounds]).drop_duplicates("pair_id")
+        with self.campaign.store() as store:
+            known = tasks_of_pairs(store, pairs)
         others = check_pool(pairs.loc[pair_rows(pairs, known) < 0, PAIR].drop_duplicates())
         if not len(others):
-            return Tasks(known)
+            return known
         queries, items = self.given.queries, self.given.items_if_any
         made = make_tasks(others, queries, items=items, guideline=self.campaign.guideline, overlap=0)
-        return Tasks(pd.concat([known, made], ignore_index=True))
+        return Tasks(pd.concat([known, made], ignore_index=True)) if len(known) else made
 
     def write(
         self, entry: Round | None, files: dict[str, Any], parameters: dict[str, Any], counts: dict[str, int]

@@ -60,7 +60,7 @@ def retire(
     """
     campaign = begun_here()
     accounts = read_register(private_folder())
-    carriers = {entry.carrier for entry in campaign.rounds} if campaign else {BY_SERVER}
+    carriers = campaign.carriers if campaign else {BY_SERVER}
     if accounts or campaign is None or BY_SERVER in carriers:
         own = {row.pseudonym for row in accounts}
         with_accounts = [name for name in names if not campaign or name not in campaign.people - own]
@@ -105,7 +105,7 @@ def reassign(
     """
     campaign = begun_campaign()
     wanted = [name for name in to.split(",") if name]
-    if _is_on_server(campaign):
+    if campaign.carriers != {BY_HAND}:  # a server or a plug-in carries some
         pull_once(campaign.root)
         campaign = begun_campaign()
     _check_hands(campaign, names, wanted)
@@ -130,11 +130,6 @@ def reassign(
     say_following()
 
 
-def _is_on_server(campaign: Begun) -> bool:
-    """Whether a server or a plug-in carries any round."""
-    return any(entry.carrier != BY_HAND for entry in campaign.rounds)
-
-
 def _refuse_strangers(campaign: Begun, names: Sequence[str]) -> None:
     """Raise `UsageError` for a name that is not one of the campaign's annotators."""
     for name in names:
@@ -152,11 +147,11 @@ def _check_hands(campaign: Begun, sources: Sequence[str], targets: Sequence[str]
         raise UsageError(f"{both[0]} cannot both give tasks away and get them")
     if gone := [name for name in targets if name in campaign.retired]:
         raise UsageError(f"{gone[0]} is retired and gets no tasks")
-    if any(entry.carrier == BY_HAND for entry in campaign.rounds):
+    if BY_HAND in campaign.carriers:
         refuse_file_names(targets)
     register = {row.pseudonym for row in read_register(private_folder()) if row.state in (ACTIVE, OWNER)}
     for name in targets:
-        if name not in register and any(entry.carrier == BY_SERVER for entry in campaign.rounds):
+        if name not in register and BY_SERVER in campaign.carriers:
             raise UsageError(
                 f"{name} has no active account on the server; create it: fire-toolkit annotators add {name}"
             )

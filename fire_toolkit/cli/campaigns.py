@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from fire_toolkit.campaign.records import (
     write_round,
 )
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.views import people_asked, people_of_carrier
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.errors import UsageError
@@ -45,9 +47,19 @@ class Begun:
     campaign: Campaign
     rounds: Rounds
 
-    def store(self) -> Store:
-        """Return the record, open."""
-        return Store(self.root / STORE)
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        """Have the record open inside: one for a command, which so looks up once what counts."""
+        context = click.get_current_context(silent=True)
+        kept = context.find_root().meta if context else {}
+        name = f"{__name__}: {self.root}"
+        if name not in kept:
+            kept[name] = Store(self.root / STORE)
+            if context:
+                context.find_root().call_on_close(kept[name].close)
+        yield kept[name]
+        if not context:
+            kept[name].close()
 
     @cached_property
     def guideline(self) -> Guideline:
@@ -62,13 +74,23 @@ class Begun:
     @property
     def by_hand(self) -> list[Round]:
         """The rounds that files carry."""
-        carriers = enumerate(self.rounds.carriers.values())
-        return [self.rounds[place] for place, name in carriers if name == BY_HAND]
+        return [*Rounds(self.root, BY_HAND)]
+
+    @property
+    def carriers(self) -> set[str]:
+        """Whatever carries any of its rounds."""
+        return {*self.rounds.carriers.values()}
+
+    @property
+    def latest_carrier(self) -> str:
+        """What carries its latest round."""
+        return str([*self.rounds.carriers.values()][-1])
 
     @cached_property
     def people(self) -> set[str]:
         """Everybody who was ever given a task."""
-        return {name for entry in self.rounds for name in entry.given["annotator_id"].unique()}
+        with self.store() as store:
+            return people_asked(store)
 
     @cached_property
     def retired(self) -> set[str]:
@@ -85,7 +107,7 @@ class Begun:
     @property
     def is_by_hand(self) -> bool:
         """Whether files carry the latest round."""
-        return [*self.rounds.carriers.values()][-1:] == [BY_HAND]
+        return self.latest_carrier == BY_HAND
 
 
 def guideline_of_campaign(root: Path, campaign: Campaign | None) -> Guideline:
@@ -250,7 +272,7 @@ def active_annotators(campaign: Begun | None = None) -> dict[str, float]:
 
 def handed_to(campaign: Begun) -> list[str]:
     """Return everybody whom the latest round's carrier, if it keeps no accounts, can ask again, sorted."""
-    latest = campaign.rounds[-1].carrier
-    rounds = [entry for entry in campaign.rounds if entry.carrier == latest != BY_SERVER]
-    names = {name for entry in rounds for name in entry.assignments["annotator_id"].unique()}
-    return sorted(names & campaign.askable)
+    if campaign.latest_carrier == BY_SERVER:
+        return []
+    with campaign.store() as store:
+        return sorted(people_of_carrier(store, campaign.latest_carrier) & campaign.askable)

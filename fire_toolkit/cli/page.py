@@ -11,8 +11,9 @@ from typing import Annotated
 
 import click
 
-from fire_toolkit.campaign.records import BY_PAGE, Round, read_retired
+from fire_toolkit.campaign.records import BY_PAGE, Round, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.views import people_of_carrier
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import n_of, named_file, say, say_next
 from fire_toolkit.cli.following import say_following
@@ -142,13 +143,13 @@ def write(
 
 
 def _rounds(campaign: Begun) -> list[Round]:
-    return [entry for entry in campaign.rounds if entry.carrier == BY_PAGE]
+    return [*Rounds(campaign.root, BY_PAGE)]
 
 
 def _people(campaign: Begun) -> set[str]:
     """Return everybody who is asked something on this page."""
-    names = {name for entry in _rounds(campaign) for name in entry.assignments["annotator_id"]}
-    return names - read_retired(campaign.root)
+    with campaign.store() as store:
+        return people_of_carrier(store, BY_PAGE) - read_retired(campaign.root)
 
 
 def _known_people(names: Sequence[str], people: Collection[str]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit import __version__
-from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.common import current_workspace, needed_workspace
 from fire_toolkit.cli.designs import policy_of
 from fire_toolkit.cli.given import Given
@@ -23,6 +23,7 @@ from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgment
 from fire_toolkit.reporting.study import DRAWS, TOP, Told
 from fire_toolkit.tables import Judgments, Queries, Run, first_round
 from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 
@@ -169,5 +170,6 @@ def _stage(given: Given, out: Path, *, is_folder: bool) -> Mapping[str, Any] | N
 
 def _asked(root: Path) -> Mapping[str, int] | None:
     """Return how many tasks of each kind the campaign's queues hold; None where none has begun."""
-    rounds = read_rounds(root)
-    return Counter(kind for entry in rounds for kind in entry.assignments["kind"]) if rounds else None
+    with Store(root / STORE) as store:
+        found = store.database.select("select kind, count(*) from queues group by kind")
+    return Counter(dict(found)) or None
