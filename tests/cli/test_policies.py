@@ -180,12 +180,14 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun:
         ("q0,d0,thrice", "design.csv:2: design_class 'thrice'; expected one of single, doubled, verify"),
         ("q0,d0,single\nq0,d0,verify", "q0 d0 appears twice; expected one design class for each pair"),
         ("q0,d0,until-confirmed", "class until-confirmed needs place (a number) and cells"),
+        ("q0,d0,single,B02", "place is no number; expected one, or nothing"),
     ],
 )
 def test_a_design_that_is_wrong_is_refused_with_its_line(
     fire: Fire, begun: Path, text: str, told: str
 ) -> None:
-    Path("design.csv").write_text(f"query_id,doc_id,design_class\n{text}\n")
+    place = ",place" if text.count(",") == 3 else ""
+    Path("design.csv").write_text(f"query_id,doc_id,design_class{place}\n{text}\n")
     Path("judgments.csv").write_text("query_id,doc_id,annotator_id,label\nq0,d0,A,relevant\n")
     refused = fire("resolve", "judgments.csv", "--design", "design.csv", "--out", "labels", code=1)
     assert told in refused.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -12,13 +12,11 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.source import Entry, Source, as_list, have
-from fire_toolkit.formats.collections.tables import ROLES, captions_part, read_table
+from fire_toolkit.formats.collections.tables import ALL, ROLES, captions_part, chosen_split, read_table
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.syntax import parse_toml
-
-ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,9 @@ class Layout:
         if depth := spec.get("depth"):
             lists = values if depth == 1 else [one for each in values for one in _listed(each) or [""]]
             fits = bool(values) and all(isinstance(each, list | tuple) for each in (*values, *lists))
+            if "are_texts" in spec:
+                texts = [each for own in values for each in _listed(own)]
+                fits = fits and bool(texts) and all(isinstance(each, str) for each in texts)
             return spec["why"] if fits else None
         if "needs" not in spec:  # the lists are enough
             return spec["why"] if {spec["rows"], spec["items"]} <= {*source.mapping} else None
@@ -97,14 +98,14 @@ class Layout:
         """
         spec, path = self.spec, str(source.path)
         if "header" in spec:
-            return read_table(source, {role: spec[role] for role in ROLES if spec.get(role)})
+            return read_table(source, {role: spec[role] for role in ROLES if spec.get(role)}, split=split)
         rows = list(self._entries(source))
         listed = Entry(source.mapping, path).entries(spec["items"]) if "items" in spec else rows
         notes: list[str] = []
         is_cut = False
         if "split" in spec:
             splits = [str(row.value(spec["split"], "")) for row in listed]
-            chosen, notes = _chosen_split(splits, split, path)
+            chosen, notes = chosen_split(splits, split, path)
             is_cut = chosen != ALL
             listed = [row for row, own in zip(listed, splits, strict=True) if chosen in (ALL, own)]
         asked = [each for row in (rows if "items" in spec else listed) for each in self._within(row)]
@@ -169,26 +170,6 @@ class Layout:
             texts = row.texts(self.spec["text"])
         join = self.spec.get("join")
         return [join.join(each.strip() for each in texts)] if join else texts
-
-
-def _chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:
-    """Return the split to read (the one wanted, the only one, or `test`) and a note about it.
-
-    Raises:
-        UsageError: there is no such split; or none is wanted, and there are several but no `test`.
-    """
-    splits = sorted(set(found))
-    if splits in ([], [""]) and wanted not in (None, ALL):
-        raise UsageError(f"{where}: names no splits; leave out --split")
-    if wanted == ALL or (wanted is None and len(splits) == 1):
-        return ALL, []
-    if wanted is None and "test" not in splits:
-        raise UsageError(f"{where}: has splits {', '.join(splits)}; choose one with --split, or all")
-    split = wanted or "test"
-    if split not in splits:
-        raise UsageError(f"{where}: no split {split!r}; found {', '.join(splits)}")
-    others = [other for other in splits if other != split]
-    return split, [f"split {split} read; the file also has {', '.join(others)}"] if others else []
 
 
 def _listed(value: Any) -> list[Any]:

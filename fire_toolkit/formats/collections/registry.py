@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from fire_toolkit.collections.parts import Collection, Part, assemble
 from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import lists, qrels, tables
-from fire_toolkit.formats.collections.layouts import ALL, LAYOUTS
+from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.hints import are_names, not_the_file
@@ -51,7 +52,11 @@ _add(are_general=False)
 READERS.add("qrels", Reader("qrels", qrels.recognise, qrels.read))
 READERS.add(
     "table",
-    Reader("table", lambda it: tables.describe_table(it.columns), lambda it, _: tables.read_table(it)),
+    Reader(
+        "table",
+        lambda it: tables.describe_table(it.columns),
+        lambda it, split: tables.read_table(it, split=split),
+    ),
 )
 _add(are_general=True)
 READERS.add("texts", Reader("texts", lists.recognise_texts, lists.read_texts))
@@ -87,11 +92,15 @@ def _reader_of(source: Source, columns: Mapping[str, str]) -> Reader:
     has_all = all(tables.columns_of(source.columns, name) for name in columns.values())
     given = columns if has_all else NONE_NAMED
     if given and (why := tables.describe_table(source.columns, given)):
-        return Reader("table", lambda _: why, lambda source, _: tables.read_table(source, given))
+        return Reader(
+            "table", lambda _: why, lambda source, split: tables.read_table(source, given, split=split)
+        )
     if reader := find_reader(source):
         return reader
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
+    if not source.text and source.raw.strip() and b"\0" not in source.raw:
+        text_of(source.raw, source.path)  # which names the byte that is not UTF-8
     expected = "a table whose first line names its columns, such as video_id,caption"
     if are_names(source.columns, "".join(source.lines[1:2])):
         line = tables.line_to_type(source.columns, given)
@@ -175,7 +184,8 @@ def read_collection(
             if may_be_other and reader is READERS["items"]:
                 continue  # a licence or a version of one word
             parts.append(reader.read(source, split))
-            takes_split = takes_split or reader.has_splits
+            has_column = reader.name == "table" and tables.SPLIT in source.columns
+            takes_split = takes_split or reader.has_splits or has_column
             is_named = is_named or (reader.name == "table" and reader is not READERS["table"])
             recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
     if columns and not is_named:
@@ -186,9 +196,46 @@ def read_collection(
         found, line = _columns_of(recognised, columns or NONE_NAMED)
         if line:
             raise FormatError(f"no queries: found {found}; add the file with the captions, or{line[1:]}")
-    if split not in (None, ALL) and not takes_split:
+    if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
-    return ReadCollection(assemble(parts), recognised)
+    folders = [Path(path) for path in paths if Path(path).is_dir()]
+    return ReadCollection(assemble(_of_one_split(folders, parts, recognised, split)), recognised)
+
+
+def _of_one_split(
+    folders: Sequence[Path], parts: Sequence[Part], recognised: Sequence[Recognised], split: str | None
+) -> list[Part]:
+    """Return the parts but for lists of the items of other splits that lie in a folder beside the split's.
+
+    Raises:
+        FormatError: a folder has captions with their items in two forms: they are of one benchmark, twice.
+        UsageError: lists of several splits, and not of the one to read.
+    """
+    inside = [any(folder in each.path.parents for folder in folders) for each in recognised]
+    both = zip(parts, recognised, inside, strict=True)
+    of_form = {each.reader: each.path for part, each, is_in in both if is_in and part.queries is not None
+               and part.positives is not None}  # fmt: skip
+    if len(of_form) > 1:
+        (one, path), (other, another), *_ = of_form.items()
+        raise FormatError(
+            f"{path} ({one}) and {another} ({other}): captions with their items in two forms; name the files "
+            "of the one to read in the place of their folder"
+        )
+    lists = {
+        each.path: found[0]
+        for part, each, is_in in zip(parts, recognised, inside, strict=True)
+        if is_in and part.is_gallery and (found := _SPLIT.findall(each.path.stem.lower()))
+    }
+    if len({*lists.values()}) < 2 or split == tables.ALL:
+        return list(parts)
+    chosen = split or "test"
+    if chosen not in lists.values():
+        names = ", ".join(sorted({*lists.values()}))
+        raise UsageError(f"{min(lists)}: lists of the items of {names}; choose one with --split, or all")
+    kept = [each.path not in lists or lists[each.path] == chosen for each in recognised]
+    others = ", ".join(sorted({*lists.values()} - {chosen}))
+    note = f"split {chosen} read; the folder also has lists of the items of {others}"
+    return [*(part for part, is_kept in zip(parts, kept, strict=True) if is_kept), Part("", notes=(note,))]
 
 
 def _columns_of(recognised: Sequence[Recognised], given: Mapping[str, str]) -> tuple[str, str]:
@@ -199,6 +246,7 @@ def _columns_of(recognised: Sequence[Recognised], given: Mapping[str, str]) -> t
     return "; ".join(f"{path}: {', '.join(names)}" for path, names in found), "".join(lines[:1])
 
 
+_SPLIT = re.compile(r"(?<![a-z])(?:train|test|val|valid|validation|dev)(?![a-z])")
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
 
 
@@ -217,7 +265,7 @@ def _files(path: Path, split: str | None) -> list[Path]:
     for folder in ("qrels", "topics"):
         of_splits = [file for file in found if file.parent.name == folder]
         wanted = [file for file in of_splits if (split or "test") in re.split(r"[.-]", file.name)]
-        if of_splits and not wanted and split != ALL and len(of_splits) > 1:
+        if of_splits and not wanted and split != tables.ALL and len(of_splits) > 1:
             names = ", ".join(file.stem for file in of_splits)
             raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
         left_out |= set(of_splits) - set(wanted or of_splits)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.source import Entry, Source
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.hints import guessed_columns, line_of
@@ -32,6 +32,7 @@ MEDIA = (
 )
 OF_ITEMS = ("media_url", "start_s", "end_s", "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
+ALL, SPLIT = "all", "split"
 ROLES = (*NAMES, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
@@ -103,33 +104,60 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
     return f"columns {named}" + (f": {kind}" if kind in ("items", "pairs") else "")
 
 
-def read_table(source: Source, given: Mapping[str, str] = _NOTHING) -> Part:
+def read_table(source: Source, given: Mapping[str, str] = _NOTHING, *, split: str | None = None) -> Part:
     """Return captions with their docs, queries, items, or pairs, depending on the columns.
 
-    given: role → column, of those that were named.
+    given: role → column, of those that were named. split: the one to read of a table with a column split.
     """
     path = str(source.path)
-    rows = _rows(source, given)
+    rows, notes = _rows(source, given), list[str]()
+    if SPLIT in rows and SPLIT not in given.values():
+        chosen, notes = chosen_split(rows[SPLIT], split, path)
+        rows = rows if chosen == ALL else rows[rows[SPLIT] == chosen].reset_index(drop=True)
     kind, roles = roles_of(list(rows.columns), given)
     texts = columns_of(rows.columns, roles.get("text", ""))
-    if len(texts) > 1 and kind != "captions":
-        raise FormatError(
-            f"{path}: {roles['text']} is {len(texts)} columns, expected one text for each query"
-        )
+    are_lists = len(texts) == 1 and rows[texts[0]].map(lambda text: isinstance(text, list)).any()
+    if (len(texts) > 1 or are_lists) and kind != "captions":
+        found = "holds lists" if are_lists else f"is {len(texts)} columns"
+        raise FormatError(f"{path}: {roles['text']} {found}, expected one text for each query")
     named = {role: rows[texts[0] if role == "text" and texts else name] for role, name in roles.items()}
     table = pd.DataFrame(named)
+    more: dict[str, Any] = {"notes": tuple(notes)}
     if kind == "captions":
-        items = _items(table, roles, path) if len(texts) > 1 or {*OF_ITEMS} & {*table} else None
+        if len(texts) > 1 or are_lists or {*OF_ITEMS} & {*table}:
+            more["items"] = _items(table, roles, path)
         if len(texts) > 1:
-            lists = pd.Series(rows[texts].to_numpy().tolist(), index=table.index)
-            table = table.assign(text=lists).explode("text")
-            table = table[table["text"].str.strip() != ""]
-        return captions_part(path, table, items=items)
+            table = table.assign(text=pd.Series(rows[texts].to_numpy().tolist(), index=table.index))
+        if len(texts) > 1 or are_lists:
+            table = table.explode("text")
+            table = table[table["text"].fillna("").str.strip() != ""]
+        return captions_part(path, table, **more)
     if kind == "pairs":
-        return Part(path, positives=table[[name for name in (*PAIR, *OF_PAIRS) if name in table]])
+        names = [name for name in (*PAIR, *OF_PAIRS) if name in table]
+        return Part(path, positives=table[names], **more)
     known = {*roles, *roles.values(), *texts}
     table = table.assign(**{name: rows[name] for name in rows.columns if name not in known})
-    return Part(path, items=table) if kind == "items" else Part(path, queries=table)
+    return Part(path, items=table, **more) if kind == "items" else Part(path, queries=table, **more)
+
+
+def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, list[str]]:
+    """Return the split to read (the one wanted, the only one, or `test`) and a note about it.
+
+    Raises:
+        UsageError: there is no such split; or none is wanted, and there are several but no `test`.
+    """
+    splits = sorted(set(found))
+    if splits in ([], [""]) and wanted not in (None, ALL):
+        raise UsageError(f"{where}: names no splits; leave out --split")
+    if wanted == ALL or (wanted is None and len(splits) == 1):
+        return ALL, []
+    if wanted is None and "test" not in splits:
+        raise UsageError(f"{where}: has splits {', '.join(splits)}; choose one with --split, or all")
+    split = wanted or "test"
+    if split not in splits:
+        raise UsageError(f"{where}: no split {split!r}; found {', '.join(splits)}")
+    others = [other for other in splits if other != split]
+    return split, [f"split {split} read; the file also has {', '.join(others)}"] if others else []
 
 
 def captions_part(path: str, rows: pd.DataFrame, *, join: str = "", **more: Any) -> Part:
@@ -203,8 +231,13 @@ def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
         for name in record:
             id_text(name, f"{entry.where}: the name of a field")
         for name in (each for column in needed for each in columns_of(record, column) or [column]):
-            id_text(entry.value(name), f"{entry.where}: {name}")
-        rows.append(
-            {name: str(value) for name, value in record.items() if isinstance(value, str | int | float)}
-        )
+            if name == roles.get("text") and isinstance(entry.value(name), list):
+                entry.texts(name)
+            else:
+                id_text(entry.value(name), f"{entry.where}: {name}")
+        kinds = str | int | float
+        row: dict[str, Any] = {name: str(each) for name, each in record.items() if isinstance(each, kinds)}
+        if isinstance(texts := record.get(roles.get("text", "")), list):
+            row[roles["text"]] = texts
+        rows.append(row)
     return pd.DataFrame(rows, dtype=object).fillna("")

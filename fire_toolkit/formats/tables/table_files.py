@@ -245,10 +245,11 @@ def read_design(path: Path) -> pd.DataFrame:
     table = read_delimited(path, required=[*PAIR, "design_class"]).reindex(columns=COLUMNS, fill_value="")
     kind, place = table["design_class"], table["place"]
     is_number = place.str.fullmatch("[0-9]+") & table["cells"].str.fullmatch("[0-9a-f]+")
-    is_again = table.duplicated(PAIR)
+    is_again, is_odd = table.duplicated(PAIR), (place != "") & ~place.str.fullmatch("[0-9]{1,9}")
     faults = {
         f"design_class {{kind!r}}; expected one of {', '.join(_KNOWN)}": ~kind.isin(["", *_KNOWN]),
         "{pair} appears twice; expected one design class for each pair": is_again,
+        "place is no number; expected one, or nothing": is_odd,
         "class {kind} needs place (a number) and cells (hexadecimal digits), as `next-round --policy` writes "
         "them": (kind == UNTIL_CONFIRMED) & ~is_number,
     }

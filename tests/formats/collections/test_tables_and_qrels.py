@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from command import run
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import read_ids
@@ -139,3 +141,71 @@ def test_qrels_may_be_a_table_with_our_own_columns_but_labels_are_none(tmp_path:
     labels = put(tmp_path, "labels.csv", "query_id,doc_id,label,relevance\nq,a,relevant,1\n")
     with pytest.raises(FormatError):
         read_qrels(labels)
+
+
+def collection_of(folder: Path, files: dict[str, str], **options: Any) -> Any:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return read_collection([folder], **options).collection
+
+
+OF_ITEMS = {"v1": ["a dog", "it runs"], "v2": ["a cat"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("f.json", json.dumps(OF_ITEMS)),
+        ("f.jsonl", "".join(json.dumps({"image": v, "text": texts}) + "\n" for v, texts in OF_ITEMS.items())),
+    ],
+)
+def test_an_item_may_have_a_list_of_captions(name: str, text: str, tmp_path: Path) -> None:
+    found = collection_of(tmp_path, {name: text})
+    assert dict(zip(found.queries["query_id"], found.queries["text"], strict=True)) == {
+        "v1#0": "a dog",
+        "v1#1": "it runs",
+        "v2#0": "a cat",
+    }
+    assert found.items["doc_id"].tolist() == ["v1", "v2"]
+
+
+def test_lists_of_captions_in_parquet_and_of_queries(tmp_path: Path) -> None:
+    pd.DataFrame({"image_id": [1, 2], "caption": [["a", "b"], ["c"]]}).to_parquet(tmp_path / "f.parquet")
+    assert read_collection([tmp_path]).collection.queries["query_id"].tolist() == ["1#0", "1#1", "2#0"]
+    (tmp_path / "q.jsonl").write_text('{"query_id": "q", "text": ["a"]}\n{"query_id": "r", "text": "b"}\n')
+    with pytest.raises(FormatError, match=r"q\.jsonl: text holds lists, expected one text for each query"):
+        read_collection([tmp_path / "q.jsonl"])
+    (tmp_path / "q.jsonl").write_text('{"image": "q", "text": [1]}\n{"image": "r", "text": "b"}\n')
+    with pytest.raises(FormatError, match=r"q\.jsonl: entry 0: 1, expected text"):
+        read_collection([tmp_path / "q.jsonl"])
+
+
+def test_a_table_with_a_column_of_splits_is_read_by_split(tmp_path: Path) -> None:
+    table = {"t.csv": "video_id,caption,split\nv1,a,train\nv2,b,test\n"}
+    found = collection_of(tmp_path, table)
+    assert found.queries["query_id"].tolist() == ["v2#0"]
+    assert found.notes[0] == "split test read; the file also has train"
+    assert len(collection_of(tmp_path, table, split="all").queries) == 2
+    with pytest.raises(UsageError, match="no split 'dev'; found test, train"):
+        read_collection([tmp_path / "t.csv"], split="dev")
+
+
+def test_lists_of_items_in_a_folder_are_read_by_split(tmp_path: Path) -> None:
+    lists = {f"{split}_list.txt": f"v{n}_a\n" for n, split in enumerate(("train", "val", "test"))}
+    table = {"t.csv": "video_id,caption\nv0_a,x\nv1_a,y\nv2_a,z\n"}
+    found = collection_of(tmp_path, table | lists)
+    assert found.items["doc_id"].tolist() == ["v2_a"]
+    assert "split test read; the folder also has lists of the items of train, val" in found.notes
+    assert collection_of(tmp_path, {}, split="val").items["doc_id"].tolist() == ["v1_a"]
+    assert len(collection_of(tmp_path, {}, split="all").items) == 3
+    with pytest.raises(UsageError, match="of test, train, val; choose one with --split"):
+        collection_of(tmp_path, {}, split="dev")
+
+
+def test_a_folder_with_captions_in_two_forms_is_refused(tmp_path: Path) -> None:
+    entries = [{"video": "v1", "caption": "a dog"}]
+    files = {"lavis.json": json.dumps(entries), "t.token": "v1.jpg#0\ta dog\n"}
+    with pytest.raises(FormatError, match=r"lavis\.json \(lavis\) and .*t\.token \(flickr\): captions with"):
+        collection_of(tmp_path, files)
+    assert len(read_collection(sorted(tmp_path.iterdir())).collection.queries) == 2  # as they were named
