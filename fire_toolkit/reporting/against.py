@@ -15,7 +15,6 @@ from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference import compare_orders
 from fire_toolkit.inference.differences import changes_of_scores
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
-from fire_toolkit.results import Found
 from fire_toolkit.tables import Judgments, Qrels, first_round
 from fire_toolkit.tables.columns import PAIR
 
@@ -93,14 +92,11 @@ class Since:
             return shared, [*reasons, said]
         texts = [table.reindex(shared).fillna("").to_numpy(dtype=object) for table in (old.texts, new.texts)]
         differ = shared[texts[0] != texts[1]]
-        if len(differ):
-            some = ", ".join(differ[:3])
-            reasons.append(
-                f"queries of the same id with another text in {old.name}: {len(differ):,} ({some})"
-            )
-        return shared.difference(differ), reasons
+        some = f"{len(differ):,} ({', '.join(differ[:3])})"
+        said = f"queries of the same id with another text in {old.name}: {some}"
+        return shared.difference(differ), [*reasons, *([said] if len(differ) else [])]
 
-    @property
+    @cached_property
     def _why_not(self) -> str:
         """Why nothing can be compared; empty where something can."""
         old, new = self.old, self.new
@@ -113,10 +109,9 @@ class Since:
         if one_sha256 != other_sha256:
             return f"the guideline {one} says something else in {old.name}; nothing is compared"
         have_doc = old.corrected["doc_id"].isin(new.corrected["doc_id"]).any()
-        for what, is_shared in (("query", len(self._shared[0])), ("doc", have_doc)):
-            if not is_shared:
-                return f"{old.name} and {new.name} have no {what} in common; nothing is compared"
-        return ""
+        absent = "" if have_doc else "doc"
+        absent = absent if len(self._shared[0]) else "query"
+        return f"{old.name} and {new.name} have no {absent} in common; nothing is compared" if absent else ""
 
     @property
     def qrels(self) -> list[Qrels]:
@@ -124,7 +119,7 @@ class Since:
         are_all = len(self._shared[0]) == len(self.old.queries) == len(self.new.queries)
         return [self.old.corrected] if are_all and not self._why_not else []
 
-    def label_changes(self) -> dict[str, int]:
+    def _label_changes(self) -> dict[str, int]:
         """Return how many pairs were labelled, turned or removed; a negative relevance is no label."""
         tables = [
             side.corrected.loc[
@@ -148,20 +143,26 @@ class Since:
         }
         return {change: int(each.sum()) for change, each in changes.items()}
 
-    def paired_runs(self) -> tuple[list[str], list[str]]:
+    def _paired_runs(self) -> tuple[list[str], list[str]]:
         """Return the runs whose files are the same bytes on both sides, and what is said of the others."""
         old, new = self.old, self.new
         same = [run_id for run_id, sha256 in new.runs.items() if sha256 in old.runs.values()]
         here = [run_id for run_id in new.runs if run_id not in same]
-        stems = {name: name.removesuffix(".gz").rsplit(".", 1)[0] for name in old.runs}
-        there = {stems[name]: name for name, sha256 in old.runs.items() if sha256 not in new.runs.values()}
-        others = [run_id for run_id in here if run_id in there]
-        reasons = [f"{run_id} is another file in {old.name}, and is not compared" for run_id in others]
+        there = {
+            name.removesuffix(".gz").rsplit(".", 1)[0]: name
+            for name, sha256 in old.runs.items()
+            if sha256 not in new.runs.values()
+        }
+        reasons = [
+            f"{run_id} is another file in {old.name}, and is not compared"
+            for run_id in here
+            if run_id in there
+        ]
         apart = (
-            ([run_id for run_id in here if run_id not in there], new),
-            ([name for stem, name in there.items() if stem not in here], old),
+            (new, [run_id for run_id in here if run_id not in there]),
+            (old, [name for stem, name in there.items() if stem not in here]),
         )
-        reasons += [f"runs only in {side.name}, not compared: {', '.join(own)}" for own, side in apart if own]
+        reasons += [f"runs only in {side.name}, not compared: {', '.join(own)}" for side, own in apart if own]
         return same, reasons
 
     def facts(
@@ -175,16 +176,18 @@ class Since:
         """Return what changed: sides, labels, scores, agreement and notes; orders of two runs or more.
 
         scores: run_id, measure, before, after, change, low, high. Empty where nothing is compared; then
-        old_scores are those that stand in the old side.
+        old_scores are those that stand in the old side. A run to which the old side gives another score than
+        its own labels do here had other ids, or another rule for ties, and is not compared.
         """
         old, new = self.old, self.new
-        notes = [*([self._why_not] if self._why_not else []), *self._shared[1]]
-        same, reasons = self.paired_runs()
-        notes += reasons
-        scores = pd.DataFrame()
+        same, reasons = self._paired_runs()
+        notes = [*([self._why_not] if self._why_not else []), *self._shared[1], *reasons]
+        scores, orders = pd.DataFrame(), None
         if self.qrels:
             scores = changes_of_scores(joined, old.corrected, new.corrected, measures, run_ids=same)
-            wrong = _contradicted(old, scores)
+            told = scores.iloc[:0].assign(value=0.0) if old.scores is None else old.scores
+            both = scores.merge(told[["run_id", "measure", "value"]], on=["run_id", "measure"])
+            wrong = both.loc[(both["before"] - both["value"]).abs() > _SAME, "run_id"].unique()
             notes += [
                 f"{run_id}: {old.name} gives it other scores than its own labels give that file here, so "
                 "that its ids or its rule for ties were others; it is not compared"
@@ -192,40 +195,25 @@ class Since:
             ]
             same = [run_id for run_id in same if run_id not in wrong]
             scores = scores[~scores["run_id"].isin(wrong)]
+            if len(same) > 1:
+                of_same = replace(joined, places={run_id: joined.places[run_id] for run_id in same})
+                labellings = {old.name: old.corrected, new.name: new.corrected}
+                orders = compare_orders(of_same, labellings, measures, tell=tell)
         elif not self._why_not:
             notes.append("scores are means over other queries there, and are not compared")
         before = None
         if old.judgments is not None:
             before = agreement_summary(first_round(old.judgments), grades=old.grades, all_rounds=True)
-        orders: Found | None = None
-        if self.qrels and len(same) > 1:
-            of_same = replace(joined, places={run_id: joined.places[run_id] for run_id in same})
-            orders = compare_orders(
-                of_same, {old.name: old.corrected, new.name: new.corrected}, measures, tell=tell
-            )
         return {
             "name": old.name,
             "sides": [old, new],
-            "labels": {} if self._why_not else self.label_changes(),
+            "labels": {} if self._why_not else self._label_changes(),
             "scores": scores,
             "old_scores": pd.DataFrame() if old.scores is None or len(scores) else old.scores,
-            "agreement": [{} if each is None else by_statistic(each) for each in (before, agreement)],
+            "agreement": [
+                {} if each is None else {row["statistic"]: row for row in each.table.to_dict("records")}
+                for each in (before, agreement)
+            ],
             "orders": orders,
             "notes": notes,
         }
-
-
-def by_statistic(summary: AgreementSummary) -> dict[str, dict[str, Any]]:
-    """Return the rows of a summary by the names of the statistics."""
-    return {str(row["statistic"]): dict(row) for row in summary.table.to_dict("records")}  # type: ignore[arg-type]
-
-
-def _contradicted(old: Side, scores: pd.DataFrame) -> list[str]:
-    """Return the runs to which the old side gives another score than `before`, by the same labels.
-
-    A run that differs had other ids, or another rule for ties.
-    """
-    if old.scores is None:
-        return []
-    both = scores.merge(old.scores, on=["run_id", "measure"])
-    return list(both.loc[(both["before"] - both["value"]).abs() > _SAME, "run_id"].unique())
