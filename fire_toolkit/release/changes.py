@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.reporting.templates import rendered
-from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 
 DISPUTE = "dispute"  # in the place of a label
 _SIDES = ("before", "after")
-_SHOWN = ["query_id", "doc_id", *_SIDES, "change", "label_before", "label_after"]
+_LABELS = ["label_before", "label_after"]
 _SCORE = ["run_id", "measure"]
+# What becomes of the relevance of a pair, and of its label.
+_OF_RELEVANCE = ("added", "removed", "raised", "lowered")
+_OF_LABEL = ("disputed", "settled", "unlabelled", "labelled", "relabelled")
 
 
 class Version(NamedTuple):
@@ -35,41 +38,25 @@ def labels_with_disputes(labels: pd.DataFrame, disputes: pd.DataFrame) -> pd.Dat
     return pd.concat([table[[*PAIR, "label"]].astype("str") for table in tables], ignore_index=True)
 
 
-class _ReleaseChanges(NamedTuple):
-    pairs: pd.DataFrame
-    scores: pd.DataFrame
-
-
-class ReleaseChanges(_ReleaseChanges, Result):
+class ReleaseChanges(NamedTuple):
     """What changed between two releases.
 
     pairs: query_id, doc_id, before, after (relevance, missing where the qrels do not have the pair), change,
     label_before, label_after (empty: no label). change: of the relevance (`added`, `removed`, `raised`,
     `lowered`), else of the label alone (`labelled`, `unlabelled`, `relabelled`, `disputed`, `settled`).
     scores: run_id, measure, before, after, by the corrected labels of each; before or after is nan where only
-    the other has the run and measure; equal ones are left out.
+    the other has the run and measure; equal ones are left out. in_words: how many changed in each way, of
+    their relevance and of their label.
     """
 
-    __slots__ = ()
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many pairs changed in each way, of their relevance and of their label, and how many scores."""
-        kinds = ("added", "removed", "raised", "lowered")
-        of_label = ("labelled", "unlabelled", "relabelled", "disputed", "settled")
-        found = [self.pairs["change"].isin([kind]).sum() for kind in kinds]
-        found += [_of_label(self.pairs).isin([kind]).sum() for kind in of_label]
-        return dict(zip((*kinds, *of_label), map(int, found), strict=True)) | {"scores": len(self.scores)}
-
-    @property
-    def in_words(self) -> str:
-        """The same as a sentence."""
-        return rendered("release", "templates/changes.txt", n=self.counts)
+    pairs: pd.DataFrame
+    scores: pd.DataFrame
+    in_words: str
 
     @property
     def rows(self) -> pd.DataFrame:
         """Both as one table: kind (pair or score), their keys, before and after, of pairs the labels too."""
-        names = ["kind", *PAIR, *_SCORE, *_SIDES, "label_before", "label_after"]
+        names = ["kind", *PAIR, *_SCORE, *_SIDES, *_LABELS]
         both = [
             table.assign(kind=kind)
             .astype(dict.fromkeys(_SIDES, "Float64"))
@@ -103,39 +90,30 @@ def compare_releases(old: Version, new: Version) -> ReleaseChanges:
         >>> found.pairs[["doc_id", "change", "label_after"]].values.tolist()
         [['a', 'disputed', 'dispute'], ['b', 'raised', 'yes'], ['c', 'removed', ''], ['d', 'added', '']]
     """
-    return ReleaseChanges(_pairs(old, new), _scores(old, new))
-
-
-def _pairs(old: Version, new: Version) -> pd.DataFrame:
-    have_labels = old.labels is not None and new.labels is not None
+    labels = [None if old.labels is None or new.labels is None else each.labels for each in (old, new)]
     found = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
-    for side, version in zip(_SIDES, (old, new), strict=True):
+    for side, version, own in zip(_SIDES, (old, new), labels, strict=True):
         grades = version.qrels[[*PAIR, "relevance"]].astype({"relevance": "Int64"})
         found = found.merge(grades.rename(columns={"relevance": side}), on=PAIR, how="outer")
-        labels = (
-            version.labels if have_labels and version.labels is not None else found[PAIR].assign(label="")
-        )
-        found = found.merge(labels.rename(columns={"label": f"label_{side}"}), on=PAIR, how="outer")
-    found = found.fillna({"label_before": "", "label_after": ""})
-    change = _of_label(found)
-    change[found["before"].isna() & found["after"].notna()] = "added"
-    change[found["after"].isna() & found["before"].notna()] = "removed"
-    change[(found["after"] > found["before"]).fillna(False)] = "raised"
-    change[(found["after"] < found["before"]).fillna(False)] = "lowered"
-    found = found.assign(change=change)[_SHOWN]
-    return found[found["change"] != ""].sort_values(PAIR, ignore_index=True)
-
-
-def _of_label(pairs: pd.DataFrame) -> pd.Series:
-    """Return what became of each pair's label; empty where it stayed."""
-    before, after = pairs["label_before"], pairs["label_after"]
-    change = pd.Series("relabelled", index=pairs.index, dtype="str")
-    change[before == ""] = "labelled"
-    change[after == ""] = "unlabelled"
-    change[before == DISPUTE] = "settled"
-    change[after == DISPUTE] = "disputed"
-    change[before == after] = ""
-    return change
+        told = found[PAIR].assign(label="") if own is None else own
+        found = found.merge(told.rename(columns={"label": f"label_{side}"}), on=PAIR, how="outer")
+    found = found.fillna(dict.fromkeys(_LABELS, ""))
+    before, after = (found[side].to_numpy(np.float64, na_value=np.nan) for side in _SIDES)
+    was, now = (found[name] for name in _LABELS)
+    is_of_relevance = [np.isnan(before) & ~np.isnan(after), np.isnan(after) & ~np.isnan(before),
+                       after > before, after < before]  # fmt: skip
+    is_of_label = [
+        (was != now) & rule for rule in (now == DISPUTE, was == DISPUTE, now == "", was == "", True)
+    ]
+    of_relevance = np.select(is_of_relevance, _OF_RELEVANCE, "")
+    of_label = np.select(is_of_label, _OF_LABEL, "")
+    change = np.where(of_relevance == "", of_label, of_relevance)
+    pairs = found.assign(change=change)[[*PAIR, *_SIDES, "change", *_LABELS]]
+    pairs = pairs[pairs["change"] != ""].sort_values(PAIR, ignore_index=True)
+    scores = _scores(old, new)
+    n = {name: int((of_relevance == name).sum()) for name in _OF_RELEVANCE}
+    n |= {name: int((of_label == name).sum()) for name in _OF_LABEL} | {"scores": len(scores)}
+    return ReleaseChanges(pairs, scores, rendered("release", "templates/changes.txt", n=n))
 
 
 def _scores(old: Version, new: Version) -> pd.DataFrame:
