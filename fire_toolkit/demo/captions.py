@@ -37,21 +37,20 @@ def write_captions(clips: Sequence[Clip], *, n_captions: int, rng: np.random.Gen
     used: set[object] = set()
     for number in range(n_captions):
         lap, place = divmod(number, len(clips))
-        level = _LEVELS[(number + 2 * lap) % len(_LEVELS)]
-        captions.append(_new_caption(clips[place], level, used, rng))
-        used |= {captions[-1].text, captions[-1].conditions}
+        clip, level = clips[place], _LEVELS[(number + 2 * lap) % len(_LEVELS)]
+        for attempt in range(2 * _TRIES):
+            thing = clip.things[int(rng.integers(len(clip.things)))]
+            conditions = tuple(_choose_conditions(clip, thing, level, rng))
+            text = word_caption(conditions, rng)
+            if text not in used and (conditions not in used or attempt >= _TRIES):
+                break
+        else:
+            raise UsageError(
+                f"no new caption of level {level} for {clip.doc_id}: ask for fewer captions or clips"
+            )
+        captions.append(Caption(clip.doc_id, level, text, conditions))
+        used |= {text, conditions}
     return captions
-
-
-def _new_caption(clip: Clip, level: int, used: set[object], rng: np.random.Generator) -> Caption:
-    """Return a caption whose text is not in `used`, and whose conditions are not if that can be had."""
-    for attempt in range(2 * _TRIES):
-        thing = clip.things[int(rng.integers(len(clip.things)))]
-        conditions = tuple(_choose_conditions(clip, thing, level, rng))
-        text = word_caption(conditions, rng)
-        if text not in used and (conditions not in used or attempt >= _TRIES):
-            return Caption(clip.doc_id, level, text, conditions)
-    raise UsageError(f"no new caption of level {level} for {clip.doc_id}: ask for fewer captions or clips")
 
 
 def _choose_conditions(clip: Clip, thing: Thing, level: int, rng: np.random.Generator) -> list[Condition]:

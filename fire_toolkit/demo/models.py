@@ -73,7 +73,8 @@ def rank_clips(texts: Sequence[str], frames: Sequence[Frames], model: Callable[[
 def see_colours(frames: Frames) -> Seen:
     """Return what the hues of the middle frame show, and how much of it is coloured."""
     image = frames[len(frames) // 2]
-    weights = np.maximum(strength_of(image) - 0.35, 0)
+    strength = np.ptp(image.astype(np.float32), axis=-1) / 255  # highest less lowest channel
+    weights = np.maximum(strength - 0.35, 0)
     hues, weights = hue_of(image[weights > 0]), weights[weights > 0]
     share = {
         name: np.sqrt((weights * _near(hues, hue, 18)).sum() / (weights.sum() + 1e-6))
@@ -86,7 +87,11 @@ def see_colours(frames: Frames) -> Seen:
 def see_shapes(frames: Frames) -> Seen:
     """Return what the outline of the largest blob of an early frame shows, its size and its hue."""
     image = frames[len(frames) // 3]
-    blob = largest_blob(stand_out(image))
+    soft = image.astype(np.float64)
+    for axis in (0, 1):
+        soft = (np.roll(soft, 1, axis) + soft + np.roll(soft, -1, axis)) / 3
+    distance = np.abs(soft - _border(image)).sum(axis=2)
+    blob = largest_blob(distance > np.percentile(distance, 99.5) / 2)
     outline, hue = _outline(blob), hue_of(image[blob].mean(axis=0))
     forms = {
         name: 1 / (1 + 8 * float(np.linalg.norm(outline - _waves(radius)))) for name, radius in _FORMS.items()
@@ -158,20 +163,6 @@ def hue_of(colour: npt.NDArray[Any]) -> Floats32:
     return np.asarray(np.degrees(angle) % 360, dtype=np.float32)
 
 
-def strength_of(image: Frames) -> Floats32:
-    """Return how strongly each pixel is coloured: its highest less its lowest channel, 0 to 1."""
-    return np.asarray(np.ptp(image.astype(np.float32), axis=-1) / 255, dtype=np.float32)
-
-
-def stand_out(image: Frames) -> Bools:
-    """Return which pixels of `image` differ in colour from its border: half the greatest difference."""
-    soft = image.astype(np.float64)
-    for axis in (0, 1):
-        soft = (np.roll(soft, 1, axis) + soft + np.roll(soft, -1, axis)) / 3
-    distance = np.abs(soft - _border(image)).sum(axis=2)
-    return np.asarray(distance > np.percentile(distance, 99.5) / 2)
-
-
 def largest_blob(mask: Bools) -> Bools:
     """Return the largest connected part of `mask` (four neighbours); all of it when it is empty.
 
@@ -230,19 +221,16 @@ def _folded(corners: int) -> Floats:
     return np.asarray(np.abs((np.arange(_ANGLES) * (2 * np.pi / _ANGLES) + half) % (2 * half) - half))
 
 
-def _star() -> Floats:
-    dent, half, angle = 0.45, np.pi / 5, _folded(5)
-    slope = np.sin(angle) * (1 - dent * np.cos(half)) + np.cos(angle) * dent * np.sin(half)
-    return np.asarray(dent * np.sin(half) / slope)
-
-
+_DENT, _TENTH = 0.45, np.pi / 5  # of a star of five points: how deep between two, and half the angle there
 # The radius of ideal forms around their middle.
 _FORMS: dict[str, Floats] = {
     "circle": np.ones(_ANGLES),
     "triangle": 1 / np.cos(np.pi / 3 - _folded(3)),
     "square": 1 / np.cos(np.pi / 4 - _folded(4)),
     "cross": np.minimum(1 / np.cos(_folded(4)), 1 / (3 * np.sin(np.maximum(_folded(4), 0.1)))),
-    "star": _star(),
+    "star": _DENT
+    * np.sin(_TENTH)
+    / (np.sin(_folded(5)) * (1 - _DENT * np.cos(_TENTH)) + np.cos(_folded(5)) * _DENT * np.sin(_TENTH)),
 }
 
 

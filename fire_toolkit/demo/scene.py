@@ -141,18 +141,16 @@ def make_clips(n_clips: int, *, rng: np.random.Generator) -> tuple[Clip, ...]:
     One in five has two shapes.
     """
     digits = max(3, len(str(n_clips)))
-    return tuple(_make_clip(f"clip-{number:0{digits}}", rng) for number in range(1, n_clips + 1))
-
-
-def _make_clip(doc_id: str, rng: np.random.Generator) -> Clip:
-    things = tuple(_make_thing(rng) for _ in range(2 if rng.random() < 0.2 else 1))
-    return Clip(
-        doc_id=doc_id,
-        things=things,
-        lightness=float(rng.uniform(0.08, 0.3) if rng.random() < 0.5 else rng.uniform(0.3, 0.9)),
-        blotches=float(rng.uniform(0.25, 0.5) if rng.random() < 0.4 else rng.uniform(0.0, 0.1)),
-        grain=float(rng.uniform(8.0, 14.0) if rng.random() < 0.35 else rng.uniform(1.0, 4.0)),
-        seed=int(rng.integers(2**31)),
+    return tuple(
+        Clip(
+            doc_id=f"clip-{number:0{digits}}",
+            things=tuple(_make_thing(rng) for _ in range(2 if rng.random() < 0.2 else 1)),
+            lightness=float(rng.uniform(0.08, 0.3) if rng.random() < 0.5 else rng.uniform(0.3, 0.9)),
+            blotches=float(rng.uniform(0.25, 0.5) if rng.random() < 0.4 else rng.uniform(0.0, 0.1)),
+            grain=float(rng.uniform(8.0, 14.0) if rng.random() < 0.35 else rng.uniform(1.0, 4.0)),
+            seed=int(rng.integers(2**31)),
+        )
+        for number in range(1, n_clips + 1)
     )
 
 
@@ -171,9 +169,12 @@ def _make_thing(rng: np.random.Generator) -> Thing:
     aside, turn = radius + 2 + wobble, np.radians(heading)
     travel = min(travel, (HEIGHT - 2 * aside) / max(abs(np.sin(turn)), 0.01))
     reach_x, reach_y = (aside + travel / 2 * abs(part(turn)) for part in (np.cos, np.sin))
+    shape, (low, high) = str(rng.choice(SHAPES)), HUE_RANGES[str(rng.choice(sorted(HUE_RANGES)))]
+    is_near_border = rng.random() < 0.25
+    hue = high + rng.uniform(-6, 6) if is_near_border else (low + high) / 2 + rng.uniform(-7, 7)
     return Thing(
-        shape=str(rng.choice(SHAPES)),
-        hue=_make_hue(rng),
+        shape=shape,
+        hue=float(hue),
         radius=radius,
         tilt=float(rng.normal(0, 0.12)),
         heading=heading,
@@ -182,9 +183,3 @@ def _make_thing(rng: np.random.Generator) -> Thing:
         x=float(rng.uniform(reach_x, WIDTH - reach_x)),
         y=float(rng.uniform(reach_y, max(reach_y, HEIGHT - reach_y))),
     )
-
-
-def _make_hue(rng: np.random.Generator) -> float:
-    low, high = HUE_RANGES[str(rng.choice(sorted(HUE_RANGES)))]
-    near_border = rng.random() < 0.25
-    return float(high + rng.uniform(-6, 6) if near_border else (low + high) / 2 + rng.uniform(-7, 7))

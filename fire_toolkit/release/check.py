@@ -24,12 +24,13 @@ Files = Mapping[str, bytes]
 Pairs = dict[tuple[str, str], int]
 
 _WORDS = words_in("check.toml")
-_TEXTS, _DOCUMENTS = (tuple(_WORDS["endings"][name]) for name in ("texts", "documents"))
+_ENDINGS, _DOCUMENTS = (tuple(_WORDS["endings"][name]) for name in ("texts", "documents"))
 _OPEN = re.compile(r"\b(?:TODO|FIXME|TBD|XXX|lorem ipsum|placeholder)\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[012])-(0[1-9]|[12]\d|3[01])")
 _WRONG = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
 _CARD, _CITATION, _ORIGINAL = "README.md", "CITATION.cff", "qrels.original.txt"
+_JUDGED = ("judgments.csv", "judgments.tsv")
 _BEIR = ["query-id", "corpus-id", "score"]
 _AS_TEXT: dict[str, Any] = {"dtype": "str", "keep_default_na": False, "encoding": "utf-8"}
 
@@ -49,8 +50,8 @@ def check_release(files: Files) -> list[Finding]:
         >>> [f"{found.level}: {found}" for found in check_release({"qrels.txt": b"q 0 d 1\\n"})][:2]
         ['must: LICENSE: missing', 'should: CITATION.cff: missing']
     """
-    checks = (_expected, _card, _croissant, _citation, _qrels, _scores, _privacy, _left_open, _manifest)
-    texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items() if name.endswith(_TEXTS)}
+    checks = (_expected, _card, _croissant, _citation, _qrels, _scores, _texts, _manifest)
+    texts = {name: raw.decode("utf-8", "replace") for name, raw in files.items() if name.endswith(_ENDINGS)}
     of = _Release(files, texts, qrels_in(files))
     return sorted({each for check in checks for each in check(of)}, key=lambda each: (each.level, each))
 
@@ -82,14 +83,6 @@ def _trec(raw: bytes) -> Pairs:
     return _pairs(table.iloc[:, [0, 2, {4: 3, 5: 4}[len(table.columns)]]])
 
 
-def _beir(raw: bytes) -> Pairs:
-    return _pairs(pd.read_csv(io.BytesIO(raw), sep="\t", **_AS_TEXT)[_BEIR])
-
-
-def _parquet(raw: bytes) -> Pairs:
-    return _pairs(pd.read_parquet(io.BytesIO(raw))[_BEIR])
-
-
 def _pairs(table: pd.DataFrame) -> Pairs:
     return {(query, doc): int(grade) for query, doc, grade in table.to_numpy().tolist()}
 
@@ -111,9 +104,9 @@ def _by_query(raw: bytes) -> Pairs:
 
 _FORMS: dict[str, Callable[[bytes], Pairs]] = {
     "qrels.txt": _trec,
-    "qrels/test.tsv": _beir,
+    "qrels/test.tsv": lambda raw: _pairs(pd.read_csv(io.BytesIO(raw), sep="\t", **_AS_TEXT)[_BEIR]),
     "qrels.json": _by_query,
-    "data/qrels.parquet": _parquet,
+    "data/qrels.parquet": lambda raw: _pairs(pd.read_parquet(io.BytesIO(raw))[_BEIR]),
     _ORIGINAL: _trec,
 }
 
@@ -284,24 +277,19 @@ def _table(pairs: Pairs) -> Qrels:
     return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
 
 
-def _privacy(of: _Release) -> Iterator[Finding]:
-    """Yield what says more of people than it must; documents may have the creators' own e-mail."""
+def _texts(of: _Release) -> Iterator[Finding]:
+    """Yield what says more of people than it must, and words left open; creators may have their e-mail."""
     for found in find_private(of.texts):
         if found.what != "an e-mail address" or not found.file.endswith(_DOCUMENTS):
             yield found
     for name, text in of.texts.items():
-        if name.endswith(("judgments.csv", "judgments.tsv")):
-            n = sum(1 for line in text.splitlines() if _MOMENT.search(line))
-            if n:
-                yield Finding(name, 0, f"{n:,} rows with a time of day; a date is enough", SHOULD)
-
-
-def _left_open(of: _Release) -> Iterator[Finding]:
-    for name, text in of.texts.items():
-        if name.endswith(_DOCUMENTS):
-            for number, line in enumerate(text.splitlines(), start=1):
-                if match := _OPEN.search(line):
-                    yield Finding(name, number, f"{match[0]}: left open", SHOULD)
+        lines = text.splitlines()
+        n = sum(1 for line in lines if name.endswith(_JUDGED) and _MOMENT.search(line))
+        if n:
+            yield Finding(name, 0, f"{n:,} rows with a time of day; a date is enough", SHOULD)
+        for number, line in enumerate(lines if name.endswith(_DOCUMENTS) else (), start=1):
+            if match := _OPEN.search(line):
+                yield Finding(name, number, f"{match[0]}: left open", SHOULD)
 
 
 def _manifest(of: _Release) -> Iterator[Finding]:

@@ -121,12 +121,10 @@ def platform_of(answered: Iterable[tuple[str, str]]) -> str:
         >>> platform_of([("page:7f", ""), ("file:ann.csv", ""), ("file:all.csv", "MTurk"), ("http://h", "")])
         "Label Studio; MTurk; fire-toolkit's own page; sheets (CSV)"
     """
-    found = {tool.partition(" (")[0] or _carrier_of(source) for source, tool in answered}
+    found = set()
+    for source, tool in answered:
+        is_sheet = source.startswith("file:") and source.endswith((".csv", ".tsv"))
+        carrier = "sheets (CSV)" if is_sheet else "Label Studio"
+        carrier = "fire-toolkit's own page" if source.startswith("page:") else carrier
+        found.add(tool.partition(" (")[0] or carrier)
     return "" if _NO_TOOL in found else "; ".join(sorted(found))
-
-
-def _carrier_of(source: str) -> str:
-    if source.startswith("page:"):
-        return "fire-toolkit's own page"
-    is_sheet = source.startswith("file:") and source.endswith((".csv", ".tsv"))
-    return "sheets (CSV)" if is_sheet else "Label Studio"
