@@ -76,6 +76,13 @@ def trec2011_crowd() -> Path:
 
 
 @pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def fire() -> Fire:
     """The commands, in this process and in the current folder."""
     return run

@@ -176,10 +176,7 @@ def test_a_table_of_addresses_stands_beside_what_a_benchmark_says_of_its_items(t
     assert items["source_url"].tolist() == ["https://video.example/b"] * 2
 
 
-def test_quotes_of_a_tsv_that_pandas_wrote_are_not_shown_to_annotators(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_quotes_of_a_tsv_that_pandas_wrote_are_not_shown_to_annotators(here: Path) -> None:
     caption = 'a man holds a "stop" sign'
     table = {"video_id": ["v1", "v2"], "caption": [caption, "a dog, running"]}
     pd.DataFrame(table).to_csv("captions.tsv", sep="\t", index=False)

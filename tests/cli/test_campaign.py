@@ -440,8 +440,7 @@ def test_what_has_not_begun_is_said(server: FakeServer, workspace: Path) -> None
     assert "none has begun here" in run("next-round", "--annotator", "A01", code=2).output
 
 
-def test_outside_a_workspace_it_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_outside_a_workspace_it_is_a_usage_error(here: Path) -> None:
     for command in ("push", "pull", "progress", "next-round"):
         assert "fire-toolkit init" in run(command, code=2).output
 

@@ -19,13 +19,12 @@ SECOND, THIRD = 1 / log2(3), 1 / 2
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """One original positive `a`; judgments by grades of no guideline, b 0 and c 3; a run in this order."""
-    monkeypatch.chdir(tmp_path)
     Path("qrels.txt").write_text("q1 0 a 1\n")
     Path("judgments.csv").write_text("annotator_id,query_id,doc_id,label\nA,q1,b,0\nA,q1,c,3\n")
     Path("m.run").write_text("q1 Q0 a 1 3 m\nq1 Q0 b 2 2 m\nq1 Q0 c 3 1 m\n")
-    return tmp_path
+    return here
 
 
 def scores(result: Result) -> dict[tuple[str, str], float]:

@@ -123,9 +123,8 @@ def test_so_do_a_report_in_html_and_all_texts_of_a_release(
     assert "vlm" not in (folder / "labels.csv").read_text() + (folder / "judgments.csv").read_text()
 
 
-def test_a_release_of_people_alone_is_not_synthetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    make_workspace(tmp_path, run)
+def test_a_release_of_people_alone_is_not_synthetic(here: Path) -> None:
+    make_workspace(here, run)
     run("release", "--version", "1.0", "--date", "2026-11-22")
     assert json.loads(Path("releases/1.0/croissant.json").read_text())["rai:hasSyntheticData"] is False
     assert "machine judge" not in run("score").output + run("score", "--qrels", "releases/1.0").output

@@ -62,12 +62,11 @@ def without_ids(release: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "q.tsv").write_text(QUERIES)
-    (tmp_path / "fire.toml").write_text(config_text({"collection": {"queries": "q.tsv"}}))
-    (tmp_path / "fire.json").write_text(json.dumps(RELEASE))
-    return tmp_path
+def folder(here: Path) -> Path:
+    (here / "q.tsv").write_text(QUERIES)
+    (here / "fire.toml").write_text(config_text({"collection": {"queries": "q.tsv"}}))
+    (here / "fire.json").write_text(json.dumps(RELEASE))
+    return here
 
 
 def exported(folder: Path, *options: object) -> dict[str, Any]:

@@ -19,11 +19,10 @@ QRELS = "q0 0 d1 1\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x.run").write_text(RUN)
-    (tmp_path / "q.txt").write_text(QRELS)
-    return tmp_path
+def folder(here: Path) -> Path:
+    (here / "x.run").write_text(RUN)
+    (here / "q.txt").write_text(QRELS)
+    return here
 
 
 @pytest.mark.parametrize(

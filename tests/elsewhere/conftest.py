@@ -19,14 +19,13 @@ def fire() -> Callable[..., Result]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def workspace(here: Path) -> Path:
     run("init", ".")
     queries = "".join(f"{query}\ta dog runs\n" for query in QUERIES)
     Path("collection/queries.tsv").write_text(f"query_id\ttext\n{queries}")
     items = "".join(f"{item}\thttp://media.test/{item}.mp4\n" for item in ITEMS)
     Path("collection/items.tsv").write_text(f"doc_id\tmedia_url\n{items}")
-    return tmp_path
+    return here
 
 
 def rows(name: str) -> list[Mapping[str, str]]:

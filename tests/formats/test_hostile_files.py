@@ -78,11 +78,10 @@ PICKLES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(here: Path) -> Iterator[Path]:
     """An empty folder to work in; afterwards it holds no more than was put there."""
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    assert not (tmp_path / "ran").exists()
+    yield here
+    assert not (here / "ran").exists()
 
 
 def refuse(path: Path) -> str:

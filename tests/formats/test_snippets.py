@@ -209,10 +209,7 @@ BARE = {"umt", "internvideo", "lavis", "blip", "openclip"}
 
 
 @pytest.mark.parametrize(("name", "benchmark"), CASES)
-def test_what_is_saved_comes_in_with_the_ids_of_the_collection(
-    name: str, benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_saved_comes_in_with_the_ids_of_the_collection(name: str, benchmark: str, here: Path) -> None:
     lines = find_snippet(name).lines
     if benchmark == "msrvtt-jsfusion":
         lines = lines.replace('test_csv = ""', f"test_csv = {str(source(benchmark)[0])!r}")
@@ -220,7 +217,7 @@ def test_what_is_saved_comes_in_with_the_ids_of_the_collection(
     assert ("np" in names) != (name in BARE)
     exec(compile(lines, name, "exec"), names)
     collection, _ = read_collection(source(benchmark))
-    run = ingest(tmp_path / "run.npz", Request()).run
+    run = ingest(here / "run.npz", Request()).run
     assert set(run["query_id"]) == set(collection.queries["query_id"])
     assert set(run["doc_id"]) == set(collection.items["doc_id"])
     first = run[run["rank"] == 1]
@@ -229,26 +226,22 @@ def test_what_is_saved_comes_in_with_the_ids_of_the_collection(
     assert found == sorted(zip(positives["query_id"], positives["doc_id"], strict=True))
 
 
-def test_qb_norm_keeps_the_ids_of_the_run_it_normalizes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_qb_norm_keeps_the_ids_of_the_run_it_normalizes(here: Path) -> None:
     exec(find_snippet("teachtext").lines, teachtext())
     with np.load("run.npz") as saved:
         normalized = -np.nan_to_num(saved["sims"])
     exec(find_snippet("qb-norm").lines, {"np": np, "test_test_normalized": normalized})
-    before, after = (ingest(tmp_path / name, Request()).run for name in ("run.npz", "qbnorm.npz"))
+    before, after = (ingest(here / name, Request()).run for name in ("run.npz", "qbnorm.npz"))
     assert set(after["query_id"]) == set(before["query_id"])
     last = before.groupby("query_id", observed=True)["doc_id"].last()
     first = after.groupby("query_id", observed=True)["doc_id"].first()
     assert first.astype(str).to_dict() == last.astype(str).to_dict()
 
 
-def test_ids_at_hand_are_saved_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_ids_at_hand_are_saved_as_they_are(here: Path) -> None:
     names = {"sims": np.array([[1.0, 2.0]]), "query_ids": ["007"], "doc_ids": ["NA", "ü"]}
     exec(find_snippet("any").lines, names)
-    run = ingest(tmp_path / "run.npz", Request()).run
+    run = ingest(here / "run.npz", Request()).run
     assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [("007", "ü"), ("007", "NA")]
 
 

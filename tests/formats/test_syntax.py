@@ -43,14 +43,11 @@ def test_toml_that_cannot_be_read_is_one_line(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("text", [f"[pool]\ndepth = {DEEP}", f"[pool]\ndepth = {LONG}", "[pool]\ndepth = \0"])
-def test_a_workspace_whose_settings_cannot_be_read(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_workspace_whose_settings_cannot_be_read(text: str, here: Path) -> None:
     Path("fire.toml").write_text(text)
     done = run("status", code=1)
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"error: {tmp_path / 'fire.toml'}")
+    assert done.stderr.startswith(f"error: {here / 'fire.toml'}")
 
 
 MANIFEST = '{"stage": "pool", "tool_version": "1", "parameters": {}, "inputs": {}, "schema_version": 1%s}'

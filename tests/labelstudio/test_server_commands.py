@@ -81,8 +81,7 @@ def test_no_secret_is_printed_or_written_elsewhere(root: Path, tmp_path: Path) -
             assert server.token not in path.read_text()
 
 
-def test_outside_a_workspace_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_outside_a_workspace_nothing_is_started(here: Path) -> None:
     for command in ("start", "stop"):
         result = run("labelstudio", command)
         assert (result.exit_code, "fire-toolkit init" in result.stderr) == (2, True)

@@ -268,8 +268,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert (shares <= 1.0).all()
 
 
-def test_the_command_prints_what_the_function_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_prints_what_the_function_says(here: Path) -> None:
     pairs = world()
     pairs.rename(columns={"query_id": "qid", "doc_id": "video", "score": "p_yes", "said": "label"})[
         ["qid", "video", "p_yes", "label"]
@@ -288,10 +287,7 @@ def test_the_command_prints_what_the_function_says(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("out", ["said", "said/", "there", "said.d/machine.csv"])
-def test_scores_may_be_imported_into_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_scores_may_be_imported_into_a_folder(here: Path, out: str) -> None:
     Path("there").mkdir()
     Path("scores.csv").write_text("query_id,doc_id,score\nq,a,.5\n")
     fire("machine", "import", "scores.csv", "--out", out)

@@ -19,15 +19,14 @@ SCORES = LABELS[["query_id", "doc_id"]].assign(score=[0.05, 0.95, 0.9, 0.1, None
 
 
 @pytest.fixture
-def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "fire.toml").write_text("")
+def judged(here: Path) -> Path:
+    (here / "fire.toml").write_text("")
     for folder in ("labels", "judgments", "machine/vlm"):
-        (tmp_path / folder).mkdir(parents=True)
+        (here / folder).mkdir(parents=True)
     LABELS.to_csv("labels/labels.csv", index=False)
     LABELS.drop(columns="relevance").assign(annotator_id="A").to_csv("judgments/judgments.csv", index=False)
     SCORES.dropna().assign(judge_id="vlm").to_csv("machine/vlm/machine.csv", index=False)
-    return tmp_path
+    return here
 
 
 def next_round(*words: str) -> Result:

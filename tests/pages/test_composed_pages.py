@@ -32,10 +32,9 @@ def make_composed(root: Path, images: dict[str, bytes]) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    make_composed(tmp_path, {name: name.encode() for name in ("start", "one", "two")})
-    return tmp_path
+def root(here: Path) -> Path:
+    make_composed(here, {name: name.encode() for name in ("start", "one", "two")})
+    return here
 
 
 def test_the_reference_goes_with_each_task_to_the_page_and_back(root: Path) -> None:

@@ -11,11 +11,10 @@ from fire_toolkit.campaign.records import read_rounds
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(here: Path) -> Path:
     """8 pairs on 2 clips and a control on each; one of the two pages of tasks is judged twice."""
-    monkeypatch.chdir(tmp_path)
-    make_workspace(tmp_path, captions="10")
-    return tmp_path
+    make_workspace(here, captions="10")
+    return here
 
 
 def judge(root: Path, name: str, label: str) -> None:

@@ -111,15 +111,9 @@ def multivent(folder: Path) -> list[int]:
     ],
 )
 def test_from_files_to_scores(
-    make: Callable[[Path], list[int]],
-    options: list[str],
-    guideline: str,
-    url: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], list[int]], options: list[str], guideline: str, url: str, here: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    downloads = tmp_path / "downloads"
+    downloads = here / "downloads"
     downloads.mkdir()
     positive = np.array(make(downloads))
     fire("init", "--guideline", guideline)
