@@ -12,11 +12,11 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import UsageError
-from fire_toolkit.machines.judge import Answer, Judge, Request
+from fire_toolkit.machines.judge import Answer, Judge
 from fire_toolkit.workspace.database import row_sha256
 from fire_toolkit.workspace.locks import hold_lock
 
@@ -25,12 +25,7 @@ _COLUMNS = "key, query_id, doc_id, sample_number, answer, sha256"
 _INSERT = f"insert into machine (judge, {_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?)"
 
 
-class Asked(NamedTuple):
-    """A request that was answered, and what became of it."""
-
-    key: str
-    place: tuple[str, str, int]
-    answer: Answer
+Place = tuple[str, str, int]  # query_id, doc_id, sample_number
 
 
 class Cache:
@@ -62,10 +57,9 @@ class Cache:
             stack.enter_context(hold_lock(self._folder / ".lock", wait_s=0, what="a run of this judge"))
             self._db = stack.enter_context(Store(self._record)).database
             self._refuse_another()
-            asked = Counter(key for (key,) in self._select("key", "answer is null"))
-            rows = self.rows()
-            self.n_lost = (asked - Counter(row.key for row in rows)).total()
-            self.stored = {row.key: row.answer for row in rows if row.answer.is_final}
+            asked, rows = self._select("key", "answer is null"), self.rows()
+            self.n_lost = (Counter(key for (key,) in asked) - Counter(key for key, *_ in rows)).total()
+            self.stored = {key: answer for key, _, answer in rows if answer.is_final}
             self._stack = stack.pop_all()
         return self
 
@@ -96,25 +90,21 @@ class Cache:
                 "has another one: give it a file of its own"
             )
 
-    def rows(self) -> list[Asked]:
-        """Return all that was answered, the earliest first."""
+    def rows(self) -> list[tuple[str, Place, Answer]]:
+        """Return all that was answered, the earliest first: the request's key, what it asked, the answer."""
         rows = []
         found = self._select(_COLUMNS, f"answer is not null and key != '{_SETTINGS}'")
         for key, query_id, doc_id, number, answer, sha256 in found:
             if row_sha256([key, answer]) != sha256:
                 raise self._db.damaged(f"the answer on {query_id} {doc_id} is not the one that was kept")
-            rows.append(Asked(key, (query_id, doc_id, int(number)), Answer(**json.loads(answer))))
+            rows.append((key, (query_id, doc_id, int(number)), Answer(**json.loads(answer))))
         return rows
 
-    def note(self, key: str, request: Request) -> None:
-        """Note that a request is about to be sent; it is on disk when this returns."""
-        self._add(key, request.place, None)
+    def add(self, key: str, place: Place, answer: Answer | None = None) -> None:
+        """Keep that a request is about to be sent, or what became of it; on disk when this returns."""
+        self._add(key, place, None if answer is None else json.dumps(asdict(answer), sort_keys=True))
 
-    def keep(self, key: str, request: Request, answer: Answer) -> None:
-        """Keep what became of a request; it is on disk when this returns."""
-        self._add(key, request.place, json.dumps(asdict(answer), sort_keys=True))
-
-    def _add(self, key: str, place: tuple[str, str, int], answer: str | None) -> None:
+    def _add(self, key: str, place: Place, answer: str | None) -> None:
         sha256 = row_sha256([key, answer]) if answer is not None else None
         with self._db.transaction() as db:
             db.execute(_INSERT, [self._name, key, *place, answer, sha256])

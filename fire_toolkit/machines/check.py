@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.table import agreement
-from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.inference.resampling import draw_units
-from fire_toolkit.machines.groups import JudgedPairs, auc_row, calibration, group_table
+from fire_toolkit.machines.groups import auc_row, calibration, group_table
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import (
     Judgments,
@@ -34,6 +33,7 @@ NO_VOTES = (
 _STATISTICS = ("alpha", "cohen_kappa", "percent_agreement", "positive_agreement")
 
 Grades = Mapping[str, float | None]
+Votes = Mapping[str, float]  # of each label 1 where it is positive, else 0; nan: no vote
 
 
 def check_judge(
@@ -76,18 +76,20 @@ def check_judge(
         UsageError: fewer than 100 labelled and answered pairs, or fewer than 10 of either kind.
         TableError: several judges, a label without grade.
     """
-    both, remarks = _weighed_pairs(machine, labels, pool)
-    pairs = _as_arrays(both, grades, threshold)
-    _refuse_few(pairs.people)
-    drawn = draw_units(pairs.n_queries, n_resamples=n_resamples, seed=seed)
-    draws = np.concatenate([np.ones((1, pairs.n_queries)), *(counts for _, counts in drawn)])
-    statistics = [*_agreements(pairs, judgments, grades), auc_row(pairs, draws)]
+    pairs, remarks = _weighed_pairs(machine, labels, pool)
+    positive = {label: np.nan if grade is None else float(grade >= 1) for label, grade in grades.items()}
+    pairs = pairs.assign(vote=_votes(pairs, positive, threshold))
+    _refuse_few(pairs["people"])
+    n_queries = int(pairs["query"].max()) + 1
+    drawn = draw_units(n_queries, n_resamples=n_resamples, seed=seed)
+    draws = np.concatenate([np.ones((1, n_queries)), *(counts for _, counts in drawn)])
+    statistics = [*_agreements(pairs, judgments, positive), auc_row(pairs, draws)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
-    n_silent = int(np.isnan(pairs.judge).sum())
+    n_silent = int(pairs["vote"].isna().sum())
     silent = f"{n_silent:,} answers are not votes (an escalation, or tied samples) and left out of agreement"
-    silent = NO_VOTES if n_silent == len(both) else silent
-    n_positive = int(pairs.people.sum())
-    count = f"{len(both):,} labelled pairs of {pairs.n_queries:,} queries, {n_positive:,} of them relevant"
+    silent = NO_VOTES if n_silent == len(pairs) else silent
+    n_positive = int(pairs["people"].sum())
+    count = f"{len(pairs):,} labelled pairs of {n_queries:,} queries, {n_positive:,} of them relevant"
     tables = {
         "statistics": pd.DataFrame(statistics, columns=columns),
         "calibration": calibration(pairs, draws),
@@ -105,6 +107,7 @@ def _weighed_pairs(
         raise TableError(f"machine judgments of {len(judges)} judges; expected those of one")
     people = labels.loc[labels["relevance"] >= 0, [*PAIR, "relevance"]]
     both = people.merge(one_answer_per_pair(machine), on=PAIR).sort_values(PAIR, ignore_index=True)
+    both = both.assign(people=(both["relevance"] >= 1).astype("float64"), weight=1.0)
     unanswered = (
         f"{len(people) - len(both):,} further labelled pairs have no answer of the judge (failed, or not "
         "asked): what is said here holds for those that it answered"
@@ -119,44 +122,35 @@ def _weighed_pairs(
             "the labelled pairs were not drawn with known chances: the figures are of these pairs, and "
             "hold for others only as far as these represent them"
         )
-        return both.assign(weight=1.0), words
+        return both.assign(query=pd.factorize(both["query_id"])[0]), words
     words.append("pairs weigh the inverse of the chance with which they were drawn")
     if n_undrawn := int((chance == 0).sum()):
         words.append(
             f"{n_undrawn:,} labelled pairs left out, which were not drawn with a known chance: pairs "
             "taken from an order or the original qrels represent only themselves"
         )
-    return both[chance > 0].assign(weight=1 / chance[chance > 0]).reset_index(drop=True), words
+    both = both[chance > 0].assign(weight=1 / chance[chance > 0]).reset_index(drop=True)
+    return both.assign(query=pd.factorize(both["query_id"])[0]), words
 
 
-def _as_arrays(both: pd.DataFrame, grades: Grades, threshold: float | None) -> JudgedPairs:
-    """Return pairs as arrays; an answer is a vote by its label, else by its score."""
-    unknown = sorted(set(both["label"]) - set(grades) - {""})
+def _votes(pairs: pd.DataFrame, positive: Votes, threshold: float | None) -> pd.Series:
+    """Return for each answer whether it calls the pair positive, by its label, else by its score."""
+    unknown = sorted(set(pairs["label"]) - {"", *positive})
     if unknown:
         raise TableError(
             f"the judge's label {', '.join(map(repr, unknown[:3]))} is not in the guideline; expected one of "
-            f"{', '.join(map(repr, grades))}"
+            f"{', '.join(map(repr, positive))}"
         )
-    score = both["score"].to_numpy(dtype=np.float64)
-    known = score[~np.isnan(score)]
-    if threshold is None and len(known) and known.min() >= 0 and known.max() <= 1:
+    score, votes = pairs["score"], pairs["label"].map(positive).astype("float64")
+    if threshold is None and score.notna().any() and score.min() >= 0 and score.max() <= 1:
         threshold = 0.5
-    votes = np.asarray(both["label"].map(_positives(grades)), dtype=np.float64)
-    if threshold is not None:
-        by_score = np.where(np.isnan(score), np.nan, (score >= threshold).astype(np.float64))
-        votes = np.where(both["label"].to_numpy() == "", by_score, votes)
-    codes, queries = pd.factorize(both["query_id"])
-    people = np.asarray(both["relevance"] >= 1, dtype=np.float64)
-    weight = both["weight"].to_numpy(dtype=np.float64)
-    return JudgedPairs(both[PAIR], codes.astype(np.int64), len(queries), people, votes, score, weight)
+    if threshold is None:
+        return votes
+    by_score = (score >= threshold).astype("float64").where(score.notna())
+    return votes.mask(pairs["label"] == "", by_score)
 
 
-def _positives(grades: Grades) -> dict[str, float]:
-    """Return for each label whether it is positive, 1 or 0; nan: no vote."""
-    return {label: np.nan if grade is None else float(grade >= 1) for label, grade in grades.items()}
-
-
-def _refuse_few(people: Floats) -> None:
+def _refuse_few(people: pd.Series) -> None:
     """Raise `UsageError` where too few of the pairs are labelled, relevant, or irrelevant."""
     n, n_positive = len(people), int(people.sum())
     if n < LEAST_LABELS:
@@ -174,22 +168,22 @@ def _refuse_few(people: Floats) -> None:
 
 
 def _agreements(
-    pairs: JudgedPairs, judgments: Judgments | None, grades: Grades
+    pairs: pd.DataFrame, judgments: Judgments | None, positive: Votes
 ) -> Iterator[tuple[object, ...]]:
     """Yield agreement of the judge with people's labels and each of their votes, and alpha among people."""
-    beside = {"judge": pairs.judge, "people": pairs.people, "inclusion_probability": 1 / pairs.weight}
-    voted = pairs.ids.assign(**beside).dropna(subset="judge")
+    columns = [*PAIR, "inclusion_probability"]
+    voted = pairs.assign(inclusion_probability=1 / pairs["weight"]).dropna(subset="vote")
     if is_enough := len(voted) >= LEAST_EACH:
         yield from _agreement_rows(_of_two(voted), "judge and people's labels", _STATISTICS)
     else:
         yield from ((name, *(np.nan,) * 3, 0, 0, "no labels") for name in _STATISTICS)
     if judgments is None:
         return
-    people = asked_judgments(judgments)
-    columns = [*PAIR, "annotator_id", *({"round", "inclusion_probability"} & set(people.columns))]
-    votes = people[columns].assign(people=people["label"].map(_positives(grades)).astype("float64"))
+    asked = asked_judgments(judgments)
+    further = [name for name in ("round", "inclusion_probability") if name in asked.columns]
+    votes = asked[[*PAIR, "annotator_id", *further]].assign(people=asked["label"].map(positive))
     votes = votes.dropna(subset="people")
-    each = votes[[*PAIR, "annotator_id", "people"]].merge(voted.drop(columns="people"), on=PAIR)
+    each = votes[[*PAIR, "annotator_id", "people"]].merge(voted[[*columns, "vote"]], on=PAIR)
     each["doc_id"] = each["doc_id"] + "|" + each["annotator_id"]
     if is_enough and len(each) >= LEAST_EACH:
         yield from _agreement_rows(_of_two(each), "judge and each vote of people", ["alpha"], "_votes")
@@ -199,11 +193,9 @@ def _agreements(
 
 def _of_two(voted: pd.DataFrame) -> Judgments:
     """Return each unit twice, once as the judge has it and once as people do."""
-    columns = [*PAIR, "inclusion_probability"]
-    both = [
-        voted[columns].assign(annotator_id=name, label=_as_labels(voted[name]))
-        for name in ("judge", "people")
-    ]
+    ids = voted[[*PAIR, "inclusion_probability"]]
+    names = {"judge": "vote", "people": "people"}
+    both = [ids.assign(annotator_id=who, label=_as_labels(voted[name])) for who, name in names.items()]
     return check_judgments(pd.concat(both, ignore_index=True))
 
 
@@ -212,15 +204,14 @@ def _as_labels(votes: pd.Series) -> pd.Series:
 
 
 def _agreement_rows(
-    judgments: Judgments, of_whom: str, statistics: tuple[str, ...] | list[str], suffix: str = ""
+    judgments: Judgments, of_whom: str, statistics: Sequence[str], suffix: str = ""
 ) -> Iterator[tuple[object, ...]]:
-    is_people = suffix == "_people"
     found = agreement(
         judgments,
         statistics=statistics,
         intervals=Resampling(),
         cluster="query_id",
-        all_rounds=not is_people,
+        all_rounds=suffix != "_people",
     )
     n_queries = int(judgments["query_id"].nunique())
     for row in found.to_dict("records"):

@@ -1,18 +1,17 @@
 """Of a judge's answers beside people's labels: AUC, calibration, and what is overrated, with intervals.
 
 Every number is had at once from the pairs as they are and from resamples of their queries: `draws` says how
-often each query stands in each, and its first row is the queries as they are.
+often each query stands in each, and its first row is the queries as they are. `pairs` are those labelled that
+the judge answered, with columns query_id, doc_id; query (code); people (1 where relevant); vote of the judge
+(1, 0, or nan where it gave none); score (nan where none); weight (inverse inclusion probability).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.tables import PoolSources
 from fire_toolkit.tables.columns import PAIR
 
@@ -22,33 +21,15 @@ BANDS = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "11-20": (11, 20), "21 and
 _CELLS = 1 << 22
 
 
-@dataclass(frozen=True)
-class JudgedPairs:
-    """The labelled pairs that the judge answered, as arrays.
-
-    ids: query_id, doc_id; query: code; people: 1 where relevant; judge: 1, 0, or nan where it gave no vote;
-    score: nan where none; weight: inverse inclusion probability.
-    """
-
-    ids: pd.DataFrame
-    query: Ints
-    n_queries: int
-    people: Floats
-    judge: Floats
-    score: Floats
-    weight: Floats
-
-    def ratios(self, draws: Floats, over: Floats, under: Floats) -> Floats:
-        """Return ratios of sums of columns in each of the draws, (draws, columns), nan over 0."""
-        sums = (
-            np.stack([np.bincount(self.query, column, self.n_queries) for column in values.T], axis=1)
-            for values in (over, under)
-        )
-        return _ratio(*(draws @ each for each in sums))
-
-
 def _ratio(over: Floats, under: Floats) -> Floats:
     return np.where(under > 0, over / np.where(under > 0, under, 1), np.nan)
+
+
+def _ratios(pairs: pd.DataFrame, draws: Floats, over: Floats, under: Floats) -> Floats:
+    """Return ratios of sums of columns in each of the draws, (draws, columns), nan over 0."""
+    query, n_queries = pairs["query"].to_numpy(), draws.shape[1]
+    by_query = ([np.bincount(query, each, n_queries) for each in values.T] for values in (over, under))
+    return _ratio(*(draws @ np.stack(sums, axis=1) for sums in by_query))
 
 
 def auc(score: Floats, people: Floats, weights: Floats) -> Floats:
@@ -69,21 +50,19 @@ def auc(score: Floats, people: Floats, weights: Floats) -> Floats:
     return _ratio((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
 
 
-def auc_row(pairs: JudgedPairs, draws: Floats) -> tuple[object, ...]:
+def auc_row(pairs: pd.DataFrame, draws: Floats) -> tuple[object, ...]:
     """Return statistic, value, low, high, n_pairs, n_queries and note of the AUC."""
-    is_known = ~np.isnan(pairs.score)
-    if not is_known.any():
+    known = pairs.dropna(subset="score")
+    if known.empty:
         return "AUC", *(np.nan,) * 3, 0, 0, "the judge gave no scores"
-    score, people, weight, query = (
-        values[is_known] for values in (pairs.score, pairs.people, pairs.weight, pairs.query)
-    )
-    step = max(1, _CELLS // len(score))
+    score, people, weight, query = (known[name].to_numpy() for name in ("score", "people", "weight", "query"))
+    step = max(1, _CELLS // len(known))
     parts = (draws[start : start + step][:, query] * weight for start in range(0, len(draws), step))
     found = np.concatenate([auc(score, people, weights) for weights in parts])
     limits = (float(each[0]) for each in _with_limits(found[:, None]))
-    n_without = len(is_known) - len(score)
+    n_without = len(pairs) - len(known)
     note = f"{n_without} answers without score left out" if n_without else ""
-    return "AUC", *limits, len(score), len(np.unique(query)), note
+    return "AUC", *limits, len(known), len(np.unique(query)), note
 
 
 def _with_limits(draws: Floats) -> tuple[Floats, Floats, Floats]:
@@ -97,30 +76,29 @@ def _with_limits(draws: Floats) -> tuple[Floats, Floats, Floats]:
     return value, np.where(is_bad, np.nan, low), np.where(is_bad, np.nan, high)
 
 
-def calibration(pairs: JudgedPairs, draws: Floats) -> pd.DataFrame:
+def calibration(pairs: pd.DataFrame, draws: Floats) -> pd.DataFrame:
     """Return the share of relevant pairs by score, in bins of about equally many pairs."""
     columns = ["n_pairs", "score_low", "score_high", "mean_score", "share_positive", "low", "high"]
-    is_known = ~np.isnan(pairs.score)
+    is_known = pairs["score"].notna().to_numpy()
     if not is_known.any():
         return pd.DataFrame(columns=columns)
-    edges = np.unique(np.quantile(pairs.score[is_known], np.linspace(0, 1, N_BINS + 1)[1:-1]))
-    place = np.searchsorted(edges, np.where(is_known, pairs.score, 0.0), side="right")
-    inside = np.stack([(place == n) & is_known for n in range(len(edges) + 1)], axis=1)
-    inside = inside[:, inside.any(axis=0)]
-    under = inside * pairs.weight[:, None]
-    scores = [pairs.score[column] for column in inside.T]
+    score, people, weight = (pairs[name].to_numpy() for name in ("score", "people", "weight"))
+    edges = np.unique(np.quantile(score[is_known], np.linspace(0, 1, N_BINS + 1)[1:-1]))
+    place = np.where(is_known, np.searchsorted(edges, score, side="right"), -1)
+    inside = (np.unique(place[is_known])[:, None] == place).T
+    under = inside * weight[:, None]
     values = (
         inside.sum(axis=0),
-        [each.min() for each in scores],
-        [each.max() for each in scores],
-        np.nansum(under * pairs.score[:, None], axis=0) / under.sum(axis=0),
-        *_with_limits(pairs.ratios(draws, under * pairs.people[:, None], under)),
+        [score[column].min() for column in inside.T],
+        [score[column].max() for column in inside.T],
+        np.nansum(under * score[:, None], axis=0) / under.sum(axis=0),
+        *_with_limits(_ratios(pairs, draws, under * people[:, None], under)),
     )
     return pd.DataFrame(dict(zip(columns, values, strict=True)))
 
 
 def group_table(
-    pairs: JudgedPairs, sources: PoolSources | None, groups: pd.Series | None, draws: Floats
+    pairs: pd.DataFrame, sources: PoolSources | None, groups: pd.Series | None, draws: Floats
 ) -> pd.DataFrame:
     """Return how often people and the judge say relevant, in all pairs and in each group of them.
 
@@ -129,42 +107,38 @@ def group_table(
     """
     columns = ["kind", "group", "n_pairs", "people", "judge", "overrating", "low", "high"]
     columns += ["excess", "excess_low", "excess_high"]
-    has_vote = ~np.isnan(pairs.judge)
-    named = [(kind, name, own & has_vote) for kind, name, own in _memberships(pairs, sources, groups)]
-    named = [each for each in named if each[2].any()]
-    if not named:
+    voted = pairs.dropna(subset="vote")
+    members = {group: own for group, own in _members(voted, sources, groups).items() if own.any()}
+    if not members:
         return pd.DataFrame(columns=columns)
-    kinds, names, members = zip(*named, strict=True)
-    inside = np.stack(members, axis=1)
-    judge, people = np.nan_to_num(pairs.judge)[:, None], pairs.people[:, None]
-    weight = (pairs.weight * has_vote)[:, None]
+    inside = np.stack(list(members.values()), axis=1)
+    judge, people, weight = (voted[[name]].to_numpy() for name in ("vote", "people", "weight"))
     own, rest = inside * weight, ~inside * weight
-    of_people, of_judge = (pairs.ratios(draws, own * kind, own) for kind in (people, judge))
+    of_people, of_judge = (_ratios(voted, draws, own * kind, own) for kind in (people, judge))
     on_relevant, on_others = (
-        pairs.ratios(draws, rest * kind * judge, rest * kind) for kind in (people, 1 - people)
+        _ratios(voted, draws, rest * kind * judge, rest * kind) for kind in (people, 1 - people)
     )
     excess = of_judge - (of_people * on_relevant + (1 - of_people) * on_others)
     shown = (of_people[0], of_judge[0], *_with_limits(of_judge - of_people), *_with_limits(excess))
-    numbers = np.stack(shown, axis=1)
-    n_pairs = inside.sum(axis=0)
+    numbers, n_pairs = np.stack(shown, axis=1), inside.sum(axis=0)
     numbers[n_pairs < LEAST_IN_GROUP] = np.nan
-    table = pd.DataFrame(numbers, columns=columns[3:])
-    return pd.concat([pd.DataFrame({"kind": kinds, "group": names, "n_pairs": n_pairs}), table], axis=1)
+    names = pd.DataFrame(list(members), columns=columns[:2]).assign(n_pairs=n_pairs)
+    return pd.concat([names, pd.DataFrame(numbers, columns=columns[3:])], axis=1)
 
 
-def _memberships(
-    pairs: JudgedPairs, sources: PoolSources | None, groups: pd.Series | None
-) -> Iterator[tuple[str, str, Bools]]:
-    """Yield kind and name of each group, and which pairs belong to it."""
-    yield "all", "all", np.ones(len(pairs.people), dtype=bool)
+def _members(
+    pairs: pd.DataFrame, sources: PoolSources | None, groups: pd.Series | None
+) -> dict[tuple[str, str], Bools]:
+    """Return by kind and name of each group which pairs belong to it."""
+    found: dict[tuple[str, str], Bools] = {("all", "all"): np.ones(len(pairs), dtype=bool)}
     if sources is not None:
-        keys = pd.MultiIndex.from_frame(pairs.ids)
+        keys = pd.MultiIndex.from_frame(pairs[PAIR])
         for run_id, rows in sources.groupby("run_id", sort=True):
-            yield "run", str(run_id), keys.isin(pd.MultiIndex.from_frame(rows[PAIR]))
+            found["run", str(run_id)] = keys.isin(pd.MultiIndex.from_frame(rows[PAIR]))
         best = sources.groupby(PAIR)["rank"].min().reindex(keys).to_numpy(dtype=np.float64)
-        for name, (low, high) in BANDS.items():
-            yield "rank", name, (best >= low) & (best <= high)
+        found |= {("rank", name): (best >= low) & (best <= high) for name, (low, high) in BANDS.items()}
     if groups is not None:
-        of_pair = pairs.ids["query_id"].map(groups[~groups.index.duplicated()]).fillna("").astype(str)
+        of_pair = pairs["query_id"].map(groups[~groups.index.duplicated()]).fillna("").astype(str)
         for value in sorted(of_pair.unique()):
-            yield str(groups.name), value or "(none)", (of_pair == value).to_numpy()
+            found[str(groups.name), value or "(none)"] = (of_pair == value).to_numpy()
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes
@@ -42,8 +42,8 @@ def pictures_of(media_url: str, root: Path, *, n_frames: int, frame_px: int) -> 
     if kind:
         raise FormatError(f"{path}: a picture as {kind.upper()}, expected {', '.join(_TYPES)}; convert it")
     frames = sample_frames(path, n_frames=n_frames, longest_px=frame_px, start_s=start_s, end_s=end_s)
-    shown = tuple(("image/jpeg", frame.jpeg) for frame in frames)
-    return Pictures(shown, ";".join(f"{frame.seconds:g}" for frame in frames))
+    shown = tuple(("image/jpeg", jpeg) for _, jpeg in frames)
+    return Pictures(shown, ";".join(f"{seconds:g}" for seconds, _ in frames))
 
 
 def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
@@ -65,17 +65,12 @@ def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
         raise FormatError(f"{media_url}: {fragment!r} is not a part in seconds") from None
 
 
-class Frame(NamedTuple):
-    """A frame: when it is shown, in seconds from the clip's beginning, and a JPEG picture of it."""
-
-    seconds: float
-    jpeg: bytes
-
-
 def sample_frames(
     path: Path, *, n_frames: int, longest_px: int, start_s: float = 0.0, end_s: float | None = None
-) -> list[Frame]:
+) -> list[tuple[float, bytes]]:
     """Return frames of a clip, each the one shown in the middle of one of `n_frames` equal parts.
+
+    A frame is the second at which it is shown, from the clip's beginning, and a JPEG picture of it.
 
     Args:
         path: the clip.
@@ -88,10 +83,17 @@ def sample_frames(
         FireError: PyAV is not installed.
     """
     av = load_pyav()
-    found: dict[int, Frame] = {}
+    found: dict[int, tuple[float, bytes]] = {}
     try:
         with open_media(path) as container:
-            stream, length_s = _measured(container, path)
+            stream = first_video(container)
+            if stream is None:
+                raise FormatError(f"{path}: no video in it")
+            if not (stream.duration or container.duration):
+                raise ValueError("its length is not known")
+            length_s = float(
+                stream.duration * stream.time_base if stream.duration else container.duration / 1_000_000
+            )
             first_s = float((stream.start_time or 0) * stream.time_base)
             end = min(length_s if end_s is None else end_s, length_s)
             if not 0 <= start_s < end:
@@ -100,24 +102,12 @@ def sample_frames(
                 wanted_s = start_s + (end - start_s) * (number + 0.5) / n_frames
                 frame = _frame_at(container, stream, first_s + wanted_s)
                 if frame is not None and frame.pts not in found:
-                    found[frame.pts] = Frame(round(frame.time - first_s, 3), _jpeg(frame, longest_px))
+                    found[frame.pts] = round(frame.time - first_s, 3), _jpeg(frame, longest_px)
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise FormatError(f"{path}: no frames can be read ({' '.join(str(error).split())[:100]})") from None
     if not found:
         raise FormatError(f"{path}: no frame can be decoded")
     return [found[pts] for pts in sorted(found)]
-
-
-def _measured(container: Any, path: Path) -> tuple[Any, float]:
-    """Return the video in a container and its length in seconds."""
-    stream = first_video(container)
-    if stream is None:
-        raise FormatError(f"{path}: no video in it")
-    if stream.duration:
-        return stream, float(stream.duration * stream.time_base)
-    if container.duration:
-        return stream, float(container.duration) / 1_000_000
-    raise ValueError("its length is not known")
 
 
 def _frame_at(container: Any, stream: Any, wanted_s: float) -> Any:

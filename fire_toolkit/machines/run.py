@@ -133,12 +133,12 @@ def ask_all(
                         is_over, n_left = True, len(waiting)
                         break
                     key, request = waiting.pop()
-                    cache.note(key, request)
+                    cache.add(key, request.place)
                     flying[pool.submit(ask, request)] = key, request
                 for done in wait(flying, return_when=FIRST_COMPLETED).done:
                     key, request = flying.pop(done)
                     answer = done.result()
-                    cache.keep(key, request, answer)
+                    cache.add(key, request.place, answer)
                     report(1)
                     n_alike = 0 if answer.label else n_alike + 1
                     spending.add(answer)

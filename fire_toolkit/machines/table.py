@@ -13,7 +13,7 @@ from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of, text_sha256
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.machines.cache import Asked
+from fire_toolkit.machines.cache import Place
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.pictures import local_part
 from fire_toolkit.machines.run import Spending
@@ -74,7 +74,7 @@ def _hashes(urls: Iterable[str], root: Path) -> tuple[dict[str, str], dict[str, 
 
 
 def machine_table(
-    rows: Iterable[Asked],
+    rows: Iterable[tuple[str, Place, Answer]],
     requests: Sequence[Request],
     judge: Judge,
     *,
@@ -89,7 +89,7 @@ def machine_table(
         faults: pairs that could not be asked, with the reason; they failed.
     """
     current = {request.place: request.key(judge) for request in requests}
-    found: dict[tuple[str, str, int], Answer] = {}
+    found: dict[Place, Answer] = {}
     for key, place, answer in rows:
         if current.get(place, key) != key:
             continue

@@ -105,10 +105,10 @@ def test_each_request_and_answer_is_on_disk_when_it_was_noted(tmp_path: Path) ->
     seen = []
     with opened(tmp_path / "toy") as cache:
         for n in (1, 2, 3):
-            cache.note(request(n).key(JUDGE), request(n))
+            cache.add(request(n).key(JUDGE), request(n).place)
             shutil.copytree(tmp_path / "toy", tmp_path / f"{n} asked")
             if n < 3:
-                cache.keep(request(n).key(JUDGE), request(n), Answer(label="relevant", is_final=True))
+                cache.add(request(n).key(JUDGE), request(n).place, Answer(label="relevant", is_final=True))
                 shutil.copytree(tmp_path / "toy", tmp_path / f"{n} answered")
     for folder in sorted(tmp_path.glob("? *")):
         with opened(folder) as found:
@@ -137,7 +137,7 @@ def test_an_error_ends_the_run_and_what_was_in_flight_is_kept(tmp_path: Path) ->
     with opened(tmp_path / "toy") as cache:
         with pytest.raises(ServerError, match="no such model"):
             ask_all(requests, JUDGE, cache, ask, spending=Spending(), at_once=3)
-        assert {row.place[0] for row in cache.rows()} == {"q1", "q3"}
+        assert {place[0] for _, place, _ in cache.rows()} == {"q1", "q3"}
     assert stored_and_lost(tmp_path / "toy" / STORE) == ({"q1", "q3"}, 1)
 
 
@@ -164,8 +164,8 @@ def test_a_damaged_file_is_named_and_nothing_is_asked(
 ) -> None:
     place = tmp_path / "toy"
     with opened(place) as cache:
-        cache.note("k", request(1))
-        cache.keep("k", request(1), Answer(label="relevant", is_final=True))
+        cache.add("k", request(1).place)
+        cache.add("k", request(1).place, Answer(label="relevant", is_final=True))
     (place / STORE).write_bytes(damage((place / STORE).read_bytes()))
     with pytest.raises(FormatError, match=message):
         opened(place).__enter__()
