@@ -92,7 +92,7 @@ def rates_in_words(t: float, f: float) -> str:
 
 def why_no_rates(rates: ErrorRates) -> str:
     """Return why labels cannot be corrected by such rates, any of several bands; empty where they can."""
-    t, f = np.atleast_1d(rates.t), np.atleast_1d(rates.f)
+    t, f = np.ravel(rates.t), np.ravel(rates.f)
     if np.isnan(t).any() or (np.maximum(t - 1, -f) > MOST_BEYOND).any():
         return "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
     worst = (t - f).argmin()

@@ -60,6 +60,11 @@ def test_both_designs_have_the_same_moments() -> None:
 def test_votes_that_tell_nothing_or_fit_no_probability_have_no_rates() -> None:
     alike = moment_rates(VoteCounts.of_doubled(100.0, 25.0, 50.0, 25.0))
     assert why_no_rates(alike)
+    of_bands = [
+        ErrorRates(*np.array([[[t, 0.9], [0.9, 0.9]], [[0.1] * 2] * 2, [[0.2] * 2] * 2])) for t in (0.9, 0.4)
+    ]
+    assert why_no_rates(of_bands[0]) == ""  # of several bands and draws
+    assert "40% of positives positive, and 10% of other pairs" in why_no_rates(of_bands[1])
     assert "40% of positives positive, and 10% of other pairs" in why_no_rates(
         alike._replace(t=np.array(0.4), f=np.array(0.1))
     )
