@@ -19,7 +19,7 @@ from fire_toolkit.campaign.task_json import ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
-from fire_toolkit.folder.owners import Queues, Row, with_owners
+from fire_toolkit.folder.owners import Given, Row, queues_of, with_owners
 from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
 from fire_toolkit.formats.tables.delimited import delimiter_of
 from fire_toolkit.guidelines.model import Guideline
@@ -128,7 +128,7 @@ class Folder:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
             UsageError: the annotator of the answers in a file is unclear.
         """
-        queues = Queues(rounds)
+        queues = queues_of(rounds)
         with Store(store) as kept:
             for path in self._exports:
                 rows = self._rows(path, queues, kept)
@@ -152,7 +152,7 @@ class Folder:
                     own.append(str(path.relative_to(self._root)))
         return {queue: ", ".join(paths) for queue, paths in files.items()}
 
-    def _rows(self, path: Path, queues: Queues, kept: Store) -> list[Row]:
+    def _rows(self, path: Path, queues: Given, kept: Store) -> list[Row]:
         text, seen_at = read_text(path), kept.now()
         if text.lstrip()[:1] in ("[", "{"):
             rows = with_owners(self._export_rows(text, path, seen_at), queues, path, known=self._names)

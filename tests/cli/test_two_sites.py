@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 from command import begin_workspace, rows, run
 
+from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.tasks import split_pair_id
 
 Fire = Callable[..., Result]
@@ -139,6 +140,17 @@ def test_the_record_of_another_campaign_brings_answers_and_no_tasks(
         ("A2",),
         ("A3",),
     ]
+
+
+def test_answers_on_the_page_of_the_other_site_are_asked_for_before_its_record(
+    sites: tuple[Path, Path],
+) -> None:
+    one, other = sites
+    with Store(other / "campaign.sqlite") as store:
+        ((pair,),) = store.database.select("select pair_id from queues where annotator_id = 'A1' limit 1")
+        said = {"kind": "answer", "round": 1, "annotator": "A1", "pair": pair, "at": "2026-11-01T10:00:00Z"}
+        store.add_page_record(said)
+    assert "answers on its page are not in it yet; `pull` there" in merge(one, other).stderr
 
 
 def test_a_workspace_without_a_campaign_takes_up_the_one_that_it_is_given(
