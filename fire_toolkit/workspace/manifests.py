@@ -81,6 +81,8 @@ def read_manifest(path: Path) -> Manifest:
         ):
             wrong = "a hash that is not text"
         names = [name.encode(errors="surrogatepass") for name in (*manifest.inputs, *manifest.outputs)]
+        if not all(names):
+            wrong = wrong or "a file without a name"
         if any(len(n) > _LONGEST_PATH or max(map(len, n.split(b"/"))) > _LONGEST_NAME for n in names):
             wrong = wrong or "a name of a file that is longer than any can be"
     except (TypeError, KeyError) as error:

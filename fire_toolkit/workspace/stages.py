@@ -273,7 +273,7 @@ class _Look:
 
     def changed_outputs(self, manifest: Manifest, at: Path) -> Iterator[tuple[str, str]]:
         for name, wanted in manifest.outputs.items():
-            path = at.with_name(name)
+            path = at.parent / name
             if not path.is_file() or self.hash_of(path) != wanted:
                 yield str(path.relative_to(self.root)), EDITED if path.is_file() else GONE
 

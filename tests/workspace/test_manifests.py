@@ -173,6 +173,20 @@ def test_a_damaged_manifest_is_a_clear_error(tmp_path: Path, text: str) -> None:
         read_manifest(path)
 
 
+def test_an_output_without_a_name_is_a_damaged_manifest(tmp_path: Path) -> None:
+    about = {
+        "stage": "pool",
+        "tool_version": "0",
+        "schema_version": 1,
+        "inputs": {},
+        "outputs": {"": "0"},
+        "parameters": {},
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps(about))
+    with pytest.raises(FormatError, match="a file without a name"):
+        read_manifest(tmp_path / "manifest.json")
+
+
 def test_a_foreign_commit_record_does_not_touch_other_folders(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
