@@ -32,8 +32,7 @@ from fire_toolkit.formats.tables.table_files import (
     read_query_labels,
 )
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
-from fire_toolkit.inference.background import Background
-from fire_toolkit.inference.evidence import known_of
+from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.tables import check_disputes
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN

@@ -9,7 +9,7 @@ Read in this order; each stands on those before it:
 - estimates: what each design can tell of which measure, and what it refuses;
 - label_errors, judged, audit: how often votes and labels err; label_quality: what that says of labels;
   corrected: C@k and P@k with these errors taken out;
-- background, evidence: what is known of labels beyond their rows, and where it is read from;
+- background: what is known of labels beyond their rows, and how it is read from the evidence;
 - honest, differences, correction, trust: rows as `score` and `difference` show them;
 - orders, leave_out, coverage, contributions, bounds: other questions of the same join;
 - compare: rankings against one another, without qrels.

@@ -1,4 +1,4 @@
-"""What is known of labels beyond their rows: how pairs were chosen, what stayed open, which queries count."""
+"""What is known of labels beyond their rows, read from the evidence: designs, votes, audits, queries."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.evidence.qrels import lift_originals
-from fire_toolkit.inference.audit import AuditedLabels
+from fire_toolkit.errors import FireError
+from fire_toolkit.evidence.qrels import lift_originals, words_of_shared
+from fire_toolkit.inference.audit import AuditedLabels, labels_by_band, with_answers
 from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.judged_pairs import JudgedPairs
-from fire_toolkit.tables import Labels, Qrels
+from fire_toolkit.tables import Labels, Pool, Qrels, QueryDesign
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.tables.evidence import TAKEN_OUT, Evidence, Facts
+from fire_toolkit.tables.further import SAMPLE
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.words import n_of
 
@@ -110,15 +113,8 @@ class Background:
             return replace(self, original=own)
         has_votes = self.labels is not None and DESIGN[0] in self.labels
         told = [OF_OTHERS] if has_votes or self.design is not None or self.audit is not None else []
-        return replace(
-            self,
-            original=own,
-            labels=None,
-            disputes=None,
-            design=None,
-            audit=None,
-            notes=[*self.notes, *told],
-        )
+        nothing: Any = dict.fromkeys(("labels", "disputes", "design", "audit"))
+        return replace(self, original=own, notes=[*self.notes, *told], **nothing)
 
     def usable_join(self, joined: JudgedPairs) -> JudgedPairs | None:
         """Return the join of the usable queries alone; None where none is flagged, or none would be left."""
@@ -133,3 +129,157 @@ class Background:
         """Return the rows of tables on usable queries; None stays."""
         unusable = self.unusable
         return [table if table is None or unusable is None else unusable.usable(table) for table in tables]
+
+
+def known_of(evidence: Evidence) -> Background:
+    """Return what measures read of evidence: the one place where its columns become tables.
+
+    Examples:
+        >>> from fire_toolkit.tables.evidence import check_evidence
+        >>> pairs = check_evidence(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": ["a", "b"], "relevance": 1, "original_relevance": [1, None],
+        ...     "label_relevance": [None, 1], "source": ["original", "new"], "is_disputed": False}))
+        >>> known = known_of(Evidence(pairs))
+        >>> known.original["doc_id"].tolist(), known.labels["doc_id"].tolist()
+        (['a'], ['b'])
+    """
+    pairs, facts = evidence
+    unusable = _unusable_of(pairs, facts)
+    pairs = pairs[(pairs["source"] != TAKEN_OUT).to_numpy()]
+    design = _design_of(pairs, facts)
+    original, augmented = (_qrels(pairs, name) for name in ("original_relevance", "relevance"))
+    if design is None and "stratum" in pairs:  # the strata of qrels that came with some
+        original = Qrels(original.assign(stratum=_where(pairs, "original_relevance")["stratum"].array))
+    if "stratum" in original or (design is not None and design.sample is None):
+        augmented = Qrels(augmented.assign(stratum=_where(pairs, "relevance")["stratum"].array))
+    votes = _votes_of(pairs)
+    judged, is_disputed = pairs.assign(**votes), pairs["is_disputed"].to_numpy(dtype=bool)
+    labels, best = _labels_of(judged, list(votes)), None
+    if "best_rank" in pairs:
+        best = _where(pairs, "best_rank")[[*PAIR, "best_rank"]].astype({"best_rank": "float64"})
+    audit, notes = _audit_of(labels, original, best, facts)
+    return Background(
+        original=original,
+        augmented=augmented,
+        labels=labels,
+        disputes=judged.loc[is_disputed, [*PAIR, *votes]].reset_index(drop=True),
+        best_ranks=best,
+        design=design,
+        audit=audit,
+        is_settled=facts.settled is not None,
+        policy=facts.policy,
+        unusable=unusable,
+        original_grade=facts.original_grade,
+        highest_grade=facts.highest_grade,
+        counts=facts.counts,
+        notes=[*words_of_shared(facts.counts), *notes],
+    )
+
+
+def _unusable_of(pairs: pd.DataFrame, facts: Facts) -> Unusable | None:
+    """Return the unusable queries of the original qrels; None where nobody was asked."""
+    if not facts.unusable:
+        return None
+    is_out = np.zeros(len(pairs), dtype=bool)
+    if "is_usable" in pairs:
+        is_out = (~pairs["is_usable"].astype(bool) & pairs["original_relevance"].notna()).to_numpy()
+    queries = pd.DataFrame({"query_id": pairs.loc[is_out, "query_id"].unique()})
+    return Unusable(facts.unusable, QueryLabels(queries), facts.n_queries, facts.n_labelled)
+
+
+def _audit_of(
+    labels: Labels, original: Qrels, best: pd.DataFrame | None, facts: Facts
+) -> tuple[AuditedLabels | None, list[str]]:
+    """Return what experts say of the labels; a note where they do not suffice."""
+    if facts.experts is None:
+        return None, []
+    sample, answers = facts.experts
+    ranks = sample[PAIR].assign(best_rank=np.nan) if best is None else best
+    try:
+        return with_answers(labels_by_band(labels, original, Pool(ranks)), sample, answers), []
+    except FireError as error:
+        return None, [f"not corrected by the experts' audit: {error}"]
+
+
+def _where(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the pairs that have a number in a column."""
+    return pairs[pairs[name].notna().to_numpy()].reset_index(drop=True)
+
+
+def _qrels(pairs: pd.DataFrame, name: str) -> Qrels:
+    found = _where(pairs, name)
+    source = found["source"] if name == "relevance" else "original"
+    return Qrels(
+        found[PAIR].assign(relevance=found[name].astype("int64"), source=source).astype({"source": "str"})
+    )
+
+
+def _votes_of(pairs: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the columns of a design, with all votes in their order; nothing where there is none."""
+    if DESIGN[0] not in pairs:
+        return {}
+    name, votes = (pairs[each] for each in DESIGN)
+    return {DESIGN[0]: name, DESIGN[1]: (votes + pairs["later_votes"]).astype("str")}
+
+
+def _labels_of(pairs: pd.DataFrame, design: list[str]) -> Labels:
+    """Return the labels; those that are another pair's have a mark in shared_from."""
+    found = _where(pairs, "label_relevance")
+    names = [name for name in ("label", "method", "n_judgments", "n_agree") if name in found]
+    labels = found[[*PAIR, *names, *design]].assign(relevance=found["label_relevance"].astype("int64"))
+    is_shared = found["source"] == "shared"
+    return Labels(labels.assign(shared_from=np.where(is_shared, "*", "")) if is_shared.any() else labels)
+
+
+def _design_of(pairs: pd.DataFrame, facts: Facts) -> Design | None:
+    """Return by which design pairs were judged; None where all that was pooled was to be.
+
+    Of a machine judge's sample with the runs that may share a backbone with the judge.
+    """
+    if "judge_id" in pairs and (is_of_sample := (pairs["judge_id"] != "").to_numpy()).any():
+        sample = pairs[is_of_sample].rename(columns={"machine_score": "score"}).reset_index(drop=True)
+        names = [*PAIR, "best_rank", "judge_id", "score", *SAMPLE, "is_drawn"]
+        sample = sample[names].astype({"best_rank": "int64", "is_drawn": "bool"})
+        judge = str(sample["judge_id"].iloc[0])
+        shared = shared_backbones(judge, facts.backbone, facts.backbones, list(facts.backbones))
+        return Design(sample, None, sample, shared)
+    if SAMPLE[1] not in pairs or not pairs[SAMPLE[1]].notna().any():
+        return None
+    queries = None
+    if "query_depth" in pairs:
+        each = pairs.drop_duplicates("query_id")
+        chance = each["query_probability"]
+        columns = {
+            "depth": each["query_depth"].astype("int64"),
+            "is_sampled": chance.notna(),
+            "inclusion_probability": chance.max(),
+        }
+        queries = QueryDesign(each[["query_id"]].assign(**columns).reset_index(drop=True))
+    return Design(_where(pairs, "relevance")[[*PAIR, *SAMPLE]], queries)
+
+
+def shared_backbones(
+    judge: str, own: str, of_runs: Mapping[str, str], run_ids: Sequence[str]
+) -> dict[str, str]:
+    """Return the runs that may share a backbone with a judge, and why: such a judge judges its own errors.
+
+    Several backbones are joined by commas, case does not matter, and one that is not named counts as shared.
+
+    Examples:
+        >>> shared_backbones("vlm", "CLIP,BLIP", {"a": "clip", "b": "dino"}, ["a", "b", "c"])
+        {'a': 'judge vlm and run a share the backbone clip', 'c': 'the backbone of run c is not named'}
+    """
+    of_judge = _named(own)
+    found = {}
+    for run_id in run_ids:
+        of_run = _named(of_runs.get(run_id, ""))
+        unknown = f"judge {judge}" if not of_judge else "" if of_run else f"run {run_id}"
+        if unknown:
+            found[run_id] = f"the backbone of {unknown} is not named"
+        elif both := ", ".join(sorted(of_judge & of_run)):
+            found[run_id] = f"judge {judge} and run {run_id} share the backbone {both}"
+    return found
+
+
+def _named(backbones: str) -> set[str]:
+    return {name.strip().casefold() for name in backbones.split(",") if name.strip()}

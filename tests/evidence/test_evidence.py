@@ -21,8 +21,7 @@ from fire_toolkit.formats.tables import evidence_files
 from fire_toolkit.formats.tables.evidence_files import read_evidence
 from fire_toolkit.formats.tables.table_files import read_labels
 from fire_toolkit.formats.tables.table_text import parquet_bytes
-from fire_toolkit.inference.background import Background
-from fire_toolkit.inference.evidence import known_of
+from fire_toolkit.inference.background import Background, known_of
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.pooling.pool import PoolingResult
 from fire_toolkit.tables import Disputes, Labels, Qrels, check_disputes, check_labels
