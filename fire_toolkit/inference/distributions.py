@@ -65,12 +65,18 @@ def t_of(freedom: float) -> float:
     return Z if freedom >= _NORMAL else t_quantile(UPPER, float(max(math.floor(freedom), 1)))
 
 
+@lru_cache(maxsize=1)
+def _nodes() -> tuple[Floats, Floats]:
+    """Return nodes and weights of Gauss and Legendre's rule, which take longer than all that uses them."""
+    return np.polynomial.legendre.leggauss(_NODES)
+
+
 @lru_cache(maxsize=64)
 def _scales(freedom: float) -> tuple[Floats, Floats]:
     """Return nodes of √(V / freedom) and the probability that each stands for."""
     half = _SPREAD / math.sqrt(2 * freedom)
     low = max(0.0, 1 - half)
-    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    node, weight = _nodes()
     scale = low + (node + 1) / 2 * (1 + half - low)
     log_constant = math.log(2) + freedom / 2 * math.log(freedom / 2) - math.lgamma(freedom / 2)
     mass = weight * np.exp(log_constant + (freedom - 1) * np.log(scale) - freedom * scale**2 / 2)

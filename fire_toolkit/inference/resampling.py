@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -109,34 +110,54 @@ def bootstrap_means(
         patterns, n_each = _patterns(rows)
         if _ALIKE * len(patterns) <= len(rows):
             rows, draws = patterns, draw_kinds(n_each, n_resamples=n_resamples, seed=seed)
-    levels = [np.unique((rows if clusters is None else values)[:, column], return_inverse=True)
-              for column in columns]  # fmt: skip
-    means = np.empty((n_resamples, values.shape[1]))
+    medians = [_Levels.of((rows if clusters is None else values)[:, column], clusters) for column in columns]
+    means, n_rows = np.empty((n_resamples, values.shape[1])), rows.shape[1]
+    wide = np.hstack([rows, *(each.reached for each in medians)])
     for part, counts in draws:
-        sums = counts @ rows
+        sums, *reached = np.split(counts @ wide, n_rows + 2 * _NEAR * np.arange(len(medians)), axis=1)
         means[part] = sums / max(len(values), 1) if clusters is None else sums[:, :-1] / sums[:, -1:]
-        drawn = counts if clusters is None else counts[:, clusters]
-        for column, each in zip(columns, levels, strict=True):
-            means[part, column] = _medians(drawn, *each)
+        total = counts.sum(axis=1, keepdims=True) if clusters is None else sums[:, -1:]
+        halves = np.hstack([(total - 1) // 2, total // 2])
+        for column, levels, own in zip(columns, medians, reached, strict=True):
+            means[part, column] = levels.medians(own, halves, counts)
     return means
 
 
-def _medians(counts: Floats, distinct: Floats, level: Ints) -> Floats:
-    """Return for each row of `counts` the median, each query's value as often as it is drawn.
+class _Levels(NamedTuple):
+    """The distinct values of a column, ascending, and the place of each query's among them.
 
-    distinct: the values, ascending; level: the place of each query's among them. Looked for among the values
-    next to the median of the column, and where it does not stand there by counting one by one.
+    A resample's median is looked for among the values next to the median of the column, from the place
+    `first` on: reached, (units, 2 · _NEAR), says of each unit how many queries have these values or smaller.
     """
-    first = max(0, int(np.sort(level)[len(level) // 2]) - _NEAR)
-    reached = counts @ (level[:, None] <= np.arange(first, first + 2 * _NEAR)).astype(np.float64)
-    total = counts.sum(axis=1, keepdims=True)
-    halves = np.hstack([(total - 1) // 2, total // 2])
-    place = first + (reached[:, :, None] <= halves[:, None]).sum(axis=1)
-    is_far = (reached[:, -1] <= halves[:, 1]) | ((reached[:, 0] > halves[:, 0]) & (first > 0))
-    for row in np.flatnonzero(is_far):
-        weight = np.bincount(level, weights=counts[row], minlength=len(distinct))
-        place[row] = np.searchsorted(np.cumsum(weight), halves[row], side="right")
-    return np.asarray(distinct[place].mean(axis=1))
+
+    distinct: Floats
+    level: Ints
+    clusters: Ints | None
+    first: int
+    reached: Floats
+
+    @classmethod
+    def of(cls, values: Floats, clusters: Ints | None) -> _Levels:
+        distinct, level = np.unique(values, return_inverse=True)
+        first = max(0, int(np.sort(level)[len(level) // 2]) - _NEAR)
+        reached = (level[:, None] <= np.arange(first, first + 2 * _NEAR)).astype(np.float64)
+        reached = reached if clusters is None else cluster_sums(reached, clusters)[:, :-1]
+        return cls(distinct, level, clusters, first, reached)
+
+    def medians(self, reached: Floats, halves: Floats, counts: Floats) -> Floats:
+        """Return the median of each resample, each query's value as often as it is drawn.
+
+        reached: how many drawn queries have the values from `first` on or smaller; halves: the places of the
+        one or two in the middle; counts: how often each unit is drawn. What does not stand there is counted
+        one by one.
+        """
+        place = self.first + (reached[:, :, None] <= halves[:, None]).sum(axis=1)
+        is_far = (reached[:, -1] <= halves[:, 1]) | ((reached[:, 0] > halves[:, 0]) & (self.first > 0))
+        for row in np.flatnonzero(is_far):
+            drawn = counts[row] if self.clusters is None else counts[row][self.clusters]
+            weight = np.bincount(self.level, weights=drawn, minlength=len(self.distinct))
+            place[row] = np.searchsorted(np.cumsum(weight), halves[row], side="right")
+        return np.asarray(self.distinct[place].mean(axis=1))
 
 
 def _patterns(values: Floats) -> tuple[Floats, Ints]:
