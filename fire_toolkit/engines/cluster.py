@@ -39,7 +39,7 @@ def shared_file(path: Path, sha256: str = "") -> SharedFile:
 def _identity_of(path: Path) -> tuple[int, ...]:
     """Return what machines see alike of a file that they share, and never of two files."""
     about = path.stat()
-    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    return about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns
 
 
 def _refuse_another(path: Path, sha256: str, identity: tuple[int, ...]) -> None:
@@ -82,7 +82,7 @@ def spread(
     tasks: list[Any] = []
     try:
         client, n_looks = _client(address), 0
-        n_threads, n_bytes = sum(client.nthreads().values()), sum(path.stat().st_size for path, *_ in files)
+        n_threads, n_bytes = sum(client.nthreads().values()), sum(size for *_, (size, *_) in files)
         parts = cut(max(_PARTS * max(n_threads, 1), n_bytes // _PART_BYTES))
         if len(parts) < 2:
             return None

@@ -24,7 +24,7 @@ from fire_toolkit.engines import cluster as engine
 from fire_toolkit.engines.cluster import shared_file, spread
 from fire_toolkit.errors import ServerError
 
-N_QUERIES, N_DOCS = 1000, 12_000
+N_QUERIES, N_DOCS = 1000, 8_000
 IDS = "--query-ids q.txt --doc-ids d.txt"
 VECTORS = f"add-run qv.npy dv.npy --similarity cosine --id v {IDS} --qrels qrels.txt --out"
 COMMANDS = {
@@ -132,12 +132,12 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dic
     Path("qrels.txt").write_text(
         "".join(f"q{q} 0 d{d} {d % 2}\n" for q in range(N_QUERIES) for d in random.choice(N_DOCS, 4, False))
     )
-    assert ended(start("fire_toolkit", *VECTORS.split(), "runs"))[0] == 0
-    found = {}
-    for name in COMMANDS:
-        assert ended(command(name, f"one-{name}"))[0] == 0
-        found[name] = hashes(f"one-{name}")
-    yield found
+    code, said = ended(start("fire_toolkit", *VECTORS.split(), "runs"))
+    assert code == 0, said
+    for name, process in {name: command(name, f"one-{name}") for name in COMMANDS}.items():
+        code, said = ended(process)
+        assert code == 0, f"{name}: {said}"
+    yield {name: hashes(f"one-{name}") for name in COMMANDS}
     os.chdir(before)
 
 
@@ -175,10 +175,10 @@ def test_workers_that_see_other_files_are_named(shared: Processes) -> None:
     path, sha256, _ = shared_file(Path("m.npy"))
     work = shared.address, len, lambda n: [("a",), ("bc",)]
     with pytest.raises(ServerError, match=r"m\.npy: the worker on .* sees another file \(sha256"):
-        spread(*work, [(path, "0" * 64, ())])
+        spread(*work, [(path, "0" * 64, (0,))])
     with pytest.raises(ServerError, match=r"gone\.npy: the worker on .* sees no such file; put the same"):
-        spread(*work, [(path.with_name("gone.npy"), sha256, ())])
-    assert spread(*work, [(path, sha256, ())]) == [1, 2]  # as of a copy: the same bytes
+        spread(*work, [(path.with_name("gone.npy"), sha256, (0,))])
+    assert spread(*work, [(path, sha256, (0,))]) == [1, 2]  # as of a copy: the same bytes
 
 
 def test_a_worker_that_was_killed_changes_nothing(
