@@ -72,7 +72,7 @@ def answer_tasks(
         tasks: as Label Studio imports them; `task["data"]["pair_id"]` is the key. No key twice.
         pair_ids: query id and doc id of each key.
         pairs: columns query_id, doc_id, relevance (0 or 1) and difficulty (0 to 1), as `World.pairs`.
-        annotators: who answers.
+        annotators: who answers; of those with as few tasks, whoever stands first gets the next.
         seen: names of those who had a key before (see `annotators_seen`); they do not get it again.
         batch: 1 or more: the project's number and the working day; the second labels are batch 2.
         seed: the same seed and tasks give the same exports. An answer depends on the seed, the
@@ -87,47 +87,24 @@ def answer_tasks(
     """
     if batch < 1:
         raise UsageError(f"batch {batch}: expected 1 or more")
+    keys = list(map(_key, tasks))
+    if len(set(keys)) < len(keys):
+        raise UsageError("a pair_id is given twice: answer the second labels as a batch of their own")
     signed = (2 * pairs["relevance"] - 1) * (1 - pairs["difficulty"])  # 1: clearly relevant, -1: clearly not
     known = dict(zip(zip(pairs["query_id"], pairs["doc_id"], strict=True), signed, strict=True))
-    for key in map(_key, tasks):
+    for key in keys:
         if pair_ids.get(key) not in known:
             raise JoinError(f"pair_id {key}: {pair_ids.get(key, 'no pair')} is not in this world")
-    assigned = assign_tasks(tasks, annotators=annotators, seen=seen, seed=seed)
-    exports = {}
-    for annotator in annotators:
-        own = [(task, float(known[pair_ids[_key(task)]])) for task in assigned[annotator.name]]
-        exports[annotator.name] = list(_export(annotator, own, batch, seed))
-    return exports
-
-
-def assign_tasks(
-    tasks: Sequence[Task],
-    *,
-    annotators: Sequence[Annotator] = ANNOTATORS,
-    seen: Mapping[str, Collection[str]] | None = None,
-    seed: int = 0,
-) -> dict[str, list[Task]]:
-    """Return each annotator's tasks by name: shuffled, then dealt out to whoever has fewest so far.
-
-    Args:
-        tasks: with a `pair_id` each.
-        annotators: who may get them; ties go to whoever stands first.
-        seen: names of those who had a key before; they do not get it again.
-        seed: of the shuffle.
-
-    Raises:
-        UsageError: a key given twice, or a task which everybody has seen.
-    """
-    if len(set(map(_key, tasks))) < len(tasks):
-        raise UsageError("a pair_id is given twice: answer the second labels as a batch of their own")
-    assigned: dict[str, list[Task]] = {annotator.name: [] for annotator in annotators}
+    # Shuffled, tasks are dealt out to whoever has fewest so far, and did not have them before.
+    assigned: dict[str, list[tuple[Task, float]]] = {annotator.name: [] for annotator in annotators}
     for place in np.random.default_rng([seed, 3]).permutation(len(tasks)):
-        had = (seen or {}).get(_key(tasks[place]), ())
-        free = [name for name in assigned if name not in had]
+        key = keys[place]
+        free = [name for name in assigned if name not in (seen or {}).get(key, ())]
         if not free:
-            raise UsageError(f"pair_id {_key(tasks[place])}: all {len(assigned)} annotators have seen it")
-        assigned[min(free, key=lambda name: len(assigned[name]))].append(tasks[place])
-    return assigned
+            raise UsageError(f"pair_id {key}: all {len(assigned)} annotators have seen it")
+        own = assigned[min(free, key=lambda name: len(assigned[name]))]
+        own.append((tasks[place], float(known[pair_ids[key]])))
+    return {each.name: list(_export(each, assigned[each.name], batch, seed)) for each in annotators}
 
 
 def annotators_seen(*rounds: Mapping[str, Export]) -> dict[str, set[str]]:

@@ -17,13 +17,10 @@ from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Scores
 
-_NAMES = {
-    **{name: name for name in ("README.md", "DATASHEET.md", "CITATION.cff", "LICENSE", "CHANGELOG.md")},
-    "pyproject.toml": "pyproject.toml",
-    "croissant.json": "croissant.json",
-    "module.py": "{module}/__init__.py",
-    **{name: name for name in ("load_release.py", "mteb_task.py")},
-}
+_TEMPLATES = (
+    *("README.md", "DATASHEET.md", "CITATION.cff", "LICENSE", "CHANGELOG.md", "pyproject.toml"),
+    *("croissant.json", "module.py", "load_release.py", "mteb_task.py"),
+)
 
 
 def documents(
@@ -67,10 +64,8 @@ def documents(
         "changes": changes,
         "earlier": earlier.partition("\n## ")[2],
     }
-    texts = {
-        name.format(module=facts.module): rendered("release", f"templates/{template}", **values)
-        for template, name in _NAMES.items()
-    }
+    texts = {name: rendered("release", f"templates/{name}", **values) for name in _TEMPLATES}
+    texts[f"{facts.module}/__init__.py"] = texts.pop("module.py")
     metadata = json.loads(texts["croissant.json"])
     return texts | {"croissant.json": json.dumps(metadata, indent=1, ensure_ascii=False) + "\n"}
 

@@ -84,16 +84,22 @@ def publish(
     if items is None:
         notes.append("no table of items: the corpus holds only those that the qrels and the pool name")
         named = pd.concat([table["doc_id"] for table in (original, corrected, stages["pool"])])
-        corpus = pd.DataFrame({"_id": named.drop_duplicates().sort_values(ignore_index=True)})
+        columns = {"_id": named.drop_duplicates().sort_values(ignore_index=True)}
     else:
-        corpus, n_left_out = _corpus(items, licences, is_public)
-        more = f"{n_left_out:,} items are files, not public addresses; these are left out"
-        notes += [more] if n_left_out else []
+        columns = {"_id": items["doc_id"]}
+        if licences["captions"] and "text" in items:
+            columns["text"] = items["text"]
+        if licences["media"]:
+            urls = items["media_url"].where(items["media_url"].map(is_public), "")
+            n_left_out = int((urls == "").sum())
+            columns |= {"media_url": urls} if n_left_out < len(urls) else {}
+            more = f"{n_left_out:,} items are files, not public addresses; these are left out"
+            notes += [more] if n_left_out else []
     disputes = stages["disputes"]
     counts = [name for name in disputes.columns if name.startswith("n_")]
     kept = [name for name in queries.columns if licences["captions"] or name in ("query_id", "reference")]
     tables = {
-        "corpus": corpus,
+        "corpus": pd.DataFrame(columns),
         "queries": queries[kept].rename(columns={"query_id": "_id"}),
         "qrels": _as_beir(corrected),
         "original": _as_beir(original),
@@ -104,21 +110,6 @@ def publish(
     }
     others = {name: table for name, table in stages.items() if name not in tables}
     return Published({**tables, **others}, original, corrected, names, tuple(notes))
-
-
-def _corpus(
-    items: Items, licences: Mapping[str, str], is_public: Callable[[str], bool]
-) -> tuple[pd.DataFrame, int]:
-    """Return the items by `_id` with what their licences allow, and how many addresses are left out."""
-    columns = {"_id": items["doc_id"]}
-    if licences["captions"] and "text" in items:
-        columns["text"] = items["text"]
-    n_left_out = 0
-    if licences["media"]:
-        urls = items["media_url"].where(items["media_url"].map(is_public), "")
-        n_left_out = int((urls == "").sum())
-        columns |= {"media_url": urls} if n_left_out < len(urls) else {}
-    return pd.DataFrame(columns), n_left_out
 
 
 def _as_beir(qrels: Qrels) -> pd.DataFrame:

@@ -321,18 +321,15 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
     """
     kept = profiles.dropna(subset=["positive_rate", "peer_agreement"])
     plot = draw("annotators", kept)
-    for axis, name in (("x", "positive_rate"), ("y", "peer_agreement")):
-        plot["encoding"][axis]["scale"] = {"domain": _around(kept[name])}
+    for axis, name in (("x", "positive_rate"), ("y", "peer_agreement")) if len(kept) else ():
+        low, high = float(kept[name].min()), float(kept[name].max())
+        room = max(
+            0.02, (high - low) / 10, 0.05 - (high - low) / 2
+        )  # so that chance looks like no difference
+        plot["encoding"][axis]["scale"] = {
+            "domain": [max(0.0, round(low - room, 3)), min(1.0, round(high + room, 3))]
+        }
     return plot
-
-
-def _around(shares: pd.Series) -> list[float]:
-    """Return a scale around some shares that is never so narrow that chance looks like a difference."""
-    if shares.empty:
-        return [0, 1]
-    low, high = float(shares.min()), float(shares.max())
-    room = max(0.02, (high - low) / 10, 0.05 - (high - low) / 2)
-    return [round(max(0.0, low - room), 3), round(min(1.0, high + room), 3)]
 
 
 def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:

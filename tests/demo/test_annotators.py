@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.campaign.answers import read_answers
-from fire_toolkit.demo.annotators import ANNOTATORS, annotators_seen, answer_tasks, assign_tasks
+from fire_toolkit.demo.annotators import ANNOTATORS, annotators_seen, answer_tasks
 from fire_toolkit.errors import JoinError, UsageError
 
 NAMES = ["careful", "hasty", "lenient", "strict"]
@@ -227,7 +227,7 @@ def test_what_cannot_be_answered_is_refused():
     with pytest.raises(UsageError, match="twice"):
         answer([TASKS[0], TASKS[0]])
     with pytest.raises(UsageError, match="all 4 annotators"):
-        assign_tasks(TASKS[:1], seen={key: NAMES})
+        answer(TASKS[:1], seen={key: NAMES})
     with pytest.raises(UsageError, match="batch 0"):
         answer(batch=0)
     with pytest.raises(JoinError, match="no pair"):
