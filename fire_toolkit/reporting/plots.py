@@ -216,7 +216,10 @@ def plot_lengths(lengths: pd.DataFrame) -> Plot:
         gain_shown=_signed(scale * kept["delta"], 1),
         interval_shown=["" if "nan" in low else f"{low} to {high}" for low, high in limits],
     )
-    return draw("lengths", table)
+    plot = draw("lengths", table)
+    if len(table):
+        plot["title"]["text"] = f"gain in {table['measure'].iloc[0]}"
+    return plot
 
 
 def _signed(values: pd.Series, digits: int) -> list[str]:
