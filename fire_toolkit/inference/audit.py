@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -34,12 +33,6 @@ class AuditedLabels(Judged):
     relevant: Floats = field(default_factory=lambda: np.empty((0, 2)), repr=False)
     n_answers: int = 0
     n_later: int = 0
-
-    @cached_property
-    def counted(self) -> Floats:
-        """(n_pairs, 4): 1 for the pair, 1 if its label is positive; two columns of 0."""
-        positive = self.pairs["relevance"].to_numpy(dtype=float)
-        return np.column_stack([np.ones(len(positive)), positive, np.zeros((len(positive), 2))])
 
     @property
     def errors(self) -> Floats:
@@ -109,7 +102,9 @@ def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels
     if "design_class" in others and {SINGLE, VERIFY} <= set(others["design_class"]):
         band = band + N_BANDS * (others["design_class"] == VERIFY).to_numpy()
         names = tuple(f"{name}, {each}" for each in ("not verified", "verified") for name in BANDS)
-    return AuditedLabels(others[PAIR].assign(design_class=SINGLE, band=band, relevance=relevance), names)
+    counted = np.column_stack([np.ones(len(band)), relevance, np.zeros((len(band), 2))])
+    pairs = others[PAIR].assign(design_class=SINGLE, band=band, relevance=relevance)
+    return AuditedLabels(pairs, names, counted)
 
 
 def draw_audit(

@@ -6,8 +6,8 @@ Pairs are of kinds: class × band of ranks × label. The votes on pairs of one c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,16 +40,13 @@ class Judged:
     """Judged pairs that are not original positives.
 
     pairs: query_id, doc_id, design_class, relevance (the label by design, 0 or 1), band; bands: the names of
-    the bands of ranks with rates of their own; one empty name where all pairs have the same rates.
+    the bands of ranks with rates of their own; one empty name where all pairs have the same rates; counted:
+    (n_pairs, 4), what each pair adds to `VoteCounts`, 0 for pairs that tell nothing of the rates.
     """
 
     pairs: pd.DataFrame
     bands: tuple[str, ...] = ("",)
-
-    @property
-    def counted(self) -> Floats:
-        """(n_pairs, 4): what each pair adds to `VoteCounts`; 0 for pairs that tell nothing of the rates."""
-        raise NotImplementedError
+    counted: Floats = field(default_factory=lambda: np.empty((0, 4)), repr=False)
 
     @property
     def n_bands(self) -> int:
@@ -118,45 +115,24 @@ class Votes(Judged):
     """Judged pairs by design, with their votes, and what stands open.
 
     pairs: also label (the one it has: 1, 0, or −1 where there is none) and votes; n_demoted: doubled pairs
-    with one vote, which count as single; reason: why nothing can be corrected, empty where it can.
+    with one vote, which count as single; reason: why nothing can be corrected, empty where it can;
+    rates_class: the class whose votes tell the rates, the one with more second votes.
     """
 
     n_demoted: int = 0
     reason: str = ""
+    rates_class: str = DOUBLED
 
     @property
     def n_second(self) -> int:
         """How many pairs of the rates' class have a second vote."""
-        return int(self._second(self.rates_class).sum())
+        return int(_have_second(self.pairs, self.rates_class).sum())
 
     @property
     def n_differ(self) -> int:
         """How many of those differ."""
         differ = self.pairs["votes"].str.slice(0, 2).isin(["10", "01"])
-        return int((differ & self._second(self.rates_class)).sum())
-
-    @cached_property
-    def rates_class(self) -> str:
-        """The class whose votes tell the rates: the one with more second votes."""
-        return max((DOUBLED, VERIFY), key=lambda name: int(self._second(name).sum()))
-
-    def _second(self, name: str) -> pd.Series[bool]:
-        return (self.pairs["design_class"] == name) & (self.pairs["votes"].str.len() > 1)
-
-    @cached_property
-    def counted(self) -> Floats:
-        """(n_pairs, 4): what each pair adds to `VoteCounts`; 0 for pairs of another class."""
-        is_in = (self.pairs["design_class"] == self.rates_class).to_numpy()
-        if self.rates_class == DOUBLED:
-            weights = {"11": (1.0, 1.0, 0.0), "10": (0.5, 0.0, 0.0), "01": (0.5, 0.0, 0.0)}
-            weights |= {"101": (0.5, 0.0, 0.5), "011": (0.5, 0.0, 0.5)}
-        else:
-            weights = {"1": (1.0, 0.0, 0.0), "11": (1.0, 1.0, 0.0), "101": (1.0, 0.0, 1.0)}
-        codes, found = pd.factorize(self.pairs["votes"])
-        table = [
-            (1.0, *next((weights[v[:n]] for n in (3, 2, 1) if v[:n] in weights), (0.0,) * 3)) for v in found
-        ]
-        return np.array(table).reshape(-1, 4)[codes] * is_in[:, None]
+        return int((differ & _have_second(self.pairs, self.rates_class)).sum())
 
     @property
     def n_unasked(self) -> int:
@@ -192,8 +168,27 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame) -> Votes:
     grade = pairs["relevance"] if "relevance" in pairs else pd.Series(by_design, index=pairs.index)
     label = np.where(grade.isna(), -1, grade >= 1).astype(np.int64)
     pairs = pairs.assign(relevance=by_design, label=label, band=0)
-    found = Votes(pairs, n_demoted=int(is_demoted.sum()), reason=_why_not(pairs))
+    name = max((DOUBLED, VERIFY), key=lambda each: int(_have_second(pairs, each).sum()))
+    known: Any = {"n_demoted": int(is_demoted.sum()), "reason": _why_not(pairs), "rates_class": name}
+    found = Votes(pairs, counted=_counted(pairs, name), **known)
     return _with_bands(found) if "best_rank" in pairs and not found.reason else found
+
+
+def _have_second(pairs: pd.DataFrame, name: str) -> pd.Series[bool]:
+    return (pairs["design_class"] == name) & (pairs["votes"].str.len() > 1)
+
+
+def _counted(pairs: pd.DataFrame, name: str) -> Floats:
+    """Return what each pair adds to the counts of votes, 0 for pairs of another class than `name`."""
+    if name == DOUBLED:
+        weights = {"11": (1.0, 1.0, 0.0), "10": (0.5, 0.0, 0.0), "01": (0.5, 0.0, 0.0)}
+        weights |= {"101": (0.5, 0.0, 0.5), "011": (0.5, 0.0, 0.5)}
+    else:
+        weights = {"1": (1.0, 0.0, 0.0), "11": (1.0, 1.0, 0.0), "101": (1.0, 0.0, 1.0)}
+    codes, found = pd.factorize(pairs["votes"])
+    table = [(1.0, *next((weights[v[:n]] for n in (3, 2, 1) if v[:n] in weights), (0.0,) * 3)) for v in found]
+    is_in = (pairs["design_class"] == name).to_numpy()
+    return np.asarray(np.array(table).reshape(-1, 4)[codes] * is_in[:, None])
 
 
 def _with_bands(votes: Votes) -> Votes:
