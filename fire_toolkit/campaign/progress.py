@@ -12,7 +12,6 @@ from typing import NamedTuple
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.campaign.views import standing_answers
 from fire_toolkit.guidelines.model import Guideline
 
 
@@ -86,7 +85,10 @@ class _Alike(NamedTuple):
 
 def _median_seconds(answers: Iterable[_Alike]) -> float:
     """Return the median time of the answers that are no skips; nan if none is known."""
-    texts = (each.seconds for each in answers if not each.is_skipped)
+    return _median(each.seconds for each in answers if not each.is_skipped)
+
+
+def _median(texts: Iterable[str]) -> float:
     known = [seconds for text in texts for seconds in json.loads(text) if seconds is not None]
     return median(known) if known else math.nan
 
@@ -123,8 +125,9 @@ def _queue_progress(
 
 def judgment_seconds(store: Store) -> float:
     """Return the median time of an answer, in seconds; nan if there is none."""
-    found = standing_answers(store)
-    return float(found.loc[~found["is_skipped"], "seconds"].median())
+    store.count()
+    query = "select json_group_array(seconds) from standing where not is_skipped"
+    return _median(text for (text,) in store.database.select(query))
 
 
 def total_progress(queues: Sequence[QueueProgress]) -> QueueProgress:

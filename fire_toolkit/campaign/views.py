@@ -38,19 +38,6 @@ _SEEN = (
 )
 
 
-def standing_answers(store: Store) -> pd.DataFrame:
-    """Return the answer that stands for each task: a vote before a skip, a later before an earlier one.
-
-    Returns:
-        round, annotator_id (whose queue), pair_id, label (empty where it has none or several), is_skipped
-        (not a vote and not to be asked of them again), seconds (nan if unknown). A page that was sent without
-        an answer to a caption has not answered it.
-    """
-    store.count()
-    found = store.table("select round, annotator_id, pair_id, label, is_skipped, seconds from standing")
-    return found.astype({"round": "int64", "is_skipped": "bool", "seconds": "float64"})
-
-
 def answered_pairs(store: Store) -> set[tuple[str, str]]:
     """Return (queue, pair) of every answer that is there and no skip."""
     store.count()
@@ -58,18 +45,11 @@ def answered_pairs(store: Store) -> set[tuple[str, str]]:
     return set(store.database.select(query))
 
 
-def open_tasks(store: Store) -> pd.DataFrame:
-    """Return round, annotator_id, pair_id and kind of every task that somebody has and has not answered."""
-    store.count()
-    return store.table(
-        "select round, annotator_id, pair_id, kind from open_tasks order by round, batch, position"
-    )
-
-
 def left_pairs(store: Store) -> dict[int, set[tuple[str, str]]]:
     """Return for each round (annotator, pair) of every task of its queues that has no answer and no skip."""
+    store.count()
     found: dict[int, set[tuple[str, str]]] = {}
-    for number, name, pair, _ in open_tasks(store).itertuples(index=False, name=None):
+    for number, name, pair in store.database.select("select round, annotator_id, pair_id from open_tasks"):
         found.setdefault(number, set()).add((name, pair))
     return found
 
