@@ -162,7 +162,7 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
 def original(given: Given) -> Any:
     """The original qrels, beside augmented ones as `augment` took them."""
     found = given.known.original
-    return given.own.original(given.original_as_read if found is None else found)
+    return given.own.qrels(given.original_as_read if found is None else found)
 
 
 def augmentable(given: Given) -> Any:
@@ -191,7 +191,7 @@ def unusable(given: Given) -> Any:
 def augmented_if_any(given: Given) -> Any:
     """The augmented qrels given, else the workspace's where they correct its own, else None."""
     found = given.known.augmented
-    return None if found is None else given.own.corrected(found, given.original, "augmented qrels")
+    return None if found is None else given.own.qrels(found, "augmented qrels", given.original)
 
 
 def augmented(given: Given) -> Any:
@@ -256,8 +256,8 @@ def labellings(given: Given) -> dict[str, Any]:
         return {"original": given.original, "augmented": given.augmented}
     read = {name: read_qrels(given.use(path)) for name, path in files.items()}
     first, *others = read
-    of_first = given.own.original(read[first])
-    return {first: of_first} | {name: given.own.corrected(read[name], of_first, name) for name in others}
+    of_first = given.own.qrels(read[first])
+    return {first: of_first} | {name: given.own.qrels(read[name], name, of_first) for name in others}
 
 
 # Labels, and who pooled what

@@ -70,7 +70,7 @@ def since(given: Given) -> Since | None:
     workspace = needed_workspace("; `report html --against` compares a workspace")
     path = Path(given.values["against"])
     old = Side(**side_at(path, use=given.use, note=given.note, read=judgments_from))
-    corrected = given.own.corrected(old.corrected, given.original, old.name)
+    corrected = given.own.qrels(old.corrected, old.name, given.original)
     judgments = given.judgments_of_report
     given.stored_runs  # noqa: B018  # whose hashes are known once they are opened
     new = Side(

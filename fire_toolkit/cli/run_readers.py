@@ -73,9 +73,8 @@ def _protocol(queries: Path) -> tuple[str, str]:
 
 def read_runs(given: Given, depth: int | None = None) -> list[Any]:
     """Return the runs given (each `PATH` or `NAME=PATH`), else the workspace's, in order."""
-    found = _runs(
-        given, given.values.get("runs", ()), partial(read_run, depth=given.own.depth_to_read(depth))
-    )
+    reach = depth + 1 if depth and given.own.is_dropped else depth  # so that `depth` docs are left
+    found = _runs(given, given.values.get("runs", ()), partial(read_run, depth=reach))
     return [given.own.applied(run, depth) for run in found]
 
 

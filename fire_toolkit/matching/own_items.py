@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,17 +44,6 @@ class LeftOut:
 Tell = Callable[[LeftOut], None]
 
 
-class StoredRun(Protocol):
-    """A run in a file that can leave own items out while it is read."""
-
-    def without_own_items(self, own_items: OwnItems, tell: Tell) -> Any:
-        """Return the run without them."""
-        ...
-
-
-AnyRun = Run | StoredRun
-
-
 def own_items_of(queries: Queries | OwnItems) -> OwnItems:
     """Return the own item of each query that has one, by query id.
 
@@ -78,31 +67,27 @@ def places_of(own_items: OwnItems, queries: pd.Index[str], docs: pd.Index[str]) 
 
 
 def close_up(
-    lists: Ints, doc: npt.NDArray[Any], rank: npt.NDArray[Any], own: Ints
-) -> tuple[Bools, npt.NDArray[Any]]:
-    """Return which rows are own items, and the rank of each row when they are left out of their lists.
+    lists: Ints, doc: npt.NDArray[Any], rank: npt.NDArray[Any], own: Ints, has_own: Bools
+) -> tuple[Bools, npt.NDArray[Any], LeftOut]:
+    """Return which rows are own items, the rank of each row without them, and what was left out.
 
     Args:
         lists: of each row, its list, from 0.
         doc, rank: of each row.
         own: of each list, the doc to leave out, -1 where there is none.
+        has_own: which lists have an own item, in the run or not.
     """
     is_own = doc == own[lists]
-    at = np.full(own.size, np.iinfo(np.int64).max)
+    at, deepest = np.full(own.size, np.iinfo(np.int64).max), np.zeros(own.size, dtype=np.int64)
     at[lists[is_own]] = rank[is_own]
-    return is_own, (rank - (rank > at[lists])).astype(rank.dtype, copy=False)
-
-
-def count_left_out(lists: Ints, rank: npt.NDArray[Any], is_own: Bools, has_own: Bools) -> LeftOut:
-    """Return what was left out; arguments as for `close_up`, has_own: which lists have an own item."""
-    is_found = are_among(lists[is_own], has_own.size)
-    deepest = np.zeros(has_own.size, dtype=np.int64)
     np.maximum.at(deepest, lists, rank)
-    has_gap = deepest > np.bincount(lists, minlength=has_own.size)
-    return LeftOut(int(is_found.sum()), int(np.count_nonzero(has_gap & has_own & ~is_found)))
+    is_found = are_among(lists[is_own], own.size)
+    is_unknown = has_own & ~is_found & (deepest > np.bincount(lists, minlength=own.size))
+    left_out = LeftOut(int(is_found.sum()), int(is_unknown.sum()))
+    return is_own, (rank - (rank > at[lists])).astype(rank.dtype, copy=False), left_out
 
 
-def drop_own_items(run: AnyRun, queries: Queries | OwnItems, *, tell: Tell | None = None) -> Any:
+def drop_own_items(run: Any, queries: Queries | OwnItems, *, tell: Tell | None = None) -> Any:
     """Return a run without each query's own item; the docs below it move up by one rank.
 
     Args:
@@ -122,29 +107,19 @@ def drop_own_items(run: AnyRun, queries: Queries | OwnItems, *, tell: Tell | Non
         [['a', 1], ['c', 2]]
     """
     own_items = own_items_of(queries)
-    tell = tell or _ignore
+    tell = tell or (lambda left_out: None)
     if not isinstance(run, pd.DataFrame):
         return run.without_own_items(own_items, tell)
-    is_own, rank, left_out = _left_out(Run(run), own_items)
+    query, doc, run_id = (run[name].array for name in ("query_id", "doc_id", "run_id"))
+    n_queries, n_runs = len(query.categories), len(run_id.categories)
+    lists = run_id.codes.astype(np.int64) * n_queries + query.codes
+    has_own, own = places_of(own_items, query.categories, doc.categories)
+    has_own, own = np.tile(has_own, n_runs), np.tile(own, n_runs)
+    is_own, rank, left_out = close_up(lists, doc.codes, run["rank"].to_numpy(), own, has_own)
     tell(left_out)
     if not is_own.any():
         return run
     return Run(run[~is_own].assign(rank=rank[~is_own]).reset_index(drop=True))
-
-
-def _ignore(left_out: LeftOut) -> None:
-    pass
-
-
-def _left_out(run: Run, own_items: OwnItems) -> tuple[Bools, Ints, LeftOut]:
-    query, doc = run["query_id"].array, run["doc_id"].array
-    n_queries, n_runs = len(query.categories), len(run["run_id"].array.categories)
-    lists = run["run_id"].array.codes.astype(np.int64) * n_queries + query.codes
-    has_own, own = places_of(own_items, query.categories, doc.categories)
-    has_own, own = np.tile(has_own, n_runs), np.tile(own, n_runs)
-    old = run["rank"].to_numpy()
-    is_own, rank = close_up(lists, doc.codes, old, own)
-    return is_own, rank, count_left_out(lists, old, is_own, has_own)
 
 
 def is_own_pair(table: pd.DataFrame, own_items: OwnItems) -> Bools:
@@ -222,33 +197,25 @@ class OwnItemRule:
         """Return a run without own items where they are dropped, cut to `depth`."""
         if not self.is_dropped:
             return run
-        tell = partial(self.counts.__setitem__, _id_of(run))
+        names = run["run_id"].iloc[:1] if isinstance(run, pd.DataFrame) else [run.run_id]
+        tell = partial(self.counts.__setitem__, "".join(names))
         run = drop_own_items(run, self.of_query, tell=tell)
         return top(run, depth) if depth else run
 
-    def depth_to_read(self, depth: int | None) -> int | None:
-        """Return how deep a run must be read so that `depth` docs are left."""
-        return depth + 1 if depth and self.is_dropped else depth
+    def qrels(self, qrels: Qrels, name: str = "original qrels", original: Qrels | None = None) -> Qrels:
+        """Return qrels as the rule has them: own items out of them, or judged not relevant.
 
-    def original(self, qrels: Qrels) -> Qrels:
-        """Return the original qrels as the rule has them: own items out of them, or judged not relevant."""
+        original: of other qrels than the original ones, those, which are as the rule has them.
+        """
         if not self.of_query:
             return qrels
+        if self.is_dropped or original is not None:
+            self._count(qrels, name)
         if self.is_dropped:
-            self._count(qrels, "original qrels")
             return qrels_without_own_pairs(qrels, self.of_query)
-        found = qrels_with_own_pairs(qrels, self.of_query)
-        self.n_added = len(found) - len(qrels)
+        found = qrels_with_own_pairs(qrels, self.of_query, original=original)
+        self.n_added = len(found) - len(qrels) if original is None else self.n_added
         return found
-
-    def corrected(self, qrels: Qrels, original: Qrels, name: str) -> Qrels:
-        """Return other qrels of the queries of `original`, which are as the rule has them."""
-        if not self.of_query:
-            return qrels
-        self._count(qrels, name)
-        if self.is_dropped:
-            return qrels_without_own_pairs(qrels, self.of_query)
-        return qrels_with_own_pairs(qrels, self.of_query, original=original)
 
     def pairs(self, table: Any, name: str) -> Any:
         """Return labels or pool sources without own items, of which nobody is asked."""
@@ -275,15 +242,15 @@ class OwnItemRule:
             return table
         if name == "labellings":
             first, *others = table
-            original = self.original(table[first])
-            return {first: original} | {key: self.corrected(table[key], original, key) for key in others}
+            original = self.qrels(table[first])
+            return {first: original} | {key: self.qrels(table[key], key, original) for key in others}
         if name == "runs":
             runs = table if isinstance(table, list | tuple) else [table]
             return [self.applied(run) for run in runs]
         if name == "qrels":
-            return self.original(table)
+            return self.qrels(table)
         if name == "augmented":
-            return self.corrected(table, given["qrels"], "augmented qrels")
+            return self.qrels(table, "augmented qrels", given["qrels"])
         return self.pairs(table, _OF_PAIRS[name])
 
     @property
@@ -316,9 +283,3 @@ class OwnItemRule:
                 "rank higher (run add-run again)"
             )
         return words
-
-
-def _id_of(run: Any) -> str:
-    if isinstance(run, pd.DataFrame):
-        return str(run["run_id"].iloc[0]) if len(run) else ""
-    return str(run.run_id)
