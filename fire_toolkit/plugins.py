@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from fire_toolkit.errors import PluginError, PluginNote, UsageError
 
@@ -107,15 +107,17 @@ class Registry(Mapping[str, T]):
             where = self._where(name, points)
             if len(points) > 1:
                 raise PluginError(f"{where}: two plug-ins of one name; uninstall one of them")
-            self._loaded[name] = self._checked(_object_of(points[0], where), where)
+            _PACKAGES[points[0].module.partition(".")[0]] = _package(points[0])
+            try:
+                found = points[0].load()
+            except (Exception, SystemExit) as error:  # whatever somebody's module does when it is imported
+                raise PluginError(f"{where} cannot be loaded: {_in_words(error)}") from error
+            is_right = callable(found) if self._kind is None else isinstance(found, self._kind)
+            if not is_right:
+                expected = "function" if self._kind is None else self._kind.__name__
+                raise PluginError(f"{where} is of type {type(found).__name__}, expected a {expected}")
+            self._loaded[name] = cast(T, found)
         return self._loaded[name]
-
-    def _checked(self, found: Any, where: str) -> T:
-        is_right = callable(found) if self._kind is None else isinstance(found, self._kind)
-        if not is_right:
-            expected = "function" if self._kind is None else self._kind.__name__
-            raise PluginError(f"{where} is of type {type(found).__name__}, expected a {expected}")
-        return cast(T, found)
 
 
 @cache
@@ -131,14 +133,6 @@ def _entry_points(group: str) -> Mapping[str, list[EntryPoint]]:
 
 def _package(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
-
-
-def _object_of(point: EntryPoint, where: str) -> Any:
-    _PACKAGES[point.module.partition(".")[0]] = _package(point)
-    try:
-        return point.load()
-    except (Exception, SystemExit) as error:  # whatever somebody's module does when it is imported
-        raise PluginError(f"{where} cannot be loaded: {_in_words(error)}") from error
 
 
 def failed_plugin(error: BaseException) -> str | None:

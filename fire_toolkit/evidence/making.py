@@ -48,58 +48,51 @@ def make_evidence(
     """
     empty = pd.DataFrame({name: pd.Series(dtype="str") for name in PAIR})
     given = [changes, augmented, original, labels, disputes, pool, machine_sample]
-    tables = [empty if table is None else table[PAIR] for table in given]
+    tables = [empty if each is None else each[PAIR] for each in given]
     codes, pairs = code_pairs(pd.concat(tables, ignore_index=True))
-    rows = np.split(codes, np.cumsum([len(table) for table in tables])[:-1])
+    rows = np.split(codes, np.cumsum([len(each) for each in tables])[:-1])
     of_changes, of_augmented, of_original, of_labels, of_disputes, of_pool, of_sample = rows
-    columns = _Columns(pairs)
-    columns.put("relevance", of_augmented, augmented["relevance"])
-    columns.put("original_relevance", of_original, original["relevance"])
-    columns.put("label_relevance", of_labels, labels["relevance"])
-    columns.put("source", of_changes, changes["source"], default=UNJUDGED)
-    columns.put("is_disputed", of_disputes, True)
+    table = pairs.assign(is_disputed=False)
+    _put(table, "relevance", of_augmented, augmented["relevance"])
+    _put(table, "original_relevance", of_original, original["relevance"])
+    _put(table, "label_relevance", of_labels, labels["relevance"])
+    _put(table, "source", of_changes, changes["source"], default=UNJUDGED)
+    _put(table, "is_disputed", of_disputes, True)
     for name in _OF_LABELS:
         if name in labels:
-            columns.put(name, of_labels, labels[name])
-    for table, own in ((disputes, of_disputes), (labels, of_labels)):
-        if table is not None and set(DESIGN) <= set(table.columns):
-            for name, values in _votes(table).items():
-                columns.put(name, own, values)
+            _put(table, name, of_labels, labels[name])
+    for voted, own in ((disputes, of_disputes), (labels, of_labels)):
+        if voted is not None and set(DESIGN) <= set(voted.columns):
+            for name, values in _votes(voted).items():
+                _put(table, name, own, values)
     if machine_sample is not None:
-        _put_sample(columns, of_sample, machine_sample)
+        _put_sample(table, of_sample, machine_sample)
     elif "stratum" in augmented:
-        _put_strata(columns, (of_pool, pool), (of_original, original), (of_augmented, augmented))
+        _put_strata(table, (of_pool, pool), (of_original, original), (of_augmented, augmented))
     if pool is not None:
         is_found = pool["best_rank"].notna().to_numpy()
-        columns.put("best_rank", of_pool[is_found], pool.loc[is_found, "best_rank"])
-    _put_queries(columns, query_design, validity)
+        _put(table, "best_rank", of_pool[is_found], pool.loc[is_found, "best_rank"])
+    _put_queries(table, query_design, validity)
     if takes_out:
-        is_out = ~columns.table["is_usable"]
-        columns.table["source"] = columns.table["source"].mask(is_out, TAKEN_OUT)
-    return check_evidence(columns.table)
+        is_out = ~table["is_usable"]
+        table["source"] = table["source"].mask(is_out, TAKEN_OUT)
+    return check_evidence(table)
 
 
-class _Columns:
-    """Columns over pairs, filled from tables that hold some of them."""
-
-    def __init__(self, pairs: pd.DataFrame) -> None:
-        self.table = pairs.assign(is_disputed=False)
-
-    def put(self, name: str, rows: Ints, values: Any, *, default: object = None) -> None:
-        """Set a column where `rows` are; elsewhere it stays as it is, at first missing or the default."""
-        if name in self.table:
-            column = self.table[name].to_numpy(copy=True)
-        elif name in _KINDS:
-            column = np.full(len(self.table), _KINDS[name])
-        elif isinstance(values, pd.Series) and not pd.api.types.is_numeric_dtype(values.dtype):
-            column = np.full(len(self.table), "" if default is None else default, dtype=object)
-        else:
-            column = np.full(len(self.table), np.nan)
-        if isinstance(values, pd.Series):
-            is_number = column.dtype.kind == "f"
-            values = values.astype("float64").to_numpy() if is_number else values.fillna("").to_numpy()
-        column[rows] = values
-        self.table[name] = pd.array(column, dtype="str") if column.dtype.kind == "O" else column
+def _put(table: pd.DataFrame, name: str, rows: Ints, values: Any, *, default: object = "") -> None:
+    """Set a column where `rows` are; elsewhere it stays as it is, at first missing or the default."""
+    is_text = isinstance(values, pd.Series) and not pd.api.types.is_numeric_dtype(values.dtype)
+    if name in table:
+        column = table[name].to_numpy(copy=True)
+    elif name in _KINDS:
+        column = np.full(len(table), _KINDS[name])
+    else:
+        column = np.full(len(table), default if is_text else np.nan, dtype=object if is_text else None)
+    if isinstance(values, pd.Series):
+        is_number = column.dtype.kind == "f"
+        values = values.astype("float64").to_numpy() if is_number else values.fillna("").to_numpy()
+    column[rows] = values
+    table[name] = pd.array(column, dtype="str") if column.dtype.kind == "O" else column
 
 
 def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
@@ -116,34 +109,34 @@ def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
     return {name: pd.Series(np.array([*each, ""], dtype=object)[codes]) for name, each in parts.items()}
 
 
-def _put_sample(columns: _Columns, rows: Ints, sample: pd.DataFrame) -> None:
+def _put_sample(table: pd.DataFrame, rows: Ints, sample: pd.DataFrame) -> None:
     """Put what was drawn by a machine judge's score."""
     for name in (*SAMPLE, "best_rank", "judge_id"):
-        columns.put(name, rows, sample[name])
-    columns.put("machine_score", rows, sample["score"])
-    columns.put("is_drawn", rows, sample["is_drawn"].to_numpy(dtype=bool))
+        _put(table, name, rows, sample[name])
+    _put(table, "machine_score", rows, sample["score"])
+    _put(table, "is_drawn", rows, sample["is_drawn"].to_numpy(dtype=bool))
 
 
-def _put_strata(columns: _Columns, *given: tuple[Ints, pd.DataFrame | None]) -> None:
+def _put_strata(table: pd.DataFrame, *given: tuple[Ints, pd.DataFrame | None]) -> None:
     """Put the strata of tables, a later one in the place of those before, and what of a sample was drawn."""
-    for rows, table in given:
+    for rows, own in given:
         for name in SAMPLE:
-            if table is not None and name in table:
-                columns.put(name, rows, table[name])
+            if own is not None and name in own:
+                _put(table, name, rows, own[name])
     of_pool, pool = given[0]
     if pool is not None and SAMPLE[0] in pool:
-        columns.put("is_drawn", of_pool, True)
+        _put(table, "is_drawn", of_pool, True)
 
 
-def _put_queries(columns: _Columns, query_design: QueryDesign | None, validity: QueryLabels | None) -> None:
+def _put_queries(table: pd.DataFrame, query_design: QueryDesign | None, validity: QueryLabels | None) -> None:
     """Put what is known of whole queries to each of their pairs."""
-    queries = columns.table["query_id"]
+    queries = table["query_id"]
     if query_design is not None:
         of_query = query_design.set_index("query_id")
         is_drawn = of_query["is_sampled"].astype(bool)
-        columns.table["query_depth"] = queries.map(of_query["depth"]).astype("float64")
+        table["query_depth"] = queries.map(of_query["depth"]).astype("float64")
         chance = of_query["inclusion_probability"].where(is_drawn)
-        columns.table["query_probability"] = queries.map(chance).astype("float64")
+        table["query_probability"] = queries.map(chance).astype("float64")
     if validity is not None:
         unusable = validity.loc[~validity["is_usable"].astype(bool), "query_id"]
-        columns.table["is_usable"] = ~queries.isin(unusable)
+        table["is_usable"] = ~queries.isin(unusable)

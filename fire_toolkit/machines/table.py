@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from fire_toolkit.machines.cache import Place
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.pictures import local_part
 from fire_toolkit.machines.run import Spending
-from fire_toolkit.tables import MACHINE_JUDGMENTS, MachineJudgments, Tasks, check_machine_judgments
+from fire_toolkit.tables import MachineJudgments, Tasks, check_machine_judgments
 from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.further import FAILED, OK
 
@@ -97,27 +98,20 @@ def machine_table(
             found[place] = answer
     pairs = {place[:2] for place in found}
     found |= {(*pair, 1): Answer(reason=why) for pair, why in faults.items() if pair not in pairs}
-    made = [
-        {
-            "query_id": query_id,
-            "doc_id": doc_id,
-            "sample_number": number,
-            "score": answer.score if answer.label else None,
-            "label": answer.label,
-            "model": judge.model,
-            "revision": judge.revision or answer.fingerprint,
-            "prompt_hash": judge.prompt_sha256,
-            "frames": answer.frames,
-            "cost": answer.cost,
-            "latency_seconds": answer.latency_seconds,
-            "status": OK if answer.label else FAILED,
-            "reason": "" if answer.label else answer.reason,
-        }
-        for (query_id, doc_id, number), answer in found.items()
-    ]
-    table = pd.DataFrame(made, columns=list(MACHINE_JUDGMENTS.names))
+    said = pd.DataFrame(map(asdict, found.values()), columns=[each.name for each in fields(Answer)])
+    is_ok, names = said["label"] != "", ["query_id", "doc_id", "sample_number"]
+    table = pd.DataFrame(list(found), columns=names).assign(
+        **said[["label", "score", "reason", "frames", "cost", "latency_seconds"]],
+        status=np.where(is_ok, OK, FAILED),
+        judge_id=judge.name,
+        backbone=judge.backbone,
+        model=judge.model,
+        revision=judge.revision or said["fingerprint"],
+        prompt_hash=judge.prompt_sha256,
+    )
+    table.loc[~is_ok, "score"], table.loc[is_ok, "reason"] = np.nan, ""
     numbers = dict.fromkeys(("score", "cost", "latency_seconds"), np.float64)
-    return check_machine_judgments(table.astype(numbers).assign(judge_id=judge.name, backbone=judge.backbone))
+    return check_machine_judgments(table.astype(numbers))
 
 
 def counts_in_words(counts: Mapping[str, int], spending: Spending) -> str:

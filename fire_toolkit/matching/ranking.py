@@ -263,13 +263,11 @@ def _lower_bounds(scores: npt.NDArray[Any], depth: int) -> npt.NDArray[Any]:
     width = n_docs // n_groups
     if width > 1:
         whole = scores[:, : width * n_groups].reshape(len(scores), width, n_groups)
-        scores = np.maximum(whole.max(axis=1), _padded(scores[:, width * n_groups :], n_groups))
+        rest = scores[:, width * n_groups :]
+        pads = (0, 0), (0, n_groups - rest.shape[1])
+        scores = np.maximum(whole.max(axis=1), np.pad(rest, pads, constant_values=-np.inf))
     bounds: npt.NDArray[Any] = np.partition(scores, -depth, axis=1)[:, -depth]
     return bounds
-
-
-def _padded(rest: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
-    return np.pad(rest, ((0, 0), (0, width - rest.shape[1])), constant_values=-np.inf)
 
 
 def best_of_rows(

@@ -64,9 +64,23 @@ class TiedRanking:
         return TiedRanking(ranking, first, first + count[group] - 1)
 
     def settled(self, rule: str) -> JudgedRanking:
-        """Return the ranking with its ties settled by one of `SETTLING_RULES`."""
-        group = number_groups(self.ranking.query, self.first)
-        return _settled(self.ranking, group, self.first, self.last, rule)
+        """Return the ranking with its ties settled by one of `SETTLING_RULES`.
+
+        Docs without an entry stand as unjudged ones do.
+        """
+        entries, relevance = self.ranking, self.ranking.relevance
+        group = number_groups(entries.query, self.first)
+        if rule == "average":
+            rank = _expected(group, self.first, self.last, relevance)
+            order = np.lexsort((rank, entries.query))
+            return entries.take(order, rank=rank[order])
+        is_optimistic = rule == "optimistic"
+        merit = np.where(relevance < 0, 0.5, relevance)
+        order = np.lexsort((-merit if is_optimistic else merit, group))
+        place = running_count(group)
+        is_late = (relevance[order] == 0) == is_optimistic
+        rank = np.where(is_late, self.last - np.bincount(group)[group] + place, self.first - 1 + place)
+        return entries.take(order, rank=rank.astype(np.float64))
 
 
 def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str) -> Ints:
@@ -110,17 +124,6 @@ def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunB
     return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, block.query))])
 
 
-def _settled(ranking: JudgedRanking, group: Ints, first: Ints, last: Ints, rule: str) -> JudgedRanking:
-    """Return the ranking with the entries of each group (numbered, in order) where the rule puts them."""
-    if rule == "average":
-        rank = _expected(group, first, last, ranking.relevance)
-        order = np.lexsort((rank, ranking.query))
-        rank = rank[order]
-    else:
-        rank, order = _extreme(group, first, last, ranking.relevance, is_optimistic=rule == "optimistic")
-    return ranking.take(order, rank=rank)
-
-
 def _expected(group: Ints, first: Ints, last: Ints, relevance: Ints) -> Floats:
     rank = np.empty(group.size)
     for is_of_kind in (relevance >= 1, relevance == 0, relevance < 0):
@@ -129,15 +132,3 @@ def _expected(group: Ints, first: Ints, last: Ints, relevance: Ints) -> Floats:
         place, count = running_count(own), np.bincount(own)[own]
         rank[kept] = first[kept] - 1 + place * (last[kept] - first[kept] + 2) / (count + 1)
     return rank
-
-
-def _extreme(
-    group: Ints, first: Ints, last: Ints, relevance: Ints, *, is_optimistic: bool
-) -> tuple[Floats, Ints]:
-    """Return ranks, and the entries in their order; docs without an entry stand as unjudged ones do."""
-    merit = np.where(relevance < 0, 0.5, relevance)
-    order = np.lexsort((-merit if is_optimistic else merit, group))
-    place = running_count(group)
-    is_late = (relevance[order] == 0) == is_optimistic
-    rank = np.where(is_late, last - np.bincount(group)[group] + place, first - 1 + place)
-    return rank.astype(np.float64), order

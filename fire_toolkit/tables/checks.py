@@ -176,7 +176,9 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     codes = {name: codes_in_order(typed[name]) for name in {*spec.key, *order}}
     key = packed_codes([codes[name] for name in spec.key])
     if has_repeats(key):
-        _refuse_repeats(typed[list(spec.key)], where)
+        rows = typed.loc[typed.duplicated(list(spec.key)), list(spec.key)]
+        examples = ", ".join(" ".join(map(str, row)) for row in rows.head(3).itertuples(index=False))
+        raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(rows)} rows; {examples})")
     typed = _by(typed, key if order == spec.key else packed_codes([codes[name] for name in order]))
     if spec.further is not None:
         spec.further(typed, where)
@@ -198,12 +200,6 @@ def _by(table: pd.DataFrame, keys: npt.NDArray[Any], without: npt.ArrayLike = ()
     rows = np.argsort(keys, kind="stable")
     rows = rows[~np.isin(rows, without)] if np.size(without) else rows
     return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
-
-
-def _refuse_repeats(key: pd.DataFrame, where: str) -> None:
-    rows = key[key.duplicated()]
-    examples = ", ".join(" ".join(map(str, row)) for row in rows.head(3).itertuples(index=False))
-    raise TableError(f"{where}: {', '.join(key.columns)} given twice ({len(rows)} rows; {examples})")
 
 
 def _default(column: Column, n_rows: int) -> Series:

@@ -231,12 +231,9 @@ def rows_in(path: Path, query: str) -> list[Any]:
     return found
 
 
-def rows_sha256(path: Path, table: str) -> str:
-    """Return the hash of the rows of a table with hashes, in their order, of whatever else the file holds."""
-    found = rows_in(path, f"select sha256 from {table} order by rowid")
-    return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()
-
-
 def content_sha256(path: Path) -> str:
-    """Return the sha256 of a file, of a campaign's record that of its answers."""
-    return rows_sha256(path, "answers") if path.name == STORE else sha256_of(path)
+    """Return the sha256 of a file; of a campaign's record that of its answers, of whatever else it holds."""
+    if path.name != STORE:
+        return sha256_of(path)
+    found = rows_in(path, "select sha256 from answers order by rowid")
+    return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()
