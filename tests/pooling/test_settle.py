@@ -69,6 +69,10 @@ def test_one_vote_does_not_settle_and_two_do() -> None:
     one = pool_runs(runs_of(CLIPS), labels=labelled([("q", "b")], {("q", "b")}, n_agree=1), **options)
     assert (pairs_of(one.again), pairs_of(one.pool)) == ([("q", "b")], [("q", "b")])
     assert one.stops["reason"].tolist() == ["waiting"]
+    named = labelled([("q", "b")], {("q", "b")})
+    for unsaid in (named.drop(columns="n_agree"), named.assign(n_agree=pd.array([None], dtype="Int64"))):
+        again = pool_runs(runs_of(CLIPS), labels=Labels(unsaid), **options).again
+        assert pairs_of(again) == [("q", "b")]  # how many agreed is not said: one
     dispute = pool_runs(runs_of(CLIPS), labels=labelled([], set()), **options)
     assert pairs_of(dispute.again) == [("q", "b")]
     two = pool_runs(runs_of(CLIPS), labels=labelled([("q", "b")], {("q", "b")}), **options)
