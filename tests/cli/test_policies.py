@@ -79,7 +79,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     assert "of the new positives an expected" in fire("augment").stderr
     counts = json.loads(Path("augmented/qrels.txt.manifest.json").read_text())["counts"]["label_errors"]
     shown = fire("score", "--honest", "-m", "C@5", "-m", "AP", "--out", "honest.csv")
-    assert "C@5: corrected for error rates" in shown.stderr
+    assert "C@5: corrected for errors of votes, of which one" in shown.stderr
     assert (
         "as labelled comes first: nobody checked by fourth votes whether votes err independently"
         in shown.stderr
@@ -213,7 +213,7 @@ def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) 
     honest = ("score", "--honest", "-m", "C@5")
     fire("augment")
     corrected = fire(*honest).stderr
-    assert "corrected for error rates" in corrected
+    assert "corrected for errors of votes, of which one" in corrected
     told = fire("next-round", "--recheck", "recheck.csv")
     assert "1 pair of recheck.csv left out, which nobody judged (first: q0 nobody-judged)" in told.stderr
     assert "5 pairs to ask again" in told.stderr
