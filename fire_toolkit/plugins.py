@@ -31,7 +31,7 @@ class Registry(Mapping[str, T]):
         kind: the class that an entry point must load; None for a function.
 
     Examples:
-        >>> rules = Registry[Any]("doctest", "rule")
+        >>> rules = Registry("doctest", "rule")
         >>> rules.add("double", lambda number: 2 * number)
         >>> rules["double"](4), list(rules)
         (8, ['double'])
