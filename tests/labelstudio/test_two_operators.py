@@ -22,6 +22,7 @@ from fake_api import TOKEN, URL, FakeServer, Killed
 from records import latest_answers
 
 from fire_toolkit.campaign.ledger import DELETED
+from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.records import (
     add_moves,
@@ -282,7 +283,7 @@ def test_two_operators_lose_and_double_nothing(world: World) -> None:
     for root in (world.root, world.copy):
         if (root / STORE).is_file():
             with Store(both) as store:
-                store.merge(root / STORE)
+                merge_record(store, root / STORE)
     assert stored <= known_versions(read_ledger(both))
     check_server(world)
     with Store(world.root / STORE) as store:
