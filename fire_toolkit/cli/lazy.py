@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -29,6 +30,8 @@ class LazyCommands(Mapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self.names:
             raise KeyError(name)
+        if name != "add-run":  # which ranks vectors; on the small matrices of resampling threads wait
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         word = name.replace("-", "_")
         word += "_" if iskeyword(word) else ""
         is_of_tables = find_spec(f"{_FUNCTIONS}.{word}") is not None
