@@ -164,7 +164,8 @@ def infndcg(ranking: JudgedRanking) -> Floats:
     Source: Yilmaz, Kanoulas and Aslam, SIGIR 2008; NIST's sample_eval.pl of TREC (2011), infNDCG.
     Convention: Gain and discount as in nDCG. The gain found in a stratum is raised by pooled over judged docs
     retrieved; each grade's number of positives is estimated as for inum_rel and rounded, and the ideal
-    ranking cut at 1,000. 0 for a query without a positive. infNDCG/nist does not round.
+    ranking cut at 1,000. 0 for a query without a positive. An estimate may exceed 1: one positive of two
+    pooled docs, found first with the other unjudged, gives 1.23. infNDCG/nist does not round.
     """
     pool = sampled_pool(ranking)
     query, grade, number = _estimated_grades(pool)
