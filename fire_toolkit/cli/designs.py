@@ -33,15 +33,15 @@ FILE = "design.csv"
 
 
 def design_of(given: Given, file: str | None) -> pd.DataFrame | None:
-    """Return the design in a file, else that of the workspace's campaign; None where nothing is known."""
-    if file:
-        return read_design(given.use(Path(file)))
+    """Return the design of the workspace's campaign, a file's where it names a pair; None: not known."""
+    named = read_design(given.use(Path(file))) if file else None
     campaign = begun_here()
     if campaign is None or given.values.get("judgments") is not None:
-        return None
+        return named
     recorded = campaign.root / FOLDER / FILE
     known = read_design(recorded) if recorded.is_file() else None
-    return _extended(known, campaign, None, None)
+    own = _extended(known, campaign, None, None)
+    return own if named is None else pd.concat([named, own[pair_rows(own, named) < 0]], ignore_index=True)
 
 
 def policy_of(root: Path) -> str | None:

@@ -229,7 +229,8 @@ def _why_not(pairs: pd.DataFrame) -> str:
     if undecided:
         return (
             f"no design says how many votes {n_of(undecided, 'pair')} must have: run `next-round` until it "
-            "asks nothing; labels that pairs share (`resolve --share-judgments`) have no design"
+            "asks nothing; of judgments made elsewhere `resolve --design FILE` says it; labels that pairs "
+            "share (`resolve --share-judgments`) have none"
         )
     waiting = int((is_open & (pairs["design_class"] == VERIFY)).sum())
     if waiting:

@@ -88,7 +88,7 @@ class LabelErrors:
     def in_words(self) -> str:
         """The rates, and what they rest on."""
         kind = "doubled" if self.votes.rates_class == DOUBLED else "positives with a second vote"
-        names = [f"at ranks {name} " if name else "" for name in self.votes.bands]
+        names = [f"at rank{'s' * (' ' in name)} {name} " if name else "" for name in self.votes.bands]
         told = zip(names, self.t, self.f, strict=True)
         rates = "; ".join(f"{name}{rates_in_words(t, f)}" for name, t, f in told)
         return f"{rates} ({self.votes.n_second:,} {kind}, {self.votes.n_differ:,} disagreements)"

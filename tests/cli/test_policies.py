@@ -250,6 +250,25 @@ def test_judgments_made_elsewhere_take_their_classes_from_a_file(fire: Fire, beg
     assert found == {"d0": ("doubled", "101"), "d1": ("single", "0")}
 
 
+def test_a_file_adds_the_design_of_pairs_to_that_of_the_campaign(fire: Fire, begun: Path) -> None:
+    fire("tasks", "--annotator", "A,B,C,D", "--overlap", 0.1, "--policy", "verify-positives")
+    list(judge(np.random.default_rng(3)))
+    fire("import"), fire("resolve")
+
+    def classes() -> dict[tuple[str, str], str]:
+        tables = [*rows(Path("labels/labels.csv")), *rows(Path("labels/disputes.csv"))]
+        return {(row["query_id"], row["doc_id"]): row["design_class"] for row in tables}
+
+    own = classes()
+    assert {*own.values()} == {"doubled", "verify"}
+    named = {next(pair for pair, kind in own.items() if kind == "verify"): "single"}
+    elsewhere = {("q0", "d8"): "doubled"}
+    lines = [f"{query},{doc},{kind}" for (query, doc), kind in (named | elsewhere).items()]
+    Path("design.csv").write_text("\n".join(["query_id,doc_id,design_class", *lines]) + "\n")
+    fire("resolve", "--design", "design.csv")
+    assert classes() == own | named | {pair: kind for pair, kind in elsewhere.items() if pair in own}
+
+
 def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun: Path) -> None:
     lines = Path("collection/qrels.txt").read_text().splitlines()
     originals = {(query, doc) for query, _, doc, _ in map(str.split, lines)}

@@ -399,7 +399,7 @@ def test_bands_of_ranks_have_rates_of_their_own_where_votes_show_it() -> None:
         assert votes.bands == (("1", "4 and more") if is_split else ("",))
         errors = label_errors(votes, n_resamples=50)
         assert errors.f == pytest.approx(f if is_split else f[:1], abs=0.003)
-        assert errors.in_words.startswith("at ranks 1 finds 92" if is_split else "finds 92")
+        assert errors.in_words.startswith("at rank 1 finds 92" if is_split else "finds 92")
     alone = design[design["rank"] == 1].drop(columns="rank")
     assert votes_by_design(with_best_ranks(alone, sources), original).bands == ("",)
 
