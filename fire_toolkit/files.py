@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
 import re
 import stat
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +24,8 @@ _GZIP_BYTES = 256 << 20
 _GZIP_RATIO = 200
 _DAMAGED = "damaged gzip file ({}); copy it again from its source"
 _START_BYTES = 1 << 16
+_SETTLED_S = 2  # after a change, from where on the next one shows in a file's times
+_HASHES: dict[tuple[int, ...], str] = {}  # of files as they were found
 _BOM = b"\xef\xbb\xbf"
 _ADDRESS = re.compile(r"(s3|gs|hf|https?):/+")  # of which a Path keeps one stroke
 
@@ -172,6 +176,17 @@ def text_sha256(text: str) -> str:
 
 
 def sha256_of(path: str | Path) -> str:
-    """Return the sha256 of a file's bytes as they lie on disk, in hex."""
+    """Return the sha256 of a file's bytes as they lie on disk, in hex.
+
+    A file that lies as it lay is read once by a process. Whether it does is told by its times, and so never
+    of one that has just changed.
+    """
     with opened(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+        now = os.fstat(stream.fileno())
+        state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+        if state not in _HASHES:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+            if time.time() - max(now.st_mtime, now.st_ctime) < _SETTLED_S:
+                return sha256
+            _HASHES[state] = sha256
+        return _HASHES[state]

@@ -13,6 +13,7 @@ from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.background import FLAG, Background, Unusable
 from fire_toolkit.inference.correction import (
     IF_INDEPENDENT,
+    Correction,
     correct_for_errors,
     first_of,
     join_with_votes,
@@ -39,13 +40,13 @@ class HonestRows(NamedTuple):
     """The honest rows, and what is said beside them.
 
     usable: the rows over the usable queries alone, None where none is flagged as unusable; notes: on measures
-    and bounds; corrected: on errors of votes; trusted: what a measure may be trusted for.
+    and bounds; correction: of errors of votes; trusted: what a measure may be trusted for.
     """
 
     scores: pd.DataFrame
     usable: pd.DataFrame | None
     notes: Sequence[str]
-    corrected: Sequence[str]
+    correction: Correction
     trusted: Sequence[str]
 
 
@@ -98,7 +99,7 @@ def honest_rows(
         before, counted = background.usable(original, labels)
         usable = scores_with_uncertainty(alone, before, counted, measures, **options, **known).scores
         trusted += ["estimates are of all queries"] if "estimate" in scores else []
-    return HonestRows(scores, usable, below, correction.notes, trusted)
+    return HonestRows(scores, usable, below, correction, trusted)
 
 
 def show_honest(rows: HonestRows, *, place: str = "") -> Found:
@@ -108,7 +109,7 @@ def show_honest(rows: HonestRows, *, place: str = "") -> Found:
         f"{row.rejected:,} rejected, {row.never_judged:,} never judged; {row.new:,} new positives"
         for row in rows.scores.drop_duplicates("policy").itertuples()
     ]
-    notes = [*rows.notes, *rows.trusted, *counted, *rows.corrected]
+    notes = [*rows.notes, *rows.trusted, *counted, *rows.correction.notes]
     if (rows.scores["pooled"] == "").all():
         notes.insert(0, "no pool sources given, so nothing is said about each run's own contributions")
     table = beside_usable(rows.scores, rows.usable)

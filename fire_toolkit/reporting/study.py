@@ -14,13 +14,7 @@ from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference import compare_orders, score_differences
 from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.compare import Compared, compare_runs
-from fire_toolkit.inference.correction import (
-    correct_for_errors,
-    first_of,
-    is_by_design,
-    join_with_votes,
-    with_corrected_differences,
-)
+from fire_toolkit.inference.correction import first_of, join_with_votes, with_corrected_differences
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import parse_measure
@@ -119,10 +113,7 @@ class Study:
         """Every difference of two runs, those of corrected scores among them, and what is said of them."""
         qrels: dict[str, Any] = {"augmented": self.augmented, "sources": self.sources}
         table, notes = score_differences(self.joined, self.original, self.compared, **qrels, tell=self.tell)
-        if is_by_design(self.labels, self.background):
-            tables = (self.joined, self.original, self.labels, self.compared, self.background)
-            by: dict[str, Any] = {"sources": self.sources, "policies": [self.background.policy]}
-            table = with_corrected_differences(table, correct_for_errors(*tables, **by))
+        table = with_corrected_differences(table, self.honest.correction)
         return table, [each for each in notes if " fed the pool and " not in str(each)]  # which a mark says
 
     @cached_property

@@ -52,14 +52,15 @@ def flips_by_length(
     judged: the pairs with a label or in dispute. A query without a text is left out.
     """
     length = queries.set_index("query_id")["text"].str.len()
-    known = length[length.index.isin(judged["query_id"]) & length.notna()].astype("int64").sort_values()
+    n_judged = judged["query_id"].value_counts()
+    known = length.reindex(n_judged.index).dropna().astype("int64").sort_values(kind="stable")
     codes = pd.qcut(known, n_groups, labels=False, duplicates="drop").fillna(0)
     ends = known.groupby(codes).agg(["min", "max"])
     names = {code: f"{low}–{high} characters" if low < high else f"{low} characters"
              for code, low, high in ends.itertuples()}  # fmt: skip
     group = codes.map(names)
     rows = flipped.assign(group=flipped["query_id"].map(group)).dropna(subset="group")
-    n_pairs = judged["query_id"].map(group).value_counts().reindex(list(names.values()), fill_value=0)
+    n_pairs = n_judged.groupby(group).sum().reindex(list(names.values()), fill_value=0)
     return _counted(rows[["group", "flip"]], n_pairs, gallery)
 
 
@@ -80,9 +81,10 @@ def sets_of_runs(flipped: pd.DataFrame, sources: PoolSources) -> pd.DataFrame:
     """
     new = flipped[flipped["flip"] == next(iter(FLIPS))]
     place = pair_rows(sources[PAIR], new[PAIR])
-    own = pd.DataFrame({"pair": place[place >= 0], "run_id": sources["run_id"].to_numpy()[place >= 0]})
-    runs = list(own["run_id"].value_counts().index)
-    is_in = pd.crosstab(own["pair"], own["run_id"]).reindex(columns=runs).to_numpy() > 0
+    pair, own = np.unique(place[place >= 0], return_inverse=True)[1], sources["run_id"][place >= 0]
+    runs = list(own.value_counts().index)
+    is_in = np.zeros((pair.max(initial=-1) + 1, len(runs)), dtype=bool)
+    is_in[pair, pd.Index(runs, dtype="str").get_indexer(own)] = True
     sets, n_pairs = np.unique(is_in, axis=0, return_counts=True)
     order = np.argsort(-n_pairs, kind="stable") if runs else np.array([], dtype=np.int64)
     return pd.DataFrame(

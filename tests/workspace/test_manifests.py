@@ -1,6 +1,7 @@
 """Outputs are one change: a kill at any step leaves the old files or the new."""
 
 import errno
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -216,3 +217,23 @@ def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
     assert not (tmp_path / "pipe").is_file()
     assert (tmp_path / "link").is_symlink()
+
+
+def test_a_file_is_hashed_anew_whenever_it_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, one, other = tmp_path / "a.csv", *(hashlib.sha256(text).hexdigest() for text in (b"1", b"2"))
+    path.write_bytes(b"1")
+    assert sha256_of(path) == one
+    path.write_bytes(b"2")  # as long as before, and in the same moment
+    assert sha256_of(path) == other
+    now = path.stat()
+    monkeypatch.setattr("fire_toolkit.files.time.time", lambda: now.st_ctime + 60)
+    assert sha256_of(path) == other
+    monkeypatch.setattr("fire_toolkit.files.hashlib.file_digest", None)
+    assert sha256_of(path) == other  # without reading it
+    monkeypatch.undo()
+    path.write_bytes(b"1")
+    while path.stat().st_ctime_ns == now.st_ctime_ns:  # a moment later
+        os.utime(path, ns=(now.st_atime_ns, now.st_mtime_ns))  # as a copy that keeps times does
+    assert sha256_of(path) == one
