@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -184,6 +185,7 @@ class Again:
             return
         place = self.write(entry, {"pool.csv": pairs}, parameters, {"pairs": len(pairs)})
         say(f"round {self.number}: {n_of(len(pairs), 'pair')} to ask again, in {place}")
+        say_loads(loads_of(entry))
         self.say_next(f"tasks {place} --overlap 0")
 
     def say_next(self, command: str, known: str = "", *, is_empty: bool = False) -> None:
@@ -198,6 +200,17 @@ class Again:
             say_next(command, known)
         elif current_workspace() is not None:
             say_step(what_follows(standing_of(needed_workspace(""))))
+
+
+def loads_of(entry: Round | None) -> dict[str, int]:
+    """Return how many tasks of a round each annotator has; nothing where no campaign carries it."""
+    return {} if entry is None else dict(sorted(Counter(entry.assignments["annotator_id"]).items()))
+
+
+def say_loads(loads: dict[str, int]) -> None:
+    """Say who got how many tasks of a round."""
+    if loads:
+        say("given to " + ", ".join(f"{name} {n:,}" for name, n in loads.items()))
 
 
 def _set_aside(place: Path, pool: Pool) -> None:

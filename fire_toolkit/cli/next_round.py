@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import click
 import pandas as pd
 
-from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.cli.again import Again, ask_by, ask_doubts, ask_marked
+from fire_toolkit.cli.again import Again, ask_by, ask_doubts, ask_marked, loads_of, say_loads
 from fire_toolkit.cli.auditing import draw_for_experts
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import drawn, formatted, n_of, say
@@ -214,7 +213,7 @@ def _fourth(given: Given, campaign: Begun | None) -> pd.DataFrame:
 
 
 def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
-    loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
+    loads = loads_of(entry)
     n_waiting = 0 if again.waiting is None else len(again.waiting)
     wipe_progress()
     if again.given.as_json:
@@ -239,7 +238,6 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
     click.echo(drawn(rows, list(planned.strata.columns), "table"), nl=False)
     for line in cost_in_words(planned, again.number):
         say(line)
-    if loads:
-        say("given to " + ", ".join(f"{name} {n:,}" for name, n in loads.items()))
+    say_loads(loads)
     if n_waiting:
         say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")

@@ -217,6 +217,7 @@ def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) 
     told = fire("next-round", "--recheck", "recheck.csv")
     assert "1 pair of recheck.csv left out, which nobody judged (first: q0 nobody-judged)" in told.stderr
     assert "5 pairs to ask again" in told.stderr
+    assert "given to A 2, " in told.stderr
     assert {row["design_class"] for row in rows(Path("plan/round-3/pool.csv"))} == {"recheck"}
     assert "all of them wait for an answer" in fire("next-round", "--recheck", "recheck.csv").stderr
     list(judge(draw))
