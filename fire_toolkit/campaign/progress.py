@@ -141,25 +141,18 @@ def total_progress(queues: Sequence[QueueProgress]) -> QueueProgress:
     return QueueProgress(round=0, annotator_id="all", seconds=median(known) if known else math.nan, **sums)
 
 
-def open_task(store: Store, retired: Collection[str] = ()) -> tuple[int, str] | None:
-    """Return a round with a task that is not answered, and who has it; None: all are answered.
+def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[str]]:
+    """Return for each round with a task that is not answered who has one, sorted.
 
     retired: who will answer no more.
     """
-    query = (
-        "select round, annotator_id from queues where annotator_id not in (select value from json_each(?)) "
-        "and not exists (select 1 from answers where answers.pair_id = queues.pair_id) limit 1"
-    )
-    gone = [json.dumps(sorted(retired))]
-    found = store.database.select(query, gone)
-    if not found:
-        store.count()
-        query = (
-            "select round, annotator_id from open_tasks where annotator_id not in "
-            "(select value from json_each(?)) order by round, batch, position limit 1"
-        )
-        found = store.database.select(query, gone)
-    return (int(found[0][0]), str(found[0][1])) if found else None
+    store.count()
+    found: dict[int, list[str]] = {}
+    query = "select distinct round, annotator_id from open_tasks order by 1, 2"
+    for number, name in store.database.select(query):
+        if name not in retired:
+            found.setdefault(int(number), []).append(str(name))
+    return found
 
 
 def has_unread_page(store: Store) -> bool:

@@ -241,7 +241,8 @@ def _say_next(folder: Path) -> None:
     """Name `pool`: as status does where the workspace has pooled, since a later model is pooled alike."""
     workspace, command = current_workspace(), ""
     if workspace is not None and made_file("pool/pool.csv") is not None:
-        from fire_toolkit.cli.following import standing_of, what_follows  # heavy
+        from fire_toolkit.campaign.following import what_follows  # heavy
+        from fire_toolkit.cli.following import standing_of
 
         command = what_follows(standing_of(workspace)).command
     if command.startswith("pool"):

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
+from fire_toolkit.campaign.following import what_follows
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round
@@ -31,7 +32,7 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     workspace_path,
 )
-from fire_toolkit.cli.following import say_following, say_step, standing_of, what_follows
+from fire_toolkit.cli.following import say_following, say_step, standing_of
 from fire_toolkit.cli.frame_output import keep_files
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.pool_readers import judge_file, scores_of_judge

@@ -14,7 +14,7 @@ import click
 from fire_toolkit.campaign.records import BY_PAGE, Round, Rounds, read_retired
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import people_of_carrier
-from fire_toolkit.cli.campaigns import Begun, begun_here
+from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import n_of, named_file, say, say_next
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.inputs import Inputs
@@ -58,7 +58,7 @@ def serve(
     port: Annotated[int, click.IntRange(0, 65535)] = 8792,
     public_url: Annotated[str, Option(metavar="URL")] = "",
     consent: Path | None = None,
-    new_link: Annotated[tuple[str, ...], Option(metavar="NAME")] = (),
+    new_link: Annotated[tuple[str, ...], Option(metavar="A,B,C", parse=names_of)] = (),
 ) -> None:
     """Serve the page until Ctrl-C; print a link for each annotator who has none yet.
 
@@ -70,7 +70,7 @@ def serve(
         public_url: The https address of the proxy by which people elsewhere reach the page.
         consent: A text that annotators agree to before they begin, with a content warning. [default: a short
             one]
-        new_link: Make a new link for an annotator (may be repeated); the old one stops working.
+        new_link: Make new links for these annotators; the old ones stop working.
     """
     from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
     from fire_toolkit.pages.desk import Setting

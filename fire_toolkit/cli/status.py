@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.campaign.following import what_follows
 from fire_toolkit.cli.common import drawn, n_of, needed_workspace, say
-from fire_toolkit.cli.following import say_step, standing_of, what_follows
+from fire_toolkit.cli.following import say_step, standing_of
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -41,13 +42,13 @@ def status(*, as_json: bool) -> None:
         if has_campaign(workspace.root):
             _say_progress()
     standing = standing_of(workspace, states)
-    following = what_follows(standing)
+    following, asking = what_follows(standing), standing.asking
     waiting = next((number for number, s in enumerate(states) if s.state == "waiting"), None)
     ready = next((n for n, s in enumerate(states) if s.state in ("stale", "ready")), len(states))
-    if waiting is not None and waiting < ready and standing.open is None:
+    if waiting is not None and waiting < ready and not (asking and asking.open):
         state = states[waiting]
         say(f"waiting: {state.stage.name} {state.reason}")
-        if state.stage.name == "import" and standing.campaign is None:
+        if state.stage.name == "import" and asking is None:
             say(ON_A_SERVER)
         if following.reason == state.reason:
             following = following._replace(reason="")

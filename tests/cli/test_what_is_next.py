@@ -48,7 +48,10 @@ def test_a_walk_by_hand_names_what_each_state_asks_for(fire: Fire, root: Path) -
     begun = fire("tasks", "--annotator", "A01,A02,A03", "--overlap", 1)
     assert named(begun) == "import"
     status = fire("status")
-    assert (named(status), "round 1 is open: A0" in status.stderr) == ("import", True)
+    assert (named(status), "round 1 is open: A01, A02 and A03 have tasks" in status.stderr) == (
+        "import",
+        True,
+    )
     fill_in("tasks.A01.csv", "relevant")
     fill_in("tasks.A02.csv", "irrelevant", n_left=1)
     came = fire("import", "exports/tasks.A01.csv", "exports/tasks.A02.csv")

@@ -112,6 +112,7 @@ def test_a_new_link_ends_the_old_one_and_what_was_answered_stays(
 
     serve(go_on)
     assert "1 new" in run("pull").stderr
+    assert serve(lambda address: None, "--new-link", "A01, A02").keys() == {"A01", "A02"}
 
 
 def state_with(address: str, person: Person) -> int:
