@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,21 +32,12 @@ def cohen_kappas(tables: Floats) -> Floats:
 COHEN_KAPPA = Statistic(no_pair, of_two=cohen_kappas, title="Cohen's kappa")
 
 
-class MeanOfTwo(NamedTuple):
-    """The mean of a coefficient over every two annotators.
-
-    value: weighted by the pairs that two share; nan where note says why; influences: its derivative by the
-    weight of each pair with two votes (or cluster of them), of which the sum of squares is the linearised
-    variance.
-    """
-
-    value: float
-    note: str
-    influences: Floats
-
-
-def mean_of_two(votes: Votes, coefficients: Callable[[Floats], Floats]) -> MeanOfTwo:
+def mean_of_two(votes: Votes, coefficients: Callable[[Floats], Floats]) -> tuple[float, str, Floats]:
     """Return the mean of each two annotators' coefficient, and how it varies.
+
+    The mean is weighted by the pairs that two share, and nan where the note, which comes next, says why.
+    Its influences are its derivative by the weight of each pair with two votes (or cluster of them), of
+    which the sum of squares is the linearised variance.
 
     Only the tables in which a pair stands change with its weight, so the work grows with the votes: each of
     these is valued once more with a little less of the pair's votes.
@@ -78,7 +68,7 @@ def mean_of_two(votes: Votes, coefficients: Callable[[Floats], Floats]) -> MeanO
     n_undefined = int((sizes == 0).sum())
     if n_undefined == n_tables:
         none = "every two annotators gave one and the same label on all pairs they share"
-        return MeanOfTwo(math.nan, none, np.empty(0))
+        return math.nan, none, np.empty(0)
     less, sizes_less = valued(tables[changed] - _STEP * counted(place))
     over = sums.sum() + np.bincount(changed_by, less - sums[changed])
     under = sizes.sum() + np.bincount(changed_by, sizes_less - sizes[changed])
@@ -87,7 +77,7 @@ def mean_of_two(votes: Votes, coefficients: Callable[[Floats], Floats]) -> MeanO
     n_few = int((np.bincount(table) < FEW).sum())
     few = f"{n_few} {of_all} share fewer than {FEW} pairs; values on so few tend to be too low"
     notes = [f"{n_undefined} {of_all} undefined and left out"] * bool(n_undefined) + [few] * bool(n_few)
-    return MeanOfTwo(value, "; ".join(notes), np.asarray((value - over / under) / _STEP))
+    return value, "; ".join(notes), np.asarray((value - over / under) / _STEP)
 
 
 def _every_two(votes: Votes) -> tuple[Ints, Ints, Ints]:

@@ -100,7 +100,7 @@ def interval_of(
         return Interval(value, note=note)
     definition = STATISTICS[statistic]
     if definition.of_two is not None:
-        return _linearised(votes, value, mean_of_two(votes, definition.of_two).influences)
+        return _linearised(votes, value, mean_of_two(votes, definition.of_two)[2])
     pairs = _summed(votes, definition)
     if definition.is_share and is_evenly_drawn(votes):
         return _of_share(pairs, value)

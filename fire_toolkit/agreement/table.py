@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
 from typing import NamedTuple
 
@@ -91,7 +91,12 @@ def agreement(
         STATISTICS.named(name)
     counted = judgments if all_rounds else first_round(judgments)
     votes = code_votes(counted, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
-    groups = [("all", votes)] if by is None else _groups(votes, counted, by)
+    groups: Iterable[tuple[str, Votes]] = [("all", votes)]
+    if by is not None:
+        codes, values = pd.factorize(counted[by], sort=True, use_na_sentinel=True)
+        chosen = votes.on_pairs_of if by == "annotator_id" else votes.select
+        named = ((str(value), codes == code) for code, value in ((-1, ""), *enumerate(values)))
+        groups = ((value, chosen(own)) for value, own in named if own.any())
     n_each = len(votes.pairs) / max(counted["query_id"].nunique(), 1)
     caution = TOO_NARROW.format(n_each) if cluster is None and n_each >= 2 else ""
     return _measured(groups, statistics, intervals, caution)
@@ -168,11 +173,3 @@ def _measured(
             rows.append(row)
     columns = AGREEMENT.dtypes | (_BESIDE if intervals else {})
     return Agreement(pd.DataFrame(rows, columns=list(columns)).astype(columns))
-
-
-def _groups(votes: Votes, judgments: Judgments, by: str) -> Iterator[tuple[str, Votes]]:
-    codes, values = pd.factorize(judgments[by], sort=True, use_na_sentinel=True)
-    for code, value in ((-1, ""), *enumerate(values)):
-        own = np.asarray(codes == code)
-        if own.any():
-            yield str(value), votes.on_pairs_of(own) if by == "annotator_id" else votes.select(own)

@@ -57,19 +57,6 @@ def gallery_files(
         `data/index.js`, then `data/0000.js` and so on, each with `size` queries and the index's hash: a page
         that is open while the gallery is written anew takes no shard of another index.
     """
-    index = _index(shown, votes, title, subtitle, is_public, size)
-    made = sha256(msgspec.json.encode(index)).hexdigest()[:16]
-    yield "data/index.js", _script("index", index | {"made": made})
-    for number, start in enumerate(range(0, len(shown.queries), size)):
-        stop = min(start + size, len(shown.queries))
-        shard = _shard(shown, votes, beside, start, stop, is_public)
-        yield f"data/{number:04}.js", _script("shard", number, made, shard)
-
-
-def _index(
-    shown: Shown, votes: Votes, title: str, subtitle: str, is_public: bool, size: int
-) -> dict[str, Any]:
-    """Return what the page needs of all queries at once: ids, texts, what each has, and lists of pairs."""
     of_pairs = {
         "query": shown.query,
         "doc": shown.docs.to_numpy(dtype=object)[shown.doc],
@@ -78,7 +65,7 @@ def _index(
         "top": shown.n_runs(TOP),
         "rank": shown.best_rank,
     }
-    return {
+    index: dict[str, Any] = {
         "title": title,
         "subtitle": subtitle,
         "runs": list(shown.runs),
@@ -95,12 +82,21 @@ def _index(
             for why, pairs, n in findings(shown, votes)
         ],
     }
+    made = sha256(msgspec.json.encode(index)).hexdigest()[:16]
+    yield "data/index.js", _script("index", index | {"made": made})
+    for number, start in enumerate(range(0, len(shown.queries), size)):
+        stop = min(start + size, len(shown.queries))
+        shard = _shard(shown, votes, beside, start, stop, is_public)
+        yield f"data/{number:04}.js", _script("shard", number, made, shard)
 
 
 def _shard(
     shown: Shown, votes: Votes, beside: Beside, start: int, stop: int, is_public: bool
 ) -> dict[str, Any]:
-    """Return queries from start to stop as columns; docs and labels by their places in the shard."""
+    """Return queries from start to stop as columns; docs and labels by their places in the shard.
+
+    Votes stand beside the pairs, their comments and flags by the place of the vote.
+    """
     first, last = np.searchsorted(shown.query, [start, stop])
     pairs = slice(first, last)
     docs, doc = np.unique(shown.doc[pairs], return_inverse=True)
@@ -126,17 +122,13 @@ def _shard(
         return content
     named = shown.pairs[first:last].itertuples(index=False, name=None)
     links = [[place, link] for place, pair in enumerate(named) if (link := beside.links.get(pair))]
-    return content | {"vote": _votes(votes, int(first), int(last)), "links": links}
-
-
-def _votes(votes: Votes, first: int, last: int) -> dict[str, Any]:
-    """Return the votes on a shard's pairs; comments and flags by the place of their vote."""
     own = votes.table.iloc[slice(*np.searchsorted(votes.table["pair"], [first, last]))]
     labels, label = _coded(own["label"].tolist())
     at = np.searchsorted(own["pair"], np.arange(first, last + 1)).tolist()
     said = enumerate(zip(own["flags"], own["comment"], strict=True))
     notes = [[place, *both] for place, both in said if any(both)]
-    return {"at": at, "who": own["who"].tolist(), "labels": labels, "label": label, "notes": notes}
+    vote = {"at": at, "who": own["who"].tolist(), "labels": labels, "label": label, "notes": notes}
+    return content | {"vote": vote, "links": links}
 
 
 def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.evidence.qrels import augment_qrels
-from fire_toolkit.tables import Changes, Disputes, Labels, Qrels, Queries, Run, check_labels
+from fire_toolkit.tables import Disputes, Labels, Qrels, Queries, Run, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 STATES = ("unjudged", "irrelevant", "new", "confirmed", "rejected", "original", "disputed", "shared")
@@ -153,6 +153,10 @@ def shown_pairs(
     pairs = pd.DataFrame({"query_id": ids[query], "doc_id": docs[doc]})
     row, own = pair_rows(pairs, changes), pair_rows(pairs, labels)
     before, after = (_of(changes, name, row) >= 1 for name in ("original_relevance", "relevance"))
+    source = np.append(changes["source"].to_numpy(dtype=object), STATES[UNJUDGED])[row]
+    state = np.asarray(pd.Index(STATES).get_indexer(pd.Index(source)), dtype=np.int64)
+    state[(state == ORIGINAL) & ~before] = UNJUDGED  # an original relevance below 1 is not a positive
+    state[pair_rows(pairs, disputed) >= 0] = DISPUTED
     return Shown(
         queries=ids,
         texts=text.reindex(ids).fillna("").tolist(),
@@ -161,7 +165,7 @@ def shown_pairs(
         lists=lists,
         query=query,
         doc=doc,
-        state=_states(changes, row, before, pair_rows(pairs, disputed) >= 0),
+        state=state,
         is_original=before,
         is_relevant=after,
         label=np.append(labels["label"].to_numpy(dtype=object), "")[own].tolist(),
@@ -170,15 +174,6 @@ def shown_pairs(
         support=_of(labels, "posterior", own),
         unusable=ids.isin(list(unusable)),
     )
-
-
-def _states(changes: Changes, row: Ints, is_original: Bools, is_disputed: Bools) -> Ints:
-    """Return the place in `STATES` of each pair; an original relevance below 1 is not a positive."""
-    source = np.append(changes["source"].to_numpy(dtype=object), STATES[UNJUDGED])[row]
-    state = pd.Index(STATES).get_indexer(pd.Index(source))
-    state[(state == ORIGINAL) & ~is_original] = UNJUDGED
-    state[is_disputed] = DISPUTED
-    return np.asarray(state, dtype=np.int64)
 
 
 def _of(table: pd.DataFrame, name: str, row: Ints) -> Floats:

@@ -51,7 +51,11 @@ def votes_on(
         `Votes`; without judgments none, with n_for and n_against by the labels.
     """
     if judgments is None:
-        return _by_labels(shown)
+        is_for = np.isin(shown.state, [NEW, CONFIRMED])
+        agree, n_votes = (np.nan_to_num(each).astype(np.int64) for each in (shown.n_agree, shown.n_votes))
+        other = np.maximum(n_votes - agree, 0)
+        nothing = pd.DataFrame({name: [] for name in _COLUMNS})
+        return Votes(nothing, np.where(is_for, agree, other), np.where(is_for, other, agree))
     asked = asked_judgments(judgments)
     who = asked["annotator_id"].map(numbers).astype("int64")
     table = asked.assign(pair=pair_rows(asked, shown.pairs), who=who)
@@ -63,12 +67,3 @@ def votes_on(
         np.bincount(table["pair"][is_for.eq(side)], minlength=len(shown.query)) for side in (True, False)
     ]
     return Votes(table, *counts)
-
-
-def _by_labels(shown: Shown) -> Votes:
-    """Return the numbers of votes for and against that the labels name, and no single vote."""
-    is_for = np.isin(shown.state, [NEW, CONFIRMED])
-    agree, n_votes = (np.nan_to_num(each).astype(np.int64) for each in (shown.n_agree, shown.n_votes))
-    other = np.maximum(n_votes - agree, 0)
-    nothing = pd.DataFrame({name: [] for name in _COLUMNS})
-    return Votes(nothing, np.where(is_for, agree, other), np.where(is_for, other, agree))

@@ -62,22 +62,16 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         for parameter, value in given.arguments.items():
             given.arguments[parameter] = _argument(value, takes[parameter], f"{name}: {parameter}")
         found = function(*given.args, **given.kwargs)
-        _show_bases(found, name, given.arguments)
+        parts = tuple(found) if isinstance(found, Result) and isinstance(found, tuple) else (found,)
+        parts = tuple(found.tables.values()) if isinstance(found, Found) else parts
+        inputs = set(map(id, given.arguments.values()))  # tables that were given stay as they are
+        for part in parts:
+            if isinstance(part, pd.DataFrame) and id(part) not in inputs:
+                show_basis(part, made_in_words(name, given.arguments))
         return found
 
     with_checks.__module__, with_checks.__qualname__ = "fire_toolkit", name
     return with_checks
-
-
-def _show_bases(found: Any, name: str, given: Mapping[str, Any]) -> None:
-    """Have notebooks show what each table of a result rests on; tables that were given stay as they are."""
-    parts = tuple(found) if isinstance(found, Result) and isinstance(found, tuple) else (found,)
-    parts = tuple(found.tables.values()) if isinstance(found, Found) else parts
-    tables_found = [part for part in parts if isinstance(part, pd.DataFrame)]
-    inputs = {id(value) for value in given.values()}
-    for table in tables_found:
-        if id(table) not in inputs:
-            show_basis(table, made_in_words(name, given))
 
 
 def _argument(value: Any, takes: str, where: str) -> Any:
@@ -87,8 +81,15 @@ def _argument(value: Any, takes: str, where: str) -> Any:
     if "OwnItems" in takes and isinstance(value, Mapping):
         return value
     kind = next((kind for kind in re.findall(r"\w+", takes.replace("AnyRun", "Run")) if kind in SPECS), None)
+    if kind is not None and "Mapping[" in takes:
+        if not isinstance(value, Mapping):
+            _refuse(value, f"a name and a {kind} table for each", "", where)
+        return {name: _table(each, kind, f"{where}[{name!r}]") for name, each in value.items()}
     if kind is not None:
-        return _tables(value, kind, takes, where)
+        is_stored = "AnyRun" in takes
+        if "Sequence[" in takes and isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+            return [_table(each, kind, f"{where}[{n}]", is_stored) for n, each in enumerate(value)]
+        return _table(value, kind, where, is_stored)
     if takes.startswith("Guideline") and not isinstance(value, Guideline):
         _refuse(value, "a Guideline", "read_guideline reads one", where)
     if takes.startswith("Grades") and not isinstance(value, Mapping):
@@ -100,18 +101,6 @@ def _argument(value: Any, takes: str, where: str) -> Any:
     if takes.startswith("Sequence[str]") and isinstance(value, str | Path):
         _refuse(value, "a list of text", "", where)
     return value
-
-
-def _tables(value: Any, kind: str, takes: str, where: str) -> Any:
-    if "Mapping[" in takes:
-        if not isinstance(value, Mapping):
-            _refuse(value, f"a name and a {kind} table for each", "", where)
-        return {name: _table(each, kind, f"{where}[{name!r}]") for name, each in value.items()}
-    is_stored = "AnyRun" in takes
-    if "Sequence[" in takes and isinstance(value, list | tuple) and not hasattr(value, "_fields"):
-        each_where = (f"{where}[{place}]" for place in range(len(value)))
-        return [_table(each, kind, at, is_stored) for each, at in zip(value, each_where, strict=True)]
-    return _table(value, kind, where, is_stored)
 
 
 def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:

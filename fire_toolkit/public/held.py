@@ -227,18 +227,17 @@ def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.Data
 
 def _plain(x: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Return a dict of dicts or lists with ids as text and numbers as Python has them."""
-    return {id_text(query, where): _docs(docs, f"{where}: query {query!r}") for query, docs in x.items()}
-
-
-def _docs(docs: Any, where: str) -> Any:
-    if isinstance(docs, Mapping):
-        return {id_text(doc, where): _number(value) for doc, value in docs.items()}
-    is_list = isinstance(docs, Collection) and not isinstance(docs, str | bytes)
-    return [id_text(doc, where) for doc in docs] if is_list else docs
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    found: dict[str, Any] = {}
+    for query, docs in x.items():
+        own, at = id_text(query, where), f"{where}: query {query!r}"
+        if isinstance(docs, Mapping):
+            numbers = (each.item() if isinstance(each, np.generic) else each for each in docs.values())
+            found[own] = dict(zip((id_text(doc, at) for doc in docs), numbers, strict=True))
+        elif isinstance(docs, Collection) and not isinstance(docs, str | bytes):
+            found[own] = [id_text(doc, at) for doc in docs]
+        else:
+            found[own] = docs
+    return found
 
 
 def _is_of(x: Any, package: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.votes import Grades
 from fire_toolkit.tables import UNASSIGNED, Judgments, PoolSources, Qrels
@@ -80,7 +81,7 @@ def design_pairs(
     if deep is not None and policy is not None:
         classes = np.where(pair_rows(pairs, deep) >= 0, VERIFY, classes)
     if original is not None:
-        classes = np.where(_are_positives(pairs, original), SINGLE, classes)
+        classes = np.where(are_positives(pairs, original), SINGLE, classes)
     classes = np.where(pairs["is_doubled"].to_numpy(dtype=bool), DOUBLED, classes)
     found = pairs[PAIR].assign(design_class=pd.array(classes, dtype="str"), place=1, cells="")
     if policy == UNTIL_CONFIRMED and sources is not None:
@@ -95,8 +96,9 @@ def design_pairs(
     return found.sort_values(["query_id", "place", "doc_id"], ignore_index=True)
 
 
-def _are_positives(pairs: pd.DataFrame, original: Qrels) -> Any:
-    return pair_rows(pairs, original[original["relevance"] >= 1]) >= 0
+def are_positives(pairs: pd.DataFrame, original: Qrels) -> Bools:
+    """Return which pairs are positives of the qrels."""
+    return np.asarray(pair_rows(pairs, original[original["relevance"] >= 1]) >= 0)
 
 
 def _cells(
@@ -106,7 +108,7 @@ def _cells(
     run = pd.factorize(sources["run_id"], sort=True)[0] * len(depths)
     held = pd.concat([sources[PAIR].assign(cell=run + n)[sources["rank"] <= k] for n, k in enumerate(depths)])
     if original is not None:
-        covered = pd.MultiIndex.from_frame(held.loc[_are_positives(held, original), ["query_id", "cell"]])
+        covered = pd.MultiIndex.from_frame(held.loc[are_positives(held, original), ["query_id", "cell"]])
         held = held[~pd.MultiIndex.from_frame(held[["query_id", "cell"]]).isin(covered)]
     masks: dict[Any, int] = {}
     for query, doc, cell in zip(held["query_id"], held["doc_id"], held["cell"].tolist(), strict=True):
@@ -184,10 +186,8 @@ def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
         >>> classes("1", "1"), classes("11", "1"), classes("0", "1")
         (['verify', ''], ['verify', 'single'], ['verify', 'verify'])
     """
-    said, classes = (
-        _text_of(design, votes, "design_votes"),
-        design["design_class"].to_numpy(dtype=object, copy=True),
-    )
+    said = _text_of(design, votes, "design_votes")
+    classes = design["design_class"].to_numpy(dtype=object, copy=True)
     if unknown := sorted({*classes} - {"", *CLASSES, RECHECK, UNTIL_CONFIRMED}):
         known = ", ".join((*CLASSES, UNTIL_CONFIRMED))
         raise UsageError(f"design class {unknown[0]!r}; expected one of {known}")
@@ -228,7 +228,7 @@ def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame
         ['a', 'b']
     """
     found = votes[votes["design_votes"].isin(["101", "011"])]
-    kept = found if original is None else found[~_are_positives(found, original)]
+    kept = found if original is None else found[~are_positives(found, original)]
     return kept[PAIR].reset_index(drop=True)
 
 

@@ -52,10 +52,13 @@ def latest_judgments(
     earlier = checked.index[:0]
     if has_repeats(vote.to_numpy()):
         contested = vote[vote.duplicated(keep=False)].to_frame("vote")
-        contested["when"] = [
-            _comparable(text, f"{where}: row {row + 1}: {time}")
-            for row, text in checked.loc[contested.index, time].items()
-        ]
+        times = checked.loc[contested.index, time]
+        contested["when"] = [utc_time(text) if text else "" for text in times]
+        if len(unread := times[contested["when"].isna()]):
+            raise TableError(
+                f"{where}: row {unread.index[0] + 1}: {time} is {unread.iloc[0]!r}, "
+                f"{describe_bad_time(unread.iloc[0])}"
+            )
         contested.loc[contested["when"].eq("").groupby(contested["vote"]).transform("any"), "when"] = ""
         in_order = contested.sort_values(["vote", "when"], kind="stable")
         earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
@@ -63,13 +66,6 @@ def latest_judgments(
     reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
     kept = ordered(checked, JUDGMENTS.order, without=earlier)
     return Judgments(kept), check_dropped(left.assign(**reasons))
-
-
-def _comparable(text: str, where: str) -> str:
-    """Return a time as `utc_time` does, an empty text where there is none."""
-    if (moment := utc_time(text) if text else "") is None:
-        raise TableError(f"{where} is {text!r}, {describe_bad_time(text)}")
-    return moment
 
 
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:

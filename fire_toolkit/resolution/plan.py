@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
+from fire_toolkit.resolution.design import are_positives
 from fire_toolkit.resolution.resolve import ESCALATED
 from fire_toolkit.resolution.votes import Grades, Votes, code_votes
 from fire_toolkit.results import Result
@@ -273,8 +274,7 @@ def _shared_out(
 
 def _rejected(labels: Labels, original: Qrels) -> pd.DataFrame:
     """Return the labels of original positives that are not positive."""
-    is_original = pair_rows(labels, original[original["relevance"] >= 1]) >= 0
-    return labels[is_original & (labels["relevance"] < 1)]
+    return labels[are_positives(labels, original) & (labels["relevance"] < 1)]
 
 
 def _changes(votes: Votes, is_counted: Bools | None = None) -> tuple[float, float]:
@@ -293,7 +293,7 @@ def _changes_of_rejected(votes: Votes, original: Qrels) -> tuple[float, str]:
     chance = _changes(votes)[0]
     if math.isnan(chance):
         return chance, NO_DOUBLED
-    is_original = pair_rows(votes.pairs, original[original["relevance"] >= 1]) >= 0
+    is_original = are_positives(votes.pairs, original)
     is_doubted = votes.by_label[:, votes.grades >= 1].sum(axis=1) < votes.n_votes
     n_known = int((is_original & is_doubted & votes.is_pairable).sum())
     if n_known < ENOUGH_ORIGINALS:
