@@ -17,12 +17,15 @@ from parted import N_PARTS, done, here, in_parts
 from fire_toolkit.arrays import ranges_of
 from fire_toolkit.engines.cluster import _refuse_another, shared_file, spread
 from fire_toolkit.engines.work import rank_shared_vectors
-from fire_toolkit.errors import FormatError, ServerError
+from fire_toolkit.errors import FormatError, ServerError, TableError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.matrices import MatrixRun
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
+from fire_toolkit.matching.coded import code_qrels
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items
+from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.stored_runs import top_blocks
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.scoring import score_runs
@@ -73,6 +76,39 @@ MAKE = {"matrix": matrix, "columns": partial(matrix, is_turned=True), "stored": 
 def runs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(native, "_BLOCK_ROWS", 20)
     return [open_run(MAKE[request.param](tmp_path, seed)) for seed in (1, 2)]
+
+
+@pytest.mark.parametrize("own", [{}, {q: f"d{q[1:]}" for q in QUERIES}], ids=["whole", "own_items"])
+def test_pairs_of_runs_in_parts_stand_where_they_do_in_the_whole(
+    runs: list[Any], qrels: Qrels, own: dict[str, str]
+) -> None:
+    coded = code_qrels(qrels)
+    for run in (drop_own_items(each, own, tell=lambda _: None) if own else each for each in runs):
+        stands = isinstance(run, MatrixRun)
+        whole = run.rank_pairs(coded, None) if stands else look_up_pairs(run, coded, with_ties=True)
+        joined = in_parts(run).rank_pairs(coded, None)
+        for name, expected in vars(whole).items():
+            np.testing.assert_array_equal(getattr(joined, name), expected, err_msg=name)
+        assert joined.n_own_items == (len(QUERIES) if own and stands else 0)
+    assert done == [N_PARTS] * 2
+
+
+def test_lists_with_gaps_joined_from_parts_are_as_long_as_in_the_whole(
+    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below the top only positives are kept, so a list's last rank is not its length."""
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 5)
+    path, coded = tmp_path / "gaps.parquet", code_qrels(qrels)
+    run = ingest(matrix(tmp_path, 1), Request(query_ids=QUERIES, doc_ids=DOCS, qrels=qrels, depth=3)).run
+    path.write_bytes(run_bytes(run))
+    joined = in_parts(open_run(path)).rank_pairs(coded, None)
+    ranks = [run.loc[run["query_id"] == query, "rank"].tolist() for query in coded.queries]
+    assert joined.n_retrieved.tolist() == [
+        sum(rank == n for n, rank in enumerate(own, start=1)) for own in ranks
+    ]
+    assert joined.last_rank.tolist() == [max(own, default=0) for own in ranks]
+    assert (joined.last_rank > joined.n_retrieved).any()
+    assert done == [N_PARTS]
 
 
 @pytest.mark.filterwarnings("ignore::fire_toolkit.errors.FileNote")
@@ -130,16 +166,18 @@ def test_a_damaged_matrix_is_refused_with_its_place_in_the_whole(tmp_path: Path,
         score_runs(in_parts(open_run(path)), qrels, ["C@1"])
 
 
+@pytest.mark.parametrize("n_rows", [20, 36], ids=["parts_of_groups", "each_part_a_group"])
 def test_a_stored_run_whose_parts_are_not_in_order_is_refused(
-    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, qrels: Qrels, monkeypatch: pytest.MonkeyPatch, n_rows: int
 ) -> None:
     """Each row group is in order, and the file is not: only the whole can tell."""
     from pyarrow import parquet
 
-    monkeypatch.setattr(native, "_BLOCK_ROWS", 20)
+    monkeypatch.setattr(native, "_BLOCK_ROWS", n_rows)
     path = stored(tmp_path, 1)
     file = parquet.ParquetFile(path)
     groups = [file.read_row_group(n) for n in range(file.metadata.num_row_groups)]
+    assert (len(groups) == N_PARTS) == (n_rows == 36)
     with parquet.ParquetWriter(path, file.schema_arrow) as writer:
         writer.add_key_value_metadata({native._KEY: file.metadata.metadata[native._KEY]})
         for group in reversed(groups):
@@ -178,6 +216,32 @@ def test_vectors_ranked_in_parts_are_ranked_as_all(
     assert found.report == expected.report
     assert found.report["duplicates"] == 2
     assert found.report["tied_in_top"] > 0
+    assert done == [N_PARTS]
+
+
+@pytest.mark.parametrize(
+    ("same", "allow", "said"),
+    [
+        ([2, 6], "", r"one score for all docs in 2 queries \(q1\)"),
+        ([2, 3, 4, 5, 6], "constant", r"4 of 7 queries repeat another's list \(q0 that of q1\)"),
+    ],
+    ids=["constant", "duplicates"],
+)
+def test_anomalies_of_parts_are_told_by_the_first_of_the_whole(
+    tmp_path: Path, qrels: Qrels, same: list[int], allow: str, said: str
+) -> None:
+    """A vector that is zero has the same product with all docs; it stands in parts behind the first."""
+    random = np.random.default_rng(3)
+    queries, docs = (random.random((len(ids), 4)) + 1 for ids in (QUERIES, DOCS))
+    queries[same] = 0
+    files = [tmp_path / f"{name}.npy" for name in ("queries", "docs")]
+    for file, vectors in zip(files, (queries, docs), strict=True):
+        np.save(file, vectors)
+    asked = Request(query_ids=QUERIES, doc_ids=DOCS, depth=5, similarity="dot", allow=frozenset({allow}))
+    parted = Request(**{**vars(asked), "rank_vectors": partial(rank_shared_vectors, here, files)})
+    for request in (asked, parted):
+        with pytest.raises(TableError, match=said):
+            ingest(files[0], request, other=files[1])
     assert done == [N_PARTS]
 
 

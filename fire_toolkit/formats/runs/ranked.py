@@ -138,7 +138,6 @@ def joined(parts: Sequence[tuple[int, Ranked]], depth: int) -> Ranked:
         for kind, (row, other) in each.anomalies.first.items():
             anomalies.first.setdefault(kind, (row + start, other))
     anomalies.duplicates = 0  # which are counted among all queries
-    anomalies.first.pop("duplicates", None)
     ranked = Ranked(query, **columns, anomalies=anomalies)
     _count_duplicates(ranked, depth)
     return ranked
