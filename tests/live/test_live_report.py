@@ -20,6 +20,12 @@ return [...document.querySelectorAll("svg.marks")].flatMap((svg) => [...svg.quer
     || text.textContent && isOut(text.getBoundingClientRect(), svg.getBoundingClientRect()))
   .map((text) => text.textContent));
 """
+# Plots that reach out of their figures.
+OUT = """
+const ends = (each) => each.getBoundingClientRect().right;
+const plots = [...document.querySelectorAll("figure svg.marks")];
+return plots.filter((svg) => ends(svg) > ends(svg.closest("figure")) + 1).length;
+"""
 HEIGHT = "return document.documentElement.scrollHeight"
 LONG = "internvideo2-6b-finetuned-on-msrvtt-1k-a"
 
@@ -75,3 +81,9 @@ def test_a_report_of_20_models_is_not_long_and_cuts_no_name(tmp_path: Path, arte
             browser.screenshot(artefacts / f"report-20-{width}.png")
             pdf = base64.b64decode(browser.cdp("Page.printToPDF")["data"])
             assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 8
+            browser.cdp("Emulation.setEmulatedMedia", media="print")  # on paper of 19 cm
+            paper = {"width": 720, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+            browser.cdp("Emulation.setDeviceMetricsOverride", **paper)
+            assert browser.run(OUT) == 0
+            browser.cdp("Emulation.clearDeviceMetricsOverride")
+            browser.cdp("Emulation.setEmulatedMedia", media="")
