@@ -72,7 +72,14 @@ def _say_progress() -> None:
     places = folder.where(campaign.campaign, campaign.by_hand)
     with campaign.store() as store:
         queues = measure_progress(store, guideline=campaign.guideline)
+    latest = max((queue.round for queue in queues), default=0)
+    open_rounds = {latest} | {queue.round for queue in queues if queue.n_left}
+    for number in sorted({queue.round for queue in queues} - open_rounds):
+        done = [queue.n_tasks for queue in queues if queue.round == number]
+        say(f"round {number}: all {n_of(sum(done), 'task')} of {n_of(len(done), 'annotator')}")
     for queue in queues:
+        if queue.round not in open_rounds:
+            continue
         place = places.get(QueueName(queue.round, queue.annotator_id), "")
         where = f" ({place})" if place and queue.n_left else ""
         who = f"{queue.annotator_id}, round {queue.round}"

@@ -520,6 +520,10 @@ def test_a_round_cut_short_is_given_out_again_and_nothing_over_it(fire: Fire, ha
     fire("resolve")
     fire("next-round")
     files = {path: path.read_bytes() for path in (hand / "tasks/round-2").iterdir()}
+    told = fire("status").stderr
+    assert "round 1: all 45 tasks of 3 annotators" in told
+    assert "A02, round 1" not in told
+    assert ", round 2: 0 of " in told
     shutil.rmtree(hand / "tasks/round-2")
     sheet = hand / "tasks/tasks.A02.csv"
     sheet.write_text("somebody wrote over it\n")
