@@ -29,8 +29,10 @@ def draw_units(n_units: int, *, n_resamples: int, seed: int) -> Iterator[tuple[s
         UsageError: a number of resamples below 1 or a seed below 0.
     """
     for part, rng in _parts(n_resamples, n_units, seed):
-        drawn = rng.integers(0, n_units, size=(part.stop - part.start, n_units))
-        yield part, np.stack([np.bincount(row, minlength=n_units) for row in drawn]).astype(np.float64)
+        counts = np.empty((part.stop - part.start, n_units))
+        for row, drawn in zip(counts, rng.integers(0, n_units, size=counts.shape), strict=True):
+            row[:] = np.bincount(drawn, minlength=n_units)
+        yield part, counts
 
 
 def draw_kinds(n_each: Ints, *, n_resamples: int, seed: int) -> Iterator[tuple[slice, Floats]]:
