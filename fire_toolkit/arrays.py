@@ -49,10 +49,12 @@ def number_groups(*keys: Any) -> Ints:
 
 def running_count(query: npt.NDArray[Any], is_counted: Bools | None = None) -> Ints:
     """Return for each entry how many of its query's entries up to and with it are counted; by default all."""
-    counts = np.ones(query.size, dtype=bool) if is_counted is None else is_counted
-    count = np.cumsum(counts, dtype=np.int64)
-    before = np.where(are_firsts(query), count - counts, 0)
-    return np.asarray(count - np.maximum.accumulate(before), dtype=np.int64)
+    starts = starts_of_groups(query)
+    sizes = np.diff(starts, append=query.size)
+    if is_counted is None:
+        return rows_of_lists(1, sizes)
+    count = np.cumsum(is_counted, dtype=np.int64)
+    return count - np.repeat(count[starts] - is_counted[starts], sizes)
 
 
 def starts_of_lists(lengths: npt.NDArray[Any]) -> Ints:

@@ -10,6 +10,7 @@ docs there are outside the list is not known.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -135,7 +136,9 @@ def _with_best_docs(ranking: JudgedRanking, reach: Ints, grade: int) -> tuple[Ju
         inside
     ]
     n_added = (reach - count_by_query(ranking.query[inside], reach.size)) * (grade > 0)
-    order = np.argsort(np.concatenate([query, ranking.query[below]]), kind="stable")
+    order: Any = slice(None)
+    if below.size:
+        order = np.argsort(np.concatenate([query, ranking.query[below]]), kind="stable")
     filled = replace(
         ranking,
         query=np.concatenate([query, ranking.query[below]])[order],

@@ -30,8 +30,8 @@ def draw_units(n_units: int, *, n_resamples: int, seed: int) -> Iterator[tuple[s
     """
     for part, rng in _parts(n_resamples, n_units, seed):
         counts = np.empty((part.stop - part.start, n_units))
-        for row, drawn in zip(counts, rng.integers(0, n_units, size=counts.shape), strict=True):
-            row[:] = np.bincount(drawn, minlength=n_units)
+        for row, drawn in enumerate(rng.integers(0, n_units, size=(len(counts), n_units))):
+            counts[row] = np.bincount(drawn, minlength=n_units)
         yield part, counts
 
 

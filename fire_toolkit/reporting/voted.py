@@ -81,11 +81,12 @@ def sets_of_runs(flipped: pd.DataFrame, sources: PoolSources) -> pd.DataFrame:
     """
     new = flipped[flipped["flip"] == next(iter(FLIPS))]
     place = pair_rows(sources[PAIR], new[PAIR])
-    pair, own = np.unique(place[place >= 0], return_inverse=True)[1], sources["run_id"][place >= 0]
-    runs = list(own.value_counts().index)
-    is_in = np.zeros((pair.max(initial=-1) + 1, len(runs)), dtype=bool)
-    is_in[pair, pd.Index(runs, dtype="str").get_indexer(own)] = True
-    sets, n_pairs = np.unique(is_in, axis=0, return_counts=True)
+    code, run_ids = pd.factorize(sources["run_id"][place >= 0])
+    most_first = np.argsort(-np.bincount(code), kind="stable")
+    runs = list(run_ids[most_first])
+    is_in = np.zeros((len(new), len(runs)), dtype=bool)
+    is_in[place[place >= 0], code] = True
+    sets, n_pairs = np.unique(is_in[is_in.any(axis=1)][:, most_first], axis=0, return_counts=True)
     order = np.argsort(-n_pairs, kind="stable") if runs else np.array([], dtype=np.int64)
     return pd.DataFrame(
         {
