@@ -1,8 +1,8 @@
 """The command line: each command reads, calls one pure function, and writes.
 
 Read `frame` first: how a function of `commands` becomes a command. `parameters` makes options of its signature,
-`readers` and its neighbours (`run_readers`, `pool_readers`, `asking_readers`, `report_readers`) read what it is
-given, `inputs` keeps account of the files, and `frame_output` prints and writes. `plain` frames functions of this
+`given` knows where each table is and keeps account of the files, its TABLES say what reads each (`readers`,
+`run_readers`, `pool_readers`, `asking_readers`, `report_readers`), and `frame_output` prints and writes. `plain` frames functions of this
 room that serve, send or manage accounts: one file for each, called as its command.
 
 `lazy` imports a command's file only when it is called, and `told` knows every help from `helps.json`, so that

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, n_of, say, say_next, say_notes
-from fire_toolkit.cli.inputs import Inputs, as_text
+from fire_toolkit.cli.given import Given, as_text
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections.parts import Collection, turned
 from fire_toolkit.commands.types import Option
@@ -57,7 +57,7 @@ def add_collection(
         out: Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.
         as_json: Print the counts.
     """
-    inputs = Inputs({"out": out, "as_json": as_json})
+    inputs = Given({"out": out, "as_json": as_json})
     folder = inputs.out("collection")
     paths = as_files(files)
     named = named_columns(columns, ROLES)
@@ -97,7 +97,7 @@ def add_collection(
 
 
 def _refuse_while_out(
-    inputs: Inputs, folder: Path, parameters: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]
+    inputs: Given, folder: Path, parameters: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]
 ) -> None:
     """Raise `UsageError` where another collection would be replaced of which people have tasks.
 

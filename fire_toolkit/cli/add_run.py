@@ -13,7 +13,6 @@ import click
 
 from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_next, say_notes, summarise
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
 from fire_toolkit.cli.streams import as_files
@@ -89,7 +88,7 @@ def add_run(
     if run_id is not None and len(files) > 1 and not is_pair:
         raise click.UsageError("--id names one run; add several files one by one")
     named = {"query_ids": query_ids, "doc_ids": doc_ids, "qrels": qrels, "queries": queries, "out": out}
-    inputs = Inputs(named)
+    inputs = Given(named)
     folder, original = inputs.out("runs"), inputs.found("qrels")
     request = Request(
         run_id=run_id,
@@ -107,7 +106,7 @@ def add_run(
     reports = []
     paths = as_files(files)
     for path, other in [(paths[0], paths[1])] if is_pair else [(path, None) for path in paths]:
-        own = Inputs(named)
+        own = Given(named)
         own.hashes.update(inputs.hashes)
         request = replace(request, rank_vectors=_ranking_of(filter(None, (path, other))))
         result = _ingested(request, path, other, own)
@@ -121,7 +120,7 @@ def add_run(
     _say_next(folder)
 
 
-def _kept(inputs: Inputs) -> Kept:
+def _kept(inputs: Given) -> Kept:
     """Return the own items and the groups, whose docs are kept at any rank."""
     own, queries = Given({**inputs.values, "own_item": None}).own, inputs.found("queries")
     if own.of_query:
@@ -143,7 +142,7 @@ def _ranking_of(files: Iterable[Path]) -> Callable[..., Ranked]:
     return partial(rank_shared_vectors, spread, list(files))
 
 
-def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) -> Ingested:
+def _ingested(request: Request, path: Path, other: Path | None, inputs: Given) -> Ingested:
     """Return what a file holds, and say whose order its ids were taken from, whatever comes of it."""
     given = zip((path, other or path), ("query_id", "doc_id"), id_files(inputs).values(), strict=True)
     ids = [id_file_for(*axis) for axis in given]
@@ -158,7 +157,7 @@ def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) 
             say_order(ids, " and ".join(map(str, filter(None, (path, other)))))
 
 
-def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:
+def _write(folder: Path, result: Ingested, inputs: Given, request: Request) -> dict[str, Any]:
     run_id = str(result.run["run_id"].iloc[0]) if len(result.run) else ""
     name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"
     out = folder / name
@@ -199,7 +198,7 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
         say("; ".join(counted))
 
 
-def _note_strange_docs(result: Ingested, inputs: Inputs) -> None:
+def _note_strange_docs(result: Ingested, inputs: Given) -> None:
     """Note which docs of a run are no items of the collection: whatever they show, they are not relevant."""
     path = inputs.found("items")
     if path is None or path.stat().st_size > _MOST_ITEMS_BYTES:

@@ -17,7 +17,7 @@ from fire_toolkit.cli.common import (
     say_notes,
     setting_or_default,
 )
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, known_grades, level_of, rules_of
 from fire_toolkit.cli.pool_readers import answers_of_judge, grades_guideline
 from fire_toolkit.cli.readers import counted
@@ -32,11 +32,10 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import (
     read_query_design,
 )
-from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables import (
     Judgments,
-    MachineJudgments,
     check_disputes,
     check_machine_sample,
     check_undrawn,
@@ -48,14 +47,47 @@ from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.rounds import next_round_number
 from fire_toolkit.workspace.settled import settled_by
 
+TABLES.update(
+    # The guideline given, else the workspace's, else the default; the one that grades the judgments, if any.
+    guideline=lambda given: read_guideline(
+        setting_or_default(given.values["guideline"], "tasks", "guideline")
+    ),
+    judged_by=lambda given: rules_of(given.judgments, given.values.get("guideline")),
+    # The judgments of the pairs and queries that count, the grades of their labels, and their level.
+    counted_judgments=lambda given: counted(given, given.own.pairs(given.judgments, "judgments")),
+    grades=lambda given: known_grades(
+        given.judgments, given.values.get("guideline"), given.needed("judgments")
+    ),
+    level=lambda given: level_of(None, given.judgments, given.values.get("guideline")),
+    # The hash of the guideline that annotators were shown, where the judgments' manifest has it.
+    shown_sha256=lambda given: (
+        writer.parameters.get("guideline_sha256")
+        if (writer := writer_of(given.needed("judgments")))
+        else None
+    ),
+    # The tables whose columns are added; the queries, where judgments are shared among those of one text.
+    joined=lambda given: [read_delimited(given.use(file)) for file in given.values["joined"]],
+    queries_to_share=lambda given: given.queries if given.plain["share_judgments"] else None,
+    # What the machine judge said whose labels count too, and the grades of these.
+    answers_included=lambda given: (
+        answers_of_judge(given, judge) if (judge := given.plain["include_machine"]) else None
+    ),
+    grades_of_workspace=lambda given: grades_guideline().grades if given.plain["include_machine"] else None,
+)
+
+
 # Judgments
 
 
-def guideline(given: Given) -> Guideline:
-    """The guideline given, else the workspace's, else the default."""
-    return read_guideline(setting_or_default(given.values["guideline"], "tasks", "guideline"))
+@reads
+def design(given: Given) -> pd.DataFrame | None:
+    """How many votes each pair was to get, as the file given or the campaign has it."""
+    from fire_toolkit.cli.designs import design_of  # heavy
+
+    return design_of(given, given.values["design"])
 
 
+@reads
 def excluded(given: Given) -> dict[str, str]:
     """Whose judgments are left out, and why."""
     names, reasons = (given.values.get(name) or () for name in ("exclude", "reasons"))
@@ -66,6 +98,7 @@ def excluded(given: Given) -> dict[str, str]:
     return dict(zip(names, reasons, strict=True))
 
 
+@reads
 def judgments(given: Given) -> Judgments:
     """The judgments without those excluded; of several answers by one annotator to a pair the latest."""
     found = judgments_from(given.use(given.needed("judgments")))
@@ -79,6 +112,7 @@ def judgments(given: Given) -> Judgments:
     return Judgments(kept.reset_index(drop=True)) if given.excluded else found
 
 
+@reads
 def to_resolve(given: Given) -> Judgments:
     """The judgments; a note where those of the workspace may lack edits that a server did not date.
 
@@ -95,48 +129,14 @@ def to_resolve(given: Given) -> Judgments:
     return found
 
 
-def counted_judgments(given: Given) -> Any:
-    """The judgments of the pairs and queries that count."""
-    return counted(given, given.own.pairs(given.judgments, "judgments"))
-
-
-def judged_by(given: Given) -> Guideline | None:
-    """The guideline that grades the judgments; None where nobody names one."""
-    return rules_of(given.judgments, given.values.get("guideline"))
-
-
-def grades(given: Given) -> Grades:
-    """The grades of the labels in the judgments; a usage error where they are not known."""
-    return known_grades(given.judgments, given.values.get("guideline"), given.needed("judgments"))
-
-
-def level(given: Given) -> str:
-    """The level of measurement that agreement is for."""
-    return level_of(None, given.judgments, given.values.get("guideline"))
-
-
+@reads
 def next_number(given: Given) -> int:
     """The round of what is asked next: after all that judgments name and the workspace has begun."""
     latest, workspace = latest_round(given.judgments), current_workspace()
     return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
 
 
-def shown_sha256(given: Given) -> Any:
-    """The hash of the guideline that annotators were shown, where the judgments' manifest has it."""
-    writer = writer_of(given.needed("judgments"))
-    return (writer.parameters if writer else {}).get("guideline_sha256")
-
-
-def joined(given: Given) -> list[pd.DataFrame]:
-    """The tables whose columns are added."""
-    return [read_delimited(given.use(file)) for file in given.values["joined"]]
-
-
-def queries_to_share(given: Given) -> Any:
-    """The queries, where judgments are shared among those of one text."""
-    return given.queries if given.plain["share_judgments"] else None
-
-
+@reads
 def controls_given(given: Given) -> pd.DataFrame | None:
     """Pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
 
@@ -163,6 +163,7 @@ def controls_given(given: Given) -> pd.DataFrame | None:
     return known[PAIR].assign(label=known["relevance"].map(spelled).astype("str"))
 
 
+@reads
 def dropped(given: Given) -> pd.DataFrame | None:
     """The answers beside the judgments that are no votes, where controls tell how right they are."""
     path = given.needed("judgments").with_name("dropped.csv")
@@ -173,16 +174,10 @@ def dropped(given: Given) -> pd.DataFrame | None:
     return found[~found["annotator_id"].isin(list(given.excluded))]
 
 
-def design(given: Given) -> pd.DataFrame | None:
-    """How many votes each pair was to get, as the file given or the campaign has it."""
-    from fire_toolkit.cli.designs import design_of  # heavy
-
-    return design_of(given, given.values["design"])
-
-
 # What `plan` and `audit` look at
 
 
+@reads
 def planned_runs(given: Given) -> Any:
     """The runs as deep as a plan looks at them when own items are left out."""
     from fire_toolkit.planning.plan import DEPTH  # heavy
@@ -190,6 +185,7 @@ def planned_runs(given: Given) -> Any:
     return given.runs_to(DEPTH + 1 if given.queries_own_items else DEPTH)
 
 
+@reads
 def seconds_so_far(given: Given) -> float:
     """The median seconds of the workspace's judgments, nan where there are none, or they are given."""
     path = None if given.plain["seconds"] else made_file("judgments/judgments.csv")
@@ -199,6 +195,7 @@ def seconds_so_far(given: Given) -> float:
     return float(pd.to_numeric(table["duration_s"], errors="coerce").median())
 
 
+@reads
 def grades_of_pilot(given: Given) -> Grades | None:
     """The grades of the labels in a pilot."""
     if given.pilot is None:
@@ -212,6 +209,7 @@ def grades_of_pilot(given: Given) -> Grades | None:
     return found
 
 
+@reads
 def media_hashes(given: Given) -> pd.DataFrame | None:
     """The hashes of the items' files; None where no folder is given, or no items are."""
     folder, items = given.values["media"], given.items_if_any
@@ -225,6 +223,7 @@ def media_hashes(given: Given) -> pd.DataFrame | None:
     return hashes
 
 
+@reads
 def training_texts(given: Given) -> list[str] | None:
     """The captions of a file's training split; of all splits where none is called train."""
     train = given.values["train"]
@@ -243,17 +242,7 @@ def training_texts(given: Given) -> list[str] | None:
 # What `augment` joins
 
 
-def answers_included(given: Given) -> MachineJudgments | None:
-    """What the machine judge said whose labels count too."""
-    judge = given.plain["include_machine"]
-    return answers_of_judge(given, judge) if judge else None
-
-
-def grades_of_workspace(given: Given) -> Grades | None:
-    """The grades of that judge's labels."""
-    return grades_guideline().grades if given.plain["include_machine"] else None
-
-
+@reads
 def asked_beside(given: Given) -> Asked:
     """What lies beside the labels and the pool."""
     disputes, pool = given.needed("labels").with_name("disputes.csv"), given.found("pool")

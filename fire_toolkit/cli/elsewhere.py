@@ -18,7 +18,6 @@ from fire_toolkit.cli.columns import named_columns
 from fire_toolkit.cli.common import current_workspace, relative_path
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.commands.types import Option
 from fire_toolkit.elsewhere.files import LABEL_STUDIO, read_submissions
@@ -95,7 +94,7 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     understood = understand(files, labels, known)
     refusals = understood.refusals(skips_unknown=asked.skip_unknown)
     if asked.dry_run:
-        if given.as_json:
+        if given.values["as_json"]:
             record = {**understood.record, "refused": refusals}
             click.echo(json.dumps(record, ensure_ascii=False))
         else:
@@ -122,10 +121,10 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
             store.add_answers(new_rows(rows, store, asked_in))
         notes = [*notes_of(files), *understood.notes(known), *store.notes]
         added = Fetched(store.counts, tuple(notes))
-    exports = Inputs()
+    exports = Given()
     for path in paths:
         exports.use(path)
-    derive_judgments(workspace.root, added, stage="import", exports=exports, as_json=given.as_json)
+    derive_judgments(workspace.root, added, stage="import", exports=exports, as_json=given.values["as_json"])
 
 
 def _read(given: Given, paths: Sequence[Path], asked: Elsewhere, labels: Labels) -> list[FoundFile]:

@@ -22,7 +22,7 @@ from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summarise
-from fire_toolkit.cli.inputs import Inputs, name_in_manifest
+from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import used_connection
@@ -106,7 +106,7 @@ def derive_judgments(
     added: Fetched,
     *,
     stage: str = "pull",
-    exports: Inputs | None = None,
+    exports: Given | None = None,
     as_json: bool,
 ) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what came in.
@@ -114,7 +114,7 @@ def derive_judgments(
     exports: the files that were read; those of earlier imports stay in the manifest.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
-    inputs = Inputs()
+    inputs = Given()
     inputs.hashes = _inputs_before(root) | (exports.hashes if exports else {})
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
     rules = guideline_of(root)

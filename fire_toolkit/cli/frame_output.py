@@ -31,7 +31,8 @@ def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None
     csv, tsv and json are whole, the others as the result draws them. What it rests on and notes stand below
     LaTeX and Markdown, else on stderr.
     """
-    form = "csv" if result.is_long and given.form in DRAWN else given.form
+    asked = given.values["output_format"]
+    form = "csv" if result.is_long and asked in DRAWN else asked
     basis = given.basis(*result.more, of=tables)
     draw = (result.draw or table_text) if form in DRAWN else formatted
     wipe_progress()

@@ -1,4 +1,4 @@
-"""What a command is given: the tables its options name, else its workspace's, and the options themselves."""
+"""What a command is given: files that its options name, else its workspace's, and their tables."""
 
 from __future__ import annotations
 
@@ -6,49 +6,215 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from fire_toolkit.cli.inputs import Inputs
+import click
+
+from fire_toolkit import __version__
+from fire_toolkit.cli.common import (
+    WORDS,
+    chosen_path,
+    current_workspace,
+    file_in,
+    relative_path,
+    say,
+    summarise,
+    workspace_path,
+)
+from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.streams import as_files, copy_of_stdin, own_name
 from fire_toolkit.commands.command import counting, rests_on, tables_of
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import STDIN
 from fire_toolkit.results import Found
 
-_OF = ("", "run_", "asking_", "pool_", "report_")
-_READERS = tuple(f"{__package__}.{of}readers" for of in _OF)
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What reads each table, by its name; the modules of `_READERS`, imported in turn, fill it.
+TABLES: dict[str, Callable[[Given], Any]] = {}
+_READERS = tuple(f"{__package__}.{of}readers" for of in ("", "run_", "asking_", "pool_", "report_"))
+# Where a workspace has what an option names: under a key of fire.toml, or where a stage writes it.
+_NAMED = {"queries": "collection", "items": "collection", "qrels": "collection"}
+_NAMED |= {"query_ids": "runs", "doc_ids": "runs"}
+_MADE = {
+    "augmented": "augmented/qrels.txt",
+    "judgments": "judgments/judgments.csv",
+    "labels": "labels/labels.csv",
+    "pool": "pool/pool.csv",
+    "pool_sources": "pool/pool_sources.csv",
+    "validity": "validity/labels/query_labels.csv",
+}
+_LARGE_BYTES = 4 << 20  # of a file that takes long enough to be named while a command works on it
+
+_T = TypeVar("_T")
 
 
-class Given(Inputs):
-    """What a command was given, else has in its workspace; a table is read when it is first asked for.
+class Given:
+    """What a command was given, else has in its workspace, and an account of the files it has read.
 
-    Each table is an attribute: a file of `readers.FILES`, or a function of one of `_READERS`. plain: the
-    plain values of the function that takes the tables.
+    Each table of `TABLES` is an attribute, which is read when it is first asked for. values: what was
+    given on the command line, by the name of the parameter. plain: the plain values of the function that
+    takes the tables. hashes: the sha256 of the files read so far, for the manifest. run_hashes: of the runs
+    read, by run id.
     """
 
-    plain: Mapping[str, Any] = {}
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self.values = dict(values or {})
+        self.plain: Mapping[str, Any] = {}
+        self.hashes: dict[str, str] = {}
+        self.used: list[Path] = []
+        self._read: list[Path] = []
+        self.run_hashes: dict[str, str] = {}
+        self._line = Progress()
 
     def __getattr__(self, name: str) -> Any:
         """Read the table of this name."""
-        for module in map(import_module, _READERS):
-            if name in (files := vars(module).get("FILES", {})):
-                found = module.read_file(self, *files[name])
-                break
-            read: Any = None if name.startswith("_") else vars(module).get(name)
-            if getattr(read, "__module__", "") == module.__name__:
-                found = read(self)
-                break
-        else:
-            raise AttributeError(name)
-        self.__dict__[name] = found
+        modules = iter(_READERS)
+        while name not in TABLES:
+            if name.startswith("_") or (module := next(modules, None)) is None:
+                raise AttributeError(name)
+            import_module(module)
+        found = self.__dict__[name] = TABLES[name](self)
         return found
 
-    @property
-    def as_json(self) -> bool:
-        """Whether counts are to be printed as JSON."""
-        return bool(self.values["as_json"])
+    def path(self, name: str) -> Path | None:
+        """Return the file given, else the workspace's, whether or not it exists; None without a workspace.
+
+        Of a release (or a folder of BEIR's) given as qrels it is the file with them.
+        """
+        given, workspace, made = self.values.get(name), current_workspace(), _MADE.get(name)
+        if given and made:
+            return file_in(given, Path(made).name)
+        if given and name == "qrels" and Path(given).is_dir():
+            from fire_toolkit.formats.releases import qrels_file
+
+            return qrels_file(Path(given))
+        if given or not workspace:
+            return Path(given) if given else None
+        path = workspace.root / made if made else workspace.path(_NAMED[name], name)
+        return relative_path(path) if path else None
+
+    def found(self, name: str) -> Path | None:
+        """Return the file given, else the workspace's if it exists; None where there is neither."""
+        path = self.path(name)
+        return path if path and (self.values.get(name) or path.is_file()) else None
+
+    def needed(self, name: str) -> Path:
+        """Return the file given, else the workspace's; a usage error where there is neither.
+
+        Raises:
+            FormatError: the workspace's was not made yet.
+        """
+        path = self.path(name) or chosen_path(None, None, _spelling(name))
+        if name in _MADE and not self.values.get(name) and not path.is_file():
+            raise FormatError(f"{path}: not made yet; `fire-toolkit status` says what to run next")
+        return path
+
+    def out(self, place: str | None) -> Path:
+        """Return what `--out` names, else `place` in the workspace; a usage error where there is neither."""
+        return chosen_path(self.values.get("out"), workspace_path(place) if place else None, "--out")
+
+    def hint(self, name: str) -> str:
+        """Return for QUERIES or QRELS the file given, else one that the next command can name."""
+        return named(name, self.values.get(name.lower()), beside=self.hashes)
+
+    def use(self, path: str | Path, *, goes_on: bool = False) -> Path:
+        """Check `path` against its manifest, note its hash and return it.
+
+        goes_on: the command goes on from this file, and may replace it (`pool --previous`).
+        """
+        from fire_toolkit.files import sha256_of
+        from fire_toolkit.workspace.manifests import verify
+
+        path = Path(path)
+        if str(path) == STDIN:
+            self.hashes[STDIN] = "read from standard input"
+            given = (each if isinstance(each, list | tuple) else [each] for each in self.values.values())
+            as_files([each for each in chain.from_iterable(given) if isinstance(each, str)])
+            return copy_of_stdin()
+        if path.is_file() and path.stat().st_size >= _LARGE_BYTES:
+            self._line(f"working on {path} …")
+        context = click.get_current_context(silent=True)
+        if not self.used and context:
+            context.call_on_close(self._say_age)
+        self.used.append(path)
+        self._read += [] if goes_on else [Path.cwd() / path]
+        self.hashes[name_in_manifest(path)] = verify(path) if path.is_file() else sha256_of(path)
+        return path
 
     @property
-    def form(self) -> str:
-        """What `--format` says."""
-        return str(self.values["output_format"])
+    def age(self) -> str:
+        """What of the workspace's results read so far is older than what it was made from; else empty."""
+        from fire_toolkit.workspace.stages import out_of_date
+
+        workspace = current_workspace()
+        stale = out_of_date(workspace, self.used) if workspace else []
+        named = ", ".join(f"{state.stage.name} ({state.age})" for state in stale)
+        return f"out of date: {named}; `fire-toolkit refresh` redoes it" if named else ""
+
+    def _say_age(self) -> None:
+        if words := self.age:
+            say(f"warning: {words}")
+
+    def hash_of(self, path: str | Path) -> str:
+        """Return the hash of a file that was read; empty where it is not known."""
+        return self.hashes.get(name_in_manifest(Path(path)), "")
+
+    def note(self, path: Path) -> None:
+        """Note a file that was read (standard input by its copy), with its hash."""
+        from fire_toolkit.files import sha256_of
+
+        name = own_name(path)
+        if name == str(path):
+            self.use(path)
+        else:
+            self._read.append(Path.cwd() / name)
+            self.hashes[name_in_manifest(Path(name))] = sha256_of(path)
+
+    def write(
+        self,
+        out: Path,
+        contents: Mapping[str, pd.DataFrame | dict[str, Any] | str | bytes],
+        stage: str,
+        parameters: Mapping[str, Any],
+        counts: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write the files of a stage and its manifest: in the folder `out`, or `out` itself and its kin.
+
+        `contents` maps file names to texts, or to tables, which their names make CSV, TSV or (.txt) TREC
+        qrels; when `out`'s own name is among them it is a file, else a folder.
+
+        Raises:
+            FireError: a file would overwrite one that was read, or one that this stage did not write.
+        """
+        from fire_toolkit.workspace.manifests import Manifest, check_outputs, manifest_path, write_stage
+
+        is_folder = out.name not in contents
+        folder = out if is_folder else out.parent
+        if is_folder and out.exists() and not out.is_dir():
+            raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(contents)} into")
+        if not is_folder and out.is_dir():
+            raise UsageError(f"{out}: is a folder, expected the name of a file")
+        manifest = Manifest(stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}))
+        manifest = replace(manifest, command=_command_of(stage))
+        at = manifest_path(out, is_folder=is_folder)
+        check_outputs([folder / name for name in contents], stage=stage, at=at, inputs=self._read)
+        files = {folder / name: as_text(name, content) for name, content in contents.items()}
+        write_stage(files, manifest, at=at)
+
+    @property
+    def published(self) -> dict[str, str]:
+        """The hashes of what was read, for others: files outside the workspace without their places."""
+        paths = {name: Path(name) for name in self.hashes}
+        return {path.name if path.is_absolute() else name: self.hashes[name] for name, path in paths.items()}
+
+    def summarise(self, counts: Mapping[str, Any], words: str) -> None:
+        """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""
+        summarise(counts, words, as_json=bool(self.values.get("as_json")))
 
     def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
         """Return what these tables hold, else those read so far, and what was resampled, in words."""
@@ -101,6 +267,12 @@ class Given(Inputs):
         return replace(result, tables=tables, notes=notes)
 
 
+def reads(read: Callable[[Given], _T]) -> Callable[[Given], _T]:
+    """Have a function read the table of its name."""
+    TABLES[read.__name__] = read
+    return read
+
+
 def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain values of a command's function, and its tables, as its types say."""
     found, count = dict(values), counting(inspect.unwrap(function), values)
@@ -108,3 +280,58 @@ def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str,
     for name, table in tables_of(function).items():
         found[name] = getattr(given, table.read) if table.read and name in count else None
     return found
+
+
+def _spelling(name: str) -> str:
+    """Return how the running command spells a parameter: as an option, or the word for an argument."""
+    known = {param.name: param for param in click.get_current_context().command.params}
+    own = known.get(name)
+    if isinstance(own, click.Argument):
+        return own.human_readable_name.strip("[]")
+    return own.opts[0] if own else f"--{name.replace('_', '-')}"
+
+
+def _command_of(stage: str) -> dict[str, Any]:
+    """Return the words of a stage's command and where they were given; nothing outside a workspace."""
+    workspace, context = current_workspace(), click.get_current_context(silent=True)
+    words = list(context.meta.get(WORDS, ())) if context else []
+    if workspace is None or words[:1] != [stage]:
+        return {}
+    # Without further words there is no path that hangs on the folder.
+    folder = Path.cwd().relative_to(workspace.root) if words[1:] else Path()
+    return {"words": words, "folder": folder.as_posix()}
+
+
+def name_in_manifest(path: Path) -> str:
+    """Return `path` from the workspace's folder when it lies in one, else as it was given."""
+    workspace = current_workspace()
+    absolute = Path.cwd() / path
+    if workspace and absolute.is_relative_to(workspace.root):
+        return absolute.relative_to(workspace.root).as_posix()
+    return path.as_posix()
+
+
+def as_text(name: str, content: pd.DataFrame | dict[str, Any] | str | bytes) -> str | bytes:
+    """Return a file's text, made of a table, or of a plot's spec, as the file's name says."""
+    if isinstance(content, str | bytes):
+        return content
+    from fire_toolkit.formats.plot_files import plot_bytes, width_of
+    from fire_toolkit.formats.runs.trec import trec_qrels_text
+    from fire_toolkit.formats.tables.delimited import delimited_bytes
+    from fire_toolkit.tables import Qrels, Run
+
+    if isinstance(content, dict):
+        return plot_bytes(content, Path(name).suffix, width=width_of(name))
+    if name.endswith("evidence.parquet"):
+        from fire_toolkit.formats.tables.table_text import parquet_bytes
+
+        return parquet_bytes(content)
+    if name.endswith(".parquet"):
+        from fire_toolkit.formats.runs.native import run_bytes
+
+        return run_bytes(Run(content))
+    if not name.endswith((".csv", ".tsv")):
+        if "relevance" not in content:
+            raise UsageError(f"{name}: expected a name that ends in .csv or .tsv for this table")
+        return trec_qrels_text(Qrels(content))
+    return delimited_bytes(content, delimiter="\t" if name.endswith(".tsv") else ",")

@@ -29,7 +29,6 @@ from fire_toolkit.cli.fetching import derive_judgments, guideline_of, not_read_y
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.commands.types import Option
@@ -124,7 +123,7 @@ def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequen
     """
     if given.values["guideline"]:
         campaign_of(root, given.guideline)  # refuses another page than the campaign's
-    files = Inputs()
+    files = Given()
     for path in sheets:
         files.use(path)
     paths = [_came_back(path, root) for path in dict.fromkeys(paths)]
@@ -133,7 +132,7 @@ def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequen
     paths = [path if path in records else files.use(path) for path in paths]
     with _hint_at_foreign(paths, guideline_of(root)):
         added = read_files(root, paths)
-    derive_judgments(root, added, stage="import", exports=files, as_json=given.as_json)
+    derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
 
 
 def _refuse_other_campaigns(given: Given, records: Sequence[Path]) -> None:

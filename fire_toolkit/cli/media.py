@@ -26,7 +26,7 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import addresses_here, base_and_port, media_root
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.server_options import stored_connection
@@ -70,7 +70,7 @@ class ShownMedia(NamedTuple):
         return delimited_text(items.rename(columns={"doc_id": self.key})[self.columns], delimiter="\t")
 
 
-def used_media(given: str | None, inputs: Inputs) -> ShownMedia:
+def used_media(given: str | None, inputs: Given) -> ShownMedia:
     """Return the media of the file given, else of the workspace's."""
     file = Path(given) if given else named_file("items")
     if not given and current_workspace():
@@ -108,7 +108,7 @@ def check(
     must also be what its guideline's page shows.
 
     """
-    seen = used_media(items, Inputs())
+    seen = used_media(items, Given())
     urls, folder, server = seen.items["media_url"], media_root(), known_server()
     if any(map(is_address, urls)) and not server:
         raise click.UsageError(
@@ -158,7 +158,7 @@ def transcode(
             of the workspace, or of [media] root in fire.toml]
     """
     folder = chosen_path(out, media_root() / "media/transcoded" if current_workspace() else None, "--out")
-    inputs = Inputs()
+    inputs = Given()
     seen = used_media(items, inputs)
     file, target = folder / f"{seen.name}.tsv", TARGETS[to]
     n_media = seen.items["media_url"].nunique()
@@ -213,7 +213,7 @@ def serve(
     from fire_toolkit.media.server import MediaServer, items_at, served_files
     from fire_toolkit.media.serving import stoppable, wait_to_be_stopped
 
-    inputs = Inputs()
+    inputs = Given()
     seen = used_media(items, inputs)
     label_studio = known_server()
     if not label_studio:

@@ -216,7 +216,7 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
     loads = loads_of(entry)
     n_waiting = 0 if again.waiting is None else len(again.waiting)
     wipe_progress()
-    if again.given.as_json:
+    if again.given.values["as_json"]:
         counts: dict[str, Any] = {"round": again.number, "pairs": len(planned.pool), "waiting": n_waiting}
         counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": loads}
         plan = json.loads(formatted(planned.strata, "json"))

@@ -17,7 +17,7 @@ from fire_toolkit.campaign.views import people_of_carrier
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
 from fire_toolkit.cli.common import n_of, named_file, say, say_next
 from fire_toolkit.cli.following import say_following
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media import used_media
 from fire_toolkit.cli.media_links import addresses_here, local_base, media_base, media_root
@@ -176,7 +176,7 @@ def media_files() -> dict[str, Path]:
     if named_file("items") is None:
         return {}
     base, root = media_base(), media_root()
-    paths = files_of(used_media(None, Inputs()).items["media_url"], root)
+    paths = files_of(used_media(None, Given()).items["media_url"], root)
     found = {url: path for url, path in paths.items() if path.is_file() and path.is_relative_to(root)}
     names = {url: path.relative_to(root).as_posix() for url, path in found.items()}
     addresses = addresses_here(names, base)

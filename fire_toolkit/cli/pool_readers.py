@@ -16,7 +16,7 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     workspace_path,
 )
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.commands.pool import DRAWN
 from fire_toolkit.commands.types import Before
 from fire_toolkit.errors import FormatError, UsageError
@@ -40,6 +40,14 @@ from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.manifests import checked, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 
+TABLES.update(
+    # The pairs judged before, and the earlier pool; what the judge named said, and its scores.
+    judged_before=lambda given: given.earlier.judged,
+    previous_pool=lambda given: given.earlier.pool,
+    machine=lambda given: read_machine_judgments(given.use(judge_file(given.values["machine"]))),
+    scores_of_judge=lambda given: scores_of_judge(given),
+)
+
 
 @dataclass(frozen=True)
 class Earlier:
@@ -62,6 +70,7 @@ class Earlier:
         return read_pool_sources(checked(self.sources_file)) if self.sources_file else None
 
 
+@reads
 def earlier(given: Given) -> Earlier:
     """What was asked before a pool is made, as the files given and the workspace know it."""
     previous, workspace = given.values.get("previous"), current_workspace()
@@ -89,16 +98,7 @@ def earlier(given: Given) -> Earlier:
     return Earlier(found, beside if beside.is_file() else None, pairs, number, is_whole, durations)
 
 
-def judged_before(given: Given) -> pd.DataFrame | None:
-    """The pairs judged before."""
-    return given.earlier.judged  # type: ignore[no-any-return]
-
-
-def previous_pool(given: Given) -> Pool | None:
-    """The earlier pool."""
-    return given.earlier.pool  # type: ignore[no-any-return]
-
-
+@reads
 def labels_so_far(given: Given) -> Any:
     """The labels that a strategy reads; refused where the judgments have changed since."""
     if not parse_strategy(given.plain["strategy"]).strategy.reads_labels:
@@ -112,6 +112,7 @@ def labels_so_far(given: Given) -> Any:
     return read_labels(given.use(path)) if path else None
 
 
+@reads
 def asked_before(given: Given) -> Before:
     """What is known of what was asked; only a pool that is written needs all of it."""
     found: Earlier = given.earlier
@@ -141,6 +142,7 @@ def _seconds_of_pair(found: Earlier) -> float | None:
     return median * (1 + float(setting_or_default(None, "tasks", "overlap")))
 
 
+@reads
 def queries_alone(given: Given) -> Pool:
     """Each query of the original qrels, else of the queries, without an item.
 
@@ -187,11 +189,7 @@ def judge_file(name: str | None) -> Path:
     raise FormatError(f"{name or 'machine/*/machine.csv'}: no such judge; {known}")
 
 
-def machine(given: Given) -> MachineJudgments:
-    """What the judge named said."""
-    return read_machine_judgments(given.use(judge_file(given.values["machine"])))
-
-
+@reads
 def grades_of_judge(given: Given) -> dict[str, float | None]:
     """The grades of the labels of the judge and of people, each by how they spell."""
     default, named = grades_guideline(), given.values["guideline"]

@@ -45,7 +45,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.designs import check_policy, record_design
 from fire_toolkit.cli.fetching import carrier_of
 from fire_toolkit.cli.following import say_following
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
@@ -126,7 +126,7 @@ def push(
     check_policy(root, policy)
     campaign = campaign_of(root, rules)
     rules = dataclasses.replace(rules, label_config=campaign.label_config)
-    inputs = Inputs()
+    inputs = Given()
     again = [] if tasks or training or controls else _asked_again(root, begun, annotators, carrier)
     entries = again or [
         _new_round(rules, file, begun, annotators, training, controls, carrier, inputs)
@@ -196,7 +196,7 @@ def _new_round(
     training: Path | None,
     controls: Path | None,
     carrier: str,
-    inputs: Inputs,
+    inputs: Given,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
     n_captions = _captions_of(tasks, carrier, rules)
@@ -266,7 +266,7 @@ def _captions_of(file: Path, carrier: str, rules: Guideline) -> int:
     return int(drawn or setting_or_default(None, "tasks", "captions"))
 
 
-def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
+def _controls(inputs: Given, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
     qrels = read_qrels(inputs.use(path))
     answers = check_qrels(qrels[qrels["relevance"] >= 0])
@@ -351,7 +351,7 @@ def _push(
         return server.deliver(campaign, rounds, rules, root / STORE, report=meter, ready=ready)
 
 
-def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Delivered]) -> None:
+def _note_pushed(root: Path, inputs: Given, pushed: Sequence[Delivered]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
     folder = root / FOLDER
     if (at := manifest_path(folder, is_folder=True)).is_file():

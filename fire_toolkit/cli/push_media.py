@@ -12,7 +12,7 @@ from fire_toolkit.campaign.records import BY_PAGE, BY_SERVER, FOLDER, Round
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.cli.common import n_of, relative_path, say
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media_links import local_base, media_root
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.errors import FireError
@@ -27,7 +27,7 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out
 
 
-def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs: Inputs) -> list[Round]:
+def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs: Given) -> list[Round]:
     """Return the server's rounds whose tasks were made again with other captions or addresses, with these."""
     at = manifest_path(root / FOLDER, is_folder=True)
     pushed = read_manifest(at).inputs if at.is_file() else {}

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import click
-import pandas as pd
 
 from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, setting_or_default
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
@@ -44,74 +43,80 @@ EXPERTS = "audit/labels"  # the folder in which experts answer on labels
 SAMPLE, ANSWERS = f"{EXPERTS}/sample.csv", f"{EXPERTS}/answers.csv"
 
 
-class File(NamedTuple):
-    """A table of one file: its option, what reads it, and which file is meant.
+def file(
+    option: str, read: Callable[[Path], Any], when: Literal["needed", "found", "path", "given"] = "needed"
+) -> Callable[[Given], Any]:
+    """Return what reads the table of one file: the one given, else the workspace's, by the method `when`.
 
-    when: the one given, else the workspace's, which must be there (needed), may (found), or must where
-    fire.toml names it (named); or the one given alone (given). Without a file the table is None.
+    given: the one given alone. Without a file the table is None.
     """
 
-    option: str
-    read: Callable[[Path], Any]
-    when: Literal["needed", "found", "named", "given"] = "needed"
+    def read_it(given: Given) -> Any:
+        path = given.values.get(option) if when == "given" else getattr(given, when)(option)
+        return read(given.use(path)) if path else None
+
+    return read_it
 
 
-FILES = {
-    "queries": File("queries", read_queries),
-    "items_if_any": File("items", read_items, "named"),
-    "original_as_read": File("qrels", read_qrels),
-    "original_if_any": File("qrels", read_qrels, "found"),
-    "original_if_named": File("qrels", read_qrels, "named"),
-    "original_if_given": File("qrels", read_qrels, "given"),
-    "labels_as_read": File("labels", read_labels),
-    "pool_if_any": File("pool", read_pool, "found"),
-    "validity_if_any": File("validity", read_query_labels, "found"),
-    "earlier_judgments": File("judgments", lambda path: read_judgments(path)[0], "found"),
-    "votes_if_any": File("judgments", judgments_from, "found"),
-    "pilot": File("pilot", judgments_from, "given"),
-    "back": File("back", read_qrels, "given"),
-    "groups": File("groups", partial(read_delimited, required=PAIR), "given"),
-    "training_captions": File(
+TABLES.update(
+    # Tables of one file, which the option names, else the workspace has.
+    queries=file("queries", read_queries),
+    items_if_any=file("items", read_items, "path"),
+    original_as_read=file("qrels", read_qrels),
+    original_if_any=file("qrels", read_qrels, "found"),
+    original_if_named=file("qrels", read_qrels, "path"),
+    original_if_given=file("qrels", read_qrels, "given"),
+    labels_as_read=file("labels", read_labels),
+    pool_if_any=file("pool", read_pool, "found"),
+    validity_if_any=file("validity", read_query_labels, "found"),
+    earlier_judgments=file("judgments", lambda path: read_judgments(path)[0], "found"),
+    votes_if_any=file("judgments", judgments_from, "found"),
+    pilot=file("pilot", judgments_from, "given"),
+    back=file("back", read_qrels, "given"),
+    groups=file("groups", partial(read_delimited, required=PAIR), "given"),
+    training_captions=file(
         "train", lambda path: read_delimited(path, required=["text"])["text"].tolist(), "given"
     ),
-    "questions": File("questions", read_questions, "given"),
-}
+    questions=file("questions", read_questions, "given"),
+    # What a model answered to TIFA's questions; they may stand in one file with these.
+    answers=lambda given: read_answers(given.use(given.values["answers"] or given.values["questions"])),
+    # The cluster of each query; the queries, where an option names one of their columns.
+    clusters=lambda given: (
+        None if given.values["clusters"] is None else column_of(given.queries, given.values["clusters"])
+    ),
+    named_queries=lambda given: given.queries if given.plain["by"] or given.values.get("groups") else None,
+    # The original qrels, beside augmented ones as `augment` took them; augmented ones where there are any.
+    original=lambda given: given.own.qrels(
+        given.original_as_read if given.known.original is None else given.known.original
+    ),
+    augmented_if_any=lambda given: (
+        None
+        if given.known.augmented is None
+        else given.own.qrels(given.known.augmented, "augmented qrels", given.original)
+    ),
+    # The grade of original positives beside the labels (None: the one they have), and the highest there is.
+    original_grade=lambda given: given.known.original_grade,
+    highest_grade=lambda given: given.known.highest_grade or 1,
+    # The resolved labels of the queries that count; the same, where they are named.
+    labels=lambda given: counted(given, given.own.pairs(given.labels_as_read, "labels")),
+    labels_given=lambda given: given.labels if given.values["labels"] else None,
+    # Which run pooled which pair, where honest rows or votes need it.
+    sources_of_honest=lambda given: (
+        given.sources_if_any
+        if given.plain["honest"] or (given.known_labels is not None and DESIGN[0] in given.known_labels)
+        else None
+    ),
+)
 
 
-def read_file(given: Given, option: str, read: Callable[[Path], Any], when: str) -> Any:
-    """Return the table of a file; None where there is none, and none is needed."""
-    find: dict[str, Callable[[str], Any]] = {
-        "needed": given.needed,
-        "found": given.found,
-        "named": given.path,
-        "given": given.values.get,
-    }
-    path = find[when](option)
-    return read(given.use(path)) if path else None
-
-
-def answers(given: Given) -> Any:
-    """What a model answered to TIFA's questions; they may stand in one file with these."""
-    return read_answers(given.use(given.values["answers"] or given.values["questions"]))
-
-
-def clusters(given: Given) -> pd.Series | None:
-    """The cluster of each query; None where no column is named."""
-    name = given.values["clusters"]
-    return None if name is None else column_of(given.queries, name)
-
-
-def named_queries(given: Given) -> Any:
-    """The queries, where an option names one of their columns."""
-    return given.queries if given.plain["by"] or given.values.get("groups") else None
-
-
+@reads
 def corrected_file(given: Given) -> Path | None:
     """The augmented qrels given, else the workspace's where they correct its own, else None."""
     is_its_own = not given.values.get("qrels") or given.values.get("augmented")
     return given.found("augmented") if is_its_own else None
 
 
+@reads
 def known(given: Given) -> Background:
     """What is known of pairs: the evidence written with the augmented qrels, else qrels alone."""
     path, policy = given.corrected_file, str(setting_or_default(None, "augment", "policy"))
@@ -159,28 +164,14 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
     return found._replace(facts=facts)
 
 
-def original(given: Given) -> Any:
-    """The original qrels, beside augmented ones as `augment` took them."""
-    found = given.known.original
-    return given.own.qrels(given.original_as_read if found is None else found)
-
-
+@reads
 def augmentable(given: Given) -> Any:
     """The original qrels; those of a release that are corrected are refused."""
     refuse_corrected(given.needed("qrels"))
     return given.original_as_read
 
 
-def original_grade(given: Given) -> int | None:
-    """The grade of original positives beside the labels; None: the one they have."""
-    return given.known.original_grade  # type: ignore[no-any-return]
-
-
-def highest_grade(given: Given) -> int:
-    """The highest grade that there is."""
-    return given.known.highest_grade or 1
-
-
+@reads
 def unusable(given: Given) -> Any:
     """The unusable queries of the augmented qrels; None where nobody was asked."""
     path = given.corrected_file
@@ -188,12 +179,7 @@ def unusable(given: Given) -> Any:
     return given.known.unusable if writer and "unusable" in writer.parameters else None
 
 
-def augmented_if_any(given: Given) -> Any:
-    """The augmented qrels given, else the workspace's where they correct its own, else None."""
-    found = given.known.augmented
-    return None if found is None else given.own.qrels(found, "augmented qrels", given.original)
-
-
+@reads
 def augmented(given: Given) -> Any:
     """The augmented qrels; a usage error where there are none."""
     if given.augmented_if_any is None:
@@ -203,12 +189,14 @@ def augmented(given: Given) -> Any:
     return given.augmented_if_any
 
 
+@reads
 def settled(given: Given) -> Any:
     """The augmented qrels; a warning where the runs are not those that they are settled for."""
     _check_settled(given)
     return given.augmented
 
 
+@reads
 def settled_if_any(given: Given) -> Any:
     """The augmented qrels, as `settled`, if there are any; the way back is settled for nothing."""
     if given.plain.get("direction"):
@@ -240,6 +228,7 @@ def _check_settled(given: Given, files: Sequence[Path] = ()) -> None:
         say(f"note: the augmented qrels are {for_runs}; further answers could change {', '.join(others)}")
 
 
+@reads
 def labellings(given: Given) -> dict[str, Any]:
     """The qrels named, else the workspace's original and augmented, by their names."""
     files: dict[str, Path] = {}
@@ -263,6 +252,7 @@ def labellings(given: Given) -> dict[str, Any]:
 # Labels, and who pooled what
 
 
+@reads
 def known_labels(given: Given) -> Any:
     """The labels of the evidence; a usage error where what is made needs them and there are none."""
     found = given.known.labels
@@ -277,16 +267,7 @@ def known_labels(given: Given) -> Any:
     return None
 
 
-def labels(given: Given) -> Any:
-    """The resolved labels of the queries that count."""
-    return counted(given, given.own.pairs(given.labels_as_read, "labels"))
-
-
-def labels_given(given: Given) -> Any:
-    """The labels, where they are named."""
-    return given.labels if given.values["labels"] else None
-
-
+@reads
 def disputes(given: Given) -> Any:
     """The disputes, from disputes.csv beside the labels, of the queries that count."""
     file = given.use(given.needed("labels").with_name("disputes.csv"))
@@ -314,12 +295,14 @@ def _sources_file(given: Given) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
+@reads
 def sources_if_any(given: Given) -> Any:
     """Which run pooled which pair; None where it is not given, and the qrels not the workspace's."""
     path = _sources_file(given)
     return given.own.pairs(read_pool_sources(given.use(path)), "pool sources") if path else None
 
 
+@reads
 def sources(given: Given) -> Any:
     """Which run pooled which pair; a usage error where that is not known."""
     if (found := given.sources_if_any) is not None:
@@ -327,14 +310,7 @@ def sources(given: Given) -> Any:
     return given.own.pairs(read_pool_sources(given.use(given.needed("pool_sources"))), "pool sources")
 
 
-def sources_of_honest(given: Given) -> Any:
-    """Which run pooled which pair, where honest rows or votes need it."""
-    if given.plain["honest"]:
-        return given.sources_if_any
-    found = given.known_labels
-    return None if found is None or DESIGN[0] not in found else given.sources_if_any
-
-
+@reads
 def fed(given: Given) -> set[str] | None:
     """The runs that fed the pool, read alone where the rest was not; None where it is not known."""
     if given.values.get("labellings"):

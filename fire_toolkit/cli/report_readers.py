@@ -12,7 +12,7 @@ from fire_toolkit import __version__
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli.common import current_workspace, needed_workspace
 from fire_toolkit.cli.designs import policy_of
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of
 from fire_toolkit.formats.plot_files import check_kind
 from fire_toolkit.formats.sides import guideline_of, named_guideline, side_at
@@ -21,12 +21,43 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.reporting.against import Side, Since
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
 from fire_toolkit.reporting.study import DRAWS, TOP, Told
-from fire_toolkit.tables import Judgments, Queries, Run, first_round
+from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
+_WITH_QUERIES = ("length", "similarity", "html", "figures")
+TABLES.update(
+    # The tops of the runs, where their overlap is shown.
+    tops=lambda given: (
+        given.runs_to(TOP)
+        if (given.plain["what"] == "html" or given.plain["figure"] in (None, "overlap", "rbo"))
+        and len(given.stored_runs) > 1
+        else None
+    ),
+    # The judgments, and the grades of their labels; table 2 alone cannot do without any.
+    judgments_of_report=lambda given: (
+        given.judgments if given.plain["what"] == "table2" or given.found("judgments") else None
+    ),
+    grades_of_report=lambda given: (
+        given.grades
+        if given.plain["what"] == "table2"
+        else grades_of(first_round(given.judgments), None)
+        if given.found("judgments")
+        else None
+    ),
+    # Which run pooled which pair; table 4 alone cannot do without.
+    sources_of_report=lambda given: (
+        given.sources if given.plain["what"] == "table4" else given.sources_if_any
+    ),
+    # The queries, where texts or a column are asked for; else they say how others are read.
+    queries_of_report=lambda given: (
+        given.queries if given.plain["what"] in _WITH_QUERIES or given.plain["by"] else None
+    ),
+)
 
+
+@reads
 def runs_of_report(given: Given) -> Any:
     """Return the runs; only their tops where lists are compared."""
     if given.plain["what"] == "figures":
@@ -34,35 +65,7 @@ def runs_of_report(given: Given) -> Any:
     return given.runs_to(TOP) if given.plain["what"] == "table3" else given.stored_runs
 
 
-def tops(given: Given) -> list[Run] | None:
-    """Return the tops of the runs, where their overlap is shown."""
-    is_shown = given.plain["what"] == "html" or given.plain["figure"] in (None, "overlap", "rbo")
-    return given.runs_to(TOP) if is_shown and len(given.stored_runs) > 1 else None
-
-
-def judgments_of_report(given: Given) -> Judgments | None:
-    """Return the judgments; table 2 alone cannot do without any."""
-    return given.judgments if given.plain["what"] == "table2" or given.found("judgments") else None
-
-
-def grades_of_report(given: Given) -> Any:
-    """Return the grades of the labels in the judgments."""
-    if given.plain["what"] == "table2":
-        return given.grades
-    return grades_of(first_round(given.judgments), None) if given.found("judgments") else None
-
-
-def sources_of_report(given: Given) -> Any:
-    """Return which run pooled which pair; table 4 alone cannot do without."""
-    return given.sources if given.plain["what"] == "table4" else given.sources_if_any
-
-
-def queries_of_report(given: Given) -> Queries | None:
-    """Return the queries, where texts or a column are asked for; else they say how others are read."""
-    is_needed = given.plain["what"] in ("length", "similarity", "html", "figures") or given.plain["by"]
-    return given.queries if is_needed else None
-
-
+@reads
 def since(given: Given) -> Since | None:
     """Return the labels as they are, beside another state of them."""
     if not given.values["against"]:
@@ -86,6 +89,7 @@ def since(given: Given) -> Since | None:
     return Since(replace(old, corrected=corrected), new)
 
 
+@reads
 def told(given: Given) -> Told:
     """Return what the workspace knows of its study; of a study of files nothing but what they hold."""
     is_of_methods = given.plain["what"] == "methods"

@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from fire_toolkit.cli.common import named_files, say
-from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.given import TABLES, Given, reads
 from fire_toolkit.errors import FormatError, OptionError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
@@ -27,6 +26,7 @@ from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_item
 from fire_toolkit.workspace.manifests import MANIFEST, checked, read_manifest
 
 
+@reads
 def queries_own_items(given: Given) -> Any:
     """The own items of the queries, by query; a file that names none is not read further."""
     path = given.found("queries")
@@ -35,6 +35,7 @@ def queries_own_items(given: Given) -> Any:
     return own_items_of(read_queries(given.use(path)))
 
 
+@reads
 def own(given: Given) -> OwnItemRule:
     """What becomes of each query's own item: as asked for, else as the collection says, else it is kept."""
     if "own_item" not in given.values or given.values.get("direction"):
@@ -48,14 +49,6 @@ def own(given: Given) -> OwnItemRule:
     return OwnItemRule(of_query, rule == "drop", why)
 
 
-def _leaving_out() -> str:
-    """Return what leaves own items out: an option of this command where it has it, else of add-collection."""
-    context = click.get_current_context(silent=True)
-    has_option = context is None or any(each.name == "own_item" for each in context.command.params)
-    of_collection = "`fire-toolkit add-collection FILE... --own-item drop` of the benchmark's files"
-    return f"{'--own-item drop' if has_option else of_collection} leaves them out"
-
-
 def _protocol(queries: Path) -> tuple[str, str]:
     """Return the rule of the collection that a file of queries belongs to, and how it is known."""
     at = queries.with_name(MANIFEST)
@@ -65,7 +58,11 @@ def _protocol(queries: Path) -> tuple[str, str]:
     if rule in RULES:
         return rule, "the collection's protocol"
     if "own_item" in recorded or not recorded:
-        return "keep", f"no protocol is known for these queries; {_leaving_out()}"
+        context = click.get_current_context(silent=True)
+        has_option = context is None or any(each.name == "own_item" for each in context.command.params)
+        of_collection = "`fire-toolkit add-collection FILE... --own-item drop` of the benchmark's files"
+        words = f"{'--own-item drop' if has_option else of_collection} leaves them out"
+        return "keep", f"no protocol is known for these queries; {words}"
     readers = recorded.get("readers")
     rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
     return rule or "keep", "assumed, as the collection's manifest does not say; run add-collection again"
@@ -78,16 +75,7 @@ def read_runs(given: Given, depth: int | None = None) -> list[Any]:
     return [given.own.applied(run, depth) for run in found]
 
 
-def runs(given: Given) -> list[Any]:
-    """The runs, whole."""
-    return read_runs(given)
-
-
-def runs_to(given: Given) -> Callable[[int | None], list[Any]]:
-    """What reads the top so many of the runs."""
-    return partial(read_runs, given)
-
-
+@reads
 def stored_runs(given: Given) -> list[Any]:
     """The runs; those that can are read when they are scored, a block at a time, or by a cluster."""
     found = [given.own.applied(run) for run in _runs(given, given.values.get("runs", ()), open_run)]
@@ -96,6 +84,15 @@ def stored_runs(given: Given) -> list[Any]:
     from fire_toolkit.engines.work import shared
 
     return [shared(run, spread, given.run_hashes.get(run_id_of(run), "")) for run in found]
+
+
+TABLES.update(
+    # The runs whole; what reads the top so many; as deep as they are compared; where any is named.
+    runs=read_runs,
+    runs_to=lambda given: partial(read_runs, given),
+    top_runs=lambda given: read_runs(given, max(given.plain["depth"])),
+    runs_if_given=lambda given: given.runs if given.values["runs"] else (),
+)
 
 
 def spread_of_environment() -> Callable[..., Any] | None:
@@ -111,16 +108,7 @@ def spread_of_environment() -> Callable[..., Any] | None:
     return partial(spread, address)
 
 
-def top_runs(given: Given) -> list[Any]:
-    """The runs as deep as they are compared."""
-    return read_runs(given, max(given.plain["depth"]))
-
-
-def runs_if_given(given: Given) -> Sequence[Any]:
-    """The runs, where any is named."""
-    return given.runs if given.values["runs"] else ()
-
-
+@reads
 def runs_or_matrix(given: Given) -> Sequence[Any]:
     """The runs; for both directions one matrix, or two runs, of which the second goes the way back."""
     if not given.plain["direction"]:
@@ -146,6 +134,7 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     return [*there, *_runs(given, files[1:], partial(read_run, **turned))]
 
 
+@reads
 def doc_order(given: Given) -> list[str] | None:
     """The docs in the order of the runs' matrices; None where their order counts for nothing."""
     is_index, folds = given.plain["ties"] == "index", given.plain["folds"]
@@ -161,14 +150,14 @@ def doc_order(given: Given) -> list[str] | None:
     return read_ids(given.use(path), "doc_id") if path and (is_index or folds) else None
 
 
-def id_files(inputs: Inputs) -> dict[str, IdFile | None]:
+def id_files(inputs: Given) -> dict[str, IdFile | None]:
     """Return the files of ids: those given, else the workspace's for runs, else its collection's tables."""
     files = dict[str, IdFile | None]()
     for name, table in (("query_ids", "queries"), ("doc_ids", "items")):
         path, column = inputs.path(name), name.removesuffix("s")
         if path is not None:
             files[name] = IdFile(inputs.use(path), column, is_asked=bool(inputs.values.get(name)))
-        elif own := Inputs().found(table):
+        elif own := Given().found(table):
             files[name] = IdFile(own, column, is_asked=False, note=inputs.use)
         else:
             files[name] = None

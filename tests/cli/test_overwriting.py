@@ -179,9 +179,9 @@ WRITE_BY_THEMSELVES = {
     "demo_world.py": "in its own folder, by the mark there",
     "designs.py": "the campaign's own record",
     "gallery.py": "replaces its own folder alone",
+    "given.py": "the one rule",
     "guideline.py": "refuses a folder that is there",
     "init.py": "refuses a fire.toml that is there",
-    "inputs.py": "the one rule",
     "release.py": "refuses a folder that is there",
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 from fire_toolkit.cli import main, progress_line
 from fire_toolkit.cli.common import say
-from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.progress_line import Progress
 
 
@@ -60,7 +60,7 @@ def test_a_large_file_is_named_while_a_command_works_on_it(
     for name, n_bytes in (("small.csv", 100), ("large.csv", 5 << 20)):
         (tmp_path / name).write_bytes(b"x" * n_bytes)
     with click.Context(main):
-        inputs = Inputs()
+        inputs = Given()
         inputs.use(tmp_path / "small.csv")
         assert terminal.getvalue() == ""
         inputs.use(tmp_path / "large.csv")
