@@ -18,7 +18,7 @@ from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.collections.tables import ROLES
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.matching.own_items import COLUMN
-from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
+from fire_toolkit.workspace.manifests import MANIFEST, manifest_at
 from fire_toolkit.workspace.rounds import handed_out, has_campaign
 
 if TYPE_CHECKING:
@@ -103,12 +103,11 @@ def _refuse_while_out(
 
     One that differs only in where its items lie is no other one: addresses may be put right.
     """
-    workspace, at = current_workspace(), folder / MANIFEST
-    if workspace is None or not at.is_file():
+    workspace, before = current_workspace(), manifest_at(folder / MANIFEST)
+    if workspace is None or before is None:
         return
     named = (workspace.path("collection", name) for name in ("queries", "items", "qrels"))
     is_own = folder.resolve() in {path.resolve().parent for path in named if path}
-    before = read_manifest(at)
     is_same = before.inputs == inputs.hashes and before.parameters == json.loads(json.dumps(parameters))
     is_out = has_campaign(workspace.root) or handed_out(workspace.root)
     if is_own and not is_same and is_out and not _asks_the_same(folder, tables):

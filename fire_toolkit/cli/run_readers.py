@@ -23,7 +23,7 @@ from fire_toolkit.formats.tables.table_files import (
     read_queries,
 )
 from fire_toolkit.matching.own_items import COLUMN, RULES, OwnItemRule, own_items_of
-from fire_toolkit.workspace.manifests import MANIFEST, checked, read_manifest
+from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_at
 
 
 @reads
@@ -51,8 +51,7 @@ def own(given: Given) -> OwnItemRule:
 
 def _protocol(queries: Path) -> tuple[str, str]:
     """Return the rule of the collection that a file of queries belongs to, and how it is known."""
-    at = queries.with_name(MANIFEST)
-    manifest = read_manifest(at) if at.is_file() else None
+    manifest = manifest_at(queries.with_name(MANIFEST))
     recorded = manifest.parameters if manifest and queries.name in manifest.outputs else {}
     rule = recorded.get("own_item")
     if rule in RULES:

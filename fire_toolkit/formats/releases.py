@@ -19,7 +19,14 @@ from fire_toolkit.formats.tables.table_text import parquet_bytes
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.evidence import words_of_machine
-from fire_toolkit.workspace.manifests import MANIFEST, checked, manifest_path, read_manifest, writer_of
+from fire_toolkit.workspace.manifests import (
+    MANIFEST,
+    checked,
+    manifest_at,
+    manifest_path,
+    read_manifest,
+    writer_of,
+)
 
 STAGE = "release"
 # What a release written here is as a collection: BEIR's files.
@@ -33,8 +40,8 @@ _ALWAYS_BYTES = 64_000_000
 
 def is_release(folder: Path) -> bool:
     """Whether a folder is a release that `fire-toolkit release` wrote."""
-    path = folder / MANIFEST
-    return path.is_file() and (folder / "qrels").is_dir() and read_manifest(path).stage == STAGE
+    manifest = manifest_at(folder / MANIFEST) if (folder / "qrels").is_dir() else None
+    return manifest is not None and manifest.stage == STAGE
 
 
 def collection_files(folder: Path) -> list[Path]:
@@ -49,17 +56,16 @@ def _release_of(file: Path) -> Path | None:
 
 def machine_labels_in(file: Path) -> list[str]:
     """Return what no person labelled of a file of qrels, in words, by its manifest or that of its release."""
-    at, released = manifest_path(file, is_folder=False), _release_of(file)
-    if not at.is_file() and released is None:
-        return []
-    manifest = read_manifest(at if at.is_file() or released is None else released / MANIFEST)
-    return words_of_machine({**manifest.parameters, **manifest.counts})
+    released = _release_of(file)
+    manifest = manifest_at(manifest_path(file, is_folder=False))
+    manifest = manifest or (manifest_at(released / MANIFEST) if released else None)
+    return words_of_machine({**manifest.parameters, **manifest.counts}) if manifest else []
 
 
 def release_version(folder: Path) -> str:
     """Return the version of a release; empty where no manifest says it."""
-    path = folder / MANIFEST
-    return str(read_manifest(path).parameters.get("version", "")) if path.is_file() else ""
+    manifest = manifest_at(folder / MANIFEST)
+    return str(manifest.parameters.get("version", "")) if manifest else ""
 
 
 def qrels_of_release(folder: Path) -> Qrels:

@@ -32,6 +32,7 @@ _RECORD = ".fire-commit-"
 _MOVED = ".moved"
 _LONGEST_NAME, _LONGEST_PATH = 255, 3000  # bytes
 _SAME = {"pull": "import"}  # both write the judgments
+_MARKS = (b'"stage"', b'"tool_version"', b'"schema_version"')  # of a manifest of ours; one may be damaged
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,7 @@ def read_manifest(path: Path) -> Manifest:
         ):
             wrong = "a hash that is not text"
         names = [name.encode(errors="surrogatepass") for name in (*manifest.inputs, *manifest.outputs)]
-        if not all(names):
-            wrong = wrong or "a file without a name"
+        wrong = wrong or ("" if all(names) else "a file without a name")
         if any(len(n) > _LONGEST_PATH or max(map(len, n.split(b"/"))) > _LONGEST_NAME for n in names):
             wrong = wrong or "a name of a file that is longer than any can be"
     except (TypeError, KeyError) as error:
@@ -93,6 +93,19 @@ def read_manifest(path: Path) -> Manifest:
 
 
 _EMPTY = Manifest("", "", {}, {})
+
+
+def manifest_at(path: Path) -> Manifest | None:
+    """Return the manifest of ours at `path`; None where no file is there, or one of somebody's own.
+
+    Raises:
+        FormatError: as `read_manifest`; a file without any content is a damaged one of ours.
+    """
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    is_ours = sum(mark in content for mark in _MARKS) > 1 or not content.strip(b"\0 \t\r\n")
+    return read_manifest(path) if is_ours else None
 
 
 def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:
@@ -108,11 +121,11 @@ def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Pa
     Raises:
         FireError: the folder cannot be made or written, or the disk is full; the old files stand.
     """
-    earlier = read_manifest(at).outputs if at.is_file() else {}
+    earlier = manifest_at(at) or _EMPTY
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
     outputs = {path.name: hashlib.sha256(content).hexdigest() for path, content in sorted(contents.items())}
     write_files(contents | {at: replace(manifest, outputs=outputs).as_bytes()})
-    for name in earlier.keys() - outputs.keys():
+    for name in earlier.outputs.keys() - outputs.keys():
         at.with_name(name).unlink(missing_ok=True)
 
 
@@ -195,14 +208,10 @@ def _renames(record: Path) -> dict[str, str]:
 
 
 def _is_alive(process: str) -> bool:
-    if not process.isdigit():
-        return True  # somebody else's file
     import psutil
 
-    try:
-        return psutil.pid_exists(int(process))
-    except OverflowError:  # no system has such a number
-        return True
+    is_process = process.isdigit() and len(process) < 10  # else it is somebody else's file
+    return not is_process or psutil.pid_exists(int(process))
 
 
 def write_folder(
@@ -266,8 +275,7 @@ def _clear_up(parent: Path) -> None:
 
 def _refuse_others(out: Path, stage: str) -> None:
     """Raise `FireError` unless a folder holds what a stage wrote, and nothing else."""
-    at = out / MANIFEST
-    manifest = read_manifest(at) if stage and at.is_file() else _EMPTY
+    manifest = (manifest_at(out / MANIFEST) if stage else None) or _EMPTY
     if not stage or manifest.stage != stage:
         wrong = f"no {stage}; take another name" if stage else "not overwritten; take another name or version"
         raise FireError(f"{out}: already exists, and is {wrong}")
@@ -292,25 +300,23 @@ def check_outputs(
     wanted, read = list(paths), {path.resolve() for path in inputs}
     for folder in dict.fromkeys(path.parent for path in [*wanted, *([at] if at else [])]):
         finish_interrupted(folder)
-    earlier = read_manifest(at) if at and at.is_file() else None
+    earlier = manifest_at(at) if at else None
     own = _SAME.get(stage, stage)
     if earlier and _SAME.get(earlier.stage, earlier.stage) != own:
         raise FireError(
             f"{at}: `fire-toolkit {earlier.stage}` wrote here ({', '.join(list(earlier.outputs)[:3])}); "
             f"`{stage}` does not overwrite it; choose another --out"
         )
-    for path in wanted:
+    for path in [*wanted, *([at] if at and not earlier else [])]:
         if path.resolve() in read:
             raise FireError(
                 f"{path}: `fire-toolkit {stage}` reads this file and would overwrite it; choose another file"
             )
         if not path.exists() or (earlier and path.name in earlier.outputs):
             continue
-        beside = [read_manifest(each) for each in sorted(path.parent.glob(f"*{MANIFEST}")) if each.is_file()]
-        hashes = {
-            each.outputs.get(path.name, "") for each in beside if _SAME.get(each.stage, each.stage) == own
-        }
-        if not path.is_file() or not any(hashes) or sha256_of(path) not in hashes:
+        beside = [each for at in sorted(path.parent.glob(f"*{MANIFEST}")) if (each := manifest_at(at))]
+        written = [each.outputs.get(path.name) for each in beside if _SAME.get(each.stage, each.stage) == own]
+        if not path.is_file() or not any(written) or sha256_of(path) not in written:
             raise FireError(
                 f"{path}: already exists, and `fire-toolkit {stage}` did not write it; choose another --out, "
                 "or move the file away first"
@@ -359,20 +365,15 @@ def _manifest_of(path: Path) -> tuple[Path, Manifest, str] | None:
     file written with it.
     """
     folder = path.absolute().parent
-    above = folder.parent / MANIFEST
     own = {path.with_name(path.name + _SUFFIX): path.name, path.with_name(MANIFEST): path.name}
-    if above.is_file() and b'"schema_version"' in above.read_bytes():  # or somebody's own
-        own[above] = f"{folder.name}/{path.name}"
+    own[folder.parent / MANIFEST] = f"{folder.name}/{path.name}"
     for at, name in own.items():
-        if at.is_file() and name in (manifest := read_manifest(at)).outputs:
+        if (manifest := manifest_at(at)) and name in manifest.outputs:
             return at, manifest, manifest.outputs[name]
-    others = [at for at in sorted(path.parent.glob(f"*{_SUFFIX}")) if at.is_file() and at not in own]
-    listed = [(at, each) for at in others if path.name in (each := read_manifest(at)).outputs]
-    found = [(at, each, each.outputs[path.name]) for at, each in listed]
-    if len(found) < 2:
-        return found[0] if found else None
-    sha256 = sha256_of(path) if path.is_file() else ""
-    return next((each for each in found if each[2] == sha256), found[0])
+    others = [(at, manifest_at(at)) for at in sorted(path.parent.glob(f"*{_SUFFIX}")) if at not in own]
+    found = [(at, each, each.outputs[path.name]) for at, each in others if each and path.name in each.outputs]
+    sha256 = sha256_of(path) if len(found) > 1 and path.is_file() else ""
+    return next((each for each in found if each[2] == sha256), found[0] if found else None)
 
 
 def _write_through(path: Path, content: bytes | Path) -> None:

@@ -14,11 +14,13 @@ from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace import manifests as storage
 from fire_toolkit.workspace.manifests import (
     Manifest,
+    check_outputs,
     finish_interrupted,
     manifest_path,
     read_manifest,
     verify,
     write_stage,
+    writer_of,
 )
 
 # A forked child of a process with threads may hang; this one only writes files and is killed.
@@ -172,6 +174,38 @@ def test_a_damaged_manifest_is_a_clear_error(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(FormatError, match=r"manifest\.json"):
         read_manifest(path)
+
+
+@pytest.mark.parametrize("text", ["{}", "[1, 2]", '{"name": "my data", "stage": 2}', "not JSON {"])
+@pytest.mark.parametrize("place", ["manifest.json", "other.manifest.json", "../manifest.json"])
+def test_a_manifest_of_somebody_is_left_alone(tmp_path: Path, text: str, place: str) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "own.csv").write_text("x\n")
+    (folder / place).write_text(text)
+    assert writer_of(folder / "own.csv") is None
+    assert verify(folder / "own.csv") == sha256_of(folder / "own.csv")
+    check_outputs([folder / "new.csv"], stage="pool")
+    assert (folder / place).read_text() == text
+
+
+def test_a_manifest_of_somebody_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"name": "my data"}')
+    with pytest.raises(FireError, match=r"manifest\.json: already exists, and `fire-toolkit pool` did not"):
+        check_outputs([tmp_path / "a.csv"], stage="pool", at=tmp_path / "manifest.json")
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda text: "", lambda text: text[:60], lambda text: text.replace("t", "T", 1)]
+)
+def test_a_damaged_manifest_of_ours_beside_a_file_is_refused(
+    tmp_path: Path, damage: Callable[[str], str]
+) -> None:
+    write(tmp_path, OLD)
+    at = tmp_path / "manifest.json"
+    at.write_text(damage(at.read_text()))
+    with pytest.raises(FormatError, match=r"manifest\.json"):
+        verify(tmp_path / "a.csv")
 
 
 def test_an_output_without_a_name_is_a_damaged_manifest(tmp_path: Path) -> None:
