@@ -20,7 +20,7 @@ from fire_toolkit.campaign.answers import (
     read_export,
 )
 from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines.grades import label_grades
+from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import RELEVANCE, Guideline
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.results import Result
@@ -110,7 +110,7 @@ def judgments_of_answers(answers: Answers, *, guideline: Guideline) -> ImportRes
     names = [name for name in (*JUDGMENTS.names, *_MORE) if name != "guideline"]
     rows = answers[names].iloc[in_order].reset_index(drop=True)
     del answers  # as large as all exports
-    label_grades(Counter(listed(rows["label"])), guideline)
+    choose_grades(listed(rows["label"]), guideline=guideline)
     said = rows.loc[rows["comment"] != "", "comment"]
     rows.loc[said.index, "comment"] = [inert(text) for text in said]
     rows = rows.assign(guideline=pd.Series([guideline.name], dtype="str").repeat(len(rows)).array)

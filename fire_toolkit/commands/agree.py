@@ -17,7 +17,7 @@ from fire_toolkit.agreement.table import UNITS, AgreementSummary, agreement, agr
 from fire_toolkit.commands.command import command
 from fire_toolkit.commands.notes import pairs_by_votes
 from fire_toolkit.commands.types import AnyJudgments, GradesInPython, GuidelineOf, Joined, Option
-from fire_toolkit.guidelines.grades import label_grades
+from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import fitting_level
 from fire_toolkit.resolution.judgments import typed_judgments
 from fire_toolkit.resolution.votes import INCLUSION, Grades
@@ -82,7 +82,7 @@ def agree(
         3          prevalence  0.5000           3
     """
     if grades is None and guideline is not None:
-        grades = label_grades(judgments["label"], guideline)
+        grades = choose_grades(judgments["label"], guideline=guideline)
     at = level if level != "guideline" else guideline.level if guideline else fitting_level(grades or {})
     counted, notes, said = _first_answers(judgments, all_rounds=all_rounds)
     for table in joined:

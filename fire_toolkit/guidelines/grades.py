@@ -11,41 +11,6 @@ from fire_toolkit.errors import TableError
 from fire_toolkit.guidelines.model import Grades, Guideline
 
 
-def label_grades(labels: Iterable[str], guideline: Guideline | None) -> Grades:
-    """Return the grade of each label, lowest grade first; None for an answer that is not a vote.
-
-    Args:
-        labels: label names as they stand in judgments; any number of times each.
-        guideline: the guideline they were given under; None if nobody named one: then each label must be a
-            number, which is its own grade.
-
-    Returns:
-        With a guideline all its labels in its order; without one the given labels in numeric order.
-
-    Raises:
-        TableError: a label that the guideline does not have, or that is not a number, with counts; two
-            labels that are the same number.
-
-    Examples:
-        >>> label_grades(["2", "0", "1.5"], None)
-        {'0': 0, '1.5': 1.5, '2': 2}
-    """
-    counts = Counter(labels)
-    if guideline is None:
-        return _numeric_grades(counts)
-    return _known(counts, guideline.name, guideline.grades)
-
-
-def _known(counts: Mapping[str, int], name: str, grades: Grades) -> Grades:
-    unknown = {label: n for label, n in counts.items() if label not in grades}
-    if unknown:
-        raise TableError(
-            f"labels that guideline {name} does not have: {_counted(unknown)}; it has "
-            f"{', '.join(grades)}; name the guideline they were given under, or correct them"
-        )
-    return grades
-
-
 def refuse_unknown_labels(found: Iterable[str], known: Collection[str], where: str) -> None:
     """Raise a TableError where a label is not one of a guideline's; `where`: what the table is called."""
     unknown = sorted(set(found) - set(known))
@@ -59,6 +24,7 @@ def refuse_unknown_labels(found: Iterable[str], known: Collection[str], where: s
 # Of the default guideline; a test holds the two together.
 DEFAULT_NAME = "caption-relevance-v1"
 DEFAULT_GRADES: Grades = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def choose_grades(
@@ -75,47 +41,42 @@ def choose_grades(
         default: the one to try when none was named; None: the one that fire-toolkit brings.
 
     Returns:
-        The named guideline's grades. Else, if every label is a number, each its own grade; else the
-        default's grades if it has every label (also when there is no label); else, if it has none
-        of them, None: the labels are categories without grades.
+        The named guideline's grades, of all its labels in its order; None for an answer that is not a vote.
+        Else, if every label is a number, each its own grade, in numeric order; else the default's grades if
+        it has every label (also when there is no label); else, if it has none of them, None: the labels are
+        categories without grades.
 
     Raises:
-        TableError: as `label_grades`; or the default has some of the labels and not others.
+        TableError: a label that the named guideline does not have, or that the default does not have where
+            it has others, with counts; two labels that are the same number.
 
     Examples:
         >>> choose_grades(["relevant", "relevant"])
         {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
-        >>> choose_grades(["yes", "no"]) is None
-        True
+        >>> choose_grades(["2", "0", "1.5"]), choose_grades(["yes", "no"])
+        ({'0': 0, '1.5': 1.5, '2': 2}, None)
     """
     counts = Counter(labels)
-    if guideline is not None:
-        return label_grades(counts, guideline)
-    if counts and all(_NUMBER.fullmatch(label) for label in counts):
-        return _numeric_grades(counts)
-    name, grades = (default.name, default.grades) if default else (DEFAULT_NAME, DEFAULT_GRADES)
-    if counts and not any(label in grades for label in counts):
+    if guideline is None and counts and all(map(_NUMBER.fullmatch, counts)):
+        numbers: Grades = {label: float(label) if "." in label else int(label) for label in counts}
+        ordered = sorted(numbers.items(), key=lambda each: (each[1], each[0]))
+        for (label, number), (following, other) in pairwise(ordered):
+            if number == other:
+                raise TableError(
+                    f"labels {label!r} and {following!r} are the same number; write it one way in every row"
+                )
+        return dict(ordered)
+    rules = guideline or default
+    name, grades = (rules.name, rules.grades) if rules else (DEFAULT_NAME, DEFAULT_GRADES)
+    unknown = {label: n for label, n in counts.items() if label not in grades}
+    if guideline is None and counts and len(unknown) == len(counts):
         return None
-    return _known(counts, name, grades)
-
-
-_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
-
-
-def _numeric_grades(counts: Mapping[str, int]) -> Grades:
-    words = {label: n for label, n in counts.items() if not _NUMBER.fullmatch(label)}
-    if words:
+    if unknown:
         raise TableError(
-            f"labels that are not numbers: {_counted(words)}; name the guideline they were given under"
+            f"labels that guideline {name} does not have: {_counted(unknown)}; it has "
+            f"{', '.join(grades)}; name the guideline they were given under, or correct them"
         )
-    grades = {label: float(label) if "." in label else int(label) for label in counts}
-    ordered = sorted(grades, key=lambda label: (grades[label], label))
-    for label, following in pairwise(ordered):
-        if grades[label] == grades[following]:
-            raise TableError(
-                f"labels {label!r} and {following!r} are the same number; write it one way in every row"
-            )
-    return {label: grades[label] for label in ordered}
+    return grades
 
 
 def _counted(counts: Mapping[str, int], limit: int = 5) -> str:

@@ -41,7 +41,11 @@ def parse_label_config(xml: str, *, where: str = "label_config.xml") -> LabelCon
         controls[name] = element.tag
         if element.tag == "Choices":
             choices[name] = _choices(element, where)
-    _check_hotkeys(choices, where)
+    owners: dict[str, str] = {}
+    for name, hotkey in (pair for control in choices.values() for pair in control.hotkeys.items()):
+        if hotkey and hotkey in owners:
+            raise FormatError(f"{where}: hotkey {hotkey!r} is that of {owners[hotkey]!r} and of {name!r}")
+        owners[hotkey] = name
     return LabelConfig(tuple(headers), objects, choices, controls)
 
 
@@ -85,12 +89,3 @@ def _choices(element: ET.Element, where: str) -> Choices:
         required=element.get("required") == "true",
         hotkeys=hotkeys,
     )
-
-
-def _check_hotkeys(choices: dict[str, Choices], where: str) -> None:
-    owners: dict[str, str] = {}
-    for control in choices.values():
-        for name, hotkey in control.hotkeys.items():
-            if hotkey and hotkey in owners:
-                raise FormatError(f"{where}: hotkey {hotkey!r} is that of {owners[hotkey]!r} and of {name!r}")
-            owners[hotkey] = name

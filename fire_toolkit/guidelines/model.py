@@ -244,9 +244,8 @@ def _config_problems(guideline: Guideline, config: LabelConfig) -> Iterator[str]
     flags = {flag.name: flag.hotkey for flag in guideline.flags}
     for name, hotkeys in ((RELEVANCE, labels), (FLAGS, flags)):
         if hotkeys or name in config.choices:
-            about = guideline.data_keys[-1]
-            expected_choices = Choices(about, name == FLAGS, name == RELEVANCE, hotkeys)
-            yield from _choices_problems(f"{page}: {name}", config.choices.get(name), expected_choices)
+            expected = Choices(guideline.data_keys[-1], name == FLAGS, name == RELEVANCE, hotkeys)
+            yield from _choices_problems(f"{page}: {name}", config.choices.get(name), expected)
     if config.controls.get(COMMENT) != "TextArea":
         yield f"{page} has no TextArea named {COMMENT}"
 
