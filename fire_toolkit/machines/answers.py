@@ -42,29 +42,25 @@ def read_answer(body: Any, prompt: Prompt) -> Answer:
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         return replace(known, reason="no answer of the chat-completions protocol (choices)", is_final=False)
-    text = _mapping(choices[0], "message").get("content")
-    known = replace(known, text=text if isinstance(text, str) else "")
-    if reason := _unreadable(choices[0]):
-        return replace(known, reason=reason)
-    word = known.text.strip().removesuffix(".").casefold()
-    if word not in prompt.answers:
-        expected = " or ".join(prompt.answers)
-        return replace(known, reason=f"answered {_cut(known.text)!r}, expected {expected}")
-    return replace(known, label=prompt.answers[word], score=_probability(choices[0], word, prompt))
-
-
-def _unreadable(choice: Mapping[str, Any]) -> str:
-    message, finished = _mapping(choice, "message"), choice.get("finish_reason")
+    message, finished = _mapping(choices[0], "message"), choices[0].get("finish_reason")
     content = message.get("content")
+    known = replace(known, text=content if isinstance(content, str) else "")
+    word = known.text.strip().removesuffix(".").casefold()
     if message.get("refusal"):
-        return f"refused: {_cut(str(message['refusal']))!r}"
-    if message.get("tool_calls"):
-        return "called a tool in the place of an answer"
-    if not isinstance(content, str):
-        return "no text in the answer"
-    if finished == "length":
-        return f"cut off after {_cut(content)!r}: a larger longest_answer may do"
-    return "" if finished in ("stop", "eos", None) else f"ended by {_cut(str(finished))!r}"
+        reason = f"refused: {_cut(str(message['refusal']))!r}"
+    elif message.get("tool_calls"):
+        reason = "called a tool in the place of an answer"
+    elif not isinstance(content, str):
+        reason = "no text in the answer"
+    elif finished == "length":
+        reason = f"cut off after {_cut(content)!r}: a larger longest_answer may do"
+    elif finished not in ("stop", "eos", None):
+        reason = f"ended by {_cut(str(finished))!r}"
+    elif word not in prompt.answers:
+        reason = f"answered {_cut(content)!r}, expected {' or '.join(prompt.answers)}"
+    else:
+        return replace(known, label=prompt.answers[word], score=_probability(choices[0], word, prompt))
+    return replace(known, reason=reason)
 
 
 def _probability(choice: Mapping[str, Any], word: str, prompt: Prompt) -> float | None:

@@ -79,7 +79,18 @@ def check_judge(
     pairs, remarks = _weighed_pairs(machine, labels, pool)
     positive = {label: np.nan if grade is None else float(grade >= 1) for label, grade in grades.items()}
     pairs = pairs.assign(vote=_votes(pairs, positive, threshold))
-    _refuse_few(pairs["people"])
+    n, n_positive = len(pairs), int(pairs["people"].sum())
+    if n < LEAST_LABELS:
+        raise UsageError(
+            f"{n} labelled pairs that the judge answered, fewer than {LEAST_LABELS}: too few to say how good "
+            "it is; label more pairs, drawn at random from what it judged"
+        )
+    if (few := min(n_positive, n - n_positive)) < LEAST_EACH:
+        what = "relevant" if few == n_positive else "irrelevant"
+        raise UsageError(
+            f"{few} of the {n} labelled pairs are {what}, fewer than {LEAST_EACH}: neither AUC nor agreement "
+            "beyond chance can be told; label more pairs"
+        )
     n_queries = int(pairs["query"].max()) + 1
     drawn = draw_units(n_queries, n_resamples=n_resamples, seed=seed)
     draws = np.concatenate([np.ones((1, n_queries)), *(counts for _, counts in drawn)])
@@ -87,9 +98,8 @@ def check_judge(
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
     n_silent = int(pairs["vote"].isna().sum())
     silent = f"{n_silent:,} answers are not votes (an escalation, or tied samples) and left out of agreement"
-    silent = NO_VOTES if n_silent == len(pairs) else silent
-    n_positive = int(pairs["people"].sum())
-    count = f"{len(pairs):,} labelled pairs of {n_queries:,} queries, {n_positive:,} of them relevant"
+    silent = NO_VOTES if n_silent == n else silent
+    count = f"{n:,} labelled pairs of {n_queries:,} queries, {n_positive:,} of them relevant"
     tables = {
         "statistics": pd.DataFrame(statistics, columns=columns),
         "calibration": calibration(pairs, draws),
@@ -148,23 +158,6 @@ def _votes(pairs: pd.DataFrame, positive: Votes, threshold: float | None) -> pd.
         return votes
     by_score = (score >= threshold).astype("float64").where(score.notna())
     return votes.mask(pairs["label"] == "", by_score)
-
-
-def _refuse_few(people: pd.Series) -> None:
-    """Raise `UsageError` where too few of the pairs are labelled, relevant, or irrelevant."""
-    n, n_positive = len(people), int(people.sum())
-    if n < LEAST_LABELS:
-        raise UsageError(
-            f"{n} labelled pairs that the judge answered, fewer than {LEAST_LABELS}: too few to say how good "
-            "it is; label more pairs, drawn at random from what it judged"
-        )
-    few = min(n_positive, n - n_positive)
-    if few < LEAST_EACH:
-        what = "relevant" if few == n_positive else "irrelevant"
-        raise UsageError(
-            f"{few} of the {n} labelled pairs are {what}, fewer than {LEAST_EACH}: neither AUC nor agreement "
-            "beyond chance can be told; label more pairs"
-        )
 
 
 def _agreements(

@@ -43,10 +43,14 @@ def requests_of(
     broken: dict[str, str] = {}
     if guideline.shows_texts:
         hashes = {row[3]: text_sha256(row[3]) for row in rows}
-    elif not guideline.is_of_queries:
-        hashes, broken = _hashes(
-            dict.fromkeys([row[3] for row in rows] + list(filter(None, references))), root
-        )
+    urls = dict.fromkeys([*(row[3] for row in rows), *filter(None, references)])
+    of_files: dict[Path, str] = {}  # each is read once
+    for url in urls if guideline.shows_media else ():
+        try:
+            path = local_part(url, root)[0]
+            hashes[url] = of_files[path] = of_files.get(path) or sha256_of(path)
+        except FireError as error:
+            broken[url] = str(error)
     faults = {row[:2]: broken[url] for row in rows for url in row[:2:-1] if url in broken}
     if faults and len(faults) == len(rows):
         raise FireError(next(iter(faults.values())))
@@ -58,20 +62,6 @@ def requests_of(
             seen = (url, hashes.get(item, ""), reference, hashes.get(reference, ""), item_text)
             found.append(Request(query_id, doc_id, number, text, *seen))
     return found, faults
-
-
-def _hashes(urls: Iterable[str], root: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the sha256 of each item's file, which is read once, and for each other item why it has none."""
-    hashes: dict[str, str] = {}
-    broken: dict[str, str] = {}
-    of_files: dict[Path, str] = {}
-    for url in urls:
-        try:
-            path = local_part(url, root)[0]
-            hashes[url] = of_files[path] = of_files.get(path) or sha256_of(path)
-        except FireError as error:
-            broken[url] = str(error)
-    return hashes, broken
 
 
 def machine_table(
