@@ -42,7 +42,21 @@ class LocalServer:
     def __init__(self, app: ASGIApp, *, host: str = LOOPBACK, port: int = 0, idle_s: int = 5) -> None:
         self._socket = _bind(host, port)
         self.server_port = int(self._socket.getsockname()[1])
-        self._server = _Server(_configuration(app, idle_s))
+        config = Config(
+            app,
+            http=_Connection,
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=idle_s,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
         self._thread = Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     def __enter__(self) -> Self:
@@ -144,23 +158,6 @@ def _most_connections() -> int:
         return MOST
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return MOST if most_files < 0 else max(1, min(MOST, (most_files - _OWN_FILES) // 2))
-
-
-def _configuration(app: ASGIApp, idle_s: int) -> Config:
-    return Config(
-        app,
-        http=_Connection,
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=idle_s,
-        timeout_graceful_shutdown=1,
-    )
 
 
 def _bind(host: str, port: int) -> socket.socket:

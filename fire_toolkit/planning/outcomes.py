@@ -290,7 +290,11 @@ def _errors(
     of_both = (gap - mean_gap[..., None]) ** 2 + var_one + var_two - 2 * both
     spread = (top.weights_of_both * of_both).sum(axis=2)
     if of_rates is not None:
-        slopes = _slopes(top, rates, shares)
+        slopes = np.empty((*found.shape, 2))  # how each run's corrected mean moves with t and with f
+        for which, step in enumerate(_STEP * np.eye(2)[:, :, None, None]):
+            ends = (rest_of(rates, shares, rates + each) for each in (step, -step))
+            up, down = (top.means(top.states, each) for each in ends)
+            slopes[..., which] = (top.weights * (up - down)).sum(axis=2) / (2 * _STEP)
         noise = noise + np.einsum("rdx,dxy,rdy->rd", slopes, of_rates, slopes)
         apart = (slopes[top.one] - slopes[top.two])[:, few]
         spread = spread + n_queries * np.einsum("pdx,dxy,pdy->pd", apart, of_rates[few], apart)
@@ -306,15 +310,6 @@ def _errors(
         kept = (gap * true_gap).sum(axis=1) / (true_gap**2).sum(axis=1)
     bias = (top.weights * (value - right)).sum(axis=2).T
     return bias, np.sqrt(noise).T, np.sqrt(spread), np.clip(differing, 0.0, 1.0), kept
-
-
-def _slopes(top: Tops, rates: Floats, shares: Floats) -> Floats:
-    """Return how each run's corrected mean moves with t and with f: (n_runs, n_draws, 2)."""
-    slopes = []
-    for step in _STEP * np.eye(2)[:, :, None, None]:
-        up, down = (top.means(top.states, rest_of(rates, shares, rates + each)) for each in (step, -step))
-        slopes.append((top.weights * (up - down)).sum(axis=2) / (2 * _STEP))
-    return np.stack(slopes, axis=2)
 
 
 def _are_told(truths: Truths, n_rates: Floats, of_rates: Floats) -> bool:

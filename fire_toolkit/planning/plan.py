@@ -78,7 +78,10 @@ def plan_lists(
     Raises:
         UsageError: no budget is large enough, or a measure is no mean.
     """
-    known = _means(parse_measures(measures))
+    known = list(parse_measures(measures))
+    for each in known:
+        if each.definition.aggregate != "mean" or each.definition.unit not in ("share", "gain"):
+            raise UsageError(f"{each.name}: plan takes measures that are means over queries, such as C@10")
     designs = designs_for(known, n_queries=lists.n_universe, most=lists.depth, overlap=overlap, every=every)
     read = lists.top(max(design.depth for design in designs))
     truths = _truths(lists, read, votes, n_draws, np.random.default_rng(seed))
@@ -155,24 +158,20 @@ def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n
         found["chance_within"] = truths.by_group(chance.min(axis=1)).mean(axis=1).min()
     pairs = list(combinations(lists.run_ids, 2))
     if pairs and (outcome.kept > 0).all():
-        least = _least(outcome, max(2, n), LEVEL / len(pairs))
+        level = LEVEL / len(pairs)  # Holm's strictest
+        if outcome.estimate == LABELLED and outcome.measure.definition.is_binary:
+            told = [
+                mcnemar_least(max(2, n), share_differing=each, level=level) for each in outcome.differing.flat
+            ]
+            least = np.reshape(told, outcome.differing.shape)
+        else:
+            least = paired_t_least(max(2, n), level=level) * outcome.spread
+        # what the labels shrink must be larger in truth
+        least = np.nan_to_num(least / outcome.kept[:, None], nan=math.inf, posinf=math.inf)
         worst = least.max()
         found["least_difference"] = worst if worst < math.inf else math.nan
         found["run_a"], found["run_b"] = pairs[int(np.argmax(least)) % len(pairs)]
     return found
-
-
-def _least(outcome: Outcome, n_queries: int, level: float) -> np.ndarray[Any, Any]:
-    """Return the least true difference that is told, (n_groups, n_pairs of runs), infinite where none is: at
-    Holm's strictest level; what the labels shrink must be larger in truth."""
-    if outcome.estimate == LABELLED and outcome.measure.definition.is_binary:
-        least = np.reshape(
-            [mcnemar_least(n_queries, share_differing=each, level=level) for each in outcome.differing.flat],
-            outcome.differing.shape,
-        )
-    else:
-        least = paired_t_least(n_queries, level=level) * outcome.spread
-    return np.nan_to_num(least / outcome.kept[:, None], nan=math.inf, posinf=math.inf)
 
 
 def _cheapest(candidates: pd.DataFrame, wish: Wish) -> pd.DataFrame:
@@ -185,11 +184,3 @@ def _cheapest(candidates: pd.DataFrame, wish: Wish) -> pd.DataFrame:
     fulfils |= candidates["estimate"] == NOT_KNOWN
     chosen = candidates[fulfils.groupby([candidates[key] for key in KEYS]).transform("all")]
     return chosen.merge(chosen.sort_values("n_judgments", kind="stable")[KEYS].head(1))
-
-
-def _means(measures: Sequence[Measure]) -> list[Measure]:
-    """Return measures that are means over queries."""
-    for measure in measures:
-        if measure.definition.aggregate != "mean" or measure.definition.unit not in ("share", "gain"):
-            raise UsageError(f"{measure.name}: plan takes measures that are means over queries, such as C@10")
-    return list(measures)

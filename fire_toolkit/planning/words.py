@@ -128,7 +128,13 @@ def sentences(
     names = list(candidates["measure"].unique())
     known = list(candidates.loc[candidates["estimate"] != NOT_KNOWN, "measure"].unique())
     unknown = [name for name in names if name not in known]
-    own = best if len(best) else _nearest(candidates)
+    own = best
+    if best.empty:  # the design that comes nearest to what is asked
+        parts = [part for _, part in candidates.groupby(KEYS, sort=False)]
+        if candidates["chance_within"].notna().any():
+            own = max(parts, key=lambda part: float(part["chance_within"].min()))
+        else:
+            own = min(parts, key=lambda part: float(part["least_difference"].fillna(math.inf).max()))
     first = own.iloc[0]
     pool = first["design"].replace(" + ", " and ").replace(" deep", " queries deep")
     design = f"{pool} {POLICIES[first['policy']]}"
@@ -156,14 +162,6 @@ def sentences(
         limits.append("nothing was judged, so all of this rests on assumptions")
     for text in filter(None, (said, f"{takes}: {of}", "; ".join(limits))):
         yield f"{text[0].upper()}{text[1:]}."
-
-
-def _nearest(candidates: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the design that comes nearest to what is asked."""
-    parts = [part for _, part in candidates.groupby(KEYS, sort=False)]
-    if candidates["chance_within"].notna().any():
-        return max(parts, key=lambda part: float(part["chance_within"].min()))
-    return min(parts, key=lambda part: float(part["least_difference"].fillna(math.inf).max()))
 
 
 def _asked(wish: Wish, known: list[str]) -> str:
