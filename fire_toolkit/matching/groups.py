@@ -19,19 +19,17 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
     Raises:
         JoinError: the run leaves ranks out, so that the order of what it lacks is not known.
     """
-    own = _lists(run)
-    gaps = np.flatnonzero(running_count(own) != run["rank"].to_numpy())
+    gaps = np.flatnonzero(running_count(_lists(run)) != run["rank"].to_numpy())
     if gaps.size:
         raise JoinError(
             f"run {run['run_id'].iloc[gaps[0]]}: ranks are left out (query "
             f"{run['query_id'].iloc[gaps[0]]}); expected whole lists, to rank a part of their docs"
         )
-    return _closed_up(run, own, is_kept)
+    return _closed_up(run, is_kept)
 
 
-def _closed_up(run: Run, lists: Ints, is_kept: Bools) -> Run:
-    rank = running_count(lists[is_kept])
-    return check_run(run[is_kept].assign(rank=rank))
+def _closed_up(run: Run, is_kept: Bools) -> Run:
+    return check_run(run[is_kept].assign(rank=running_count(_lists(run)[is_kept])))
 
 
 def _lists(run: Run) -> Ints:
@@ -80,18 +78,13 @@ def restrict_to_groups(run: Run, groups: pd.DataFrame, references: Mapping[str, 
     members = _members(groups, references)
     own = pd.MultiIndex.from_arrays([run["query_id"].astype("str"), run["doc_id"].astype("str")])
     is_kept = np.asarray(own.isin(pd.MultiIndex.from_frame(members)), dtype=bool)
-    _refuse_gaps(run, is_kept, members.groupby("query_id").size())
-    return _closed_up(run, _lists(run), is_kept)
-
-
-def _refuse_gaps(run: Run, is_kept: Bools, size: pd.Series) -> None:
-    """Raise JoinError where a list leaves ranks out, at one of which a member of its group may stand."""
     lists = _lists(run)
     deepest, n_members = np.zeros((2, int(lists.max(initial=-1)) + 1), dtype=np.int64)
     np.maximum.at(deepest, lists, run["rank"].to_numpy())
     np.add.at(n_members, lists, is_kept)
     has_gap = deepest > np.bincount(lists, minlength=deepest.size)
     rows = np.flatnonzero(has_gap[lists])
+    size = members.groupby("query_id").size()
     wanted = run["query_id"].iloc[rows].astype("str").map(size).to_numpy()
     lacking = rows[n_members[lists[rows]] < wanted]
     if lacking.size:
@@ -101,6 +94,7 @@ def _refuse_gaps(run: Run, is_kept: Bools, size: pd.Series) -> None:
             "member of the query's group may stand at one of them; expected whole lists, or a run that "
             "`fire-toolkit add-run` brought in beside the groups"
         )
+    return _closed_up(run, is_kept)
 
 
 def count_missing_members(run: Run, groups: pd.DataFrame, references: Mapping[str, str] | None = None) -> int:

@@ -142,32 +142,23 @@ def look_up_pairs(
         last_rank[query_of[is_known]] = block.last_rank[is_known]
         query, doc = np.repeat(query_of, block.lengths), doc_of[block.doc]
         has_known_doc = has_known_doc or bool((doc >= 0).any())
-        rows, at = _rows_of(coded, query, doc)
+        rows = np.flatnonzero((query >= 0) & (doc >= 0))
+        if not rows.size:
+            continue
+        low, high, n_docs = query[rows[0]], query[rows[-1]] + 1, len(coded.docs)  # known queries ascend
+        own = slice(coded.start[low], coded.start[high])
+        keys, n_keys = (query[rows] - low) * n_docs + doc[rows], int(high - low) * n_docs
+        place = find_pairs(keys, coded.pairs[own] - low * n_docs, n_keys)
+        is_pair = place >= 0
+        rows, at = rows[is_pair], place[is_pair] + own.start
         rank[at] = first[at] = last[at] = block.rank[rows]
         if with_ties:
-            first[at], last[at] = _tied_ranks(block, rows)
+            starts = starts_of_groups(block.query, block.score)
+            group = np.searchsorted(starts, rows, side="right")
+            first[at] = block.rank[starts[group - 1]]
+            last[at] = block.rank[np.append(starts, len(block.rank))[group] - 1]
     counts = n_retrieved, last_rank, n_extra, has_known_doc
     return PairRanks(coded.pairs, coded.query, rank, first, last, *counts, first_pair=first_pair)
-
-
-def _rows_of(coded: CodedQrels, query: Ints, doc: Ints) -> tuple[Ints, Ints]:
-    """Return the rows that are pairs of `coded`, and the place of each; known queries ascend."""
-    rows = np.flatnonzero((query >= 0) & (doc >= 0))
-    if not rows.size:
-        return rows, rows
-    low, high, n_docs = query[rows[0]], query[rows[-1]] + 1, len(coded.docs)
-    own = slice(coded.start[low], coded.start[high])
-    keys, n_keys = (query[rows] - low) * n_docs + doc[rows], int(high - low) * n_docs
-    place = find_pairs(keys, coded.pairs[own] - low * n_docs, n_keys)
-    is_pair = place >= 0
-    return rows[is_pair], place[is_pair] + own.start
-
-
-def _tied_ranks(block: RunBlock, rows: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the ranks of the first and the last doc of the score of each of some rows."""
-    starts = starts_of_groups(block.query, block.score)
-    group = np.searchsorted(starts, rows, side="right")
-    return block.rank[starts[group - 1]], block.rank[np.append(starts, len(block.rank))[group] - 1]
 
 
 def rank_pairs(
@@ -193,7 +184,11 @@ def rank_pairs(
     Raises:
         UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_order`.
     """
-    codes = _tie_codes(doc_ids, doc_order, run_id)
+    if doc_order is None:
+        first_to_last = np.argsort(doc_ids.to_numpy(dtype=object), kind="stable")[::-1]
+    else:
+        first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
+    codes = places_among(first_to_last[::-1], len(doc_ids))  # of equal scores the doc of the higher is first
     row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
     row, column = row_of[coded.query], column_of[coded.doc]
     by_row = np.flatnonzero((row >= 0) & (column >= 0))
@@ -206,14 +201,20 @@ def rank_pairs(
     for scores, cut in blocks:
         end = begin + len(scores)
         if left_out is not None:
-            scores, n_own = _without_one(scores, cut, left_out[begin:end])
-            n_own_items += n_own
+            with_own = np.flatnonzero(left_out[begin:end] >= 0)
+            own = with_own, left_out[begin:end][with_own]
+            n_own_items += int(np.count_nonzero(scores[own] > cut[with_own]))
+            scores = scores.copy()
+            scores[own] = -np.inf
         n_found[begin:end] = scores.shape[1]
         flooded = np.flatnonzero(np.isfinite(cut)) if left_out is None else np.arange(len(scores))
         n_found[begin + flooded] = (scores[flooded] > cut[flooded, None]).sum(axis=1)
-        part = slice(*np.searchsorted(row, (begin, end)))
+        part = np.arange(*np.searchsorted(row, (begin, end)))
+        part = part[scores[row[part] - begin, column[part]] > cut[row[part] - begin]]
         cells = row[part] - begin, column[part]
-        rank[part], n_equal[part], mirrored[part] = _rank_cells(scores, cut, *cells, codes)
+        rank[part], n_equal[part] = ranks_in_rows(scores, *cells, codes)
+        tied = part[n_equal[part] > 1]  # their ranks with the docs of equal score the other way round
+        mirrored[tied] = ranks_in_rows(scores, row[tied] - begin, column[tied], len(codes) - 1 - codes)[0]
         begin = end
     is_known = are_among(row_of[row_of >= 0], len(query_ids))
     first = np.where(n_equal > 1, (rank + mirrored - n_equal + 1) // 2, rank)
@@ -224,38 +225,3 @@ def rank_pairs(
     counts = n_retrieved, n_retrieved, n_extra, has_known_doc, n_own_items
     first_pair = (query_ids[0], doc_ids[0]) if len(query_ids) and len(doc_ids) else ("", "")
     return PairRanks(coded.pairs, coded.query, ranks[0], ranks[1], ranks[2], *counts, first_pair)
-
-
-def _rank_cells(
-    scores: npt.NDArray[Any], cut: npt.NDArray[Any], rows: Ints, columns: Ints, codes: Ints
-) -> Ints:
-    """Return of each cell its rank, the docs of its score and, tied, its rank with those the other way round.
-
-    Of cells at or below their row's cut all are 0.
-    """
-    found = np.zeros((3, rows.size), dtype=np.int64)
-    real = np.flatnonzero(scores[rows, columns] > cut[rows])
-    found[0, real], found[1, real] = ranks_in_rows(scores, rows[real], columns[real], codes)
-    tied = np.flatnonzero(found[1] > 1)
-    found[2, tied], _ = ranks_in_rows(scores, rows[tied], columns[tied], len(codes) - 1 - codes)
-    return found
-
-
-def _tie_codes(doc_ids: pd.Index[str], doc_order: Sequence[str] | None, run_id: str) -> Ints:
-    """Return a number for each doc; of docs of equal score the one with the higher comes first."""
-    if doc_order is None:
-        first_to_last = np.argsort(doc_ids.to_numpy(dtype=object), kind="stable")[::-1]
-    else:
-        first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
-    return places_among(first_to_last[::-1], len(doc_ids))
-
-
-def _without_one(
-    scores: npt.NDArray[Any], cut: npt.NDArray[Any], column: Ints
-) -> tuple[npt.NDArray[Any], int]:
-    """Return scores in which a column of each row, if it has one, is no score, and how many were one."""
-    rows = np.flatnonzero(column >= 0)
-    n_found = np.count_nonzero(scores[rows, column[rows]] > cut[rows])
-    scores = scores.copy()
-    scores[rows, column[rows]] = -np.inf
-    return scores, int(n_found)

@@ -42,26 +42,19 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
     checked = check_run(scored.assign(rank=1), where=where)
     starts = starts_of_groups(checked["run_id"].array.codes, checked["query_id"].array.codes)
     lengths = np.diff(starts, append=len(checked))
-    order = _order_within(starts, lengths, checked["score"].to_numpy(), checked["doc_id"].array.codes)
-    if order is not None:
+    score, doc = checked["score"].to_numpy(), checked["doc_id"].array.codes
+    is_out = (score[1:] > score[:-1]) | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1]))
+    is_out[starts[1:] - 1] = False
+    if is_out.any():  # lists that stand in rank order are not sorted
+        of_row = np.repeat(np.arange(len(starts)), lengths)
+        is_sorted = np.ones(len(starts), dtype=bool)
+        is_sorted[of_row[1:][is_out]] = False
+        rows = np.flatnonzero(~is_sorted[of_row])
+        order = np.arange(len(score))
+        order[rows] = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], of_row[rows]])]
         checked = checked.iloc[order].reset_index(drop=True)
     rank = np.arange(1, len(checked) + 1) - np.repeat(starts, lengths)
     return Run(pd.DataFrame({**{name: checked[name] for name in RUN.names}, "rank": rank}, copy=False))
-
-
-def _order_within(starts: Ints, lengths: Ints, score: npt.NDArray[Any], doc: npt.NDArray[Any]) -> Ints | None:
-    """Return the rows in rank order, stretch by stretch; None where they stand so. Others are not sorted."""
-    is_out = (score[1:] > score[:-1]) | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1]))
-    is_out[starts[1:] - 1] = False
-    if not is_out.any():
-        return None
-    stretch = np.repeat(np.arange(len(starts)), lengths)
-    is_sorted = np.ones(len(starts), dtype=bool)
-    is_sorted[stretch[1:][is_out]] = False
-    rows = np.flatnonzero(~is_sorted[stretch])
-    order = np.arange(len(score))
-    order[rows] = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], stretch[rows]])]
-    return order
 
 
 def top(run: Run, depth: int) -> Run:
@@ -183,7 +176,14 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     if depth == n_docs:
         rows, columns = (index.ravel() for index in np.indices(scores.shape))
     else:
-        is_candidate = scores >= _lower_bounds(scores, depth)[:, None]
+        n_groups = next((depth * each for each in (8, 4, 2) if n_docs >= 3 * depth * each), n_docs)
+        width, best = n_docs // n_groups, scores
+        if width > 1:
+            whole = scores[:, : width * n_groups].reshape(len(scores), width, n_groups)
+            rest = scores[:, width * n_groups :]
+            pads = (0, 0), (0, n_groups - rest.shape[1])
+            best = np.maximum(whole.max(axis=1), np.pad(rest, pads, constant_values=-np.inf))
+        is_candidate = scores >= np.partition(best, -depth, axis=1)[:, -depth, None]
         rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
     codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
     values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
@@ -201,28 +201,19 @@ def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes
     """
     if rows.size < _SORTED_FROM * len(scores):
         return _ranks_by_comparing(scores, rows, columns, tie_codes)
-    rank, n_equal = np.empty(rows.size, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
-    step, by_row = max(1, _CHUNK_CELLS // max(1, scores.shape[1])), np.argsort(rows, kind="stable")
-    for start in range(0, len(scores), step):
+    rank, n_equal = np.empty((2, rows.size), dtype=np.int64)
+    n_columns, by_row = scores.shape[1], np.argsort(rows, kind="stable")
+    step = max(1, _CHUNK_CELLS // max(1, n_columns))
+    for start in range(
+        0, len(scores), step
+    ):  # by each cell's place in its sorted row; tied ones are compared
         part = by_row[slice(*np.searchsorted(rows, (start, start + step), sorter=by_row))]
-        cells = rows[part] - start, columns[part]
-        rank[part], n_equal[part] = _ranks_by_sorting(scores[start : start + step], *cells, tie_codes)
-    return rank, n_equal
-
-
-def _ranks_by_sorting(
-    scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints
-) -> tuple[Ints, Ints]:
-    """Return what `ranks_in_rows` does, by each cell's place in its sorted row; tied cells are compared.
-
-    rows: ascending.
-    """
-    ordered, values, n_columns = np.sort(scores, axis=1).ravel(), scores[rows, columns], scores.shape[1]
-    begin = rows * n_columns
-    place = _places_in_sorted(ordered, begin, n_columns, values)
-    rank, n_equal = begin + n_columns - place, np.ones(rows.size, dtype=np.int64)
-    tied = np.flatnonzero((rank > 1) & (ordered.take(place + 1, mode="clip") == values))
-    rank[tied], n_equal[tied] = _ranks_by_comparing(scores, rows[tied], columns[tied], tie_codes)
+        values, begin = scores[rows[part], columns[part]], (rows[part] - start) * n_columns
+        ordered = np.sort(scores[start : start + step], axis=1).ravel()
+        place = _places_in_sorted(ordered, begin, n_columns, values)
+        rank[part], n_equal[part] = begin + n_columns - place, 1
+        tied = part[(rank[part] > 1) & (ordered.take(place + 1, mode="clip") == values)]
+        rank[tied], n_equal[tied] = _ranks_by_comparing(scores, rows[tied], columns[tied], tie_codes)
     return rank, n_equal
 
 
@@ -243,7 +234,7 @@ def _ranks_by_comparing(
     scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints
 ) -> tuple[Ints, Ints]:
     """Return what `ranks_in_rows` does, by a look at the whole row of each cell."""
-    rank, n_equal = np.empty(rows.size, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
+    rank, n_equal = np.empty((2, rows.size), dtype=np.int64)
     step = max(1, _CHUNK_CELLS // max(1, scores.shape[1]))
     for start in range(0, rows.size, step):
         part = slice(start, start + step)
@@ -254,20 +245,6 @@ def _ranks_by_comparing(
         rank[part] = 1 + (lines > score).sum(axis=1) + (equal & is_above).sum(axis=1)
         n_equal[part] = equal.sum(axis=1)
     return rank, n_equal
-
-
-def _lower_bounds(scores: npt.NDArray[Any], depth: int) -> npt.NDArray[Any]:
-    """Return for each row a value that at least `depth` of its scores reach."""
-    n_docs = scores.shape[1]
-    n_groups = next((depth * each for each in (8, 4, 2) if n_docs >= 3 * depth * each), n_docs)
-    width = n_docs // n_groups
-    if width > 1:
-        whole = scores[:, : width * n_groups].reshape(len(scores), width, n_groups)
-        rest = scores[:, width * n_groups :]
-        pads = (0, 0), (0, n_groups - rest.shape[1])
-        scores = np.maximum(whole.max(axis=1), np.pad(rest, pads, constant_values=-np.inf))
-    bounds: npt.NDArray[Any] = np.partition(scores, -depth, axis=1)[:, -depth]
-    return bounds
 
 
 def best_of_rows(

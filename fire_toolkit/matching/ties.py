@@ -71,7 +71,11 @@ class TiedRanking:
         entries, relevance = self.ranking, self.ranking.relevance
         group = number_groups(entries.query, self.first)
         if rule == "average":
-            rank = _expected(group, self.first, self.last, relevance)
+            rank: Floats = np.empty(group.size)
+            for is_of_kind in (relevance >= 1, relevance == 0, relevance < 0):
+                kept = np.flatnonzero(is_of_kind)
+                own, first, last = group[kept], self.first[kept], self.last[kept]
+                rank[kept] = first - 1 + running_count(own) * (last - first + 2) / (np.bincount(own)[own] + 1)
             order = np.lexsort((rank, entries.query))
             return entries.take(order, rank=rank[order])
         is_optimistic = rule == "optimistic"
@@ -122,13 +126,3 @@ def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunB
     """
     place = places_in_order(block.docs, docs, run_id=run_id)
     return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, block.query))])
-
-
-def _expected(group: Ints, first: Ints, last: Ints, relevance: Ints) -> Floats:
-    rank = np.empty(group.size)
-    for is_of_kind in (relevance >= 1, relevance == 0, relevance < 0):
-        kept = np.flatnonzero(is_of_kind)
-        own = group[kept]
-        place, count = running_count(own), np.bincount(own)[own]
-        rank[kept] = first[kept] - 1 + place * (last[kept] - first[kept] + 2) / (count + 1)
-    return rank
