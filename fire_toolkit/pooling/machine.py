@@ -49,7 +49,20 @@ def machine(
     """
     if np.isnan(candidates.machine_score).all():
         raise UsageError(f"judge {judge!r} scored none of these pairs; run `machine run` or `machine import`")
-    _check(budget, random, fusion, share)
+    if random < 0 or fusion < 0 or not np.isfinite(fusion):
+        raise UsageError(f"random is {random}, fusion {fusion:g}; expected numbers of 0 or more")
+    if share not in (AUTO, EVEN, BEST):
+        raise UsageError(f"share is {share!r}, expected {AUTO}, {EVEN} or {BEST}")
+    if budget == Budget() and not random:
+        raise UsageError(
+            "puts the pairs in an order and needs a budget to stop at: --per-query N or --budget N; or "
+            "random=N, to draw a sample alone"
+        )
+    if budget.per_query is not None and (random or share == BEST):
+        what = "random pairs are drawn" if random else "the best pairs are taken"
+        raise UsageError(f"{what} over all queries, so the budget is one in all: --budget N")
+    if budget.in_all is not None and budget.in_all < random:
+        raise UsageError(f"a budget of {budget.in_all:,} is less than the {random:,} random pairs")
     if share == AUTO:
         share = EVEN if budget.in_all is None else BEST
     drawn = draw_by_score(candidates, judge, random) if random else Choice(NO_PAIRS)
@@ -87,21 +100,3 @@ def fuse_orders(candidates: Candidates, *, fusion: float, share: str = EVEN) -> 
     middle = (by_query["judge"].transform("size") + 1) / 2
     judged = np.log(ranks["judge"].fillna(middle).to_numpy(dtype=np.float64))
     return np.asarray(-judged - fusion * np.log(ranks["runs"].to_numpy(dtype=np.float64)))
-
-
-def _check(budget: Budget, random: int, fusion: float, share: str) -> None:
-    """Raise UsageError for parameters that are out of range or do not go together."""
-    if random < 0 or fusion < 0 or not np.isfinite(fusion):
-        raise UsageError(f"random is {random}, fusion {fusion:g}; expected numbers of 0 or more")
-    if share not in (AUTO, EVEN, BEST):
-        raise UsageError(f"share is {share!r}, expected {AUTO}, {EVEN} or {BEST}")
-    if budget == Budget() and not random:
-        raise UsageError(
-            "puts the pairs in an order and needs a budget to stop at: --per-query N or --budget N; or "
-            "random=N, to draw a sample alone"
-        )
-    if budget.per_query is not None and (random or share == BEST):
-        what = "random pairs are drawn" if random else "the best pairs are taken"
-        raise UsageError(f"{what} over all queries, so the budget is one in all: --budget N")
-    if budget.in_all is not None and budget.in_all < random:
-        raise UsageError(f"a budget of {budget.in_all:,} is less than the {random:,} random pairs")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, are_among
@@ -120,7 +119,10 @@ def pool_runs(
         2      c          1       1
     """
     chosen = parse_strategy(strategy)
-    _check_numbers(depth=depth + (deep_queries is not None), budget=budget, per_query=per_query)
+    numbers = {"depth": depth + (deep_queries is not None), "budget": budget, "per_query": per_query}
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise UsageError(f"{name} {number}, expected 1 or more")
     if include_originals and originals is None:
         raise UsageError("original positives can be pooled only when the original qrels are given")
     _check_strategy(chosen, deep_queries, labels, judged)
@@ -133,8 +135,7 @@ def pool_runs(
     if positives is not None and own_items:
         positives = without_own_pairs(positives, own_items)
     asked = [table for table in (previous, judged) if table is not None and len(table)]
-    answers = labels if chosen.strategy.reads_labels else None
-    known = Tables(positives, asked, judged, answers, machine)
+    known = Tables(positives, asked, judged, labels if chosen.strategy.reads_labels else None, machine)
     is_near = tops.rank <= reach
     near = replace(tops.select(is_near), tables=known, seed=seed, depth_asked=depth)
     limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
@@ -157,12 +158,6 @@ def pool_runs(
     counts |= {f"stopped_{why}": n for why, n in sorted(stops["reason"].value_counts().items())}
     counts |= {"again": len(again)} if len(again) else {}
     return PoolingResult(check_pool(pairs), sources, counts, stops, again, undrawn, sample, design)
-
-
-def _check_numbers(**numbers: int | None) -> None:
-    for name, number in numbers.items():
-        if number is not None and number < 1:
-            raise UsageError(f"{name} {number}, expected 1 or more")
 
 
 def _check_strategy(
@@ -255,8 +250,13 @@ def _mark_asked(
     counts = {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
     first, latest = np.full(len(pairs), _NEVER), 0
     if asked:
-        rounds = pd.concat([table[PAIR].assign(round=_rounds_of(table)) for table in asked])
-        once = pairs_once(rounds, "round")
+        rounds = [
+            table[PAIR].assign(
+                round=check_table(_ROUNDS, table[["round"]])["round"].to_numpy() if "round" in table else 1
+            )
+            for table in asked
+        ]
+        once = pairs_once(pd.concat(rounds), "round")
         rows = pair_rows(once, pairs)
         first[rows[rows >= 0]] = once["round"].to_numpy()[rows >= 0]
         latest = int(once["round"].max())
@@ -269,11 +269,6 @@ def _mark_asked(
         pairs["is_judged"] = pair_rows(pairs, judged) >= 0
         counts["judged_before"] = int(pairs["is_judged"].sum())
     return counts
-
-
-def _rounds_of(table: pd.DataFrame) -> npt.NDArray[np.int64] | int:
-    """Return the round of each pair, 1 where the table has no rounds."""
-    return check_table(_ROUNDS, table[["round"]])["round"].to_numpy() if "round" in table.columns else 1
 
 
 def _refuse_other_seed(pairs: pd.DataFrame, previous: Pool | None) -> None:

@@ -70,7 +70,15 @@ def parse_strategy(text: str) -> Chosen:
         if unknown := [each for each in given if each not in taken]:
             takes = f"takes {', '.join(taken)}" if taken else "takes none"
             raise UsageError(f"no parameter is called {unknown[0]!r}; {name} {takes}")
-        values = {each: _value(taken[each], value) for each, value in given.items()}
+        values: dict[str, Any] = {}
+        for each, typed in given.items():
+            default, kind = taken[each].default, taken[each].annotation
+            kind = kind if default is inspect.Parameter.empty else type(default)
+            kind = kind if kind in _KINDS else str
+            with suppress(ValueError):
+                values[each] = kind(typed)
+            if each not in values or (kind is int and abs(values[each]) > _LARGEST):
+                raise UsageError(f"{each} is {typed!r}, expected {_KINDS[kind]}")
         for each, one in taken.items():
             if each not in values and one.default is one.empty:
                 raise UsageError(f"{each} is missing, expected {name}({each}=…)")
@@ -94,17 +102,6 @@ def _arguments(text: str, first: str | None) -> dict[str, str]:
     if unnamed and (first is None or first in given):
         raise UsageError(f"found {unnamed[0]!r}, expected NAME=VALUE")
     return ({first: ",".join(unnamed)} if unnamed and first else {}) | given
-
-
-def _value(parameter: inspect.Parameter, text: str) -> Any:
-    kind = type(parameter.default) if parameter.default is not parameter.empty else parameter.annotation
-    kind = kind if kind in _KINDS else str
-    value: Any = None
-    with suppress(ValueError):
-        value = kind(text)
-    if value is None or (kind is int and abs(value) > _LARGEST):
-        raise UsageError(f"{parameter.name} is {text!r}, expected {_KINDS[kind]}")
-    return value
 
 
 def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:

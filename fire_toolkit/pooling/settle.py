@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,71 +41,47 @@ def settle(candidates: Candidates, budget: Budget, *, measure: str, batch: int =
     Raises:
         UsageError: another measure; one deeper than the pool; batch below 1; a budget below what was asked.
     """
-    lists = _lists(measure, candidates)
+    found, depth = _MEASURE.fullmatch(measure), candidates.depth_asked
+    if found is None:
+        raise UsageError(f"{measure} cannot be settled, expected C@k, P@k, RR or RR@k")
+    kind, k = found[1], int(found[2] or depth)
+    if k > depth:
+        raise UsageError(f"{measure} reads to rank {k} and the pool to {depth}, expected --depth {k}")
     if batch < 1:
         raise UsageError(f"batch is {batch}, expected 1 or more")
+    is_read, n_runs = candidates.rank <= k, len(candidates.run_ids)
+    pair, rank = candidates.pair[is_read], candidates.rank[is_read].astype(np.int64)
+    lists = candidates.entry_query[is_read] * np.int64(n_runs) + candidates.run[is_read]
+
+    def are_open(decides: Bools) -> Bools:
+        """Return the entries that can change their list's value, where some pairs decide theirs."""
+        if kind == "P":
+            return np.ones(len(pair), dtype=bool)
+        first = np.full(n_runs * len(candidates.query_ids), _NEVER)
+        np.minimum.at(first, lists[decides[pair]], rank[decides[pair]])
+        return np.asarray(first[lists] == _NEVER if kind == "C" else rank < first[lists])
+
     known, n_pairs = candidates.known, len(candidates.starts)
     is_positive = known.is_original | ((known.relevance >= 1) & (known.n_agree >= CONFIRMED))
     is_waiting = known.is_asked & ~is_positive & (known.relevance != 0)
-    is_open = lists.are_open(is_positive | is_waiting)
-    is_new = are_among(lists.pair[is_open], n_pairs) & ~known.is_asked & ~known.is_original
-    new = _in_order(lists, candidates, is_open, np.flatnonzero(is_new))
-    if lists.kind != "P":
+    is_open = are_open(is_positive | is_waiting)
+    first: Ints = np.full(n_pairs, _NEVER)
+    np.minimum.at(first, pair[is_open], rank[is_open])
+    if kind == "C":
+        first = -count_by_query(pair[is_open], n_pairs)
+    fused = np.bincount(pair, 1 / (RRF + rank), minlength=n_pairs).round(12)  # whatever is first
+    new = np.flatnonzero(are_among(pair[is_open], n_pairs) & ~known.is_asked & ~known.is_original)
+    query, doc = candidates.query[new], candidates.doc[new].astype(np.int64)
+    new = new[np.lexsort((-doc, -fused[new], first[new], query))]
+    if kind != "P":
         new = new[rows_of_lists(0, candidates.count(new)) < batch]
-    held = np.flatnonzero(are_among(lists.pair[lists.are_open(is_positive)], n_pairs) & is_waiting)
+    held = np.flatnonzero(are_among(pair[are_open(is_positive)], n_pairs) & is_waiting)
     asked = np.flatnonzero(known.is_asked)
     new, cut = _within(budget, candidates, asked, new)
     stops = np.full(len(candidates.query_ids), SETTLED, dtype=object)
     for reason, pairs in ((WAITING, held), *cut.items(), (WAITING, new)):
         stops[candidates.query[pairs]] = reason
     return Choice(np.concatenate([asked, new]), stops=stops.tolist(), again=held[known.is_judged[held]])
-
-
-class _Lists(NamedTuple):
-    """The entries of the top k: the pair of each, its rank and its list, a run's of a query.
-
-    kind: C, P, or `first` for the rank of the first positive.
-    """
-
-    kind: str
-    pair: Ints
-    rank: Ints
-    list: Ints
-    n_lists: int
-
-    def are_open(self, decides: Bools) -> Bools:
-        """Return the entries that can change their list's value, where some pairs decide theirs."""
-        if self.kind == "P":
-            return np.ones(len(self.pair), dtype=bool)
-        first = np.full(self.n_lists, _NEVER)
-        np.minimum.at(first, self.list[decides[self.pair]], self.rank[decides[self.pair]])
-        return first[self.list] == _NEVER if self.kind == "C" else self.rank < first[self.list]
-
-
-def _lists(measure: str, candidates: Candidates) -> _Lists:
-    found, depth = _MEASURE.fullmatch(measure), candidates.depth_asked
-    if found is None:
-        raise UsageError(f"{measure} cannot be settled, expected C@k, P@k, RR or RR@k")
-    k = int(found[2] or depth)
-    if k > depth:
-        raise UsageError(f"{measure} reads to rank {k} and the pool to {depth}, expected --depth {k}")
-    is_read, n_runs = candidates.rank <= k, len(candidates.run_ids)
-    lists = candidates.entry_query[is_read] * np.int64(n_runs) + candidates.run[is_read]
-    rank = candidates.rank[is_read].astype(np.int64)
-    n_lists = n_runs * len(candidates.query_ids)
-    return _Lists(found[1] or "first", candidates.pair[is_read], rank, lists, n_lists)
-
-
-def _in_order(lists: _Lists, candidates: Candidates, is_open: Bools, pairs: Ints) -> Ints:
-    """Return pairs by query, and within it the most promising first."""
-    n_pairs = len(candidates.starts)
-    first: Ints = np.full(n_pairs, _NEVER)
-    np.minimum.at(first, lists.pair[is_open], lists.rank[is_open])
-    if lists.kind == "C":
-        first = -count_by_query(lists.pair[is_open], n_pairs)
-    fused = np.bincount(lists.pair, 1 / (RRF + lists.rank), minlength=n_pairs).round(12)  # whatever is first
-    query, doc = candidates.query[pairs], candidates.doc[pairs].astype(np.int64)
-    return np.asarray(pairs[np.lexsort((-doc, -fused[pairs], first[pairs], query))], dtype=np.int64)
 
 
 def _within(budget: Budget, candidates: Candidates, asked: Ints, new: Ints) -> tuple[Ints, dict[str, Ints]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,16 +61,6 @@ rank after the stratum before it
     return found
 
 
-def place_in_strata(strata: Sequence[Stratum], best_rank: Ints) -> Ints:
-    """Return the place of the stratum that each rank belongs to; the number of strata where it is below all.
-
-    Examples:
-        >>> place_in_strata(parse_strata("1:10:1,11:50:.1"), np.array([1, 10, 11, 50, 51])).tolist()
-        [0, 0, 1, 1, 2]
-    """
-    return np.searchsorted([stratum.last for stratum in strata], best_rank, side="left").astype(np.int64)
-
-
 def draw_strata(candidates: Candidates, budget: Budget, *, strata: str) -> Choice:
     """Pool the docs of each stratum of ranks at random, at its rate: `1:10:1,11:50:.1`.
 
@@ -99,7 +88,7 @@ def draw_strata(candidates: Candidates, budget: Budget, *, strata: str) -> Choic
             f"strata reach to rank {last} and the pool to {candidates.depth_asked}, expected --depth {last}"
         )
     names = np.array([*(stratum.name for stratum in found), "", ORIGINAL], dtype=object)
-    place = place_in_strata(found, rank)
+    place = np.searchsorted([stratum.last for stratum in found], rank, side="left")
     place[known.is_original & (rank <= last)] = len(found) + 1
     rate = np.array([*(stratum.rate for stratum in found), 0.0, 1.0])[place]
     is_drawn = draw_candidates(candidates, np.arange(len(rate))) < rate

@@ -44,7 +44,11 @@ def read_tops(
     for run in list_stored(runs):
         for block in top_blocks(run, depth + bool(own_items)):
             if own_items:
-                with_own.append((block.queries, _have_own(block.to_depth(counted_depth), own_items)))
+                near, own_doc = (
+                    block.to_depth(counted_depth),
+                    places_of(own_items, block.queries, block.docs)[1],
+                )
+                with_own.append((near.queries, near.query[near.doc == own_doc[near.query]]))
                 block = leave_out_own(block.to_depth(depth + 1), own_items)[0]
             parts += [(run.run_id, block.to_depth(depth))] if len(block.queries) else []
     if not parts:
@@ -110,10 +114,3 @@ def _refuse_other_collections(
                 f"run {run_id!r} has no query in common with the other runs (its first: {query_ids[code]!r}, "
                 f"theirs: {theirs!r}); is it a run for another collection?"
             )
-
-
-def _have_own(block: RunBlock, own_items: OwnItems) -> Ints:
-    """Return the places of the queries whose own item is in the block."""
-    own = places_of(own_items, block.queries, block.docs)[1]
-    found: Ints = block.query[block.doc == own[block.query]]
-    return found
