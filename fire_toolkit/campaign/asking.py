@@ -44,7 +44,7 @@ def never_asked(pooled: Pool, judged: pd.DataFrame | None, handed: HandedOut) ->
     """
     asked = set().union(*handed.files.values(), handed.given)
     rest = not_judged(pooled, judged)
-    fresh = rest[[key not in asked for key in _keys(rest)]]
+    fresh = Pool(rest[[key not in asked for key in _keys(rest)]]) if asked else rest
     if len(fresh):
         number = int(fresh["round"].max())
         number = handed.following if number in handed.begun else number

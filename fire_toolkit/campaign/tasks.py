@@ -247,10 +247,10 @@ def make_tasks(
 
 def _pages(
     media_url: pd.Series[str], order: Ints, n_captions: int, rng: np.random.Generator
-) -> list[tuple[int, ...]]:
+) -> Sequence[Sequence[int]]:
     """Return the rows in that order as pages of one item; by pages of several captions these are mixed."""
     if n_captions == 1:
-        return [(row,) for row in order.tolist()]
+        return order.reshape(-1, 1).tolist()
     own = media_url.iloc[order].reset_index(drop=True).groupby(media_url.iloc[order].to_numpy()).indices
     pages = [page for rows in own.values() for page in even_pages(order[rows].tolist(), n_captions)]
     return [pages[place] for place in rng.permutation(len(pages))]

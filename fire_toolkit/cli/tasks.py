@@ -186,8 +186,9 @@ def _made(given: Given, asked: _Asked, *, is_by_hand: bool, options: dict[str, A
     queries, items, rules = given.queries, given.items_if_any, given.guideline
     pairs = _without_own_items(asked.pairs, queries)
     if not is_by_hand:
-        queries = with_addresses(queries, set(pairs["query_id"]))
-        shown = {*pairs["doc_id"], *(own_items_of(queries).values() if rules.shows_reference else ())}
+        queries = with_addresses(queries, set(pairs["query_id"].unique()))
+        own = own_items_of(queries).values() if rules.shows_reference else ()
+        shown = {*pairs["doc_id"].unique(), *own}
         items = with_addresses(items, shown) if items is not None else None
     made = make_tasks(pairs, queries, items=items, guideline=rules, **options)
     refuse_texts_unseen(made, items, rules)

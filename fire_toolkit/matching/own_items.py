@@ -18,7 +18,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Ints, are_among
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Qrels, Queries, Run, check_qrels
-from fire_toolkit.tables.columns import are_in
+from fire_toolkit.tables.columns import are_in, listed
 
 COLUMN = "reference"
 RULES = ("drop", "keep")
@@ -124,7 +124,9 @@ def drop_own_items(run: Any, queries: Queries | OwnItems, *, tell: Tell | None =
 
 def is_own_pair(table: pd.DataFrame, own_items: OwnItems) -> Bools:
     """Return for each row of a table with query_id and doc_id whether the doc is the query's own item."""
-    pairs = zip(table["query_id"], table["doc_id"], strict=True)
+    if not own_items:
+        return np.zeros(len(table), dtype=bool)
+    pairs = zip(listed(table["query_id"]), listed(table["doc_id"]), strict=True)
     return np.fromiter((own_items.get(query) == doc for query, doc in pairs), dtype=bool, count=len(table))
 
 
