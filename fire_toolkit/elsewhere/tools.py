@@ -7,14 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fire_toolkit.formats.runs.hints import guessed_columns, line_of
+from fire_toolkit.formats.columns import GUESSED, guessed_columns, line_of, pair_column
 
 _PRESETS = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 COUNTS, NOT_YET = _PRESETS["counts"], _PRESETS["not_yet"]
 SKIPS = {word: why for why, words in _PRESETS["skips"].items() for word in words}
 SKIP = "-"  # in the place of a label: the answer is not a vote; in that of a column: do not read it
-USUAL = _PRESETS["usual"]
-_PAIR = {"query": ("query_id", "qid"), "doc": ("doc_id", "docid", "docno")}
+_PAIR = {"query": "query_id", "doc": "doc_id"}
 
 
 class Tool(NamedTuple):
@@ -39,14 +38,15 @@ def tool_of(columns: Collection[str]) -> Tool:
 
 
 def own_roles(tool: Tool, columns: Collection[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return role → column: those given, and those that the tool always has or that have our own names.
+    """Return role → column: those given, and those that the tool always has or that have usual names.
 
     A column that was given a role has no other, and a column with pairs takes the place of query and doc;
     a role that was given as `-` is not read.
     """
-    free = {*columns} - {*given.values()}
-    usual = {**({} if "pair" in given else _PAIR), **tool.roles}
-    known = {role: next((name for name in names if name in free), "") for role, names in usual.items()}
+    free = [name for name in columns if name not in given.values()]
+    known = {role: next((name for name in names if name in free), "") for role, names in tool.roles.items()}
+    if "pair" not in given:
+        known = {role: pair_column(free, name, is_loose=False) or "" for role, name in _PAIR.items()} | known
     roles = {role: name for role, name in {**known, **given}.items() if name}
     if "status" not in given and roles.get("status") == roles.get("label"):
         roles.pop("status", None)  # Prodigy's yes or no is an answer there, not the state of one
@@ -69,7 +69,7 @@ def line_to_type(columns: Sequence[str], roles: Mapping[str, str], *, wrong: str
         "--columns 'annotator=who,query=text,doc=clip,label=verdict'"
     """
     known = {role: name for role, name in roles.items() if role != wrong}
-    needed = [role for role in USUAL if "pair" not in known or role not in _PAIR]
-    guessed = guessed_columns(columns, {role: USUAL[role] for role in needed}, known)
+    needed = [role for role in GUESSED if "pair" not in known or role not in _PAIR]
+    guessed = guessed_columns(columns, {role: GUESSED[role] for role in needed}, known)
     kept = [role for role in ("pair",) if role in known]
     return line_of({role: guessed.get(role, "COLUMN") for role in (*needed, *kept)})

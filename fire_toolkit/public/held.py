@@ -11,10 +11,19 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import qrels_of_json, read_qrels
+from fire_toolkit.formats.columns import (
+    ANNOTATOR,
+    LABEL,
+    OWN,
+    RELEVANCE,
+    find_name,
+    pair_column,
+    pair_columns,
+)
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.held_runs import run_from_matrix
 from fire_toolkit.formats.runs.json_runs import listed_of
-from fire_toolkit.formats.runs.listed import DOC, QUERY, find_name, id_column, listed_table
+from fire_toolkit.formats.runs.listed import id_column, listed_table
 from fire_toolkit.formats.runs.ranked import run_of_lists
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.tables.table_files import read_judgments
@@ -22,9 +31,7 @@ from fire_toolkit.matching.ranking import top
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
 from fire_toolkit.tables import Judgments, Qrels, Run, check_qrels
 
-_RELEVANCE = ("relevance", "rel", "grade", "label", "score")
-_ANNOTATOR = ("annotator_id", "annotator", "worker", "worker_id", "rater", "user")
-_LABEL = ("label", "answer", "judgment", "rating")
+_PAIR: dict[str, Sequence[str]] = {"query_id": (), "doc_id": ()}  # found by all their usual names
 
 
 def run(
@@ -71,7 +78,7 @@ def run(
         return read_run(x, run_id=name, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
     if _is_of(x, "ranx"):
         x, name = x.to_dict(), name or x.name
-    is_table = isinstance(x, pd.DataFrame) and find_name(list(map(str, x.columns)), QUERY) is not None
+    is_table = isinstance(x, pd.DataFrame) and bool(pair_columns(list(map(str, x.columns)), "query_id"))
     if not is_table and (query_ids is not None or not isinstance(x, Mapping)):
         if query_ids is None or doc_ids is None or name is None:
             found = f"a frame with columns {_shown(x.columns)}" if isinstance(x, pd.DataFrame) else _kind(x)
@@ -114,7 +121,7 @@ def qrels(x: Any) -> Qrels:
         x = x.to_dict()
     if isinstance(x, Mapping):
         return check_qrels(qrels_of_json(_plain(x, "qrels"), "qrels"), where="qrels")
-    found = {"query_id": QUERY, "doc_id": DOC, "relevance": _RELEVANCE}
+    found = {**_PAIR, "relevance": (*RELEVANCE, "label", "score")}
     table = _columns(x, found, "qrels")
     source = {"source": x["source"]} if "source" in x.columns else {}
     return check_qrels(table.assign(**source), where="qrels")
@@ -146,12 +153,12 @@ def judgments(x: Any, columns: Mapping[str, str] | None = None) -> Judgments:
     there = list(map(str, x.columns)) if isinstance(x, pd.DataFrame) else []
     if missing := [name for name in names.values() if name not in there]:
         raise UsageError(f"judgments: no column {missing[0]!r}; found {_shown(there)}")
-    wanted = {"query_id": QUERY, "doc_id": DOC, "annotator_id": _ANNOTATOR, "label": _LABEL}
+    wanted: dict[str, Sequence[str]] = {**_PAIR, "annotator_id": ANNOTATOR, "label": LABEL}
     wanted = {name: (names.pop(name),) if name in names else usual for name, usual in wanted.items()}
     table = _columns(x, wanted, "judgments")
     table["label"] = table["label"].astype("str")
     table["annotator_id"] = id_column(table["annotator_id"], "judgments: annotator_id")
-    used = {find_name(there, usual) for usual in wanted.values()} | set(names.values())
+    used = {_column_of(there, name, usual) for name, usual in wanted.items()} | set(names.values())
     more = {name: x[own] for name, own in names.items()}
     rest = [name for name in there if name not in used and name not in (*table.columns, *more)]
     latest, _ = latest_judgments(table.assign(**more, **{name: x[name] for name in rest}), where="judgments")
@@ -215,14 +222,18 @@ def _columns(x: Any, wanted: Mapping[str, Sequence[str]], where: str) -> pd.Data
     if not isinstance(x, pd.DataFrame):
         raise UsageError(f"{where}: {_kind(x)}, expected a path, a dict or a frame with {', '.join(wanted)}")
     names = list(map(str, x.columns))
-    found = {name: find_name(names, usual) for name, usual in wanted.items()}
+    found = {name: _column_of(names, name, usual) for name, usual in wanted.items()}
     if missing := [name for name, own in found.items() if own is None]:
-        expected = "; ".join(f"{name} ({', '.join(wanted[name][:5])})" for name in missing)
+        expected = "; ".join(f"{name} ({', '.join((wanted[name] or OWN[name])[:5])})" for name in missing)
         raise UsageError(f"{where}: columns {_shown(names)}; expected {expected}")
     table = pd.DataFrame({name: x[own].to_numpy() for name, own in found.items()})
     return table.assign(
         **{name: id_column(table[name], f"{where}: {name}") for name in ("query_id", "doc_id")}
     )
+
+
+def _column_of(names: Sequence[str], name: str, usual: Sequence[str]) -> str | None:
+    return find_name(names, usual) if usual else pair_column(names, name)
 
 
 def _plain(x: Mapping[Any, Any], where: str) -> dict[str, Any]:

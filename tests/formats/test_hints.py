@@ -1,5 +1,7 @@
 """A file of no known format is refused with what it seems to be, and what was expected."""
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,9 @@ import pytest
 from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.readers import recognise
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
@@ -42,3 +47,60 @@ def test_a_first_line_tells_what_was_expected(line: str, said: str, tmp_path: Pa
     with pytest.raises(FormatError) as caught:
         recognise(tmp_path / "f")
     assert said in str(caught.value)
+
+
+@cases("text", "header")
+def test_a_table_without_a_header_is_refused_with_the_line_that_makes_it_one(
+    text: str, header: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f"
+    path.write_text(text)
+    for reading in (recognise, read_run):
+        with pytest.raises(FormatError) as caught:
+            reading(path)
+        line = str(caught.value).partition("; if the best guess is right, type ")[2]
+        assert line == f"sed -i '1i {header}' {path}"
+    subprocess.run(shlex.split(line), check=True)
+    run = read_run(path)
+    assert run["rank"].tolist() == [1, 2]
+    assert run["query_id"].iloc[0] == text[: len(run["query_id"].iloc[0])]
+
+
+@cases("header", "query", "doc")
+def test_a_table_with_the_usual_names_of_a_collection_is_a_run(
+    header: str, query: str, doc: str, tmp_path: Path
+) -> None:
+    mark = ";" if ";" in header else ","
+    names, path = header.split(mark), tmp_path / "f"
+    row = [{query: "q1", doc: "d1"}.get(name, "1") for name in names]
+    path.write_text(f"{header}\n{mark.join(row)}\n")
+    found = ingest(path, Request())
+    for run in (read_run(path), found.run):
+        assert run[["query_id", "doc_id"]].to_numpy().tolist() == [["q1", "d1"]]
+    is_ours = (query, doc) == ("query_id", "doc_id")
+    assert (f"columns {query} as query_id, {doc} as doc_id" in found.notes) != is_ours
+
+
+@cases("header", "said")
+def test_a_table_with_two_columns_that_could_be_one_role_is_refused(
+    header: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f"
+    path.write_text(f"{header}\n")
+    for reading in (read_run, lambda each: ingest(each, Request())):
+        with pytest.raises(FormatError) as caught:
+            reading(path)
+        assert said in str(caught.value).replace("'", "")
+
+
+@pytest.mark.parametrize("header", ["sentence_id,clip,rel", "qid,docno,grade", "query_id,doc_id,relevance"])
+def test_qrels_have_the_usual_names_too(header: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(f"{header}\ns1,d1,2\n")
+    found = read_qrels(tmp_path / "f")
+    assert found[["query_id", "doc_id", "relevance"]].to_numpy().tolist() == [["s1", "d1", 2]]
+
+
+def test_qrels_with_two_columns_that_could_be_the_doc_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("qid,clip,video,rel\ns1,c1,v1,1\n")
+    with pytest.raises(FormatError, match="columns clip and video may each be the doc_id; found qid, clip"):
+        read_qrels(tmp_path / "f")

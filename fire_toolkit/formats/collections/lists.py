@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -11,14 +10,13 @@ import pandas as pd
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.source import Entry, Source, have
-from fire_toolkit.formats.collections.tables import NAMES
+from fire_toolkit.formats.columns import COLLECTION, find_name
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.listed import find_name
 from fire_toolkit.formats.runs.named_arrays import DOC_IDS, QUERY_IDS
 
 _MORE = ("media_url", "reference")
 _ARRAYS = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
-_HEADERS = {"id", "ids", "name", "names", "index", "idx", "#", *chain(*NAMES.values(), *_ARRAYS.values())}
+_HEADERS = {"id", "ids", "name", "names", "index", "idx", "#"}.union(*COLLECTION.values(), *_ARRAYS.values())
 
 
 def _text_key(source: Source) -> str | None:
@@ -83,7 +81,7 @@ def read_items(source: Source, split: str | None) -> Part:
 
 def column_of(header: Sequence[str], column: str) -> str | None:
     """Return the column of a header that has the ids, by its own name or a usual one."""
-    return find_name(header, (column, *NAMES[column], *_ARRAYS[column]))
+    return find_name(header, (column, *COLLECTION[column], *_ARRAYS[column]))
 
 
 def ids_of_lines(lines: Sequence[str], path: str, column: str) -> list[str]:

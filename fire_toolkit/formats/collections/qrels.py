@@ -12,6 +12,7 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.columns import RELEVANCE, find_name, needed_column
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.trec import is_trec_qrels, read_trec_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -58,8 +59,8 @@ def read(source: Source, split: str | None) -> Part:
 def read_qrels(path: str | Path) -> Qrels:
     """Return qrels in any format this toolkit knows; ids with blanks are encoded, as those of collections.
 
-    A table with the columns query_id, doc_id and relevance is one of them, but for labels, which lack the
-    original positives.
+    A table with columns of a query, a doc and a relevance, by any usual names, is one of them, but for
+    labels, which lack the original positives.
 
     Raises:
         FormatError: the file has no qrels, or a line that does not fit.
@@ -77,8 +78,11 @@ def read_qrels(path: str | Path) -> Qrels:
     if is_trec_qrels(path):
         return read_trec_qrels(path)
     source = Source(path)
-    if {*_COLUMNS} <= {*source.header} and "label" not in source.header:
-        return check_qrels(read_delimited(path, required=_COLUMNS), where=str(path))
+    grade = find_name(source.header, RELEVANCE)
+    if grade and "label" not in source.header:
+        roles = ("query_id", "doc_id")
+        names = {needed_column(source.header, role, str(path)): role for role in roles} | {grade: "relevance"}
+        return check_qrels(read_delimited(path).rename(columns=names), where=str(path))
     if _BEIR.recognise(source):
         table = _BEIR.read(source, None).positives
     else:

@@ -15,8 +15,9 @@ from fire_toolkit.files import text_of
 from fire_toolkit.formats.collections import lists, qrels, tables
 from fire_toolkit.formats.collections.layouts import LAYOUTS
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.columns import are_names
 from fire_toolkit.formats.releases import collection_files, is_release
-from fire_toolkit.formats.runs.hints import are_names, not_the_file
+from fire_toolkit.formats.runs.hints import not_the_file
 from fire_toolkit.plugins import Registry
 from fire_toolkit.results import Shown
 

@@ -11,29 +11,16 @@ import pandas as pd
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.source import Entry, Source
+from fire_toolkit.formats.columns import COLLECTION, MEDIA, RELEVANCE, find_name, guessed_columns, line_of
 from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.hints import guessed_columns, line_of
-from fire_toolkit.formats.runs.listed import find_name
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import COLUMN
 from fire_toolkit.tables.columns import PAIR
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "query-id", "caption_id", "sentence_id", "sen_id", "sentid", "qid", "key"),
-    "text": ("text", "caption", "sentence", "query", "description"),
-    "doc_id": (
-        *("doc_id", "corpus-id", "video_id", "image_id", "clip_id", "item_id", "video", "image", "clip"),
-        *("filename", "file_name", "name"),
-    ),
-}
-MEDIA = (
-    *("media_url", "url", "uri", "link", "video_url", "image_url", "media", "path", "media_path"),
-    *("video_path", "image_path", "filepath", "file_path", "file", "src", "file_name", "filename"),
-)
 OF_ITEMS = ("media_url", "start_s", "end_s", "source_url", "source_start_s", "source_end_s")
 OF_PAIRS = ("relevance", "stratum")
 ALL, SPLIT = "all", "split"
-ROLES = (*NAMES, *OF_ITEMS, *OF_PAIRS, COLUMN)
+ROLES = (*COLLECTION, *OF_ITEMS, *OF_PAIRS, COLUMN)
 _NOT_OF_QUERIES = ("doc_id", "of", "target", "members", *OF_PAIRS, *OF_ITEMS)
 _NOTHING: Mapping[str, str] = {}
 
@@ -59,12 +46,14 @@ def roles_of(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) -> tup
         return "items", {"doc_id": "doc_id", "media_url": "media_url"}
     taken = {column for name in given.values() for column in columns_of(columns, name)}
     free = [name for name in columns if name not in taken]
-    usual = {role: find_name(free, names) for role, names in NAMES.items() if role not in given}
-    found = {role: name for role in NAMES if (name := given.get(role) or usual.get(role))}
+    usual = {role: find_name(free, names) for role, names in COLLECTION.items() if role not in given}
+    found = {role: name for role in COLLECTION if (name := given.get(role) or usual.get(role))}
     media = find_name([name for name in free if name not in found.values()], MEDIA)
     own = {name: name for name in (*OF_PAIRS, COLUMN) if name in free}
+    if {"query_id", "doc_id"} <= {*found} and "text" not in found and (grade := find_name(free, RELEVANCE)):
+        own["relevance"] = grade
     more = {**({"media_url": media} if media else {}), **own, **given}
-    places = {role: name for role, name in more.items() if role not in NAMES}
+    places = {role: name for role, name in more.items() if role not in COLLECTION}
     if "doc_id" in found and "media_url" in places and not {"text", "query_id"} & {*found}:
         return "items", found | places
     if "text" in found and "doc_id" in found:
@@ -86,7 +75,7 @@ def line_to_type(columns: Sequence[str], given: Mapping[str, str]) -> str:
     """
     kept = {role: name for role, name in given.items() if columns_of(columns, name)}
     known = {**roles_of(columns, kept)[1], **kept}
-    found = guessed_columns(columns, {"doc_id": NAMES["doc_id"], "text": NAMES["text"]}, known)
+    found = guessed_columns(columns, {"doc_id": COLLECTION["doc_id"], "text": COLLECTION["text"]}, known)
     stem = found.get("text", "").rstrip("0123456789")
     if stem and len(columns_of(columns, f"{stem}*")) > 1 and "text" not in kept:
         found["text"] = f"{stem}*"
@@ -98,7 +87,8 @@ def describe_table(columns: Sequence[str], given: Mapping[str, str] = _NOTHING) 
     kind, roles = roles_of(columns, given)
     if not kind:
         return None
-    shown = [role for role in roles if role in (*NAMES, *given) or (role == "media_url" and kind != "pairs")]
+    told = (*COLLECTION, *given, *(["media_url"] if kind != "pairs" else []))
+    shown = [role for role in roles if role in told]
     shown += ["relevance"] if kind == "pairs" and "relevance" not in shown else []
     named = ", ".join(role if role == roles[role] else f"{roles[role]} as {role}" for role in shown)
     return f"columns {named}" + (f": {kind}" if kind in ("items", "pairs") else "")
@@ -224,7 +214,7 @@ def _rows(source: Source, given: Mapping[str, str]) -> pd.DataFrame:
     if source.header:
         return read_delimited(source.path)
     roles = roles_of(source.columns, given)[1]
-    needed = [roles[role] for role in NAMES if role in roles]
+    needed = [roles[role] for role in COLLECTION if role in roles]
     rows = []
     for n, record in enumerate(source.records or []):
         entry = Entry(record, f"{source.path}: entry {n}")

@@ -18,8 +18,9 @@ import pandas as pd
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.formats.arrays.matrix import BFLOAT16, Array, Stored, as_floats
+from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.listed import QUERY, Listed, find_name
+from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.named_arrays import Arrays, described
 from fire_toolkit.formats.runs.parquet_files import is_list, whole_table
 from fire_toolkit.formats.runs.readers import recognise
@@ -236,7 +237,7 @@ def _from_parquet(path: Path) -> Candidates:
     matrix, scores = np.full(is_real.shape, PADDING, dtype=np.int64), np.full(is_real.shape, np.nan)
     matrix[is_real] = places
     scores[is_real] = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-    query = find_name(table.column_names, QUERY)
+    query = pair_column(table.column_names, "query_id")
     queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
     return Candidates(str(path), matrix, scores, queries, docs)
 

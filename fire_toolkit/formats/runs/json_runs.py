@@ -27,20 +27,19 @@ import pandas as pd
 from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.formats.arrays.matrix import Array
-from fire_toolkit.formats.ids import id_text
-from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
-from fire_toolkit.formats.runs.listed import (
-    DOC,
-    FROM_RANKS,
-    QUERY,
+from fire_toolkit.formats.columns import (
     RANK,
     RUN,
     SCORE,
-    Listed,
     find_name,
-    from_columns,
-    needed_name,
+    needed_column,
+    pair_column,
+    pair_columns,
+    said_of_pair,
 )
+from fire_toolkit.formats.ids import id_text
+from fire_toolkit.formats.runs.axis_ids import IdFile, axes_of
+from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.syntax import parse_json
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
@@ -84,7 +83,8 @@ def read_jsonl(path: Path, key: str | None = None) -> Listed:
 
 def listed_of(value: Any, where: str, key: str | None) -> Listed:
     """Return the ranked lists in a JSON value of one of the shapes above; errors as of `read_json`."""
-    if isinstance(value, dict) and find_name(list(value), QUERY) and any(name in value for name in _LISTS):
+    is_object = isinstance(value, dict) and any(name in value for name in _LISTS)
+    if is_object and pair_column(list(value), "query_id"):
         value = [value]  # a file of one record
     runs = dict(_runs(value, ""))
     if key is None and len(runs) == 1:
@@ -130,8 +130,8 @@ def _is_ranking(item: Any) -> bool:
 def _pairs_of(item: list[Any]) -> list[tuple[Any, Any]] | None:
     """Return the docs and scores of a list that has both, None of another."""
     names = list(item[0]) if isinstance(item[0], dict) else []
-    doc, score = find_name(names, DOC), find_name(names, SCORE)
-    is_own = find_name(names, QUERY) is None  # or each names its query: they are a run's
+    doc, score = pair_column(names, "doc_id"), find_name(names, SCORE)
+    is_own = not pair_columns(names, "query_id")  # or each names its query: they are a run's
     if doc and score and is_own and all(isinstance(each, dict) and {doc, score} <= {*each} for each in item):
         return [(each[doc], each[score]) for each in item]
     is_pair = all(isinstance(each, list | tuple) and len(each) == 2 for each in item)
@@ -185,11 +185,13 @@ def as_score(value: Any, where: str) -> float:
 def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
     """Return records of a pair, or of a query and its list."""
     names = list(dict.fromkeys(name for record in records for name in record))
-    if find_name(names, QUERY) is None and _CANDIDATE in names:
+    if not pair_columns(names, "query_id") and _CANDIDATE in names:
         return replace(_of_records(_numbered(records, where), where), notes=(FROM_RANKS, NUMBERED))
-    query, doc = needed_name(names, QUERY, where), find_name(names, DOC)
+    query, docs = needed_column(names, "query_id", where), pair_columns(names, "doc_id")
+    are_lists = not docs or any(name in names for name in _LISTS)
+    doc = "" if are_lists else needed_column(names, "doc_id", where)
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
-    are_lists = doc is None or isinstance(records[0].get(doc), list | dict)
+    are_lists = are_lists or isinstance(records[0].get(doc), list | dict)
     if not are_lists and score is None and rank is None:
         raise FormatError(f"{where}: records with {', '.join(names)}; expected score or rank among them")
     lists, rows = dict[str, Any](), list[tuple[str, str, float]]()
@@ -200,7 +202,7 @@ def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
             value = as_score(_field(record, score or rank, at), at)
             rows.append((query_id, id_text(_field(record, doc, at), at), value if score else -value))
             continue
-        content = next((record[name] for name in (*_LISTS, *DOC) if name in record), None)
+        content = next((record[name] for name in (*_LISTS, *docs) if name in record), None)
         if query_id in lists or not _is_ranking(content):
             problem = "appears twice" if query_id in lists else f"has no list ({', '.join(_LISTS[:3])})"
             raise FormatError(f"{at}: query {query_id!r} {problem}, expected one list of docs for each query")
@@ -211,7 +213,8 @@ def _of_records(records: list[dict[str, Any]], where: str) -> Listed:
     if len(runs) > 1:
         raise FormatError(f"{where}: {len(runs)} run ids in one file ({', '.join(runs[:3])}), expected one")
     columns = zip(*rows, strict=True)
-    return from_columns(*columns, where=where, run_id=runs[0] or None, notes=() if score else (FROM_RANKS,))
+    notes = *said_of_pair(query, doc), *(() if score else (FROM_RANKS,))
+    return from_columns(*columns, where=where, run_id=runs[0] or None, notes=notes)
 
 
 def _numbered(records: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Ranked lists from a file: scored pairs that the one rule makes into a Run; the names of their columns."""
+"""Ranked lists from a file: scored pairs that the one rule makes into a Run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype, is_string_dtype
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.columns import RANK, RUN, SCORE, find_name, needed_column, said_of_pair
 from fire_toolkit.formats.ids import id_texts
 
-QUERY = ("query_id", "query-id", "qid", "q_id", "queryid", "query", "topic", "topic_id")
-DOC = ("doc_id", "doc-id", "docid", "docno", "did", "corpus-id", "corpus_id", "document_id", "item_id", "pid")
-SCORE = ("score", "similarity", "sim", "scores")
-RANK = ("rank", "position")
-RUN = ("run_id", "run", "tag", "system")
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"
 
 
@@ -77,33 +73,17 @@ def from_columns(
     return Listed(scored, run_id, notes, has_places=has_places)
 
 
-def find_name(names: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """Return the first of `wanted` that is in `names` (in any case), as it is written there."""
-    by_lower = {name.strip().lower(): name for name in reversed(names)}
-    return next((by_lower[name] for name in wanted if name in by_lower), None)
+def listed_table(table: pd.DataFrame, where: str, key: str | None, *, line: str = "") -> Listed:
+    """Return a frame with columns of usual names as ranked lists; with a score, a rank is not used.
 
-
-def needed_name(names: Sequence[str], wanted: Sequence[str], where: str) -> str:
-    """Return the same as `find_name`.
+    line: what to type where it is not clear which column is what.
 
     Raises:
-        FormatError: there is none.
-    """
-    found = find_name(names, wanted)
-    if found is None:
-        raise FormatError(f"{where}: no {wanted[0]}; found {', '.join(names[:12]) or 'nothing'}")
-    return found
-
-
-def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
-    """Return a frame with columns of the known names as ranked lists; with a score, a rank is not used.
-
-    Raises:
-        FormatError: no score and no rank, one that is not a number (with its row), several runs and no `key`,
-            which names one.
+        FormatError: no query or doc, or several columns that could be; no score and no rank, one that is not
+            a number (with its row), several runs and no `key`, which names one.
     """
     names = [str(name) for name in table.columns]
-    query, doc = needed_name(names, QUERY, where), needed_name(names, DOC, where)
+    query, doc = (needed_column(names, role, where, line=line) for role in ("query_id", "doc_id"))
     score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
     if score is None and rank is None:
         raise FormatError(f"{where}: columns {', '.join(names)}; expected score or rank among them")
@@ -128,7 +108,7 @@ def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
         for name, column in (("query_id", query), ("doc_id", doc))
     }
     scored = pd.DataFrame({**ids, "score": numbers if score else -numbers})
-    return Listed(scored, run_id, () if score else (FROM_RANKS,))
+    return Listed(scored, run_id, (*said_of_pair(query, doc), *(() if score else (FROM_RANKS,))))
 
 
 def id_column(values: pd.Series, where: str) -> pd.Series:

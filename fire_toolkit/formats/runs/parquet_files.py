@@ -11,12 +11,13 @@ import numpy as np
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.columns import find_name, pair_column
 from fire_toolkit.formats.ids import id_texts
-from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
+from fire_toolkit.formats.runs.listed import Listed, listed_table
 from fire_toolkit.formats.runs.named_arrays import Arrays
 
 PARQUET_MAGIC = b"PAR1"
-_IDS = (*QUERY, *DOC, "id", "ids")
+_IDS = ("id", "ids", "query", "topic", "topic_id")
 _MOST_ROWS = 500_000_000
 _MOST_BYTES = 64 << 30
 _T = TypeVar("_T")
@@ -116,7 +117,9 @@ def read_parquet_vectors(path: Path) -> Arrays:
     if not matrices:
         shown = ", ".join(f"{column.name} ({column.type})" for column in list(schema)[:8])
         raise FormatError(f"{path}: columns {shown}; expected vectors, a list of numbers a row")
-    name = find_name([str(name) for name in schema.names], _IDS)
+    names = [str(name) for name in schema.names]
+    sides = (pair_column(names, role, is_loose=False) for role in ("query_id", "doc_id"))
+    name = next(filter(None, sides), find_name(names, _IDS))
     ids = None
     if name is not None:
         values = guarded(path, lambda: file.read(columns=[name]).column(0).to_pylist())

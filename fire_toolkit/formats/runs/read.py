@@ -8,8 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.files import STDIN
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import STDIN, start_of
 from fire_toolkit.formats.runs.axis_ids import Given, id_file_for
+from fire_toolkit.formats.runs.hints import line_to_type
 from fire_toolkit.formats.runs.json_runs import with_ids
 from fire_toolkit.formats.runs.matrices import MatrixRun, open_matrix
 from fire_toolkit.formats.runs.native import NativeRunFile, open_native_run, read_native_run
@@ -54,6 +56,8 @@ def read_run(
         0      a        q     d1     1    2.0
     """
     reader = None if str(path) == STDIN else find_reader(Path(path))
+    if reader is None and str(path) != STDIN and (line := line_to_type(start_of(Path(path))[0], Path(path))):
+        raise FormatError(f"{path}: no header that names query_id, doc_id and score{line}")
     if reader is None or reader.name == "trec":  # what nobody knows is told what is wrong with it as TREC
         run = read_trec_run(path, run_id=run_id)
         return top(run, depth) if depth else run

@@ -14,9 +14,10 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import start_of, without_mark
 from fire_toolkit.formats.arrays import files
 from fire_toolkit.formats.arrays.matrix import Array, Stored
+from fire_toolkit.formats.columns import pair_columns, renamed
 from fire_toolkit.formats.runs import json_runs, native, trec
 from fire_toolkit.formats.runs.hints import not_a_run, not_the_file
-from fire_toolkit.formats.runs.listed import DOC, QUERY, Listed, find_name, listed_table
+from fire_toolkit.formats.runs.listed import Listed, listed_table
 from fire_toolkit.formats.runs.named_arrays import MASKS, Arrays, as_mask, leaves_of, reads
 from fire_toolkit.formats.runs.parquet_files import PARQUET_MAGIC, read_parquet, read_parquet_vectors
 from fire_toolkit.formats.runs.reader import RunReader
@@ -29,12 +30,15 @@ def is_table(start: bytes, path: Path) -> bool:
     """Whether the first line is a header that names a query and a doc."""
     line = without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace")
     names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
-    return all(find_name(names, wanted) for wanted in (QUERY, DOC))
+    return all(pair_columns(names, role) for role in ("query_id", "doc_id"))
 
 
 def read_table(path: Path, key: str | None = None) -> Listed:
     """Return a CSV or TSV file as ranked lists; see `listed_table`."""
-    return listed_table(read_delimited(path), str(path), key)
+    table, (start, is_packed) = read_delimited(path), start_of(path)
+    mark = delimiter_of(without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace"))
+    line = "" if is_packed else renamed(list(table.columns), mark, path)
+    return listed_table(table, str(path), key, line=line)
 
 
 _OF_OBJECTS = ("pickle", "npy")

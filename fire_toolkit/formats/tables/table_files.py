@@ -15,7 +15,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN, is_gzip, opened, read_bytes, text_of, without_mark
-from fire_toolkit.formats.runs.listed import DOC, QUERY, SCORE, find_name, needed_name
+from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
 from fire_toolkit.results import Result
@@ -260,9 +260,8 @@ def read_design(path: Path) -> pd.DataFrame:
     return table.assign(place=pd.to_numeric(place.where(place != "", "1")))
 
 
-_DOCS = (*DOC, "doc", "document", "video_id", "image_id", "video", "image", "item")
 _SCORES = (*SCORE, "p_yes", "probability", "prob", "p", "rating", "value", "tifa", "clipscore", "clip_score")
-_LABELS = ("label", "relevance", "rel", "judgment", "judgement", "verdict", "answer")
+_LABELS = (*LABEL[:1], *RELEVANCE[:2], "judgment", "judgement", "verdict", "answer")
 _MISSING = ("", "nan", "na", "n/a", "none", "null")
 
 
@@ -294,7 +293,7 @@ def read_machine_scores(path: str | Path, judge_id: str, *, backbone: str = "") 
     """
     table = read_delimited(path)
     names = [str(name) for name in table.columns]
-    query, doc = needed_name(names, QUERY, f"{path}:1"), needed_name(names, _DOCS, f"{path}:1")
+    query, doc = (needed_column(names, role, f"{path}:1") for role in ("query_id", "doc_id"))
     score, label = find_name(names, _SCORES), find_name(names, _LABELS)
     if score is None and label is None:
         raise FormatError(f"{path}:1: no score and no label; found {', '.join(names[:12])}")

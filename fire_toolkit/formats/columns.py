@@ -1,0 +1,225 @@
+"""The usual names of columns in tables that people bring: one list for runs, qrels, collections and imports.
+
+A role's own names mean it in every table. What collections call their captions and items means it too, where
+no other column of the table could; two that could are refused, with the line to type. In a table of captions
+the first that is there is taken, and names such as `query` are texts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fire_toolkit.errors import FormatError
+
+QUERY = ("query_id", "query-id", "qid", "q_id", "queryid")
+_CAPTION = ("caption_id", "sentence_id", "sen_id", "sentid")
+_TOPIC = ("topic_id", "topic", "query")  # ids in a run; a category or a text elsewhere
+_KEY = ("key",)
+DOC = ("doc_id", "corpus-id")
+# Docs with texts of their own: a table of them is no table of captions.
+_PASSAGE = ("doc-id", "docid", "docno", "did", "corpus_id", "document_id", "pid", "doc", "document")
+_ITEM = ("video_id", "image_id", "clip_id", "item_id", "video", "image", "clip")
+_FILE = ("filename", "file_name", "name")
+TEXT = ("text", "caption", "sentence", "query", "description")
+MEDIA = (
+    *("media_url", "url", "uri", "link", "video_url", "image_url", "media", "path", "media_path"),
+    *("video_path", "image_path", "filepath", "file_path", "file", "src", "file_name", "filename"),
+)
+SCORE = ("score", "similarity", "sim", "scores")
+RANK = ("rank", "position")
+RUN = ("run_id", "run", "tag", "system")
+RELEVANCE = ("relevance", "rel", "grade")
+ANNOTATOR = ("annotator_id", "annotator", "worker", "worker_id", "rater", "user")
+LABEL = ("label", "answer", "judgment", "rating")
+
+# Of a table of a collection, the first that is there.
+COLLECTION = {
+    "query_id": (*QUERY[:3], *_CAPTION, *_KEY),
+    "text": TEXT,
+    "doc_id": (*DOC, *_ITEM, *_FILE),
+}
+# Of pairs (a run, qrels, answers): a role's own names, whose first is taken, and others, of which one may be.
+OWN = {"query_id": QUERY, "doc_id": (*DOC[:1], *_PASSAGE[:4], *DOC[1:], *_PASSAGE[4:])}
+_IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "sound", "audio")}
+_LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
+# What people call the columns that a table of answers needs; for guesses, in lines to type.
+GUESSED = {
+    "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),
+    "query": (*QUERY, *_CAPTION, *_TOPIC, *TEXT, "question", "prompt"),
+    "doc": (*DOC, *_PASSAGE, *_ITEM, "item", "passage", "sound", "audio"),
+    "label": (*LABEL, "verdict", "vote", "choice", "relevance", "response"),
+}
+_WORD, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"[0-9]+")
+_OF_NO_USE = {"id", "url", "name", "file", "path"}  # words that many roles have
+_LONGEST = 40
+_OF_RUNS = {"query_id": GUESSED["query"], "doc_id": GUESSED["doc"], "score": SCORE}
+
+
+def find_name(names: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """Return the first of `wanted` that is in `names` (in any case), as it is written there."""
+    by_lower = {name.strip().lower(): name for name in reversed(names)}
+    return next((by_lower[name] for name in wanted if name in by_lower), None)
+
+
+def pair_columns(names: Sequence[str], role: str, *, is_loose: bool = True) -> list[str]:
+    """Return the columns that may be the `query_id` or the `doc_id` of pairs: one where it is clear.
+
+    is_loose: whether names count that mean other things in other tables (`query`, `name`).
+
+    Examples:
+        >>> pair_columns(["Sentence_ID", "clip", "score"], "query_id")
+        ['Sentence_ID']
+        >>> pair_columns(["query_id", "video", "clip"], "doc_id")
+        ['video', 'clip']
+    """
+    if own := find_name(names, OWN[role]):
+        return [own]
+    usual = (*_IDS[role], *(_LOOSE[role] if is_loose else ()))
+    return [name for name in names if name.strip().lower() in usual]
+
+
+def pair_column(names: Sequence[str], role: str, *, is_loose: bool = True) -> str | None:
+    """Return the column of the `query_id` or the `doc_id` of pairs, None where it is not clear."""
+    found = pair_columns(names, role, is_loose=is_loose)
+    return found[0] if len(found) == 1 else None
+
+
+def needed_column(names: Sequence[str], role: str, where: str, *, line: str = "") -> str:
+    """Return the column of the `query_id` or the `doc_id` of pairs.
+
+    line: what to type where it is not clear which it is, if anything can be typed.
+
+    Raises:
+        FormatError: there is none, or there are several.
+    """
+    found = pair_columns(names, role)
+    if len(found) != 1:
+        problem = f"columns {' and '.join(found)} may each be the {role}" if found else f"no {role}"
+        raise FormatError(f"{where}: {problem}; found {', '.join(names[:12]) or 'nothing'}{line}")
+    return found[0]
+
+
+def said_of_pair(query: str, doc: str) -> tuple[str, ...]:
+    """Return a note on columns that were taken by what collections call them; none of a role's own names."""
+    is_own = find_name([query], OWN["query_id"]) and find_name([doc], OWN["doc_id"])
+    return () if is_own else (f"columns {query} as query_id, {doc} as doc_id",)
+
+
+def renamed(fields: Sequence[str], mark: str, path: Path) -> str:
+    """Return the line that gives a table of ranked lists the names that are read, by the best guesses.
+
+    Examples:
+        >>> renamed(["question", "clip", "sim"], ",", Path("run.csv"))
+        "; if the best guess is right, type sed -i '1s/.*/query_id,doc_id,score/' run.csv"
+        >>> renamed(["0.5", "q1", "d1"], ",", Path("run.csv"))
+        ''
+    """
+    if not are_names(fields) or len(fields) < len(_OF_RUNS):
+        return ""
+    known = {role: name for role in _IDS if (name := pair_column(fields, role))}
+    known |= {"rank": name} if (name := find_name(fields, RANK)) else {}
+    roles = {name: role for role, name in guessed_columns(fields, _OF_RUNS, known).items()}
+    line = mark.join(roles.get(name, name) for name in fields).replace("\t", "\\t").replace("/", "\\/")
+    return f"; if the best guess is right, type {shlex.join(['sed', '-i', f'1s/.*/{line}/', str(path)])}"
+
+
+def headed(fields: Sequence[str], below: Sequence[str], mark: str, path: Path) -> str:
+    """Return the line that puts names above a table of ranked lists without a header, by the best guess.
+
+    below: the fields of the second line; whole numbers that rise within a query are ranks.
+
+    Examples:
+        >>> headed(["188714", "1000052", "1"], ["188714", "1000084", "2"], "\\t", Path("run.tsv"))
+        "; if the best guess is right, type sed -i '1i query_id\\\\tdoc_id\\\\trank' run.tsv"
+        >>> headed(["q1", "v1", "0.5"], [], ",", Path("run.csv"))
+        "; if the best guess is right, type sed -i '1i query_id,doc_id,score' run.csv"
+    """
+    ids, numbers = fields[:2], fields[2:]
+    is_run = 1 <= len(numbers) <= 2 and all(map(is_number, numbers)) and ids[1] not in ("", "0", "Q0")
+    are_ids = ids[0] and all(each.isdigit() or not is_number(each) for each in ids)  # no row of a matrix
+    if not is_run or not are_ids or (len(numbers) == 2 and not numbers[0].isdigit()):
+        return ""
+    later = float(below[2]) if len(below) > 2 and below[0] == ids[0] and is_number(below[2]) else math.inf
+    names = ("rank", "score") if len(numbers) == 2 else ("score",)
+    names = ("rank",) if len(numbers) == 1 and numbers[0].isdigit() and later > int(numbers[0]) else names
+    line = mark.join(("query_id", "doc_id", *names)).replace("\t", "\\t")
+    return f"; if the best guess is right, type {shlex.join(['sed', '-i', f'1i {line}', str(path)])}"
+
+
+def is_number(field: str) -> bool:
+    """Whether a field is a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def guessed_columns(
+    columns: Sequence[str], usual: Mapping[str, Sequence[str]], given: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return role → column: those given, then usual names, names that have a usual word, what is left.
+
+    Args:
+        columns: of the table.
+        usual: role → its usual names, for each role that needs a column.
+        given: role → column, of those that are known.
+
+    Examples:
+        >>> guessed_columns(["who", "the_clip", "verdict"], {"doc": ["video", "clip"], "label": ["verdict"]})
+        {'doc': 'the_clip', 'label': 'verdict'}
+        >>> guessed_columns(["q", "d"], {"query": ["query"], "doc": ["doc"]})
+        {'query': 'q', 'doc': 'd'}
+    """
+    found = dict(given or {})
+    for fits in (_is_usual, _has_usual_word, lambda *_: True):
+        for role, names in usual.items():
+            free = [each for each in columns if each not in found.values()]
+            guess = next((each for each in free if fits(each, names)), None)
+            if role not in found and guess is not None:
+                found[role] = guess
+    return {**{role: found[role] for role in usual if role in found}, **found}
+
+
+def _is_usual(column: str, names: Sequence[str]) -> bool:
+    return column.strip().lower() in names
+
+
+def _has_usual_word(column: str, names: Sequence[str]) -> bool:
+    words = {word for name in names for word in _WORD.findall(name.lower())} - _OF_NO_USE
+    return bool(words & {*_WORD.findall(column.lower())})
+
+
+def are_names(fields: Sequence[str], below: str = "") -> bool:
+    """Whether fields of a first line can be the names of columns, and are no row of a table without them.
+
+    below: the second line; a field that differs from its beginning in digits alone is a value.
+
+    Examples:
+        >>> are_names(["video1", "a dog runs"], "video2,a man cooks"), are_names(["video", "words"])
+        (False, True)
+    """
+    first, start = (_DIGITS.sub("0", each) for each in (fields[0] if fields else "", below))
+    is_a_row = "0" in first and start.startswith(first)
+    return (
+        not is_a_row
+        and len({*fields}) == len(fields) > 1
+        and all(
+            name and not name[0].isdigit() and len(name) <= _LONGEST and name.count(" ") < 4
+            for name in fields
+        )
+    )
+
+
+def line_of(roles: Mapping[str, str]) -> str:
+    """Return the option that names columns.
+
+    Examples:
+        >>> line_of({"doc_id": "clip", "text": "words *"})
+        "--columns 'doc_id=clip,text=words *'"
+    """
+    return "--columns '" + ",".join(f"{role}={name}" for role, name in roles.items()) + "'"
