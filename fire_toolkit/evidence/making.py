@@ -66,7 +66,10 @@ def make_evidence(
             for name, values in _votes(voted).items():
                 _put(table, name, own, values)
     if machine_sample is not None:
-        _put_sample(table, of_sample, machine_sample)
+        for name in (*SAMPLE, "best_rank", "judge_id"):
+            _put(table, name, of_sample, machine_sample[name])
+        _put(table, "machine_score", of_sample, machine_sample["score"])
+        _put(table, "is_drawn", of_sample, machine_sample["is_drawn"].to_numpy(dtype=bool))
     elif "stratum" in augmented:
         _put_strata(table, (of_pool, pool), (of_original, original), (of_augmented, augmented))
     if pool is not None:
@@ -107,14 +110,6 @@ def _votes(table: pd.DataFrame) -> dict[str, pd.Series]:
         "later_votes": [votes[n:] for (_, votes), n in zip(kinds, n_own, strict=True)],
     }
     return {name: pd.Series(np.array([*each, ""], dtype=object)[codes]) for name, each in parts.items()}
-
-
-def _put_sample(table: pd.DataFrame, rows: Ints, sample: pd.DataFrame) -> None:
-    """Put what was drawn by a machine judge's score."""
-    for name in (*SAMPLE, "best_rank", "judge_id"):
-        _put(table, name, rows, sample[name])
-    _put(table, "machine_score", rows, sample["score"])
-    _put(table, "is_drawn", rows, sample["is_drawn"].to_numpy(dtype=bool))
 
 
 def _put_strata(table: pd.DataFrame, *given: tuple[Ints, pd.DataFrame | None]) -> None:

@@ -48,25 +48,36 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
     if not any(reach.n_lost for reach in reaches):
         return ""
     notes = []
-    uneven = [m.name for m in measures if len({_read(m, reach.depth) for reach in reaches}) > 1]
+    depths_of = ((m, {min(m.depth or each.depth, each.depth) for each in reaches}) for m in measures)
+    uneven = [m.name for m, read in depths_of if len(read) > 1]
     if uneven:
         depths = ", ".join(f"{reach.run_id} {reach.depth:,}" for reach in reaches)
         notes.append(f"{_reads(uneven)} the runs to different depths ({depths}); compare at one depth")
     gapped = [reach for reach in reaches if reach.has_gap and reach.n_lost]
-    deeper = [m.name for m in _deeper(measures, gapped)]
+    deeper = _deeper(measures, gapped)
     if deeper:
         tops = ", ".join(dict.fromkeys(f"{reach.depth:,}" for reach in gapped))
         lost = ", ".join(f"{reach.run_id} {reach.n_lost:,}" for reach in gapped)
         notes.append(
-            f"{_reads(deeper)} on below the top {tops}: positives that the runs kept there count at their "
-            f"exact ranks, all other docs as not relevant, also the positives that no list holds ({lost})"
+            f"{_reads([m.name for m in deeper])} on below the top {tops}: positives that the runs kept there "
+            "count at their exact ranks, all other docs as not relevant, also the positives that no list "
+            f"holds ({lost})"
         )
-    notes += _note_cuts([(reach.run_id, reach.cut) for reach in reaches if reach.cut], measures)
+    cuts = [(reach.run_id, reach.cut) for reach in reaches if reach.cut]
+    deeper = _deeper(measures, [cut for _, cut in cuts])
+    if deeper:
+        told = [
+            f"{run_id}: rank {cut.depth:,}, {cut.n_unlisted:,} of {cut.n_new:,} new positives in no list"
+            + "".join(_moved(cut, measure) for measure in deeper)
+            for run_id, cut in cuts
+        ]
+        notes.append(
+            f"{_reads([m.name for m in deeper])} original and augmented labels down to the same rank, the "
+            "last one where all docs are known; original positives that add-run kept below it do not count "
+            f"({'; '.join(told)}). To count every positive at its exact rank, score the matrix itself or "
+            "keep more of it (add-run --depth)"
+        )
     return "; ".join(notes)
-
-
-def _read(measure: Measure, depth: int) -> int:
-    return depth if measure.depth is None else min(measure.depth, depth)
 
 
 def _deeper(measures: Sequence[Measure], runs: Sequence[Reach | Cut]) -> list[Measure]:
@@ -75,24 +86,6 @@ def _deeper(measures: Sequence[Measure], runs: Sequence[Reach | Cut]) -> list[Me
     if top is None:
         return []
     return [m for m in measures if not m.stays_in_top and (m.depth is None or m.depth > top)]
-
-
-def _note_cuts(cuts: Sequence[tuple[str, Cut]], measures: Sequence[Measure]) -> list[str]:
-    """Return the note on runs read to their top alone: what is missing, what it changes, the remedy."""
-    deeper = _deeper(measures, [cut for _, cut in cuts])
-    if not deeper:
-        return []
-    told = [
-        f"{run_id}: rank {cut.depth:,}, {cut.n_unlisted:,} of {cut.n_new:,} new positives in no list"
-        + "".join(_moved(cut, measure) for measure in deeper)
-        for run_id, cut in cuts
-    ]
-    return [
-        f"{_reads([m.name for m in deeper])} original and augmented labels down to the same rank, the last "
-        "one where all docs are known; original positives that add-run kept below it do not count "
-        f"({'; '.join(told)}). To count every positive at its exact rank, score the matrix itself or keep "
-        "more of it (add-run --depth)"
-    ]
 
 
 def _moved(cut: Cut, measure: Measure) -> str:

@@ -93,17 +93,14 @@ def parse_measures(measures: Sequence[Any]) -> list[Measure]:
     """
     if isinstance(measures, str) or not isinstance(measures, Sequence) or not measures:
         raise UsageError(f"measures: found {measures!r}, expected a list of names such as ['C@1', 'AP']")
-    return list(dict.fromkeys(map(_parsed, measures)))
-
-
-def _parsed(measure: Any) -> Measure:
-    if isinstance(measure, Measure):
-        return measure
-    if type(measure).__module__.partition(".")[0] == "ir_measures":
-        return parse_measure(re.sub(r"\(rel=(\d+)\)(.*)", r"\2:rel=\1", str(measure)))
-    if not isinstance(measure, str):
-        raise UsageError(f"measures: found {measure!r}, expected a name such as 'C@1'")
-    return parse_measure(measure)
+    found: list[Measure] = []
+    for each in measures:
+        if type(each).__module__.partition(".")[0] == "ir_measures":
+            each = re.sub(r"\(rel=(\d+)\)(.*)", r"\2:rel=\1", str(each))
+        if not isinstance(each, Measure | str):
+            raise UsageError(f"measures: found {each!r}, expected a name such as 'C@1'")
+        found.append(parse_measure(each) if isinstance(each, str) else each)
+    return list(dict.fromkeys(found))
 
 
 def _own_name(name: str, match: re.Match[str]) -> str | None:

@@ -44,10 +44,8 @@ def read_tops(
     for run in list_stored(runs):
         for block in top_blocks(run, depth + bool(own_items)):
             if own_items:
-                near, own_doc = (
-                    block.to_depth(counted_depth),
-                    places_of(own_items, block.queries, block.docs)[1],
-                )
+                near = block.to_depth(counted_depth)
+                own_doc = places_of(own_items, near.queries, near.docs)[1]
                 with_own.append((near.queries, near.query[near.doc == own_doc[near.query]]))
                 block = leave_out_own(block.to_depth(depth + 1), own_items)[0]
             parts += [(run.run_id, block.to_depth(depth))] if len(block.queries) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import pandas as pd
@@ -187,7 +188,11 @@ def score_directions(
     if back is None:
         refuse_unheld_texts(item_to_text["doc_id"].unique(), qrels)
     parts, notes = [], []
-    turned, turned_notes = _turned_augmented(qrels, augmented)
+    turned, n_added = None, 0
+    if augmented is not None:
+        is_known = augmented["doc_id"].isin(set(qrels["doc_id"]))
+        turned = turn_qrels(Qrels(augmented[is_known]))
+        n_added = int(augmented.loc[~is_known, "doc_id"].nunique())
     ways = (
         ("t2i", text_to_item, qrels, augmented),
         ("i2t", item_to_text, turn_qrels(qrels) if back is None else back, turned),
@@ -205,7 +210,10 @@ def score_directions(
         total.assign(measure="mR", value=total["value"] / (2 * len(DIRECTION_CUTOFFS))),
     ]
     found = pd.concat([scores, *sums], ignore_index=True)[list(scores.columns)]
-    return Scoring(Scores(found), (*notes, *turned_notes))
+    if n_added:
+        text = "items that only the augmented qrels hold are not queries: no text belongs to them"
+        notes.append(Note("extra", "", "augmented", n_added, f"{n_added:,} {text}"))
+    return Scoring(Scores(found), tuple(notes))
 
 
 def is_share(measure: str) -> bool:
@@ -273,23 +281,24 @@ def make_folds(
         raise JoinError(f"{len(absent):,} docs of the qrels are not in the order of the docs ({absent[0]})")
     size, more = divmod(len(docs), n_folds)
     starts = [n * size + min(n, more) for n in range(n_folds + 1)]
-    return [_fold(qrels, tuple(docs[starts[n] : starts[n + 1]]), augmented, back) for n in range(n_folds)]
-
-
-def _fold(qrels: Qrels, docs: Sequence[str], augmented: Qrels | None, back: Qrels | None) -> Fold:
-    positive = qrels[(qrels["relevance"] >= 1) & qrels["doc_id"].isin(docs)]
-    if positive.empty:
-        raise JoinError(f"the fold from {docs[0]} to {docs[-1]} has no text; expected fewer folds")
-    texts = set(positive["query_id"])
-    if back is not None:
-        texts |= set(back.loc[(back["relevance"] >= 1) & back["query_id"].isin(docs), "doc_id"])
-
-    def own(table: Qrels | None, text: str = "query_id", item: str = "doc_id") -> Any:
-        if table is None:
-            return None
-        return table[table[text].isin(texts) & table[item].isin(docs)].reset_index(drop=True)
-
-    return Fold(docs, own(qrels), own(augmented), own(back, "doc_id", "query_id"))
+    folds = []
+    for first, last in pairwise(starts):
+        items = tuple(docs[first:last])
+        positive = qrels[(qrels["relevance"] >= 1) & qrels["doc_id"].isin(items)]
+        if positive.empty:
+            raise JoinError(f"the fold from {items[0]} to {items[-1]} has no text; expected fewer folds")
+        texts = set(positive["query_id"])
+        if back is not None:
+            texts |= set(back.loc[(back["relevance"] >= 1) & back["query_id"].isin(items), "doc_id"])
+        given = (qrels, "query_id", "doc_id"), (augmented, "query_id", "doc_id"), (back, "doc_id", "query_id")
+        own: list[Any] = [
+            each
+            if each is None
+            else each[each[text].isin(texts) & each[item].isin(items)].reset_index(drop=True)
+            for each, text, item in given
+        ]
+        folds.append(Fold(items, *own))
+    return folds
 
 
 def fold_runs(text_to_item: Run, item_to_text: Run, fold: Fold) -> tuple[Run, Run]:
@@ -309,14 +318,3 @@ def mean_of_folds(scorings: Sequence[Scoring]) -> Scoring:
     value = sum(scoring.scores["value"] for scoring in scorings) / len(scorings)
     notes = [note.of(f"fold {n}") for n, scoring in enumerate(scorings, 1) for note in scoring.notes]
     return Scoring(Scores(first.assign(value=value)), tuple(notes))
-
-
-def _turned_augmented(qrels: Qrels, augmented: Qrels | None) -> tuple[Qrels | None, list[Note]]:
-    """Return the corrected qrels turned, over the items that the originals hold."""
-    if augmented is None:
-        return None, []
-    is_known = augmented["doc_id"].isin(set(qrels["doc_id"]))
-    n = int(augmented.loc[~is_known, "doc_id"].nunique())
-    text = f"{n:,} items that only the augmented qrels hold are not queries: no text belongs to them"
-    turned = turn_qrels(Qrels(augmented[is_known]))
-    return turned, [Note("extra", "", "augmented", n, text)] if n else []

@@ -52,12 +52,20 @@ def score_breakdown(scores: Scores, queries: Queries, *, column: str) -> Breakdo
         raise UsageError(f"queries have no column {column!r}; found {', '.join(queries.columns)}")
     if set(scores["query_id"]) == {ALL}:
         raise JoinError("scores: no values per query, which a breakdown needs; score with per_query")
-    ordered = _in_order(scores)
-    run_ids, query_ids, measures, names = (
-        list(dict.fromkeys(ordered[key])) for key in ("run_id", "query_id", "measure", "qrels")
-    )
-    shape = (len(run_ids), len(query_ids), len(measures), len(names))
-    values = ordered["value"].to_numpy().reshape(shape)
+    keys = ["run_id", "query_id", "measure", "qrels"]
+    axes = [list(dict.fromkeys(scores[key])) for key in keys]
+    axes[1] = [ALL, *(query_id for query_id in axes[1] if query_id != ALL)]
+    axes[3].sort(key=_QRELS.index)
+    run_ids, query_ids, measures, names = axes
+    places = pd.MultiIndex.from_product(axes, names=keys)
+    given = scores.set_index(keys)["value"]
+    if len(given) != len(places) or not given.index.is_unique or not places.isin(given.index).all():
+        raise JoinError(
+            f"scores: {len(given):,} rows, expected one for each run, query, measure and qrels, which makes "
+            f"{len(places):,}; give the table as score_runs returned it"
+        )
+    ordered = given.reindex(places).reset_index()[list(SCORES.names)]
+    values = ordered["value"].to_numpy().reshape([len(axis) for axis in axes])
     parsed = [parse_measure(name) for name in measures]
     whole = ordered[ordered["query_id"] == ALL].reset_index(drop=True)
     parts = []
@@ -72,26 +80,6 @@ def score_breakdown(scores: Scores, queries: Queries, *, column: str) -> Breakdo
         part.insert(1, "n_queries", own.size)
         parts.append(part)
     return BreakdownScores(pd.concat(parts, ignore_index=True))
-
-
-def _in_order(scores: Scores) -> pd.DataFrame:
-    """Return the scores by run, query (`all` first), measure and qrels, whatever the order of their rows.
-
-    Raises:
-        JoinError: a run lacks a query or a measure of another, or has one twice.
-    """
-    keys = ["run_id", "query_id", "measure", "qrels"]
-    values = {key: list(dict.fromkeys(scores[key])) for key in keys}
-    values["query_id"] = [ALL, *(query_id for query_id in values["query_id"] if query_id != ALL)]
-    values["qrels"].sort(key=_QRELS.index)
-    places = pd.MultiIndex.from_product(list(values.values()), names=keys)
-    found = scores.set_index(keys)["value"]
-    if len(found) != len(places) or not found.index.is_unique or not places.isin(found.index).all():
-        raise JoinError(
-            f"scores: {len(found):,} rows, expected one for each run, query, measure and qrels, which makes "
-            f"{len(places):,}; give the table as score_runs returned it"
-        )
-    return found.reindex(places).reset_index()[list(SCORES.names)]
 
 
 def _queries_of(query_ids: list[str], queries: Queries, column: str) -> dict[str, Ints]:

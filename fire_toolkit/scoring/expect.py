@@ -57,18 +57,14 @@ def parse_expectation(text: str) -> Expectation:
     if found is None:
         raise UsageError(f"--expect {text!r}: expected a measure and its logged value, such as R@1=46.1")
     name, number = found.groups()
+    ranks = {key: own for key, own in MEASURES.built_in.items() if own.unit == "rank"}
+    in_papers = {called.lower(): key for key, own in ranks.items() for called in (key, *own.also_called)}
     paper = re.fullmatch(r"[Rr](?:ecall)?@?(\d+)", name)
-    measure = solved_at(int(paper[1])) if paper else parse_measure(_names_of_ranks().get(name.lower(), name))
+    measure = solved_at(int(paper[1])) if paper else parse_measure(in_papers.get(name.lower(), name))
     digits = len(number.partition(".")[2])
     value = float(number)
     is_percent = measure.definition.unit == "share" and (value > 1 or "%" in text)
     return Expectation(name, measure.name, value, 0.5 * 10**-digits, is_percent)
-
-
-def _names_of_ranks() -> dict[str, str]:
-    """Return what papers call mean and median ranks, in lower case, with the measures' own names."""
-    ranks = {key: own for key, own in MEASURES.built_in.items() if own.unit == "rank"}
-    return {name.lower(): key for key, own in ranks.items() for name in (key, *own.also_called)}
 
 
 def found_scores(run: Run, qrels: Qrels, expectations: Sequence[Expectation]) -> list[float]:

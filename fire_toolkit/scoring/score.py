@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import all_pairs, code_together
 from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
@@ -108,13 +107,27 @@ def score_runs(
             notes += notes_on_ties(run.run_id, name, tied, values[name], parsed)
         notes += notes_on_run(run.run_id, {name: tied.ranking for name, tied in by.items()}, parsed)
         reaches.append(Reach.of(run.run_id, [tied.ranking for tied in joined], cut))
-        tables.append(_with_aggregates([*values.values()], parsed, per_query=per_query))
+        of_all = [[m.aggregate(of) for m, of in zip(parsed, own, strict=True)] for own in values.values()]
+        table = np.array(of_all).T[None]  # 1 or 1 + queries × measures × 1 or 3
+        if per_query:
+            table = np.concatenate([table, np.stack([own.T for own in values.values()], axis=-1)])
+        if augmented is not None:
+            table = np.concatenate([table, table[..., 1:] - table[..., :1]], axis=-1)
+        tables.append(table)
     on_depths = note_depths(reaches, parsed)
     notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
-    names = ["original"] if augmented is None else ["original", "augmented", "delta"]
-    axes = [reach.run_id for reach in reaches], [ALL, *queries] if per_query else [ALL]
-    scores = _table(np.stack(tables), [*axes, [measure.name for measure in parsed], names])
-    return Scoring(scores, tuple(notes))
+    axes = (
+        [reach.run_id for reach in reaches],
+        [ALL, *queries] if per_query else [ALL],
+        [measure.name for measure in parsed],
+        ["original"] if augmented is None else ["original", "augmented", "delta"],
+    )
+    found = np.stack(tables)
+    places = np.unravel_index(np.arange(found.size), found.shape)  # the last axis fastest
+    ids = [pd.Index(each, dtype="str").take(at) for each, at in zip(axes, places, strict=True)]
+    columns = dict(zip(("run_id", "query_id", "measure", "qrels"), ids, strict=True))
+    scores = pd.DataFrame({**columns, "value": found.ravel()})[list(SCORES.names)]
+    return Scoring(Scores(scores), tuple(notes))
 
 
 def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: list[Measure]) -> None:
@@ -131,22 +144,3 @@ def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: lis
             f"the tie rule 'expected' has no closed form for {', '.join(open_ones)}; leave them out, or "
             "choose another rule"
         )
-
-
-def _with_aggregates(by_qrels: list[Floats], measures: list[Measure], *, per_query: bool) -> Floats:
-    """Return values of shape (1 or 1 + queries, measures, 1 or 3); the first row is the aggregate."""
-    aggregates = [[m.aggregate(row) for m, row in zip(measures, each, strict=True)] for each in by_qrels]
-    values = np.array(aggregates).T[None]
-    if per_query:
-        values = np.concatenate([values, np.stack([each.T for each in by_qrels], axis=-1)])
-    if len(by_qrels) == 2:
-        values = np.concatenate([values, values[..., 1:] - values[..., :1]], axis=-1)
-    return values
-
-
-def _table(values: Floats, axes: list[list[str]]) -> Scores:
-    """Return the array (runs, queries, measures, qrels) as rows, the last axis fastest."""
-    places = np.unravel_index(np.arange(values.size), values.shape)
-    ids = [pd.Index(names, dtype="str").take(place) for names, place in zip(axes, places, strict=True)]
-    columns = dict(zip(("run_id", "query_id", "measure", "qrels"), ids, strict=True))
-    return Scores(pd.DataFrame({**columns, "value": values.ravel()})[list(SCORES.names)])

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring import score_runs
@@ -60,23 +59,16 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
     ranks[: known.size] = known
     chance = float(np.minimum(wanted / n_docs, 1).mean())
     found = score_runs(run, qrels, [FIRST]).scores["value"].iloc[0]
-    is_near = len(ranks) >= _FEWEST and _is_near_chance(ranks, np.repeat(n_rows[is_there], wanted), n_docs)
+    middle = float(np.sort(ranks)[[(len(ranks) - 1) // 2, len(ranks) // 2]].mean())
+    median = f"{middle:g}" if np.isfinite(middle) else "below the lists"
+    has_rank, lists = np.isfinite(ranks), np.repeat(n_rows[is_there], wanted)
+    is_rare = has_rank.mean() > 0.9 or has_rank.sum() <= 2 * (lists / n_docs).sum()
+    mean_rank = np.where(has_rank, ranks, (lists + n_docs) / 2).mean()
+    is_near = len(ranks) >= _FEWEST and is_rare and mean_rank > _NEAR * n_docs
     return Sense(
-        f"{FIRST} {100 * found:.1f} (chance {100 * chance:.2g}); ranks of positives: median {_median(ranks)}",
+        f"{FIRST} {100 * found:.1f} (chance {100 * chance:.2g}); ranks of positives: median {median}",
         f"near chance: the positives of {wanted.size:,} queries stand where they would by chance; "
         "check the order of the ids, the orientation of the matrix and the split before anything is judged"
         if is_near
         else "",
     )
-
-
-def _median(ranks: Floats) -> str:
-    middle = float(np.sort(ranks)[[(len(ranks) - 1) // 2, len(ranks) // 2]].mean())
-    return f"{middle:g}" if np.isfinite(middle) else "below the lists"
-
-
-def _is_near_chance(ranks: Floats, lengths: Ints, n_docs: int) -> bool:
-    """Return whether positives stand as by chance; of each its rank and the length of its list."""
-    has_rank = np.isfinite(ranks)
-    is_rare = has_rank.mean() > 0.9 or has_rank.sum() <= 2 * (lengths / n_docs).sum()
-    return bool(is_rare and np.where(has_rank, ranks, (lengths + n_docs) / 2).mean() > _NEAR * n_docs)
