@@ -84,7 +84,13 @@ def plan_lists(
             raise UsageError(f"{each.name}: plan takes measures that are means over queries, such as C@10")
     designs = designs_for(known, n_queries=lists.n_universe, most=lists.depth, overlap=overlap, every=every)
     read = lists.top(max(design.depth for design in designs))
-    truths = _truths(lists, read, votes, n_draws, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    if votes is None:
+        parameters = np.repeat(assumed_parameters(lists, ASSUMED, RATES), N_ASSUMED, axis=0)
+    else:
+        n_draws = max(20, min(n_draws, _MOST_CELLS // max(1, len(read.query))))
+        parameters = fitted_parameters(lists, votes, RATES, n_draws=n_draws, rng=rng)
+    truths = draw_truths(read, parameters, rng, n_groups=len(ASSUMED) if votes is None else 1)
     tops = [Tops(read, truths, each) for each in known if any(design.predicts(each) for design in designs)]
     costs = [cost_of(read, lists, design, truths, seed=seed) for design in designs]
     kept = within_budget(designs, [float(each.n_judgments.max()) for each in costs], budget, lists.n_universe)
@@ -119,17 +125,6 @@ def plan_lists(
     return Plan(table, best, tuple(said))
 
 
-def _truths(
-    lists: Lists, read: Lists, votes: PilotVotes | None, n_draws: int, rng: np.random.Generator
-) -> Truths:
-    """Return what may be true of the pairs that are read: by a pilot, or by each assumption."""
-    if votes is None:
-        parameters = assumed_parameters(lists, ASSUMED, RATES)
-        return draw_truths(read, np.repeat(parameters, N_ASSUMED, axis=0), rng, n_groups=len(ASSUMED))
-    n_draws = max(20, min(n_draws, _MOST_CELLS // max(1, len(read.query))))
-    return draw_truths(read, fitted_parameters(lists, votes, RATES, n_draws=n_draws, rng=rng), rng)
-
-
 _UNKNOWN = {
     **dict.fromkeys(("bias", "error", "error_low", "error_high"), math.nan),
     **dict.fromkeys(("chance_within", "least_difference"), math.nan),
@@ -160,10 +155,9 @@ def _row(outcome: Outcome, truths: Truths, lists: Lists, within: float | None, n
     if pairs and (outcome.kept > 0).all():
         level = LEVEL / len(pairs)  # Holm's strictest
         if outcome.estimate == LABELLED and outcome.measure.definition.is_binary:
-            told = [
-                mcnemar_least(max(2, n), share_differing=each, level=level) for each in outcome.differing.flat
-            ]
-            least = np.reshape(told, outcome.differing.shape)
+            shares = outcome.differing
+            told = [mcnemar_least(max(2, n), share_differing=each, level=level) for each in shares.flat]
+            least = np.reshape(told, shares.shape)
         else:
             least = paired_t_least(max(2, n), level=level) * outcome.spread
         # what the labels shrink must be larger in truth
