@@ -238,32 +238,27 @@ def _config_problems(guideline: Guideline, config: LabelConfig) -> Iterator[str]
     for name, tags in shown.items():
         value = f"${name}"
         if config.objects.get(name) not in [(tag, value) for tag in tags]:
-            found = config.objects.get(name, "no such object")
-            yield f"{page}: {name} is {found}, expected a {' or '.join(tags)} of {value}"
+            there = config.objects.get(name, "no such object")
+            yield f"{page}: {name} is {there}, expected a {' or '.join(tags)} of {value}"
     labels = {label.name: label.hotkey for label in guideline.labels}
     flags = {flag.name: flag.hotkey for flag in guideline.flags}
     for name, hotkeys in ((RELEVANCE, labels), (FLAGS, flags)):
         if hotkeys or name in config.choices:
-            expected = Choices(guideline.data_keys[-1], name == FLAGS, name == RELEVANCE, hotkeys)
-            yield from _choices_problems(f"{page}: {name}", config.choices.get(name), expected)
+            about, is_single = guideline.data_keys[-1], name == RELEVANCE
+            if (found := config.choices.get(name)) is None:
+                yield f"{page}: {name}: no such Choices"
+                continue
+            choices = "a single choice" if is_single else "several choices"
+            own = dict(found.hotkeys)
+            problems = (
+                (found.to_name != about, f" is about {found.to_name!r}, expected {about!r}"),
+                (found.multiple == is_single, f": expected {choices}"),
+                (found.required != is_single, f": expected required={str(is_single).lower()}"),
+                (own != hotkeys, f" has choices and hotkeys {own}, labels.toml has {hotkeys}"),
+            )
+            yield from (f"{page}: {name}{words}" for is_so, words in problems if is_so)
     if config.controls.get(COMMENT) != "TextArea":
         yield f"{page} has no TextArea named {COMMENT}"
-
-
-def _choices_problems(where: str, found: Choices | None, expected: Choices) -> Iterator[str]:
-    if found is None:
-        yield f"{where}: no such Choices"
-        return
-    if found.to_name != expected.to_name:
-        yield f"{where} is about {found.to_name!r}, expected {expected.to_name!r}"
-    if found.multiple != expected.multiple:
-        yield f"{where}: expected {'several choices' if expected.multiple else 'a single choice'}"
-    if found.required != expected.required:
-        yield f"{where}: expected required={'true' if expected.required else 'false'}"
-    if dict(found.hotkeys) != dict(expected.hotkeys):
-        yield (
-            f"{where} has choices and hotkeys {dict(found.hotkeys)}, labels.toml has {dict(expected.hotkeys)}"
-        )
 
 
 _CODE = re.compile(r"`([^`]*)`")

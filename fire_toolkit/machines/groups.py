@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.agreement.statistic import divide
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.tables import PoolSources
 from fire_toolkit.tables.columns import PAIR
@@ -21,15 +22,11 @@ BANDS = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "11-20": (11, 20), "21 and
 _CELLS = 1 << 22
 
 
-def _ratio(over: Floats, under: Floats) -> Floats:
-    return np.where(under > 0, over / np.where(under > 0, under, 1), np.nan)
-
-
 def _ratios(pairs: pd.DataFrame, draws: Floats, over: Floats, under: Floats) -> Floats:
     """Return ratios of sums of columns in each of the draws, (draws, columns), nan over 0."""
     query, n_queries = pairs["query"].to_numpy(), draws.shape[1]
     by_query = ([np.bincount(query, each, n_queries) for each in values.T] for values in (over, under))
-    return _ratio(*(draws @ np.stack(sums, axis=1) for sums in by_query))
+    return divide(*(draws @ np.stack(sums, axis=1) for sums in by_query))
 
 
 def auc(score: Floats, people: Floats, weights: Floats) -> Floats:
@@ -47,7 +44,7 @@ def auc(score: Floats, people: Floats, weights: Floats) -> Floats:
         np.add.reduceat(weights[:, order] * kind[order], starts, axis=1) for kind in (people, 1 - people)
     )
     below = np.cumsum(negative, axis=1) - negative / 2
-    return _ratio((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
+    return divide((positive * below).sum(axis=1), positive.sum(axis=1) * negative.sum(axis=1))
 
 
 def auc_row(pairs: pd.DataFrame, draws: Floats) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,24 +54,17 @@ def check_media(
     """
     found: dict[str, tuple[str, ...]] = {}
     with open_links() as client, ThreadPoolExecutor(8) as pool:
-
-        def look(media_url: str) -> tuple[str, ...]:
-            facts, state, reason, fix = _look(media_url, root, origin, kind, client)
-            if kind and facts.kind not in ("", kind) and state != NO:
-                reason = f"is {_KINDS[facts.kind][0]}, and the guideline's page shows {_KINDS[kind][0]}"
-                state, fix = NO, f"choose a guideline for {_KINDS[facts.kind][1]}"
-            return (facts.kind, facts.container, facts.codec, facts.pixel_format, state, reason, fix)
-
         addresses = list(dict.fromkeys(items["media_url"]))
-        for url, cells in zip(addresses, pool.map(look, addresses), strict=True):
-            found[url] = cells
+        look = partial(_look, root=root, origin=origin, kind=kind, client=client)
+        for url, (facts, *said) in zip(addresses, pool.map(look, addresses), strict=True):
+            found[url] = (facts.kind, facts.container, facts.codec, facts.pixel_format, *said)
             report(len(found))
     rows = [(doc, url, *found[url]) for doc, url in zip(items["doc_id"], items["media_url"], strict=True)]
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype="str")
 
 
 def _look(
-    media_url: str, root: Path, origin: str, kind: str, client: httpx.Client
+    media_url: str, *, root: Path, origin: str, kind: str, client: httpx.Client
 ) -> tuple[MediaFacts, str, str, str]:
     """Return the facts, state, reason and fix of one item."""
     if not media_url:
@@ -99,4 +93,7 @@ def _look(
         fix = f"put it at {path}, or say where paths start ([media] root in fire.toml)"
     elif facts.fault:
         fix = "copy it again from its source"
+    elif kind and facts.kind not in ("", kind) and state != NO:
+        reason = f"is {_KINDS[facts.kind][0]}, and the guideline's page shows {_KINDS[kind][0]}"
+        state, fix = NO, f"choose a guideline for {_KINDS[facts.kind][1]}"
     return facts, state, reason, "" if state == PLAYS else fix
