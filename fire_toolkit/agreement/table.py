@@ -126,7 +126,6 @@ def agreement_summary(
     *,
     grades: Grades | None = None,
     level: str | None = None,
-    inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
 ) -> AgreementSummary:
     """Return alpha, percent agreement, agreement on positives and prevalence, with what they rest on.
@@ -137,7 +136,7 @@ def agreement_summary(
     """
     judgments = judgments if all_rounds else first_round(judgments)
     cluster = alike(judgments)
-    by_cluster = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
+    by_cluster = code_votes(judgments, grades=grades, level=level, inclusion=INCLUSION, cluster=cluster)
     by_pair = replace(by_cluster, cluster=None)
     n_judged = int((by_cluster.n_votes > 0).sum())
     n_each = tuple(np.bincount(by_cluster.n_votes, minlength=2).tolist())

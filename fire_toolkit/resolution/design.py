@@ -32,7 +32,7 @@ from fire_toolkit.tables.design import (
 
 VERIFY_POSITIVES = "verify-positives"
 POLICIES = (VERIFY_POSITIVES, UNTIL_CONFIRMED)
-DEPTHS = (1, 5, 10)
+DEPTHS = (1, 5, 10)  # the k of the C@k that `until-confirmed` is to settle
 RRF = 60
 _ORDER_OF_KINDS = {"task": 0, "overlap": 1}
 
@@ -43,7 +43,6 @@ def design_pairs(
     policy: str | None = None,
     sources: PoolSources | None = None,
     original: Qrels | None = None,
-    depths: Sequence[int] = DEPTHS,
     deep: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return the design of pairs that are asked for the first time.
@@ -54,7 +53,6 @@ def design_pairs(
             `until-confirmed`, which needs `sources`.
         sources: where the runs rank the pairs.
         original: the benchmark's qrels, whose positives are taken as right: none of them is verified.
-        depths: the k of the C@k that `until-confirmed` is to settle.
         deep: columns query_id, doc_id: pairs asked because they, or their query, were drawn. A policy
             verifies all of their positives: few are relevant, and each counts for many that were not drawn.
             None: no such pairs.
@@ -92,7 +90,7 @@ def design_pairs(
             ["query_id", "best", "fused", "doc_id"], ascending=[True, True, False, True]
         )
         place = in_order.groupby("query_id").cumcount().sort_index().to_numpy() + 1
-        found = found.assign(place=place, cells=_cells(found, sources, original, depths))
+        found = found.assign(place=place, cells=_cells(found, sources, original))
     return found.sort_values(["query_id", "place", "doc_id"], ignore_index=True)
 
 
@@ -101,12 +99,10 @@ def are_positives(pairs: pd.DataFrame, original: Qrels) -> Bools:
     return np.asarray(pair_rows(pairs, original[original["relevance"] >= 1]) >= 0)
 
 
-def _cells(
-    pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None, depths: Sequence[int]
-) -> list[str]:
+def _cells(pairs: pd.DataFrame, sources: PoolSources, original: Qrels | None) -> list[str]:
     """Return the cells (run, k) that hold each pair, and no original of its query, as hexadecimal digits."""
-    run = pd.factorize(sources["run_id"], sort=True)[0] * len(depths)
-    held = pd.concat([sources[PAIR].assign(cell=run + n)[sources["rank"] <= k] for n, k in enumerate(depths)])
+    run = pd.factorize(sources["run_id"], sort=True)[0] * len(DEPTHS)
+    held = pd.concat([sources[PAIR].assign(cell=run + n)[sources["rank"] <= k] for n, k in enumerate(DEPTHS)])
     if original is not None:
         covered = pd.MultiIndex.from_frame(held.loc[are_positives(held, original), ["query_id", "cell"]])
         held = held[~pd.MultiIndex.from_frame(held[["query_id", "cell"]]).isin(covered)]

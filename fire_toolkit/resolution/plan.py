@@ -225,7 +225,15 @@ def _of_what_is_known(
     yield "escalated", disputes.loc[is_escalated, PAIR], 1.0, ""
     of_negative, of_positive = _changes(votes)
     if original is not None:
-        yield "rejected_original", _rejected(labels, original), *_changes_of_rejected(votes, original)
+        is_original = are_positives(votes.pairs, original)
+        is_doubted = votes.by_label[:, votes.grades >= 1].sum(axis=1) < votes.n_votes
+        n_known = int((is_original & is_doubted & votes.is_pairable).sum())
+        chance = of_negative if n_known < ENOUGH_ORIGINALS else _changes(votes, is_original)[0]
+        of = f"that of {n_known:,} doubled originals with a negative vote"
+        if n_known < ENOUGH_ORIGINALS:
+            of = f"that of all doubled pairs; only {n_known} doubled originals have a negative vote"
+        note = _noted(chance) if math.isnan(chance) else f"{_noted(chance)} ({of})"
+        yield "rejected_original", _rejected(labels, original), chance, note
     is_single = labels["n_judgments"] == 1
     is_unverified = is_single & (labels["relevance"] >= 1)
     yield "unverified_positive", labels[is_unverified], of_positive, _noted(of_positive)
@@ -286,21 +294,6 @@ def _changes(votes: Votes, is_counted: Bools | None = None) -> tuple[float, floa
         possible = (each * (n - 1)).sum()
         found.append(float((each * (n - each)).sum() / possible) if possible > 0 else math.nan)
     return found[0], found[1]
-
-
-def _changes_of_rejected(votes: Votes, original: Qrels) -> tuple[float, str]:
-    """Return the chance that another vote on a rejected original is positive, and what that rests on."""
-    chance = _changes(votes)[0]
-    if math.isnan(chance):
-        return chance, NO_DOUBLED
-    is_original = are_positives(votes.pairs, original)
-    is_doubted = votes.by_label[:, votes.grades >= 1].sum(axis=1) < votes.n_votes
-    n_known = int((is_original & is_doubted & votes.is_pairable).sum())
-    if n_known < ENOUGH_ORIGINALS:
-        few = f"that of all doubled pairs; only {n_known} doubled originals have a negative vote"
-        return chance, f"{_noted(chance)} ({few})"
-    chance = _changes(votes, is_original)[0]
-    return chance, f"{_noted(chance)} (that of {n_known:,} doubled originals with a negative vote)"
 
 
 def _noted(chance: float) -> str:
