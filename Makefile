@@ -43,7 +43,7 @@ thorough: $(VENV)/.dev
 
 # A real Dask cluster on loopback: workers, the scheduler and the command are killed in the middle of the work.
 .PHONY: cluster
-cluster: $(VENV)/.dev
+cluster: $(VENV)/.cluster
 	FIRE_CLUSTER=1 $(BIN)/pytest tests/cluster
 
 # The wheel in an empty environment, away from the checkout: the demo must run from it alone.
@@ -96,6 +96,7 @@ clean:
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else f"Python 3.11 or newer is needed, found {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip  # that of 2023 takes twice as long for what follows
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --no-compile -c constraints.txt -e '.[video]'
@@ -104,6 +105,10 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --no-compile -c constraints.txt -e '.[dev,video]'
 	touch $@ $(VENV)/.runtime
+
+$(VENV)/.cluster: $(VENV)/.dev
+	$(PIP) install --no-compile -c constraints.txt -e '.[cluster]'
+	touch $@
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
