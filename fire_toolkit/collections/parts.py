@@ -45,7 +45,8 @@ class Part:
     `is_gallery`: these are the items of the split, whatever other files name; `is_corpus`: these are
     all items there are. positives: query_id, doc_id, relevance. groups: query_id, doc_id, the docs a
     query is also ranked among. targets: as positives, the one among several that a query was written for.
-    texts: id, text, title of what may be queries or items, which the qrels decide. notes: what a person
+    texts: id, text, title of what may be queries or items, which the qrels decide; with queries too: these,
+    unless the qrels use the ids as docs. notes: what a person
     should know.
     """
 
@@ -257,6 +258,8 @@ def _as_its_ids(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Par
     as_queries = int(are_in(texts["id"], positives["query_id"]).sum())
     as_docs = int(are_in(texts["id"], positives["doc_id"]).sum())
     name = "/".join(part.name.lower().split("/")[-2:])
+    if part.queries is not None and as_docs <= as_queries:
+        return replace(part, texts=None)
     is_corpus = as_docs > as_queries or (as_docs == as_queries and "corpus" in name)
     if as_docs == as_queries and not any(word in name for word in ("corpus", "queries")):
         raise FormatError(

@@ -146,7 +146,25 @@ def headed(fields: Sequence[str], below: Sequence[str], mark: str, path: Path) -
     later = float(below[2]) if len(below) > 2 and below[0] == ids[0] and is_number(below[2]) else math.inf
     names = ("rank", "score") if len(numbers) == 2 else ("score",)
     names = ("rank",) if len(numbers) == 1 and numbers[0].isdigit() and later > int(numbers[0]) else names
-    line = mark.join(("query_id", "doc_id", *names)).replace("\t", "\\t")
+    return _line_above(("query_id", "doc_id", *names), mark, path)
+
+
+def headed_captions(fields: Sequence[str], mark: str, path: Path) -> str:
+    """Return the line that puts names above a table of captions without a header, by the best guess.
+
+    Examples:
+        >>> headed_captions(["v1", "a dog runs"], ",", Path("f.csv"))
+        "; if the best guess is right, type sed -i '1i doc_id,text' f.csv"
+    """
+    ids = [each for each in fields if each and len(each.split()) == 1]
+    if len(fields) - len(ids) != 1 or not 1 <= len(ids) <= 2:
+        return ""
+    names = iter(("query_id", "doc_id")[-len(ids) :])
+    return _line_above([next(names) if each in ids else "text" for each in fields], mark, path)
+
+
+def _line_above(names: Sequence[str], mark: str, path: Path) -> str:
+    line = mark.join(names).replace("\t", "\\t")
     return f"; if the best guess is right, type {shlex.join(['sed', '-i', f'1i {line}', str(path)])}"
 
 

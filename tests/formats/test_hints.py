@@ -104,3 +104,35 @@ def test_qrels_with_two_columns_that_could_be_the_doc_are_refused(tmp_path: Path
     (tmp_path / "f").write_text("qid,clip,video,rel\ns1,c1,v1,1\n")
     with pytest.raises(FormatError, match="columns clip and video may each be the doc_id; found qid, clip"):
         read_qrels(tmp_path / "f")
+
+
+@cases("text", "header")
+def test_captions_without_a_header_are_refused_with_the_line_that_makes_them_a_table(
+    text: str, header: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f"
+    path.write_text(text)
+    with pytest.raises(FormatError) as caught:
+        read_collection([path])
+    line = str(caught.value).partition("; if the best guess is right, type ")[2]
+    assert line == f"sed -i '1i {header}' {path}"
+    subprocess.run(shlex.split(line), check=True)
+    found = read_collection([path]).collection
+    assert found.queries["text"].tolist() == ["a dog runs", "a man"]
+    assert found.items["doc_id"].tolist() == ["v1", "v2"]
+
+
+def test_lines_of_numbers_and_texts_are_the_corpus_where_the_qrels_use_them_as_docs(tmp_path: Path) -> None:
+    """MS MARCO's collection.tsv and queries.tsv: neither has a header, and numbers of both are alike."""
+    texts = {"collection": "1\tone\n2\ttwo\n11\televen\n", "queries": "11\twhat\n12\twho\n"}
+    for name, text in {**texts, "qrels": "11\t0\t1\t1\n12\t0\t2\t1\n"}.items():
+        (tmp_path / f"{name}.tsv").write_text(text)
+    files = [tmp_path / f"{name}.tsv" for name in ("collection", "queries", "qrels")]
+    made = read_collection(files).collection
+    assert made.queries.to_numpy().tolist() == [["11", "what"], ["12", "who"]]
+    assert made.items[["doc_id", "text"]].to_numpy().tolist() == [
+        ["1", "one"],
+        ["2", "two"],
+        ["11", "eleven"],
+    ]
+    assert read_collection(files[1:2]).collection.queries["query_id"].tolist() == ["11", "12"]

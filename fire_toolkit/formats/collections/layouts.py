@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -134,7 +134,11 @@ class Layout:
         if not found:
             return Part(path, items=once, notes=tuple(notes))
         captions = pd.DataFrame(found, dtype=object)
-        return captions_part(path, captions, join=spec.get("join", ""), items=once, notes=tuple(notes))
+        part = captions_part(path, captions, join=spec.get("join", ""), items=once, notes=tuple(notes))
+        if part.queries is not None and "line" in spec and "are_texts" in spec:
+            texts = part.queries.rename(columns={"query_id": "id"})
+            return replace(part, texts=texts.reindex(columns=["id", "title", "text"], fill_value=""))
+        return part
 
     def _within(self, row: Entry) -> list[Entry]:
         """Return the captions within an entry, which have its fields too; the entry itself if it is one."""
