@@ -84,13 +84,6 @@ class RunBlock:
         doc = docs.get_indexer(self.docs).astype(np.int32)[self.doc]
         return replace(self, queries=queries, docs=docs, start=starts_of_lists(lengths), doc=doc)
 
-    @property
-    def first_pair(self) -> tuple[str, str]:
-        """Return query and doc of the first row, empty where there is none."""
-        if not self.doc.size:
-            return "", ""
-        return self.queries[int(self.query[0])], self.docs[self.doc[0]]
-
 
 class StoredRun(Protocol):
     """One run that is read a block at a time, as often as it is asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ class IdealRanking:
     query: Ints
     grade: Ints
     n_queries: int
+    _gains: dict[tuple[Discount, int | None], Floats] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def n_positives(self) -> Ints:
@@ -50,10 +51,6 @@ class IdealRanking:
             discounted = self.grade[is_in] / at_ranks(self.place[is_in], discount)
             self._gains[discount, k] = sum_by_query(self.query[is_in], discounted, self.n_queries)
         return self._gains[discount, k]
-
-    @cached_property
-    def _gains(self) -> dict[tuple[Discount, int | None], Floats]:
-        return {}
 
     def of(self, queries: Ints) -> IdealRanking:
         """Return the ideal rankings of some queries, which become 0, 1, ..."""

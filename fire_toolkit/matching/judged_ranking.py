@@ -6,7 +6,7 @@ follows from the number retrieved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,24 +29,19 @@ class FoundPositives:
     rank: Floats
     grade: Ints
     place: Ints
+    _cut: dict[int, FoundPositives] = field(default_factory=dict, init=False, repr=False)
 
     def to(self, k: int | Ints | None) -> FoundPositives:
         """Return those at rank k or better, k being one for all queries or one for each; all without k."""
         if k is None:
             return self
-        if isinstance(k, np.ndarray):
-            return self._at(self.rank <= k[self.query])
-        if k not in self._cut:
-            self._cut[k] = self._at(self.rank <= k)
-        return self._cut[k]
-
-    def _at(self, is_in: Bools) -> FoundPositives:
-        kept = np.flatnonzero(is_in)
-        return FoundPositives(self.query[kept], self.rank[kept], self.grade[kept], self.place[kept])
-
-    @cached_property
-    def _cut(self) -> dict[int, FoundPositives]:
-        return {}
+        if not isinstance(k, np.ndarray) and k in self._cut:
+            return self._cut[k]
+        kept = np.flatnonzero(self.rank <= (k[self.query] if isinstance(k, np.ndarray) else k))
+        found = FoundPositives(self.query[kept], self.rank[kept], self.grade[kept], self.place[kept])
+        if not isinstance(k, np.ndarray):
+            self._cut[k] = found
+        return found
 
 
 @dataclass(frozen=True, eq=False)

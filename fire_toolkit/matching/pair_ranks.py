@@ -7,7 +7,7 @@ the ranks are counted, without sorting anything. What follows is the same for bo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,7 +21,7 @@ from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
-from fire_toolkit.matching.ties import TiedRanking, order_by_index, places_in_order
+from fire_toolkit.matching.ties import TiedRanking, places_in_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +130,11 @@ def look_up_pairs(
     docs: pd.Index[str] = pd.Index([], dtype="str")
     doc_of = np.empty(0, dtype=np.int64)
     for block in run.blocks():
-        first_pair = first_pair if any(first_pair) else block.first_pair
+        if block.doc.size and not any(first_pair):
+            first_pair = block.queries[int(block.query[0])], block.docs[block.doc[0]]
         if doc_order is not None:
-            block = order_by_index(block, doc_order, run_id=run.run_id)
+            at_index = places_in_order(block.docs, doc_order, run_id=run.run_id)[block.doc]
+            block = replace(block, doc=block.doc[np.lexsort((at_index, -block.score, block.query))])
         if block.docs is not docs:  # as blocks of one file have them
             docs, doc_of = block.docs, coded.docs.get_indexer(block.docs)
         query_of = coded.queries.get_indexer(block.queries)

@@ -165,7 +165,8 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
             code comes first.
 
     Exact under ties. The depth-th largest of the maxima of groups of columns bounds the depth-th largest
-    score from below; what reaches the bound is sorted.
+    score from below; what reaches the bound is sorted. Rows of about equally many float32 entries are sorted
+    together, score and code packed into one integer; others one entry at a time.
     """
     if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)
@@ -187,7 +188,18 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
         rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
     codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
     values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
-    order = best_of_rows(rows, values, codes, n_rows=len(scores), depth=depth)
+    n_rows, counts = len(scores), np.bincount(rows, minlength=len(scores))
+    widest, place = int(counts.max(initial=0)), rows_of_lists(0, counts)
+    is_ragged = n_rows * widest > 4 * len(rows) + 64 * n_rows
+    if values.dtype != np.float32 or is_ragged or int(codes.max(initial=0)) >= 2**32:
+        order = np.lexsort([-codes, -values.astype(np.float64), rows])[place < depth]
+        return rows[order], columns[order]
+    bits = values.view(np.uint32)
+    ordered = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
+    keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
+    keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
+    best = np.argsort(keys, axis=1)[:, : -min(depth, widest) - 1 : -1]
+    order = (starts_of_lists(counts)[:-1, None] + best)[best < counts[:, None]]
     return rows[order], columns[order]
 
 
@@ -245,33 +257,3 @@ def _ranks_by_comparing(
         rank[part] = 1 + (lines > score).sum(axis=1) + (equal & is_above).sum(axis=1)
         n_equal[part] = equal.sum(axis=1)
     return rank, n_equal
-
-
-def best_of_rows(
-    rows: Ints, values: npt.NDArray[Any], codes: Ints, *, n_rows: int, depth: int
-) -> npt.NDArray[np.intp]:
-    """Return the places of the `depth` best entries of each row, rows in order, best first.
-
-    Args:
-        rows: ascending, the row of each entry.
-        values: the score of each entry, without NaN and -0.0.
-        codes: from 0; among equal scores of a row the higher comes first.
-        n_rows: how many rows there are; some may have no entry.
-        depth: how many entries a row keeps, fewer where it has fewer.
-
-    Rows of about equally many float32 entries are sorted together, score and code packed into one
-    integer; others one entry at a time.
-    """
-    counts = np.bincount(rows, minlength=n_rows)
-    widest, place = int(counts.max(initial=0)), rows_of_lists(0, counts)
-    is_ragged = n_rows * widest > 4 * len(rows) + 64 * n_rows
-    if values.dtype != np.float32 or is_ragged or int(codes.max(initial=0)) >= 2**32:
-        order = np.lexsort([-codes, -values.astype(np.float64), rows])
-        return np.asarray(order[place < depth], dtype=np.intp)
-    bits = values.view(np.uint32)
-    ordered = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
-    keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
-    keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
-    best = np.argsort(keys, axis=1)[:, : -min(depth, widest) - 1 : -1]
-    kept = best < counts[:, None]
-    return np.asarray((starts_of_lists(counts)[:-1, None] + best)[kept], dtype=np.intp)

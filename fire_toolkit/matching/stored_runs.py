@@ -114,12 +114,7 @@ def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
         >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
         array([2.])
     """
-    return judge_tied(run, coded).ranking
-
-
-def judge_tied(run: Run, coded: CodedQrels) -> TiedRanking:
-    """Return what `judge_run` does, with the ties of the run."""
-    return look_up_pairs(HeldRun("", run), coded, with_ties=True).under(coded)
+    return look_up_pairs(HeldRun("", run), coded).under(coded).ranking
 
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:

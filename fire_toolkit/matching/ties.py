@@ -12,7 +12,7 @@ the places of a group does not give (C@1 of a positive at rank 1.5 is 0).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,6 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, number_groups, running_count, starts_of_lists
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 
 TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic", "expected")
@@ -106,23 +105,3 @@ def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str
             "the list of the whole collection"
         )
     return np.asarray(place, dtype=np.int64)
-
-
-def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunBlock:
-    """Return `block` with docs of equal score in the order of `docs`, as `places_in_order` has it.
-
-    Args:
-        block: in any order of ties.
-        docs: every doc of the block, each once, in the collection's order.
-        run_id: what the run is called in an error.
-
-    Examples:
-        >>> from fire_toolkit.matching.blocks import block_of
-        >>> from fire_toolkit.matching.ranking import rank_run
-        >>> run = rank_run(pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": 1}))
-        >>> block = order_by_index(block_of(run), ["a", "b"], run_id="m")
-        >>> list(block.docs[block.doc])
-        ['a', 'b']
-    """
-    place = places_in_order(block.docs, docs, run_id=run_id)
-    return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, block.query))])

@@ -21,8 +21,9 @@ def values_of(
     Args:
         tied: the ranking with its ties.
         measures: one or more.
-        rule: one of `TIE_RULES`; `expected` is the mean of each measure over all orders of tied docs; None
-            leaves the order of the run.
+        rule: one of `TIE_RULES`; those of `SETTLING_RULES` are applied to what a measure's modifiers leave;
+            `expected` is the mean of each measure over all orders of tied docs; others, and None, leave the
+            order of the run.
         queries: only these (ascending) are wanted, and become 0, 1, ...; None: all.
     """
     views: dict[tuple[int, bool], JudgedRanking] = {}
@@ -30,27 +31,17 @@ def values_of(
     for measure in measures:
         key = measure.level, measure.condensed
         if key not in views:
-            views[key] = settled_view(measure, tied, rule, queries=queries)
+            seen: JudgedRanking | TiedRanking = measure.view(tied.ranking)
+            if rule in SETTLING_RULES and tied.has_ties:
+                seen = tied_view(tied, measure)
+            seen = seen if queries is None else seen.of(queries)
+            views[key] = seen.settled(str(rule)) if isinstance(seen, TiedRanking) else seen
         values = measure.per_query(views[key])
         if rule == "expected":  # queries without tied docs have the value of their one order
             values = values.copy()
             values[tied.tied_queries] = measure.per_query(tied_view(tied.of(tied.tied_queries), measure))
         rows.append(values)
     return np.stack(rows)
-
-
-def settled_view(
-    measure: Measure, tied: TiedRanking, rule: str | None, *, queries: Ints | None = None
-) -> JudgedRanking:
-    """Return the ranking as the measure's modifiers have it, ties settled after them; see `values_of`.
-
-    Rules that are not among `SETTLING_RULES` leave the order of the run.
-    """
-    seen = tied_view(tied, measure) if rule in SETTLING_RULES and tied.has_ties else None
-    if seen is not None:
-        return (seen if queries is None else seen.of(queries)).settled(str(rule))
-    ranking = measure.view(tied.ranking)
-    return ranking if queries is None else ranking.of(queries)
 
 
 def tied_view(tied: TiedRanking, measure: Measure) -> TiedRanking:

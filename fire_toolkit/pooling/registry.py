@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +112,7 @@ def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
             stops that do not fit.
     """
     try:
-        found: Choice = partial(chosen.strategy.choose, **chosen.parameters)(candidates, budget)
+        found = chosen.strategy.choose(candidates, budget, **chosen.parameters)
     except UsageError as error:
         raise UsageError(f"strategy {chosen.name}: {error}") from None
     pairs = np.asarray(found.pairs)

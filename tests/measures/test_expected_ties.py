@@ -9,7 +9,8 @@ from small_world import make_qrels, make_run, orders_of
 
 from examples import examples
 from fire_toolkit.errors import UsageError
-from fire_toolkit.matching.stored_runs import judge_tied
+from fire_toolkit.matching.pair_ranks import look_up_pairs
+from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.measures import code_qrels, judge_run, list_measures, parse_measure
 from fire_toolkit.measures.views import values_of
 from fire_toolkit.scoring import score_runs
@@ -83,7 +84,7 @@ def is_the_mean_over_all_orders(docs: dict[str, int], relevance: dict[str, int],
     run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})
     ranking = judge_run(run, code_qrels(make_qrels(dict.fromkeys(each, relevance))))
     coded = code_qrels(make_qrels({"q": relevance}))
-    tied = judge_tied(make_run({"q": docs}), coded)
+    tied = look_up_pairs(HeldRun("m", make_run({"q": docs})), coded, with_ties=True).under(coded)
     for name in NAMES:
         measure = parse_measure(name + modifier)
         counted = measure.per_query(measure.view(ranking)).mean()

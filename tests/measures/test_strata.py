@@ -12,9 +12,10 @@ from small_world import judge_matrix, make_run
 from examples import examples
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.matching.stored_runs import judge_tied
+from fire_toolkit.matching.pair_ranks import look_up_pairs
+from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.measures import code_qrels, judge_run, parse_measure
-from fire_toolkit.measures.views import settled_view
+from fire_toolkit.measures.views import values_of
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 E = 0.00001
@@ -155,9 +156,7 @@ def test_strata_follow_docs_that_a_tie_rule_moves() -> None:
     run = make_run({"q": dict.fromkeys("abc", 1)})
     pairs: Pairs = {"q": {"a": ("1", 1), "b": ("2", 0), "c": ("2", -1), "z": ("1", -1)}}
     coded = code_qrels(make_qrels(pairs))
-    tied = judge_tied(run, coded)
+    tied = look_up_pairs(HeldRun("m", run), coded, with_ties=True).under(coded)
     measure = parse_measure("xinfAP")
     for rule, ranked in (("optimistic", ["a", "c", "b"]), ("pessimistic", ["b", "c", "a"])):
-        assert measure.per_query(settled_view(measure, tied, rule))[0] == pytest.approx(
-            slow(ranked, pairs["q"])
-        )
+        assert values_of(tied, [measure], rule)[0, 0] == pytest.approx(slow(ranked, pairs["q"]))
