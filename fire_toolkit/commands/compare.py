@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fire_toolkit.commands.command import command
@@ -55,8 +56,7 @@ def compare(
     depths = [depth] if isinstance(depth, int) else depth
     more = [queries_of_lists(runs), f"top {', '.join(map(str, depths))}", f"ties {ties}"]
     place = "" if per_query else "comparison/comparison.csv"
-    tables = {"comparisons": found.comparisons}
-    return Found(tables, found.notes, more, draw=_drawn, is_long=per_query, place=place)
+    return replace(found, more=more, draw=_drawn, is_long=per_query, place=place)
 
 
 def _drawn(comparisons: Comparisons, form: str) -> str:

@@ -94,8 +94,8 @@ def difference(
         joined = join_runs(runs, *qrels_of_both)
     else:
         joined = join_with_votes(runs, qrels, by_design, known, measures, *qrels_of_both)
-    table, notes = score_differences(joined, qrels, measures, augmented=augmented, design=design, **options)
-    said = list(notes)
+    found = score_differences(joined, qrels, measures, augmented=augmented, design=design, **options)
+    table, said = found.table, list(found.notes)
     if by_design is not None:
         by: dict[str, Any] = {"sources": pool_sources, "clusters": clusters, "policies": [known.policy]}
         correction = correct_for_errors(joined, qrels, by_design, measures, known, **by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -106,7 +107,7 @@ def _table2(
 def _table3(runs: Sequence[Run]) -> Found:
     found = compare_runs(runs, depth=TOP, rbo_p=_RBO_P)
     more = [queries_of_lists(runs), f"top {TOP}", "ties broken"]
-    return Found({"comparisons": found.comparisons}, found.notes, more, draw=drawn_overlaps)
+    return replace(found, more=more, draw=drawn_overlaps)
 
 
 def _table4(

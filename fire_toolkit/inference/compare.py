@@ -27,24 +27,13 @@ from fire_toolkit.arrays import Floats, Ints, find_pairs, rows_of_lists, running
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
-from fire_toolkit.results import Result
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Comparisons, Run
 from fire_toolkit.tables.columns import sorted_union
 
 BROKEN = "broken"
 TIES = ("w", "a", "b")
 _CELLS = 1 << 21  # queries × depths held at a time
-
-
-class _Compared(NamedTuple):
-    comparisons: Comparisons
-    notes: tuple[str, ...]
-
-
-class Compared(_Compared, Result):
-    """Comparisons, and sentences on runs that do not have the same queries or equally long lists."""
-
-    __slots__ = ()
 
 
 def compare_runs(
@@ -54,7 +43,7 @@ def compare_runs(
     rbo_p: float | Sequence[float] = 0.9,
     ties: str = BROKEN,
     per_query: bool = False,
-) -> Compared:
+) -> Found:
     """Return overlap and rank-biased overlap of the top `depth` of every two runs.
 
     Args:
@@ -113,7 +102,7 @@ def compare_runs(
         found.append(_rows(run_a, run_b, ["all"], names, means))
         if per_query:
             found.append(_rows(run_a, run_b, queries[common], names, np.concatenate(values)))
-    return Compared(Comparisons(pd.concat(found, ignore_index=True)), tuple(notes))
+    return Found({"comparisons": Comparisons(pd.concat(found, ignore_index=True))}, tuple(notes))
 
 
 class _Lists(NamedTuple):

@@ -26,6 +26,7 @@ from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.trust import note_refused
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.results import Found
 from fire_toolkit.tables import PoolSources, Qrels
 from fire_toolkit.words import n_of
 
@@ -38,13 +39,6 @@ DIFFERENCE_COLUMNS |= {"superiority": "float64", **dict.fromkeys(_COUNTS, "int64
 _OF_WHAT = {TWO_PHASE: "from the queries judged deep", HORVITZ: "from the pairs drawn, of these queries"}
 
 
-class Differences(NamedTuple):
-    """What `score_differences` returns: the table and sentences on what it does not say."""
-
-    table: pd.DataFrame
-    notes: tuple[str, ...]
-
-
 def score_differences(
     runs: Runs,
     original: Qrels,
@@ -55,7 +49,7 @@ def score_differences(
     clusters: pd.Series | None = None,
     design: Design | None = None,
     tell: Tell = silent,
-) -> Differences:
+) -> Found:
     """Return for every two runs the difference of their scores, its interval, test and effect size.
 
     Args:
@@ -134,7 +128,7 @@ def score_differences(
             notes += by.cautions(estimates)
         estimated = table[table["qrels"] == "augmented"]
         notes += note_refused(estimated, estimated["run_a"] + " & " + estimated["run_b"])
-    return Differences(table, tuple(notes))
+    return Found({"differences": table}, tuple(notes))
 
 
 def changes_of_scores(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,7 @@ from fire_toolkit.inference.limits import Estimate
 from fire_toolkit.inference.trust import describe_trust, note_refused, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import ESTIMATES, judged_at
+from fire_toolkit.results import Found
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 
 _COUNTS = ("n_queries", "confirmed", "rejected", "never_judged", "new")
@@ -52,13 +53,6 @@ HONEST_COLUMNS = {
 }
 
 
-class Honest(NamedTuple):
-    """What `scores_with_uncertainty` returns: the table and sentences on what it does not say."""
-
-    scores: pd.DataFrame
-    notes: tuple[str, ...]
-
-
 def scores_with_uncertainty(
     runs: Runs,
     original: Qrels,
@@ -72,7 +66,7 @@ def scores_with_uncertainty(
     highest_grade: int | None = None,
     clusters: pd.Series | None = None,
     tell: Tell = silent,
-) -> Honest:
+) -> Found:
     """Return one row for each policy, run and measure, with what is uncertain beside the score.
 
     Args:
@@ -155,7 +149,7 @@ def scores_with_uncertainty(
     if design is not None:
         notes += [*note_unverified(labels, design, lifted), *_on_strata(parsed), *of_design]
         notes += [*_on_basis(first, basis), *note_refused(first, first["run_id"])]
-    return Honest(table, (*notes, *describe_trust(first, parsed, n_queries=n_queries)))
+    return Found({"scores": table}, (*notes, *describe_trust(first, parsed, n_queries=n_queries)))
 
 
 def _row(

@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference import compare_orders, score_differences
 from fire_toolkit.inference.background import Background
-from fire_toolkit.inference.compare import Compared, compare_runs
+from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.correction import first_of, join_with_votes, with_corrected_differences
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, silent
 from fire_toolkit.matching.stored_runs import AnyRun
@@ -112,9 +112,11 @@ class Study:
     def differences(self) -> tuple[pd.DataFrame, Sequence[object]]:
         """Every difference of two runs, those of corrected scores among them, and what is said of them."""
         qrels: dict[str, Any] = {"augmented": self.augmented, "sources": self.sources}
-        table, notes = score_differences(self.joined, self.original, self.compared, **qrels, tell=self.tell)
-        table = with_corrected_differences(table, self.honest.correction)
-        return table, [each for each in notes if " fed the pool and " not in str(each)]  # which a mark says
+        found = score_differences(self.joined, self.original, self.compared, **qrels, tell=self.tell)
+        table = with_corrected_differences(found.table, self.honest.correction)
+        return table, [
+            each for each in found.notes if " fed the pool and " not in str(each)
+        ]  # which a mark says
 
     @cached_property
     def orders(self) -> Found:
@@ -136,7 +138,7 @@ class Study:
         return flipped_pairs(self.original, self.labels, self.background.disputes)
 
     @cached_property
-    def comparisons(self) -> Compared:
+    def comparisons(self) -> Found:
         """How alike the tops of every two runs are."""
         self.tell("overlap")
         return compare_runs(self.tops, depth=TOP, rbo_p=(0.9,))

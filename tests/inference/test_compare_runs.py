@@ -19,7 +19,7 @@ MEASURES = ["overlap", "average_overlap", "RBO_truncated", "RBO_ext", "RBO_min",
 
 def compared(a: Sequence[str], b: Sequence[str], *, depth: int = 10, rbo_p: float = 0.9) -> dict[str, float]:
     """Measure, without its parameters → value, for one query."""
-    table, _ = compare_runs([run("a", {"q": a}), run("b", {"q": b})], depth=depth, rbo_p=rbo_p)
+    table = compare_runs([run("a", {"q": a}), run("b", {"q": b})], depth=depth, rbo_p=rbo_p).table
     return dict(zip(MEASURES, table["value"], strict=True))
 
 
@@ -63,7 +63,8 @@ def test_reference_numbers(a: str, b: str, p: float, expected: tuple[float | Non
 
 
 def test_columns_names_and_order() -> None:
-    table, notes = compare_runs([run("b", {"q": "xy"}), run("a", {"q": "yx"})], depth=5, rbo_p=0.98)
+    found = compare_runs([run("b", {"q": "xy"}), run("a", {"q": "yx"})], depth=5, rbo_p=0.98)
+    table, notes = found.table, found.notes
     assert list(table.columns) == ["run_a", "run_b", "query_id", "measure", "value"]
     assert list(table["measure"]) == [
         "overlap@5",
@@ -78,7 +79,7 @@ def test_columns_names_and_order() -> None:
 
 
 def test_every_two_runs_are_compared_in_the_order_given() -> None:
-    table, _ = compare_runs([run(name, {"q": "xyz"}) for name in ("c", "a", "b")])
+    table = compare_runs([run(name, {"q": "xyz"}) for name in ("c", "a", "b")]).table
     assert table[["run_a", "run_b"]].drop_duplicates().to_numpy().tolist() == [
         ["c", "a"],
         ["c", "b"],
@@ -92,14 +93,15 @@ def test_one_table_of_several_runs_is_the_same_as_several_tables() -> None:
         pd.concat([table.astype({"run_id": str, "query_id": str, "doc_id": str}) for table in tables])
     )
     pd.testing.assert_frame_equal(
-        compare_runs(tables, per_query=True)[0], compare_runs(joined, per_query=True)[0]
+        compare_runs(tables, per_query=True).table, compare_runs(joined, per_query=True).table
     )
 
 
 def test_all_is_the_mean_over_the_queries_that_both_have_and_the_rest_is_noted() -> None:
     a = run("a", {"q1": "xy", "q2": "xy", "only-a": "x"})
     b = run("b", {"q2": "zw", "q1": "xy", "only-b": "y", "also-b": "y"})
-    table, notes = compare_runs([a, b], per_query=True)
+    found = compare_runs([a, b], per_query=True)
+    table, notes = found.table, found.notes
     overlap = table[table["measure"] == "overlap@10"]
     assert list(zip(overlap["query_id"], overlap["value"], strict=True)) == [
         ("all", 0.5),

@@ -11,8 +11,9 @@ from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.inference.designs import Design
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.drawn_pairs import DrawnPairs, sampled_precision, undrawn_share
-from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
+from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.results import Found
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
 
 N = 80
@@ -44,7 +45,7 @@ def honest(
     n_unasked: int = 0,
     n_votes: int = 2,
     of: Design | None = None,
-) -> Honest:
+) -> Found:
     """Return the honest rows of a run that ranks a before b; c, which it lacks, is each query's original."""
     ranked = pd.concat([pairs_of("a", range(N), score=2.0), pairs_of("b", range(N), score=1.0)])
     original = check_qrels(pairs_of("c", range(N), relevance=1))
@@ -127,7 +128,7 @@ def drawn_design(n_copies: int) -> tuple[Design, pd.DataFrame, pd.DataFrame]:
     return Design(pairs, None), pd.concat([pairs, *undrawn])[["query_id", "doc_id", "score"]], pairs
 
 
-def from_strata(n_copies: int, measures: list[str]) -> Honest:
+def from_strata(n_copies: int, measures: list[str]) -> Found:
     """Return the honest rows of one run over `drawn_design`; c, which it lacks, is each query's original."""
     design, ranked, pairs = drawn_design(n_copies)
     original = check_qrels(pairs_of("c", range(N), relevance=1))

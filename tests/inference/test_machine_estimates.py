@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.inference.designs import Design
-from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
+from fire_toolkit.inference.honest import scores_with_uncertainty
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
+from fire_toolkit.results import Found
 from fire_toolkit.tables import check_labels, check_qrels
 
 N = 60
@@ -34,7 +35,7 @@ def labels_of(pairs: pd.DataFrame, truth: np.ndarray = POSITIVE) -> pd.DataFrame
     return pairs[["query_id", "doc_id"]].merge(known)
 
 
-def honest(design: Design, labels: pd.DataFrame, measures: list[str]) -> Honest:
+def honest(design: Design, labels: pd.DataFrame, measures: list[str]) -> Found:
     return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, design=design)
 
 

@@ -28,7 +28,7 @@ def run(run_id: str, lists: list[Groups]) -> Run:
 
 def compared(a: list[Groups], b: list[Groups], *, p: float, ties: str) -> np.ndarray:
     """Queries × the six measures."""
-    table, _ = compare_runs([run("a", a), run("b", b)], depth=50, rbo_p=p, ties=ties, per_query=True)
+    table = compare_runs([run("a", a), run("b", b)], depth=50, rbo_p=p, ties=ties, per_query=True).table
     return table["value"].to_numpy().reshape(-1, 6)[1:]
 
 
@@ -145,7 +145,9 @@ def test_without_ties_all_variants_are_the_untied_measures() -> None:
 
 
 def test_names_say_the_variant_and_every_depth_and_p_is_there() -> None:
-    table, _ = compare_runs([run("a", [TIED]), run("b", [OTHER])], depth=[2, 5], rbo_p=[0.5, 0.9], ties="b")
+    table = compare_runs(
+        [run("a", [TIED]), run("b", [OTHER])], depth=[2, 5], rbo_p=[0.5, 0.9], ties="b"
+    ).table
     assert table["measure"].tolist() == [
         name
         for k in (2, 5)

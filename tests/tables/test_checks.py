@@ -253,7 +253,7 @@ def test_a_pair_is_found_where_it_stands(pairs: list[tuple[str, str]], random: A
 def test_tables_that_a_function_returns_are_as_their_contract_says() -> None:
     runs = [rank_run(pd.DataFrame({"run_id": name, "query_id": list("qqr"), "doc_id": list("aba"),
                                    "score": [2.0, 1.0, 1.0]})) for name in "xy"]  # fmt: skip
-    compared = compare_runs(runs, depth=2, per_query=True)[0]
+    compared = compare_runs(runs, depth=2, per_query=True).comparisons
     pd.testing.assert_frame_equal(check_table(COMPARISONS, compared), compared)
     judgments = check_judgments(
         pd.DataFrame(
