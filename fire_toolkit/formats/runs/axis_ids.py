@@ -13,7 +13,7 @@ import pandas as pd
 from fire_toolkit.collections.parts import part_ids
 from fire_toolkit.errors import FormatError, StaleError, UsageError
 from fire_toolkit.files import STDIN, opened, read_text
-from fire_toolkit.formats.arrays.files import tree_of
+from fire_toolkit.formats.arrays.containers import tree_of
 from fire_toolkit.formats.arrays.matrix import Stored
 from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader

@@ -12,7 +12,7 @@ import numpy as np
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import start_of, without_mark
-from fire_toolkit.formats.arrays import files
+from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
 from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.columns import pair_columns, renamed
 from fire_toolkit.formats.runs import json_runs, native, trec
@@ -45,7 +45,7 @@ _OF_OBJECTS = ("pickle", "npy")
 _NATIVE = "Parquet with fire_toolkit.run in its metadata"
 READERS: Registry[RunReader] = Registry("run_formats", "run format", RunReader)
 for _reader in (
-    *(RunReader(*each[:4], read_arrays=reads(each.tree)) for each in files.FORMATS),
+    *(RunReader(*each[:4], read_arrays=reads(each[4])) for each in FORMATS),
     RunReader("run", "a run of fire-toolkit", _NATIVE, native.is_native_run, native.read_native_run),
     RunReader(
         "parquet",
@@ -143,7 +143,7 @@ def read_mask(path: Path) -> Array:
         FormatError: the file holds no such array, or several.
     """
     reader = recognise(path)
-    tree = files.tree_of(start_of(path)[0], path)
+    tree = tree_of(start_of(path)[0], path)
     leaves = dict(leaves_of(tree))
     named = [leaf for name, leaf in leaves.items() if name.lower() in MASKS]
     arrays = named[:1] or [leaf for leaf in leaves.values() if isinstance(leaf, Stored | np.ndarray)]
