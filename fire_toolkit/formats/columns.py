@@ -88,6 +88,12 @@ def pair_column(names: Sequence[str], role: str, *, is_loose: bool = True) -> st
     return found[0] if len(found) == 1 else None
 
 
+def are_pairs(names: Sequence[str]) -> bool:
+    """Whether a frame with these columns is a table of pairs, and no matrix whose docs are called so."""
+    both = all(pair_columns(names, role) for role in OWN)
+    return both or find_name(names, OWN["query_id"]) is not None
+
+
 def needed_column(names: Sequence[str], role: str, where: str, *, line: str = "") -> str:
     """Return the column of the `query_id` or the `doc_id` of pairs.
 

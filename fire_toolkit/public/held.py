@@ -16,9 +16,9 @@ from fire_toolkit.formats.columns import (
     LABEL,
     OWN,
     RELEVANCE,
+    are_pairs,
     find_name,
     pair_column,
-    pair_columns,
 )
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.held_runs import run_from_matrix
@@ -78,7 +78,7 @@ def run(
         return read_run(x, run_id=name, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
     if _is_of(x, "ranx"):
         x, name = x.to_dict(), name or x.name
-    is_table = isinstance(x, pd.DataFrame) and bool(pair_columns(list(map(str, x.columns)), "query_id"))
+    is_table = isinstance(x, pd.DataFrame) and are_pairs(list(map(str, x.columns)))
     if not is_table and (query_ids is not None or not isinstance(x, Mapping)):
         if query_ids is None or doc_ids is None or name is None:
             found = f"a frame with columns {_shown(x.columns)}" if isinstance(x, pd.DataFrame) else _kind(x)

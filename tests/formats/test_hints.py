@@ -4,8 +4,10 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import fire_toolkit
 from examples import cases
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections import read_collection
@@ -136,3 +138,26 @@ def test_lines_of_numbers_and_texts_are_the_corpus_where_the_qrels_use_them_as_d
         ["11", "eleven"],
     ]
     assert read_collection(files[1:2]).collection.queries["query_id"].tolist() == ["11", "12"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"test": [{"clip": "c1", "sentence_id": "s1", "score": 1}, '
+        '{"clip": "c2", "sentence_id": "s2", "score": 2}]}',
+        '{"s1": [{"clip": "c1", "key": 7, "score": 0.5}], "s2": [{"clip": "c2", "key": 7, "score": 0.5}]}',
+        '[{"sentence_id": "s1", "name": "m", "docs": ["c1"]}, '
+        '{"sentence_id": "s2", "name": "m", "docs": ["c2"]}]',
+    ],
+    ids=["records under a name", "hits of a search", "lists beside a model's name"],
+)
+def test_json_has_the_usual_names_too(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text(text)
+    pairs = read_run(tmp_path / "f.json")[["query_id", "doc_id"]]
+    assert pairs.to_numpy().tolist() == [["s1", "c1"], ["s2", "c2"]]
+
+
+def test_a_frame_whose_docs_have_usual_names_is_a_matrix() -> None:
+    sims = pd.DataFrame([[0.5, 0.25]], columns=["key", "sentid"], index=["q"])
+    run = fire_toolkit.run(sims, "m", query_ids=["q"], doc_ids=["key", "sentid"])
+    assert run["doc_id"].tolist() == ["key", "sentid"]

@@ -131,7 +131,7 @@ def _pairs_of(item: list[Any]) -> list[tuple[Any, Any]] | None:
     """Return the docs and scores of a list that has both, None of another."""
     names = list(item[0]) if isinstance(item[0], dict) else []
     doc, score = pair_column(names, "doc_id"), find_name(names, SCORE)
-    is_own = not pair_columns(names, "query_id")  # or each names its query: they are a run's
+    is_own = pair_columns(names, "query_id") in ([], ["key"])  # or each names its query: they are a run's
     if doc and score and is_own and all(isinstance(each, dict) and {doc, score} <= {*each} for each in item):
         return [(each[doc], each[score]) for each in item]
     is_pair = all(isinstance(each, list | tuple) and len(each) == 2 for each in item)
