@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, are_among
+from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.tables import QueryDesign, check_query_design
@@ -17,46 +17,21 @@ LEAST = 40  # queries: below it the intervals of the estimates do not hold
 DEPTH = 50
 
 
-def draw_queries(query_ids: Sequence[str], *, share: float, seed: int = 0) -> Bools:
-    """Return for each query whether it is in the random sample that is judged deep.
-
-    A simple random sample of ceil(share · N) queries, never below 40 (all where there are fewer), without
-    replacement: the first ones in the order of a number drawn for each query from its id and the seed. The
-    same sample drawn twice is the same, and a larger one contains the smaller.
-
-    Args:
-        query_ids: each once, in any order.
-        share: above 0 and up to 1.
-        seed: 0 or more.
-
-    Raises:
-        UsageError: share or seed out of range.
-
-    Examples:
-        >>> names = [f"q{n}" for n in range(1000)]
-        >>> small, large = (draw_queries(names, share=share) for share in (0.1, 0.2))
-        >>> int(small.sum()), int(large.sum()), bool((small & ~large).any())
-        (100, 200, False)
-    """
-    if not 0 < share <= 1:
-        raise UsageError(f"share of queries judged deep is {share:g}, expected a number above 0 and up to 1")
-    if seed < 0:
-        raise UsageError(f"seed is {seed}, expected 0 or more")
-    wanted = max(LEAST, math.ceil(share * len(query_ids) - 1e-9))
-    order = np.argsort(draw_ids(query_ids, seed=seed), kind="stable")
-    return are_among(order[:wanted], len(query_ids))
-
-
 def design_queries(
     query_ids: Sequence[str], *, share: float, depth: int, deep: int, seed: int = 0
 ) -> QueryDesign:
     """Return to which depth each query is judged, in the order given, and the sample's probability.
 
+    A simple random sample of ceil(share · N) queries, never below 40 (all where there are fewer), without
+    replacement, is judged deep: the first ones in the order of a number drawn for each query from its id and
+    the seed. The same sample drawn twice is the same, and a larger one contains the smaller.
+
     Args:
         query_ids: each once.
-        share, seed: of the sample, see `draw_queries`.
+        share: of the queries that are judged deep, above 0 and up to 1.
         depth: of the queries outside the sample, 0 or more (0: their originals alone).
         deep: of those in it, more than `depth`.
+        seed: 0 or more.
 
     Raises:
         UsageError: an argument out of range.
@@ -69,7 +44,13 @@ def design_queries(
     """
     if deep <= depth:
         raise UsageError(f"depth of the deep queries is {deep}, expected more than the others' {depth}")
-    is_sampled = draw_queries(query_ids, share=share, seed=seed)
+    if not 0 < share <= 1:
+        raise UsageError(f"share of queries judged deep is {share:g}, expected a number above 0 and up to 1")
+    if seed < 0:
+        raise UsageError(f"seed is {seed}, expected 0 or more")
+    wanted = max(LEAST, math.ceil(share * len(query_ids) - 1e-9))
+    order = np.argsort(draw_ids(query_ids, seed=seed), kind="stable")
+    is_sampled = are_among(order[:wanted], len(query_ids))
     columns = {
         "query_id": pd.array(list(query_ids), dtype="str"),
         "depth": np.where(is_sampled, deep, depth),

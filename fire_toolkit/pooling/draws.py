@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,6 @@ import numpy.typing as npt
 from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits
 from fire_toolkit.pooling.candidates import Candidates
 from fire_toolkit.tables.columns import listed
-
-_Codes = npt.NDArray[Any]
 
 
 def draw_ids(ids: Sequence[str], *, seed: int) -> Floats:
@@ -30,23 +27,10 @@ def draw_ids(ids: Sequence[str], *, seed: int) -> Floats:
     return _as_shares(_mixed(ids, seed))
 
 
-def draw_pairs(
-    query_ids: Sequence[str], doc_ids: Sequence[str], query: _Codes, doc: _Codes, *, seed: int
-) -> Floats:
-    """Return a number in [0, 1) for each pair, from its two ids and the seed alone.
-
-    Args:
-        query_ids, doc_ids: each id once.
-        query, doc: of each pair the place of its ids among these.
-        seed: 0 or more.
-    """
-    return _as_shares(mix_bits(_mixed(query_ids, seed)[query] ^ _words(doc_ids)[doc]))
-
-
 def draw_candidates(candidates: Candidates, pairs: Ints) -> Floats:
-    """Return a number in [0, 1) for each of some pairs of candidates, with their seed."""
-    ids = listed(candidates.query_ids), listed(candidates.doc_ids)
-    return draw_pairs(*ids, candidates.query[pairs], candidates.doc[pairs], seed=candidates.seed)
+    """Return a number in [0, 1) for each of some pairs, from its two ids and the candidates' seed alone."""
+    query, doc = _mixed(listed(candidates.query_ids), candidates.seed), _words(listed(candidates.doc_ids))
+    return _as_shares(mix_bits(query[candidates.query[pairs]] ^ doc[candidates.doc[pairs]]))
 
 
 def _words(ids: Sequence[str]) -> npt.NDArray[np.uint64]:

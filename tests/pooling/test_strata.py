@@ -1,14 +1,16 @@
 """Strata of ranks and deep queries: what is drawn, how often, and that it is the same draw."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_world import make_qrels, run_in_order
 
 from examples import cases
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.pooling.deep_queries import design_queries, draw_queries
-from fire_toolkit.pooling.draws import draw_ids, draw_pairs
+from fire_toolkit.pooling.candidates import Candidates
+from fire_toolkit.pooling.deep_queries import design_queries
+from fire_toolkit.pooling.draws import draw_candidates, draw_ids
 from fire_toolkit.pooling.strata import parse_strata
 
 NAMES = [f"q{n}" for n in range(1332)]
@@ -26,17 +28,24 @@ def test_a_stratum_is_named_by_its_ranks_and_its_rate() -> None:
     assert [stratum.name for stratum in parse_strata("1:3:1, 4:10:.25")] == ["1:3:1", "4:10:0.25"]
 
 
+def drawn_pairs(queries: list[str], docs: list[str], *, seed: int) -> np.ndarray:
+    query, doc = (part.ravel() for part in np.indices((len(queries), len(docs))))
+    ids = (pd.Index(each, dtype="str") for each in (queries, docs, ["m"]))
+    run, rank = np.zeros_like(query), np.ones_like(query)
+    candidates = Candidates(*ids, query, doc, run, rank, -rank, seed=seed)
+    return draw_candidates(candidates, np.arange(len(query)))
+
+
 def test_a_pair_is_drawn_as_often_as_its_rate_says_whatever_it_is_drawn_with() -> None:
     # 1,332² pairs: five standard deviations of the share below .1 are .0011
-    query, doc = (part.ravel() for part in np.indices((1332, 1332)))
-    drawn = draw_pairs(NAMES, NAMES, query, doc, seed=0)
+    drawn = drawn_pairs(NAMES, NAMES, seed=0)
     assert 0 <= drawn.min() < drawn.max() < 1
     assert (drawn < 0.1).mean() == pytest.approx(0.1, abs=0.0011)
     by_query = (drawn < 0.1).reshape(1332, 1332).sum(axis=1)
     assert by_query.std() == pytest.approx((1332 * 0.1 * 0.9) ** 0.5, rel=0.1)  # as independent draws
-    alone = draw_pairs(["q7"], ["q1331"], np.array([0]), np.array([0]), seed=0)
+    alone = drawn_pairs(["q7"], ["q1331"], seed=0)
     assert alone[0] == drawn.reshape(1332, 1332)[7, 1331]
-    assert draw_pairs(["q7"], ["q1331"], np.array([0]), np.array([0]), seed=1)[0] != alone[0]
+    assert drawn_pairs(["q7"], ["q1331"], seed=1)[0] != alone[0]
 
 
 def test_a_draw_is_the_same_on_every_machine() -> None:
@@ -48,6 +57,11 @@ def test_a_draw_is_the_same_on_every_machine() -> None:
     state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
     assert draw_ids(["q7"], seed=2)[0] == ((state ^ (state >> 31)) >> 11) / 2**53
+
+
+def draw_queries(names: list[str], *, share: float, seed: int = 0) -> np.ndarray:
+    design = design_queries(names, share=share, depth=0, deep=1, seed=seed)
+    return design["is_sampled"].to_numpy(dtype=bool)
 
 
 def test_a_tenth_of_the_queries_is_drawn_never_below_forty_and_a_larger_sample_contains_the_smaller() -> None:
@@ -88,8 +102,7 @@ def test_each_pair_of_a_pool_has_the_chance_that_its_design_gave_it(options, exp
 def test_a_design_says_how_deep_each_query_is_judged() -> None:
     design = design_queries(NAMES, share=0.1, depth=0, deep=50, seed=3)
     assert design["query_id"].tolist() == NAMES
-    drawn = draw_queries(NAMES, share=0.1, seed=3)
-    assert design["depth"].tolist() == np.where(drawn, 50, 0).tolist()
+    assert design["depth"].tolist() == np.where(design["is_sampled"], 50, 0).tolist()
     assert design["inclusion_probability"].unique().tolist() == [134 / 1332]
     for wrong in ({"share": 0.0}, {"share": 1.5}, {"deep": 10}, {"seed": -1}):
         with pytest.raises(UsageError, match=", expected "):
