@@ -136,34 +136,6 @@ def without_own_pairs(table: _Table, own_items: OwnItems) -> _Table:
     return table[~is_own].reset_index(drop=True) if is_own.any() else table
 
 
-def qrels_without_own_pairs(qrels: Qrels, own_items: OwnItems) -> Qrels:
-    """Return qrels without own pairs; a query that has no other keeps its own, as not judged (-1).
-
-    So every query still counts, and no own item is a positive that nothing can find.
-    """
-    is_own = is_own_pair(qrels, own_items)
-    if not is_own.any():
-        return qrels
-    has_other = are_in(qrels["query_id"], qrels.loc[~is_own, "query_id"])
-    relevance = np.where(is_own, -1, qrels["relevance"])
-    return Qrels(qrels.assign(relevance=relevance)[~is_own | ~has_other].reset_index(drop=True))
-
-
-def qrels_with_own_pairs(qrels: Qrels, own_items: OwnItems, *, original: Qrels | None = None) -> Qrels:
-    """Return qrels in which each query's own item is judged: not relevant, unless the benchmark says more.
-
-    So where rankings keep it, it is not a doc that somebody still has to judge, and no label makes it an
-    answer. `original`: the original qrels, by default these.
-    """
-    original = qrels if original is None else original
-    stated = original[is_own_pair(original, own_items)]
-    absent = original.loc[~are_in(original["query_id"], stated["query_id"]), "query_id"].unique()
-    added = [(query, own_items[query], 0, "original") for query in absent if query in own_items]
-    columns = ["query_id", "doc_id", "relevance", "source"]
-    parts = [without_own_pairs(qrels, own_items), stated, pd.DataFrame(added, columns=columns)]
-    return check_qrels(pd.concat([part for part in parts if len(part)], ignore_index=True))
-
-
 class _Itself(Mapping[str, str]):
     """Each query is an item of the collection, under one id: as in class retrieval (NN, FT, ST)."""
 
@@ -207,15 +179,29 @@ class OwnItemRule:
     def qrels(self, qrels: Qrels, name: str = "original qrels", original: Qrels | None = None) -> Qrels:
         """Return qrels as the rule has them: own items out of them, or judged not relevant.
 
+        A query whose own pair is its only one keeps it, as not judged (-1): so every query still counts, and
+        no own item is a positive that nothing can find. Where rankings keep own items, they are not relevant
+        unless the original qrels say more: so nobody has to judge them, and no label makes them an answer.
+
         original: of other qrels than the original ones, those, which are as the rule has them.
         """
         if not self.of_query:
             return qrels
+        is_own = is_own_pair(qrels, self.of_query)
         if self.is_dropped or original is not None:
-            self._count(qrels, name)
+            self.n_pairs[name] = int(is_own.sum())
         if self.is_dropped:
-            return qrels_without_own_pairs(qrels, self.of_query)
-        found = qrels_with_own_pairs(qrels, self.of_query, original=original)
+            has_other = are_in(qrels["query_id"], qrels.loc[~is_own, "query_id"])
+            relevance = np.where(is_own, -1, qrels["relevance"])
+            kept = qrels.assign(relevance=relevance)[~is_own | ~has_other]
+            return Qrels(kept.reset_index(drop=True)) if is_own.any() else qrels
+        known = qrels if original is None else original
+        stated = known[is_own_pair(known, self.of_query)]
+        absent = known.loc[~are_in(known["query_id"], stated["query_id"]), "query_id"].unique()
+        added = [(query, self.of_query[query], 0, "original") for query in absent if query in self.of_query]
+        columns = ["query_id", "doc_id", "relevance", "source"]
+        parts = [qrels[~is_own], stated, pd.DataFrame(added, columns=columns)]
+        found = check_qrels(pd.concat([part for part in parts if len(part)], ignore_index=True))
         self.n_added = len(found) - len(qrels) if original is None else self.n_added
         return found
 
@@ -223,11 +209,9 @@ class OwnItemRule:
         """Return labels or pool sources without own items, of which nobody is asked."""
         if not self.of_query:
             return table
-        self._count(table, name)
-        return without_own_pairs(table, self.of_query)
-
-    def _count(self, table: Any, name: str) -> None:
-        self.n_pairs[name] = int(is_own_pair(table, self.of_query).sum())
+        kept = without_own_pairs(table, self.of_query)
+        self.n_pairs[name] = len(table) - len(kept)
+        return kept
 
     @classmethod
     def chosen(cls, option: str | None, queries: Queries | OwnItems | None) -> OwnItemRule:

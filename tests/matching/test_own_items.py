@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import fire_toolkit as fire
 from examples import examples
 from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
-from fire_toolkit.matching.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
+from fire_toolkit.matching.own_items import LeftOut, OwnItemRule, drop_own_items, own_items_of
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.scoring import score_runs
@@ -115,7 +115,7 @@ def test_queries_name_their_own_items_in_the_column_reference() -> None:
 
 def test_own_pairs_leave_the_qrels_but_no_query_does() -> None:
     qrels = make_qrels([("q", "o", 1), ("q", "a", 1), ("r", "r", 1)])
-    found = qrels_without_own_pairs(qrels, {"q": "o", "r": "r"})
+    found = OwnItemRule({"q": "o", "r": "r"}, True, "").qrels(qrels)
     assert [row[:3] for row in found.itertuples(index=False, name=None)] == [("q", "a", 1), ("r", "r", -1)]
 
 
