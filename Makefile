@@ -110,6 +110,11 @@ $(VENV)/.cluster: $(VENV)/.dev
 	$(PIP) install --no-compile -c constraints.txt -e '.[cluster]'
 	touch $@
 
+# Dask is needed by `make cluster` alone.
+$(VENV)/.cluster: $(VENV)/.dev
+	$(PIP) install --no-compile -c constraints.txt -e '.[cluster]'
+	touch $@
+
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) install --no-compile -c constraints.txt -e '.[docs]'
 	touch $@
