@@ -16,7 +16,6 @@ Read in this order; each stands on those before it:
 """
 
 from fire_toolkit.inference.bounds import describe_bounds as describe_bounds
-from fire_toolkit.inference.bounds import is_bounded as is_bounded
 from fire_toolkit.inference.bounds import score_bounds as score_bounds
 from fire_toolkit.inference.bounds import why_unbounded as why_unbounded
 from fire_toolkit.inference.contributions import contributions as contributions

@@ -23,11 +23,6 @@ _UNLISTED = "each relevant doc that nobody judged and the run does not list lowe
 _CELLS = 1 << 17  # docs that are labelled together: a few arrays of them fit into a core's cache
 
 
-def is_bounded(measure: Measure) -> bool:
-    """Return whether `score_bounds` has both bounds of a measure; see `why_unbounded`."""
-    return not why_unbounded(measure)
-
-
 def why_unbounded(measure: Measure) -> str:
     """Return why a measure lacks its lower bound, or both; empty where it has both.
 

@@ -48,12 +48,6 @@ class ErrorRates(NamedTuple):
     f: Floats
     prevalence: Floats
 
-    @property
-    def precision(self) -> Floats:
-        """The share of relevant pairs among those with a positive vote."""
-        found = self.prevalence * self.t
-        return found / (found + (1 - self.prevalence) * self.f)
-
 
 def moment_rates(counts: VoteCounts) -> ErrorRates:
     """Return the rates with which three votes come as they came, wherever they lie.
@@ -66,8 +60,8 @@ def moment_rates(counts: VoteCounts) -> ErrorRates:
 
     Examples:
         >>> found = moment_rates(VoteCounts.of_doubled(1000, 100, 80, 20))
-        >>> [round(float(x), 6) for x in (*found, found.precision)]
-        [0.909726, 0.035547, 0.119487, 0.77643]
+        >>> [round(float(x), 6) for x in found]
+        [0.909726, 0.035547, 0.119487]
     """
     n, first, both, third = map(np.asarray, counts)
     with np.errstate(divide="ignore", invalid="ignore"):

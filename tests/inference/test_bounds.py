@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.inference import describe_bounds, is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference import describe_bounds, score_bounds, why_unbounded
 from fire_toolkit.inference.bounds import EXACT, OUTER
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import JudgedRanking, code_qrels, judge_run, list_measures, parse_measure
@@ -158,7 +158,7 @@ def test_many_queries_at_once_are_bounded_as_each_alone(name: str, monkeypatch: 
 def test_what_has_no_bound_gives_nan_and_says_why(name: str, reason: str) -> None:
     measure = parse_measure(name)
     assert why_unbounded(measure).startswith(reason)
-    assert is_bounded(measure) == (reason == "")
+    assert (why_unbounded(measure) == "") == (reason == "")
     low, high = score_bounds(joined({"d1": 1, "d2": 2}, [{"d1": 1}]), measure)
     assert np.isnan(low).all() == (reason != "")
     assert np.isnan(high).all() == reason.startswith("no bounds")

@@ -25,13 +25,13 @@ from fire_toolkit.tables.design import CLASSES, label_by_design
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ((1000, 100, 80, 20), (0.909726, 0.035547, 0.119487, 0.776430)),
-        ((10_000, 936, 464, 93), (0.954395, 0.021339, 0.102310, 0.835996)),
+        ((1000, 100, 80, 20), (0.909726, 0.035547, 0.119487)),
+        ((10_000, 936, 464, 93), (0.954395, 0.021339, 0.102310)),
     ],
 )
 def test_rates_of_doubled_pairs(counts: tuple[int, ...], expected: tuple[float, ...]) -> None:
     found = moment_rates(VoteCounts.of_doubled(*counts))
-    assert (*map(float, found), float(found.precision)) == pytest.approx(expected, abs=5e-7)
+    assert [float(x) for x in found] == pytest.approx(expected, abs=5e-7)
 
 
 def test_rates_of_moments_alone_are_those_they_were_made_of() -> None:
