@@ -140,10 +140,10 @@ def agreement_summary(
     by_pair = replace(by_cluster, cluster=None)
     n_judged = int((by_cluster.n_votes > 0).sum())
     n_each = tuple(np.bincount(by_cluster.n_votes, minlength=2).tolist())
-    if not has_pages(judgments) and n_judged < 2 * max(judgments[cluster].nunique(), 1):
-        table = _measured([("all", by_pair)], DEFAULTS, Resampling())
+    is_alone = not has_pages(judgments) and n_judged < 2 * max(judgments[cluster].nunique(), 1)
+    table = _measured([("all", by_pair if is_alone else by_cluster)], DEFAULTS, Resampling())
+    if is_alone:
         return AgreementSummary(table, n_each, "", math.nan)
-    table = _measured([("all", by_cluster)], DEFAULTS, Resampling())
     whole, one = (interval_of(votes, "alpha", Resampling()).standard_error for votes in (by_cluster, by_pair))
     return AgreementSummary(table, n_each, cluster, (whole / one) ** 2 if one > 0 else math.nan)
 

@@ -10,6 +10,7 @@ import pandas as pd
 from fire_toolkit.agreement.intervals import Resampling
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.guidelines.grades import refuse_unknown_labels
 from fire_toolkit.inference.resampling import draw_units
 from fire_toolkit.machines.groups import auc_row, calibration, group_table
 from fire_toolkit.machines.scores import one_answer_per_pair
@@ -78,7 +79,14 @@ def check_judge(
     """
     pairs, remarks = _weighed_pairs(machine, labels, pool)
     positive = {label: np.nan if grade is None else float(grade >= 1) for label, grade in grades.items()}
-    pairs = pairs.assign(vote=_votes(pairs, positive, threshold))
+    refuse_unknown_labels(set(pairs["label"]) - {""}, positive, "the judge's answers")
+    score, votes = pairs["score"], pairs["label"].map(positive).astype("float64")
+    if threshold is None and score.notna().any() and score.min() >= 0 and score.max() <= 1:
+        threshold = 0.5
+    if threshold is not None:  # an answer without a label is one by its score
+        by_score = (score >= threshold).astype("float64").where(score.notna())
+        votes = votes.mask(pairs["label"] == "", by_score)
+    pairs = pairs.assign(vote=votes)
     n, n_positive = len(pairs), int(pairs["people"].sum())
     if n < LEAST_LABELS:
         raise UsageError(
@@ -141,23 +149,6 @@ def _weighed_pairs(
         )
     both = both[chance > 0].assign(weight=1 / chance[chance > 0]).reset_index(drop=True)
     return both.assign(query=pd.factorize(both["query_id"])[0]), words
-
-
-def _votes(pairs: pd.DataFrame, positive: Votes, threshold: float | None) -> pd.Series:
-    """Return for each answer whether it calls the pair positive, by its label, else by its score."""
-    unknown = sorted(set(pairs["label"]) - {"", *positive})
-    if unknown:
-        raise TableError(
-            f"the judge's label {', '.join(map(repr, unknown[:3]))} is not in the guideline; expected one of "
-            f"{', '.join(map(repr, positive))}"
-        )
-    score, votes = pairs["score"], pairs["label"].map(positive).astype("float64")
-    if threshold is None and score.notna().any() and score.min() >= 0 and score.max() <= 1:
-        threshold = 0.5
-    if threshold is None:
-        return votes
-    by_score = (score >= threshold).astype("float64").where(score.notna())
-    return votes.mask(pairs["label"] == "", by_score)
 
 
 def _agreements(

@@ -206,7 +206,7 @@ def test_one_kind_of_label_and_it_refuses() -> None:
 
 def test_a_label_that_nobody_knows_and_several_judges_are_refused() -> None:
     machine, labels = tables(world().assign(said="fine"))
-    with pytest.raises(TableError, match="the judge's label 'fine' is not in the guideline"):
+    with pytest.raises(TableError, match="the judge's answers: label 'fine' is not in the guideline"):
         check_judge(machine, labels, grades=GRADES)
     two = check_machine_judgments(machine.assign(judge_id=["a", "b"] * (N // 2)))
     with pytest.raises(TableError, match="of 2 judges"):
