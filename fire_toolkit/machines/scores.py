@@ -70,8 +70,8 @@ def labels_of_answers(answers: MachineJudgments, grades: Grades) -> pd.DataFrame
     scores = found.loc[found["label"] == "", "score"].dropna()
     if not scores.between(0, 1).all():
         raise UsageError(
-            f"judge {_judge(found)!r}: scores lie between {scores.min():g} and {scores.max():g}, expected "
-            "labels, or probabilities from 0 to 1"
+            f"judge {found['judge_id'].iloc[0]!r}: scores lie between {scores.min():g} and {scores.max():g}, "
+            "expected labels, or probabilities from 0 to 1"
         )
     relevance = _graded(found, grades).fillna((found["score"] >= 0.5).astype("float64"))
     return found[PAIR].assign(relevance=relevance.astype("int64"))
@@ -85,14 +85,10 @@ def _graded(answers: pd.DataFrame, grades: Grades) -> pd.Series:
     unknown = sorted(set(labels) - {"", *grades})
     if unknown:
         raise UsageError(
-            f"judge {_judge(answers)!r}: label {unknown[0]!r} is not in the guideline ({', '.join(grades)}); "
-            "name its guideline in [tasks] of fire.toml, or give scores"
+            f"judge {answers['judge_id'].iloc[0]!r}: label {unknown[0]!r} is not in the guideline "
+            f"({', '.join(grades)}); name its guideline in [tasks] of fire.toml, or give scores"
         )
     return labels.map(grades).astype("float64")
-
-
-def _judge(answers: pd.DataFrame) -> str:
-    return str(answers["judge_id"].iloc[0])
 
 
 def doubted_labels(labels: Labels, scores: pd.DataFrame) -> pd.DataFrame:
