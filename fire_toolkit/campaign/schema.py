@@ -54,10 +54,10 @@ create table said (
 """
 _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
 # latest: the version of each answer that counts, and its author.
-# counted_now: what each of these was asked for: the round, its kind, and the owner of its queue.
-#   An answer in a queue is of that queue's round; any other of the task on its pair that its author was
-#   given last, else of the round that it names; to what nobody was asked it has no kind. It is looked up once
-#   for all that asks it, as a table `counted` of this process (`Store.count`), on which the others rest.
+# counted_now: what each of these was asked for, of the answers named in `stale`: the round, its kind, and the
+#   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that
+#   its author was given last, else of the round that it names; to what nobody was asked it has no kind. It is
+#   kept as the table `counted` (`Store.count`), on which the others rest.
 # hands: who was ever given which task, and whether it is theirs still. queues: who has which task.
 # standing: the answer that stands for each task: a vote before a skip, a later before an earlier one; a page
 #   that was sent without an answer to a caption has not answered it. kind: of the task, none where nobody has
@@ -65,6 +65,7 @@ _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number
 # reported: the docs that several people skipped or reported.
 # open_tasks: those that somebody has and has not answered.
 VIEWS = f"""
+create temp table stale (annotation text primary key) without rowid;
 create temp view latest as
 select number, source, project, annotation, updated_at,
   case when 'deleted' = (select state from answers event where event.annotation = own.annotation
@@ -86,7 +87,8 @@ from given own where to_annotator_id <> '';
 create temp view queues as
 select round, annotator_id, pair_id, kind, batch, position from hands where is_there;
 create temp view counted_now as
-with several as materialized (select annotation from answers group by annotation having count(*) > 1),
+with several as materialized (
+  select annotation from stale join answers using (annotation) group by annotation having count(*) > 1),
 own as materialized (
   select number, own.annotation, updated_at, pair_id, queue = '' as is_free,
     case when queue glob '[0-9]*/?*' then cast(queue as integer) else 0 end as in_round,
@@ -98,7 +100,8 @@ own as materialized (
     case when annotator_id <> '' or several.annotation is null then annotator_id else coalesce(
       (select annotator_id from answers named where annotator_id <> ''
         and named.annotation = own.annotation order by {_BEST} limit 1), '') end as annotator_id
-  from answers own left join several using (annotation) where several.annotation is null or number =
+  from stale join answers own using (annotation) left join several using (annotation)
+  where several.annotation is null or number =
     (select number from answers other where other.annotation = own.annotation order by {_BEST} limit 1)),
 asked as materialized (
   select own.*,
@@ -140,9 +143,4 @@ group by doc_id having n_people > 1 order by n_reports desc, doc_id;
 create temp view open_tasks as
 select * from queues where not exists (select 1 from counted where counted.pair_id = queues.pair_id
   and counted.round = queues.round and counted.owner = queues.annotator_id and stands);
-"""
-COUNT = """
-drop table if exists temp.counted;
-create temp table counted as select * from counted_now;
-create index temp.counted_by_pair on counted (pair_id)
 """

@@ -21,6 +21,7 @@ from typing import Any, Self
 import pandas as pd
 import pyarrow as pa
 
+from fire_toolkit.campaign.counting import check_counted, count_answers
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
     COLUMNS,
@@ -34,7 +35,7 @@ from fire_toolkit.campaign.ledger import (
 )
 from fire_toolkit.campaign.page_json import BESIDE
 from fire_toolkit.campaign.said import SAID, keep_said
-from fire_toolkit.campaign.schema import COUNT, SCHEMA, VERSION, VIEWS
+from fire_toolkit.campaign.schema import SCHEMA, VERSION, VIEWS
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.files import opened
 from fire_toolkit.resolution.judgments import just_after, utc_time
@@ -84,7 +85,6 @@ class Store:
         self._n_earlier = self._n_contradicting = 0
         self._behind: tuple[str, str] | None = None
         self._last_seen: str | None = None
-        self._counted: tuple[int | None, int | None] | None = None
         self.counts = dict.fromkeys(STATES, 0)
 
     def __enter__(self) -> Self:
@@ -109,10 +109,11 @@ class Store:
     # What is there
 
     def check(self) -> None:
-        """Read every answer.
+        """Read every answer, and count anew which of them count.
 
         Raises:
-            FormatError: a row is not the one that was written, or rows are missing.
+            FormatError: a row is not the one that was written, rows are missing, or others are kept as those
+                that count.
         """
         of_answers = self.database.select("select seq from sqlite_sequence where name = 'answers'")
         n_written = sum(n for (n,) in of_answers)
@@ -125,18 +126,16 @@ class Store:
                         raise self.database.damaged(f"answer {number} is not the one that was kept")
             if n_rows != n_written:
                 raise self.database.damaged(f"{n_rows} of {n_written} answers can be read")
+        check_counted(self.database)
 
     def count(self) -> None:
-        """Look up what counts (`counted`), where anything was answered or given since the last time here."""
-        query = "select (select max(number) from answers), (select max(rowid) from given)"
-        (stamp,) = self.database.select(query)
-        if stamp != self._counted:
-            self.database.run(COUNT)
-            self._counted = stamp
+        """Bring what counts (`counted`) up to what was answered and given since it was last looked up."""
+        count_answers(self.database)
 
     def refuse_unread(self) -> None:
         """Raise `FormatError` where an answer that counts says nothing that can be read."""
-        query = "select number, fault from counted join said using (number) where fault is not null limit 1"
+        query = "select number, fault from counted join said using (number) "
+        query += "where is_skipped and fault is not null limit 1"
         for number, fault in self.database.select(query):
             raise FormatError(f"{self.database.path}: answer {number}: {fault}")
 

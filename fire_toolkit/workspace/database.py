@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -146,6 +147,19 @@ class Database:
                     self._db.execute("rollback")
                 raise
 
+    @contextmanager
+    def aside(self) -> Iterator[sqlite3.Connection]:
+        """Write temporary tables inside, of what the file has at one moment: no other process sees them."""
+        with self.named():
+            self._db.execute("savepoint aside")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("rollback to aside")
+                raise
+            finally:
+                self._db.execute("release aside")
+
     def select(self, query: str, values: Iterable[Any] = ()) -> list[Any]:
         """Return the rows that a query finds."""
         with self.named():
@@ -171,12 +185,10 @@ class Database:
     @contextmanager
     def wanted(self, names: Iterable[str]) -> Iterator[None]:
         """Have inside a table `wanted` with a column `name`, to look up many rows by one query."""
-        with self.named():
-            self._db.execute("create temp table if not exists wanted (name text primary key) without rowid")
-            self._db.execute("savepoint wanted")
-            self._db.execute("delete from wanted")
-            self._db.executemany("insert or ignore into wanted values (?)", ((name,) for name in names))
-            self._db.execute("release wanted")
+        with self.aside() as db:
+            db.execute("create temp table if not exists wanted (name text primary key) without rowid")
+            db.execute("delete from wanted")
+            db.executemany("insert or ignore into wanted values (?)", ((name,) for name in names))
         yield
 
     @contextmanager
@@ -235,5 +247,15 @@ def content_sha256(path: Path) -> str:
     """Return the sha256 of a file; of a campaign's record that of its answers, of whatever else it holds."""
     if path.name != STORE:
         return sha256_of(path)
+    there = [place.stat() for place in (path, path.with_name(f"{path.name}-wal")) if place.exists()]
+    return _answers_sha256(path.resolve(), tuple((own.st_ino, own.st_size, own.st_mtime_ns) for own in there))
+
+
+@lru_cache(1 << 3)
+def _answers_sha256(path: Path, state: tuple[tuple[int, int, int], ...]) -> str:
+    """Return the sha256 of the answers in a record, which a command asks for several times.
+
+    state: of the file and of the log beside it, which change with what is written.
+    """
     found = rows_in(path, "select sha256 from answers order by rowid")
     return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()

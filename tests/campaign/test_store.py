@@ -376,6 +376,77 @@ def open_answers(store: Store) -> list[tuple[str, int]]:
     return store.database.select(query)
 
 
+def give(store: Store, number: int, annotator_id: str, pair_id: str, kind: str) -> None:
+    with store.database.transaction() as db:
+        values = [number, 0, 1, "", annotator_id, pair_id, kind]
+        db.execute("insert into given values (?, ?, ?, ?, ?, ?, ?)", values)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_counts_is_kept_as_counting_anew_finds_it(path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(20):
+        with Store(path, shows_now=chance.random() < 0.5) as store:
+            who, pair = chance.choice("AB"), f"q|d{chance.randrange(3)}"
+            kind = chance.choice(["task", "overlap", "control", "training"])
+            queue = chance.choice(["", "1/A", "2/B"])
+            own = row(f"a{chance.randrange(5)}", day(chance.randint(1, 9)), seen_at=day(20))
+            if chance.random() < 0.3:
+                give(store, chance.randint(1, 3), who, pair, kind)
+            elif chance.random() < 0.2:
+                store.add_deleted(store.missing("http://server", "1", seen=["a0", "a1"]), store.now())
+            else:
+                author = chance.choice(["", "A", "B"])
+                store.add_answers([own | {"annotator_id": author, "pair_id": pair, "queue": queue}])
+            if chance.random() < 0.6:
+                store.count()
+    with Store(path) as store:
+        store.check()
+        kept = store.table("select * from counted order by number")
+        store.database.run("drop table counted; drop table counted_up_to")
+        store.count()
+        pd.testing.assert_frame_equal(store.table("select * from counted order by number"), kept)
+    assert len(kept)
+
+
+def test_to_count_again_reads_what_is_new_alone(path: Path) -> None:
+    add(path, *(row(f"a{number}") for number in range(20)))
+    with Store(path) as store:
+        store.count()
+    add(path, row("b1"))
+    with Store(path) as store:
+        looked_at: list[str] = []
+        store.database._db.set_trace_callback(looked_at.append)
+        store.count()
+        n_before = len(looked_at)
+        store.count()
+        assert not any("insert" in statement for statement in looked_at[n_before:])
+        assert store.database.select("select count(*) from counted") == [(21,)]
+
+
+def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> None:
+    add(path, *(row(f"a{number}") for number in range(200)))
+    with Store(path) as store:
+        store.database._db.execute(f"pragma max_page_count = {path.stat().st_size // 4096 + 1}")
+        store.count()
+        assert store.database.select("select count(*) from counted") == [(200,)]
+    with Store(path) as store:
+        assert not store.database.select("select 1 from sqlite_master where name = 'counted'")
+        store.check()
+
+
+@pytest.mark.parametrize("change", ["update counted set stands = 0", "delete from counted where number = 2"])
+def test_what_counts_cannot_change_beside_the_answers(path: Path, change: str) -> None:
+    add(path, row("a1"), row("a2"))
+    with Store(path) as store:
+        store.count()
+    with sqlite3.connect(path) as db:
+        db.execute(change)
+    db.close()
+    with Store(path) as store, pytest.raises(FormatError, match="other answers are kept as those that count"):
+        store.check()
+
+
 def test_an_unknown_state_is_refused(path: Path) -> None:
     with Store(path) as store, pytest.raises(TableError, match="state lost, expected answered"):
         store.add_rows([row("a1"), row("a2", state="lost")])

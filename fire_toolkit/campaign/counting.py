@@ -1,0 +1,87 @@
+"""Which answers count, kept in the record as the table `counted` and brought up to date where it is asked.
+
+Answers and tasks are only ever added, so that what is not counted yet is of those after the last ones that
+were: the answers that are new, and those whose pair was given to somebody since.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.workspace.database import Database
+
+_TABLES = """
+create table if not exists {0}.counted (
+  number integer primary key, annotation, updated_at, pair_id, annotator_id, is_deleted, round, kind, owner,
+  kind_there, is_skipped, stands
+);
+create index if not exists {0}.counted_by_pair on counted (pair_id);
+create table if not exists {0}.counted_up_to (answer integer, task integer);
+"""
+_IS_THERE = (
+    "select 1 from sqlite_master where name = 'counted_up_to' union all "
+    "select 1 from sqlite_temp_master where name = 'counted_up_to'"
+)
+_UP_TO = "select coalesce(max(answer), 0), coalesce(max(task), 0) from counted_up_to"
+_LAST = "select coalesce((select max(number) from answers), 0), coalesce((select max(rowid) from given), 0)"
+_NEW = "insert into stale select distinct annotation from answers where number > ? order by annotation"
+_GIVEN = (
+    "insert or ignore into stale select annotation from answers where exists (select 1 from given "
+    "where given.pair_id = answers.pair_id and given.rowid > ?)"
+)
+_COUNT = (
+    "delete from counted where number in (select number from stale join answers using (annotation))",
+    "insert into counted select * from counted_now",
+    "delete from counted_up_to",
+    f"insert into counted_up_to {_LAST}",
+    "delete from stale",
+)
+_MISCOUNTED = (
+    "with anew as materialized (select * from counted_now) "
+    "select (select count(*) from counted) <> (select count(*) from anew) "
+    "or exists (select * from anew except select * from counted)"
+)
+
+
+def count_answers(database: Database) -> None:
+    """Bring the table `counted` up to all that was answered and given.
+
+    It is kept in the file; where this cannot be written, in this process.
+    """
+    if database.select(_IS_THERE) and database.select(_UP_TO) == database.select(_LAST):
+        return
+    try:
+        if not database.is_made:
+            raise FireError("no file yet, and counting makes none")
+        with database.transaction() as db:
+            _count(db, "main")
+    except FireError:
+        with database.aside() as db:
+            _count(db, "temp")
+
+
+def _count(db: sqlite3.Connection, place: str) -> None:
+    for statement in _TABLES.format(place).split(";"):
+        db.execute(statement)
+    (answer, task), (_, last_task) = db.execute(_UP_TO).fetchone(), db.execute(_LAST).fetchone()
+    db.execute(_NEW, [answer])
+    if answer and task < last_task:
+        db.execute(_GIVEN, [task])
+    for statement in _COUNT:
+        db.execute(statement)
+
+
+def check_counted(database: Database) -> None:
+    """Count all answers anew.
+
+    Raises:
+        FormatError: the record keeps others as those that count.
+    """
+    count_answers(database)
+    with database.aside() as db:
+        db.execute(_NEW, [0])
+        (is_wrong,) = db.execute(_MISCOUNTED).fetchone()
+        db.execute("delete from stale")
+    if is_wrong:
+        raise database.damaged("other answers are kept as those that count than do")
