@@ -34,11 +34,6 @@ class TiedRanking:
     first: Ints
     last: Ints
 
-    @property
-    def has_ties(self) -> bool:
-        """Return whether any doc of the qrels is tied."""
-        return bool((self.first < self.last).any())
-
     @cached_property
     def tied_queries(self) -> Ints:
         """Return the queries of which a doc of the qrels is tied, ascending."""

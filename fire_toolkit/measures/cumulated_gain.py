@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Floats, count_by_query, running_count, share, starts_of_groups, sum_by_query
-from fire_toolkit.matching.ideal import Discount
 from fire_toolkit.measures.definition import measure
 from fire_toolkit.measures.reading import Seen, sum_gains
 
@@ -26,11 +25,6 @@ def log_of_next(rank: npt.NDArray[Any]) -> Floats:
 def log_from_second(rank: npt.NDArray[Any]) -> Floats:
     """Return 1 up to rank 2 and log2(rank) from there: the discount of Järvelin and Kekäläinen."""
     return np.asarray(np.log2(np.maximum(rank, 2.0)))
-
-
-def _normalised(seen: Seen, discount: Discount, k: int | None) -> Floats:
-    """Return the gain over the most that it can be for each query; 0 without a positive."""
-    return share(sum_gains(seen, discount, k), seen.ranking.ideal.gain(discount, k))
 
 
 @measure("CG", cutoff="optional", is_linear=True, unit="gain", of_top=True, bounds="monotone", is_graded=True)
@@ -89,7 +83,7 @@ def ndcg(seen: Seen, *, k: int | None = None) -> Floats:
     Convention: The gain is the grade. The ideal ranking holds all positives of the query, cut at k; 0 for a
     query without a positive. nDCG_J has the discount of the paper.
     """
-    return _normalised(seen, log_of_next, k)
+    return share(sum_gains(seen, log_of_next, k), seen.ranking.ideal.gain(log_of_next, k))
 
 
 @measure("DCG_J", cutoff="optional", is_linear=True, unit="gain", bounds="monotone", is_graded=True)
@@ -112,7 +106,7 @@ def ndcg_j(seen: Seen, *, k: int | None = None) -> Floats:
     Convention: The ideal ranking holds all positives of the query, cut at k; 0 for a query without a
     positive.
     """
-    return _normalised(seen, log_from_second, k)
+    return share(sum_gains(seen, log_from_second, k), seen.ranking.ideal.gain(log_from_second, k))
 
 
 @measure("Rndcg", is_linear=True, over_positives=True, is_graded=True)

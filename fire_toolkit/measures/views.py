@@ -32,7 +32,7 @@ def values_of(
         key = measure.level, measure.condensed
         if key not in views:
             seen: JudgedRanking | TiedRanking = measure.view(tied.ranking)
-            if rule in SETTLING_RULES and tied.has_ties:
+            if rule in SETTLING_RULES and tied.tied_queries.size:
                 seen = tied_view(tied, measure)
             seen = seen if queries is None else seen.of(queries)
             views[key] = seen.settled(str(rule)) if isinstance(seen, TiedRanking) else seen
