@@ -158,3 +158,17 @@ def test_labels_without_a_design_say_nothing_of_corrections(fire: Fire, folder: 
     assert [row["qrels"] for row in rows(fire("score", *GIVEN, "-m", "C@5", "--format", "csv").stdout)] == [
         *("original", "augmented", "delta") * 2
     ]
+
+
+def test_the_grid_of_differences_has_the_corrected_ones_of_difference(fire: Fire, folder: Path) -> None:
+    voted(fire, folder, fourth="all")
+    queries = "".join(f"q{n:03d},caption {n}\n" for n in range(N))
+    (folder / "queries.csv").write_text(f"query_id,text\n{queries}")
+    given = (*GIVEN, "-m", "C@5")
+    drawing = ("--queries", "queries.csv", "--figure", "differences", "--out", "grid.json")
+    fire("report", "figures", *given, *drawing)
+    (drawn,) = [row for row in json.loads((folder / "grid.json").read_text())["data"]["values"]
+                if (row["row"], row["column"]) == ("1 one", "2 two")]  # fmt: skip
+    by = {row["qrels"]: f"{100 * float(row['difference']):+.1f}"
+          for row in rows(fire("difference", *given, "--format", "csv").stdout)}  # fmt: skip
+    assert drawn["shown"] == by["corrected"] != by["augmented"]
