@@ -72,15 +72,11 @@ def choose_grades(
     if guideline is None and counts and len(unknown) == len(counts):
         return None
     if unknown:
+        most = sorted(unknown.items(), key=lambda item: (-item[1], item[0]))
+        named = ", ".join(f"{label!r} ({n})" for label, n in most[:5])
+        named += f" and {len(most) - 5} more" if len(most) > 5 else ""
         raise TableError(
-            f"labels that guideline {name} does not have: {_counted(unknown)}; it has "
-            f"{', '.join(grades)}; name the guideline they were given under, or correct them"
+            f"labels that guideline {name} does not have: {named}; it has {', '.join(grades)}; "
+            "name the guideline they were given under, or correct them"
         )
     return grades
-
-
-def _counted(counts: Mapping[str, int], limit: int = 5) -> str:
-    """Return the most frequent labels with how often they stand, for an error message."""
-    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    named = ", ".join(f"{label!r} ({n})" for label, n in most[:limit])
-    return named if len(most) <= limit else f"{named} and {len(most) - limit} more"
