@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_next, say_notes, summarise
+from fire_toolkit.cli.common import current_workspace, made_file, n_of, say, say_next, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.run_readers import id_files, say_order, spread_of_environment
@@ -116,7 +116,7 @@ def add_run(
         _tell(path, result, as_json=as_json)
         _note_strange_docs(result, own)
     if as_json:
-        summarise({"runs": reports}, "", as_json=True)
+        Given({"as_json": True}).summarise({"runs": reports}, "")
     _say_next(folder)
 
 

@@ -15,7 +15,7 @@ from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, add_moves, write_r
 from fire_toolkit.campaign.rounds import count_moved, moved_rounds
 from fire_toolkit.campaign.views import free_tasks
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here, deliver_files
-from fire_toolkit.cli.common import drawn, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.common import n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.fetching import carrier_of, pull_once
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.locking import writes_workspace
@@ -25,6 +25,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.register import ACTIVE, OWNER, Annotator, read_register
+from fire_toolkit.results import drawn_text
 
 
 def add(
@@ -159,7 +160,7 @@ def _check_hands(campaign: Begun, sources: Sequence[str], targets: Sequence[str]
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...]) -> None:
     cells = [[getattr(row, key) for key in keys] for row in rows]
-    click.echo(drawn(cells, keys, "table", align="left"), nl=False)
+    click.echo(drawn_text(cells, keys, "table", align="left"), nl=False)
 
 
 COMMANDS = (add, retire, reassign)

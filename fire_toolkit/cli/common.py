@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import json
 import math
 import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from fire_toolkit.words import numbers_of as numbers_of
 from fire_toolkit.workspace.config import Workspace, find_workspace
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
@@ -75,13 +74,6 @@ class FireGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of the work, not of the alphabet."""
         return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, and keep the words that it was called by."""
-        ctx.meta[WORDS] = tuple(args)
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a FireError, a failure of the system or of a plug-in becomes one line."""
@@ -184,13 +176,9 @@ def setting_or_default(value: Any, section: str, key: str) -> Any:
     return workspace.setting(section, key) if workspace else SETTINGS[section][key]
 
 
-def chosen_path(given: str | Path | None, in_workspace: str | Path | None, option: str) -> Path:
-    """Return the path given, else the one that the workspace has; a usage error where there is neither."""
-    if given:
-        return Path(given)
-    if in_workspace:
-        return Path(in_workspace)
-    raise click.UsageError(f"{option} is needed outside a workspace (see `fire-toolkit init`)")
+def outside(option: str) -> click.UsageError:
+    """Return the error that outside a workspace an option is needed."""
+    return click.UsageError(f"{option} is needed outside a workspace (see `fire-toolkit init`)")
 
 
 def workspace_path(relative: str) -> Path | None:
@@ -231,31 +219,6 @@ def relative_path(path: Path) -> Path:
         return path.relative_to(Path.cwd())
     except ValueError:
         return path
-
-
-def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:
-    """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""
-    wipe_progress()
-    if as_json:
-        click.echo(json.dumps(counts, ensure_ascii=False))
-    else:
-        say(words)
-
-
-def formatted(table: pd.DataFrame, output_format: str) -> str:
-    """Return a long table as csv, tsv or json text, with every digit."""
-    from fire_toolkit.formats.tables.table_text import long_text
-
-    return long_text(table, output_format)
-
-
-def drawn(
-    rows: Sequence[Sequence[str]], header: Sequence[str], output_format: str, *, align: str = "right"
-) -> str:
-    """Return rows of text as a table for the terminal, as LaTeX (booktabs) or Markdown."""
-    from fire_toolkit.results import drawn_text
-
-    return drawn_text(rows, header, output_format, align=align)
 
 
 def together(*options: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.cli.common import drawn, give_command, n_of, say
+from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.cli.demo_live import run_live
 from fire_toolkit.cli.demo_world import prepare_folder, write_world
 from fire_toolkit.commands.types import Option
@@ -23,6 +23,7 @@ from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.tables.table_files import read_labels, read_pool
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN, FIRST
+from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.manifests import write_files
 
 
@@ -135,7 +136,7 @@ def _compare_with_truth(world: World) -> pd.DataFrame:
         own = (values.loc[(run_id, name), kind] for name in DEMO_SHOWN for kind in columns)
         rows.append([run_id, *(f"{100 * value:.1f}" for value in own)])
     heads = ["run", *(f"{name}\n{kind}" for name in DEMO_SHOWN for kind in columns)]
-    click.echo("\n" + drawn(rows, heads, "table"), nl=False)
+    click.echo("\n" + drawn_text(rows, heads, "table"), nl=False)
     return scores[scores["measure"] == FIRST].sort_values("corrected", ascending=False, kind="stable")
 
 

@@ -21,7 +21,7 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.campaign.store import Store, is_record
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.cli.campaigns import guideline_of_campaign
-from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summarise
+from fire_toolkit.cli.common import numbers_of, relative_path, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.meter import Meter
@@ -114,7 +114,7 @@ def derive_judgments(
     exports: the files that were read; those of earlier imports stay in the manifest.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
-    inputs = Given()
+    inputs = Given({"as_json": as_json})
     inputs.hashes = _inputs_before(root) | (exports.hashes if exports else {})
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
     rules = guideline_of(root)
@@ -128,7 +128,7 @@ def derive_judgments(
     came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
     words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
     words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
-    summarise({**came, **counts}, words, as_json=as_json)
+    inputs.summarise({**came, **counts}, words)
     say_notes((*added.notes, *found.notes))
 
 

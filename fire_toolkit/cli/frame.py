@@ -21,7 +21,7 @@ from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
 from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.commands.command import counting, marked, measure_names, refuse_apart, tables_of
+from fire_toolkit.commands.command import Part, counting, marked, measure_names, refuse_apart, tables_of
 from fire_toolkit.commands.types import Option, Table
 from fire_toolkit.matching.own_items import RULES
 from fire_toolkit.results import Found
@@ -66,19 +66,20 @@ def framed(function: Callable[..., Found]) -> click.Command:
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
             with Progress(f"{own.__name__} ...") as tell:
-                _refuse_others(own, called, params)
+                if hasattr(own, "parts"):
+                    _refuse_others(own, called, params)
                 called = with_tables(function, given, called)
                 result = given.renamed(own(**called, **({"tell": tell} if "tell" in hints else {})))
             if out is None and result.files:
                 stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)
-                keep_files(result, given, out, stage, _given_ones(kept), is_file="." in result.place)
+                keep_files(result, given, out, stage, kept, is_file="." in result.place)
             elif out is None:
                 print_tables(result, given, called)
                 is_usual = not any(values.get(each) for each in (*tables, "measures") if each != "guideline")
                 kept |= {each: values[each] for each in tables if each == "clusters"}
-                keep_table(result, given, stage, _given_ones(kept), is_usual=is_usual)
+                keep_table(result, given, stage, kept, is_usual=is_usual)
             else:
-                keep_files(result, given, out, stage, _given_ones(kept), is_file="." in str(place))
+                keep_files(result, given, out, stage, kept, is_file="." in str(place))
 
     run.__module__ = own.__module__
     return click.Command(name, params=params, callback=run, help=text)
@@ -86,9 +87,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
 
 def _refuse_others(own: Callable[..., Any], called: Mapping[str, Any], params: list[click.Parameter]) -> None:
     """Raise a usage error for an option that does not count for the part of a command that is made."""
-    parts = getattr(own, "parts", None)
-    if parts is None:
-        return
+    parts: Mapping[str, Part] = vars(own)["parts"]
     what = called[next(iter(inspect.signature(own).parameters))]
     count = counting(own, called)
     also = {option for name, table in tables_of(own).items() if name in count for option in table.also}
@@ -155,7 +154,3 @@ def _for_manifest(value: Any, hint: Any) -> Any:
         return value
     is_one = len(value) == 1 and setting and not isinstance(SETTINGS[setting[0]][setting[1]], list)
     return value[0] if is_one else list(value)
-
-
-def _given_ones(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in parameters.items() if value not in (None, False, [], {})}

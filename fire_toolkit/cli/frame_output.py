@@ -11,17 +11,16 @@ import click
 from fire_toolkit.cli.common import (
     DRAWN,
     current_workspace,
-    formatted,
     say,
     say_next,
     workspace_path,
 )
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.hints import runs_named
+from fire_toolkit.cli.hints import named, runs_named
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.table_text import table_text
+from fire_toolkit.formats.tables.table_text import long_text, table_text
 from fire_toolkit.results import Found, Next
 
 
@@ -34,7 +33,7 @@ def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None
     asked = given.values["output_format"]
     form = "csv" if result.is_long and asked in DRAWN else asked
     basis = given.basis(*result.more, of=tables)
-    draw = (result.draw or table_text) if form in DRAWN else formatted
+    draw = (result.draw or table_text) if form in DRAWN else long_text
     wipe_progress()
     click.echo(draw(result.table, form), nl=False)
     lines = ([f"rests on: {basis}"] if basis else []) + [f"note: {note}" for note in result.notes]
@@ -70,7 +69,8 @@ def keep_table(
 
 def _parameters(result: Found, given: Given, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a manifest says of how the command was called."""
-    known = {**parameters, "excluded": given.excluded or None, **result.parameters}
+    known = {key: value for key, value in parameters.items() if value not in (None, False, [], {})}
+    known |= {"excluded": given.excluded or None, **result.parameters}
     return {key: value for key, value in known.items() if value is not None}
 
 
@@ -109,10 +109,13 @@ def _say_next(following: Next | str, given: Given, out: Path) -> None:
     words += [following.elsewhere] if given.values["out"] else []
     line = " ".join(" ".join(words).replace("{given}", "{out}" if given.values["out"] else "").split())
     line = line.replace("{out}", str(out)).replace("{stem}", str(out).removesuffix(out.suffix))
+    judgments, runs = given.values.get("judgments"), given.values.get("runs", ())
     for each in ("QUERIES", "QRELS"):
-        line = line.replace(f"{{{each}}}", given.hint(each) if f"{{{each}}}" in line else "")
-    line = line.replace("{RUNS}", "" if current_workspace() else runs_named(given.values.get("runs", ())))
-    judgments = given.values.get("judgments")
-    line = line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else "")
-    runs = given.values.get("runs")
-    say_next(line.replace(" {SAME_RUNS}", f" {runs_named(runs)}" if runs else "").rstrip())
+        if f"{{{each}}}" in line:
+            file = named(each, given.values.get(each.lower()), beside=given.hashes)
+            line = line.replace(f"{{{each}}}", file)
+    if "RUNS}" in line:
+        files = runs_named(runs)
+        line = line.replace("{RUNS}", "" if current_workspace() else files)
+        line = line.replace(" {SAME_RUNS}", f" {files}" if runs else "")
+    say_next(line.replace(" {JUDGMENTS}", f" {judgments}" if judgments else "").rstrip())

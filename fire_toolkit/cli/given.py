@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -15,16 +16,13 @@ import click
 from fire_toolkit import __version__
 from fire_toolkit.cli.common import (
     WORDS,
-    chosen_path,
     current_workspace,
     file_in,
+    outside,
     relative_path,
     say,
-    summarise,
-    workspace_path,
 )
-from fire_toolkit.cli.hints import named
-from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.progress_line import Progress, wipe_progress
 from fire_toolkit.cli.streams import as_files, copy_of_stdin, own_name
 from fire_toolkit.commands.command import counting, rests_on, tables_of
 from fire_toolkit.errors import FormatError, UsageError
@@ -109,18 +107,19 @@ class Given:
         Raises:
             FormatError: the workspace's was not made yet.
         """
-        path = self.path(name) or chosen_path(None, None, _spelling(name))
+        if (path := self.path(name)) is None:
+            raise outside(_spelling(name))
         if name in _MADE and not self.values.get(name) and not path.is_file():
             raise FormatError(f"{path}: not made yet; `fire-toolkit status` says what to run next")
         return path
 
     def out(self, place: str | None) -> Path:
         """Return what `--out` names, else `place` in the workspace; a usage error where there is neither."""
-        return chosen_path(self.values.get("out"), workspace_path(place) if place else None, "--out")
-
-    def hint(self, name: str) -> str:
-        """Return for QUERIES or QRELS the file given, else one that the next command can name."""
-        return named(name, self.values.get(name.lower()), beside=self.hashes)
+        if given := self.values.get("out"):
+            return Path(given)
+        if place and (workspace := current_workspace()):
+            return relative_path(workspace.root / place)
+        raise outside("--out")
 
     def use(self, path: str | Path, *, goes_on: bool = False) -> Path:
         """Check `path` against its manifest, note its hash and return it.
@@ -199,8 +198,15 @@ class Given:
             raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(contents)} into")
         if not is_folder and out.is_dir():
             raise UsageError(f"{out}: is a folder, expected the name of a file")
-        manifest = Manifest(stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}))
-        manifest = replace(manifest, command=_command_of(stage))
+        workspace, context, command = current_workspace(), click.get_current_context(silent=True), {}
+        words = list(context.meta.get(WORDS, ())) if context else []
+        if workspace and words[:1] == [stage]:
+            # Without further words there is no path that hangs on the folder.
+            below = Path.cwd().relative_to(workspace.root) if words[1:] else Path()
+            command = {"words": words, "folder": below.as_posix()}
+        manifest = Manifest(
+            stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}), command=command
+        )
         at = manifest_path(out, is_folder=is_folder)
         check_outputs([folder / name for name in contents], stage=stage, at=at, inputs=self._read)
         files = {folder / name: as_text(name, content) for name, content in contents.items()}
@@ -214,7 +220,11 @@ class Given:
 
     def summarise(self, counts: Mapping[str, Any], words: str) -> None:
         """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""
-        summarise(counts, words, as_json=bool(self.values.get("as_json")))
+        wipe_progress()
+        if self.values.get("as_json"):
+            click.echo(json.dumps(counts, ensure_ascii=False))
+        else:
+            say(words)
 
     def basis(self, *more: str, of: Mapping[str, Any] | None = None) -> str:
         """Return what these tables hold, else those read so far, and what was resampled, in words."""
@@ -240,14 +250,6 @@ class Given:
             n_added=self.own.n_added,
             kind=self.kind_of_qrels,
         )
-
-    @property
-    def kind_of_qrels(self) -> str:
-        """What the qrels named are: original, or corrected and by which release."""
-        from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels
-
-        named = self.path("qrels") if self.values.get("qrels") else None
-        return kind_of_qrels(named) if named else ORIGINAL
 
     def renamed(self, result: Found) -> Found:
         """Return a result by the names that its qrels have where corrected ones alone were named by --qrels.
@@ -289,17 +291,6 @@ def _spelling(name: str) -> str:
     if isinstance(own, click.Argument):
         return own.human_readable_name.strip("[]")
     return own.opts[0] if own else f"--{name.replace('_', '-')}"
-
-
-def _command_of(stage: str) -> dict[str, Any]:
-    """Return the words of a stage's command and where they were given; nothing outside a workspace."""
-    workspace, context = current_workspace(), click.get_current_context(silent=True)
-    words = list(context.meta.get(WORDS, ())) if context else []
-    if workspace is None or words[:1] != [stage]:
-        return {}
-    # Without further words there is no path that hangs on the folder.
-    folder = Path.cwd().relative_to(workspace.root) if words[1:] else Path()
-    return {"words": words, "folder": folder.as_posix()}
 
 
 def name_in_manifest(path: Path) -> str:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from fire_toolkit.cli.common import FireGroup
-from fire_toolkit.cli.told import told_command, wants_help
+from fire_toolkit.cli.common import WORDS, FireGroup
+from fire_toolkit.cli.told import told_command
 
 _FUNCTIONS = "fire_toolkit.commands"
 
@@ -87,8 +87,11 @@ class LazyGroup(FireGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for its help and for completion what is told of it."""
-        if args and args[0] in self.names and (ctx.resilient_parsing or wants_help(args)):
+        """Find the command and keep its words; for its help and for completion find what is told of it."""
+        ctx.meta[WORDS] = tuple(args)
+        own = args[: args.index("--")] if "--" in args else args
+        wants_help = not {"-h", "--help"}.isdisjoint(own)
+        if args and args[0] in self.names and (ctx.resilient_parsing or wants_help):
             name = args[0]
             return name, told_command(name, lambda: self.commands[name]), args[1:]
         return super().resolve_command(ctx, args)

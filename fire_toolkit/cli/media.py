@@ -15,12 +15,10 @@ import click
 
 from fire_toolkit.cli.common import (
     DRAWN,
-    chosen_path,
     current_workspace,
-    drawn,
-    formatted,
     n_of,
     named_file,
+    outside,
     relative_path,
     say,
     say_next,
@@ -34,11 +32,13 @@ from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
+from fire_toolkit.formats.tables.table_text import long_text
 from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, checked_url
 from fire_toolkit.media.check import TRANSCODE, check_media
 from fire_toolkit.media.places import file_at, is_address
 from fire_toolkit.media.probe import NO
 from fire_toolkit.media.transcode import FAILED, TARGETS, transcode_media
+from fire_toolkit.results import drawn_text
 from fire_toolkit.tables import Items, check_items
 
 _WORDS = {
@@ -79,7 +79,9 @@ def used_media(given: str | None, inputs: Given) -> ShownMedia:
         queries = named_file("queries")
         if queries and queries.is_file() and file.is_file() and "text" in read_delimited(file).columns:
             file = queries if "media_url" in read_delimited(queries).columns else file
-    path = inputs.use(chosen_path(file, None, "ITEMS"))
+    if file is None:
+        raise outside("ITEMS")
+    path = inputs.use(file)
     columns = list(read_delimited(path).columns)
     if "doc_id" in columns or not {"query_id", "media_url"} <= set(columns):
         items = read_items(path)
@@ -126,10 +128,11 @@ def check(
         )
     found = found.rename(columns={"doc_id": seen.key})
     if output_format not in DRAWN:
-        click.echo(formatted(found, output_format), nl=False)
+        click.echo(long_text(found, output_format), nl=False)
     elif len(shown := found[found["fix"] != ""]):
         columns = [seen.key, "media_url", "state", "reason", "fix"]
-        click.echo(drawn(shown[columns].to_numpy().tolist(), columns, output_format, align="left"), nl=False)
+        rows = shown[columns].to_numpy().tolist()
+        click.echo(drawn_text(rows, columns, output_format, align="left"), nl=False)
     counts = found["state"].value_counts()
     parts = [f"{counts[state]:,} {words}" for state, words in _WORDS.items() if counts.get(state)]
     say(f"{n_of(len(found), 'item')}: {', '.join(parts) or 'none'}")
@@ -157,8 +160,8 @@ def transcode(
         out: Folder for the videos, items.tsv and the record. [default: media/transcoded
             of the workspace, or of [media] root in fire.toml]
     """
-    folder = chosen_path(out, media_root() / "media/transcoded" if current_workspace() else None, "--out")
-    inputs = Given()
+    inputs = Given({"out": out})
+    folder = inputs.out(str(media_root() / "media/transcoded") if current_workspace() else None)
     seen = used_media(items, inputs)
     file, target = folder / f"{seen.name}.tsv", TARGETS[to]
     n_media = seen.items["media_url"].nunique()

@@ -15,13 +15,15 @@ from fire_toolkit.campaign.records import Round
 from fire_toolkit.cli.again import Again, ask_by, ask_doubts, ask_marked, loads_of, say_loads
 from fire_toolkit.cli.auditing import draw_for_experts
 from fire_toolkit.cli.campaigns import Begun, begun_here, names_of
-from fire_toolkit.cli.common import drawn, formatted, n_of, say
+from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.designs import open_by_design, record_design
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.commands.types import Option
 from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_text import long_text
 from fire_toolkit.resolution.design import POLICIES, split_positives, votes_in_order
 from fire_toolkit.resolution.plan import (
     FOURTH_VOTE,
@@ -30,6 +32,7 @@ from fire_toolkit.resolution.plan import (
     cost_in_words,
     plan_round,
 )
+from fire_toolkit.results import drawn_text
 
 DOUBTS, AUDIT = "doubts", "audit"
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
@@ -161,7 +164,8 @@ def _ask_planned(
     if is_dry:
         say("nothing was written")
         return
-    known = f"--queries {given.hint('QUERIES')} --out {place / 'tasks.json'}"
+    queries = named("QUERIES", given.values.get("queries"), beside=given.hashes)
+    known = f"--queries {queries} --out {place / 'tasks.json'}"
     again.say_next(f"tasks {place} --overlap 0", known, is_empty=not len(planned.pool))
 
 
@@ -219,7 +223,7 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
     if again.given.values["as_json"]:
         counts: dict[str, Any] = {"round": again.number, "pairs": len(planned.pool), "waiting": n_waiting}
         counts |= {"kept": planned.kept, "unused": planned.unused, "annotators": loads}
-        plan = json.loads(formatted(planned.strata, "json"))
+        plan = json.loads(long_text(planned.strata, "json"))
         click.echo(json.dumps({**counts, "plan": plan}, ensure_ascii=False))
         return
     if not planned.strata["n_asked"].any():
@@ -235,7 +239,7 @@ def _show(planned: RoundPlan, again: Again, entry: Round | None) -> None:
         [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
         for name, n, asked, chance, changes, note in planned.strata.itertuples(index=False)
     ]
-    click.echo(drawn(rows, list(planned.strata.columns), "table"), nl=False)
+    click.echo(drawn_text(rows, list(planned.strata.columns), "table"), nl=False)
     for line in cost_in_words(planned, again.number):
         say(line)
     say_loads(loads)

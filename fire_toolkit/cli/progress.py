@@ -15,7 +15,6 @@ from fire_toolkit.campaign.progress import QueueProgress, measure_progress, tota
 from fire_toolkit.campaign.views import record_to_judgments, reported_items
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
 from fire_toolkit.cli.common import (
-    drawn,
     n_of,
     named_file,
     say,
@@ -25,6 +24,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.register import read_register
+from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import BY_GUIDELINE
 
 
@@ -64,11 +64,11 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
         records[-1] |= {"reported": reported.to_dict("records")} if len(reported) else {}
         click.echo(json.dumps(records))
         return
-    click.echo(drawn([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
+    click.echo(drawn_text([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
     people = quality.people[quality.people["n_votes"] > 0]
     if len(people):
         rows = [_beside(row) for row in people.to_dict("records")]
-        click.echo("\n" + drawn(rows, _BESIDE, "table"), nl=False)
+        click.echo("\n" + drawn_text(rows, _BESIDE, "table"), nl=False)
     if states:
         click.echo()
         _show_accounts(states, as_json=False)
@@ -90,7 +90,7 @@ def _show_accounts(states: Mapping[str, str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([{"annotator_id": name, "state": state} for name, state in states.items()]))
     else:
-        click.echo(drawn([*states.items()], ["account", "state"], "table", align="left"), nl=False)
+        click.echo(drawn_text([*states.items()], ["account", "state"], "table", align="left"), nl=False)
 
 
 _PEOPLE = (

@@ -51,7 +51,7 @@ class Progress:
                 if self._width and seconds >= 2 * _TICK_S and not is_over.is_set():
                     self._draw(f"{self._words} {seconds:.0f} s")
 
-    def clear(self) -> None:
+    def clear(self, *error: object) -> None:
         """Wipe the line."""
         with self._lock:
             if self._is_over is not None:
@@ -66,8 +66,7 @@ class Progress:
             self(self._first)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.clear()
+    __exit__ = clear
 
 
 def wipe_progress() -> None:

@@ -13,9 +13,11 @@ import click
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import Store
-from fire_toolkit.cli.common import drawn, n_of, say, summarise
+from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.given import Given
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan
+from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.database import STORE
 
 _MANY = 50_000  # tasks in a project: the server walks through them at each import
@@ -38,7 +40,8 @@ def say_loads(root: Path, rounds: Sequence[Round], *, as_json: bool) -> None:
         return
     kinds = sorted({key for row in rows for key in row} - {"annotator", "round", "all", "hours"})
     header = ["annotator", "round", *kinds, "all", "hours"]
-    click.echo(drawn([[_cell(row.get(key, 0)) for key in header] for row in rows], header, "table"), nl=False)
+    cells = [[_cell(row.get(key, 0)) for key in header] for row in rows]
+    click.echo(drawn_text(cells, header, "table"), nl=False)
     n_tasks = sum(row["all"] for row in rows)
     if math.isnan(seconds):
         say(f"{n_of(n_tasks, 'task')}; no judgment was timed yet, so hours are not known")
@@ -71,7 +74,7 @@ def say_pushed(pushed: Sequence[Plan], connection: Connection, *, as_json: bool)
     )
     pages = {entry.queue: connection.labeling_page(entry.project) for entry in pushed if entry.project}
     shown = {str(queue): page for queue, page in pages.items()}
-    summarise({**counts, "pages": shown}, words, as_json=as_json)
+    Given({"as_json": as_json}).summarise({**counts, "pages": shown}, words)
     for queue, page in pages.items():
         say(f"{queue.annotator_id} opens {page}")
     for entry in pushed:

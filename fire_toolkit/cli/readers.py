@@ -16,7 +16,7 @@ from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import refuse_corrected
+from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, refuse_corrected
 from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.evidence_files import evidence_beside, read_evidence
@@ -93,6 +93,10 @@ TABLES.update(
         None
         if given.known.augmented is None
         else given.own.qrels(given.known.augmented, "augmented qrels", given.original)
+    ),
+    # What the qrels named are: original, or corrected and by which release.
+    kind_of_qrels=lambda given: (
+        kind_of_qrels(given.needed("qrels")) if given.values.get("qrels") else ORIGINAL
     ),
     # The grade of original positives beside the labels (None: the one they have), and the highest there is.
     original_grade=lambda given: given.known.original_grade,

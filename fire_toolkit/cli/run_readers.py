@@ -86,6 +86,10 @@ def stored_runs(given: Given) -> list[Any]:
 
 
 TABLES.update(
+    # The docs in the order of the runs' matrices; None where their order counts for nothing.
+    doc_order=lambda given: (
+        _doc_order(given) if given.plain["ties"] == "index" or given.plain["folds"] else None
+    ),
     # The runs whole; what reads the top so many; as deep as they are compared; where any is named.
     runs=read_runs,
     runs_to=lambda given: partial(read_runs, given),
@@ -133,9 +137,8 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     return [*there, *_runs(given, files[1:], partial(read_run, **turned))]
 
 
-@reads
-def doc_order(given: Given) -> list[str] | None:
-    """The docs in the order of the runs' matrices; None where their order counts for nothing."""
+def _doc_order(given: Given) -> list[str] | None:
+    """Return the docs in the order of the runs' matrices."""
     is_index, folds = given.plain["ties"] == "index", given.plain["folds"]
     files = [_split_name(each, [])[1] for each in given.values["runs"]]
     beside = (id_file_for(Path(file), "doc_id", None) for file in files)
@@ -146,7 +149,7 @@ def doc_order(given: Given) -> list[str] | None:
             f"{asks} needs the collection's docs in their order: put them into doc_ids.txt beside the run, "
             "a line each, or name their file as doc_ids under [runs] in fire.toml"
         )
-    return read_ids(given.use(path), "doc_id") if path and (is_index or folds) else None
+    return read_ids(given.use(path), "doc_id") if path else None
 
 
 def id_files(inputs: Given) -> dict[str, IdFile | None]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from fire_toolkit.campaign.following import what_follows
-from fire_toolkit.cli.common import drawn, n_of, needed_workspace, say
+from fire_toolkit.cli.common import n_of, needed_workspace, say
 from fire_toolkit.cli.following import say_step, standing_of
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.results import drawn_text
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, has_campaign
 from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
@@ -38,7 +39,7 @@ def status(*, as_json: bool) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False))
     else:
         table = [[s.stage.name, s.state, s.reason] for s in states]
-        click.echo(drawn(table, ["stage", "state", "why"], "table", align="left"), nl=False)
+        click.echo(drawn_text(table, ["stage", "state", "why"], "table", align="left"), nl=False)
         if has_campaign(workspace.root):
             _say_progress()
     standing = standing_of(workspace, states)

@@ -25,10 +25,8 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
 from fire_toolkit.cli.common import (
     Range,
-    chosen_path,
     current_workspace,
     n_of,
-    relative_path,
     say,
     say_next,
 )
@@ -177,8 +175,8 @@ def _what_to_ask(given: Given) -> _Asked:
         pairs = pairs_to_ask(pooled)
         pairs = not_judged(pairs, judged) if is_own else pairs
         pairs = in_free_round(pairs, handed_out_here(root)) if workspace and not out else pairs
-    place = relative_path(tasks_file(root, round_of_pairs(pairs))) if workspace else None
-    return _Asked(pairs, chosen_path(out, place, "--out"), len(pooled) - len(pairs))
+    place = str(tasks_file(root, round_of_pairs(pairs))) if workspace else None
+    return _Asked(pairs, given.out(place), len(pooled) - len(pairs))
 
 
 def _made(given: Given, asked: _Asked, *, is_by_hand: bool, options: dict[str, Any]) -> Tasks:

@@ -39,12 +39,6 @@ def told_command(name: str, real: Real) -> click.Command:
     return _told(name, _told_of_all()[name], real)
 
 
-def wants_help(words: list[str]) -> bool:
-    """Whether a command's words ask for its help."""
-    end = words.index("--") if "--" in words else len(words)
-    return not {"-h", "--help"}.isdisjoint(words[:end])
-
-
 def telling(command: click.Command, ctx: click.Context) -> dict[str, Any]:
     """Return what is told of a command: its help and its parameters; of a group also its commands."""
     found: dict[str, Any] = {"help": command.help, "params": [_telling(each, ctx) for each in command.params]}

@@ -85,21 +85,21 @@ def refuse_apart(
     """Raise `OptionError` for arguments that do not go together, or alone; spelled: as users write them."""
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
 
-    def is_given(name: str) -> bool:
-        value = values.get(name)
-        return value is not None and (hasattr(value, "columns") or value not in ((), False, defaults[name]))
-
-    def written(name: str) -> str:
-        return (spelled or {}).get(name, name)
-
-    for name, hint in _hints(function).items():
-        mark = marked(hint, Option) or marked(hint, Table)
-        if mark is None or not is_given(name):
+    marks = {name: marked(hint, Option) or marked(hint, Table) for name, hint in _hints(function).items()}
+    given = {
+        name: (spelled or {}).get(name, name)
+        for name in {other for own, mark in marks.items() if mark for other in (own, mark.needs, *mark.apart)}
+        if (value := values.get(name)) is not None
+        and (hasattr(value, "columns") or value not in ((), False, defaults[name]))
+    }
+    for name, mark in marks.items():
+        if mark is None or name not in given:
             continue
-        if mark.needs and not is_given(mark.needs):
-            raise OptionError(f"{written(name)} does nothing without {written(mark.needs)}; add it")
-        for other in filter(is_given, mark.apart):
-            raise OptionError(f"{written(other)} does not go with {written(name)}; leave one of them out")
+        if mark.needs and mark.needs not in given:
+            needed = (spelled or {}).get(mark.needs, mark.needs)
+            raise OptionError(f"{given[name]} does nothing without {needed}; add it")
+        for other in filter(given.get, mark.apart):
+            raise OptionError(f"{given[other]} does not go with {given[name]}; leave one of them out")
 
 
 @cache

@@ -26,14 +26,11 @@ def unpooled(runs: Any, fed: Collection[str]) -> list[str]:
 
 def run_ids(runs: Any) -> list[str]:
     """Return the ids of runs, one or several, tables or stored ones; of one without rows it is empty."""
-    each_run = [runs] if isinstance(runs, pd.DataFrame) or hasattr(runs, "run_id") else runs
-    return [run_id for run in each_run for run_id in _ids_of(run)]
-
-
-def _ids_of(run: Any) -> list[str]:
-    if isinstance(run, pd.DataFrame):
-        return [str(each) for each in run["run_id"].unique()] or [""]
-    return [str(run.run_id)]
+    found: list[str] = []
+    for run in [runs] if isinstance(runs, pd.DataFrame) or hasattr(runs, "run_id") else runs:
+        is_table = isinstance(run, pd.DataFrame)
+        found += [str(each) for each in run["run_id"].unique()] or [""] if is_table else [str(run.run_id)]
+    return found
 
 
 def queries_of_lists(runs: Run | Sequence[Run]) -> str:
