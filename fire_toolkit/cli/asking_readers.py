@@ -65,6 +65,9 @@ TABLES.update(
         if (writer := writer_of(given.needed("judgments")))
         else None
     ),
+    # Pairs whose label is known, and answers that are no votes, where these tell how right they are.
+    controls_given=lambda given: _controls(given, named) if (named := given.values["controls"]) else None,
+    dropped=lambda given: _dropped(given) if given.values["controls"] else None,
     # The tables whose columns are added; the queries, where judgments are shared among those of one text.
     joined=lambda given: [read_delimited(given.use(file)) for file in given.values["joined"]],
     queries_to_share=lambda given: given.queries if given.plain["share_judgments"] else None,
@@ -77,14 +80,6 @@ TABLES.update(
 
 
 # Judgments
-
-
-@reads
-def design(given: Given) -> pd.DataFrame | None:
-    """How many votes each pair was to get, as the file given or the campaign has it."""
-    from fire_toolkit.cli.designs import design_of  # heavy
-
-    return design_of(given, given.values["design"])
 
 
 @reads
@@ -136,16 +131,12 @@ def next_number(given: Given) -> int:
     return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
 
 
-@reads
-def controls_given(given: Given) -> pd.DataFrame | None:
-    """Pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
+def _controls(given: Given, named: str) -> pd.DataFrame:
+    """Return pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
 
     Pairs with a relevance below 0 are not known.
     """
-    grades_of_labels = given.grades
-    if not (named := given.values["controls"]):
-        return None
-    path = given.use(named)
+    grades_of_labels, path = given.grades, given.use(named)
     header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if {*PAIR, "label"} <= {name.strip() for name in header}:
         return read_delimited(path, required=[*PAIR, "label"])[[*PAIR, "label"]]
@@ -163,11 +154,10 @@ def controls_given(given: Given) -> pd.DataFrame | None:
     return known[PAIR].assign(label=known["relevance"].map(spelled).astype("str"))
 
 
-@reads
-def dropped(given: Given) -> pd.DataFrame | None:
-    """The answers beside the judgments that are no votes, where controls tell how right they are."""
+def _dropped(given: Given) -> pd.DataFrame | None:
+    """Return the answers beside the judgments that are no votes."""
     path = given.needed("judgments").with_name("dropped.csv")
-    if not given.values["controls"] or not path.is_file():
+    if not path.is_file():
         return None
     names = ["query_id", "doc_id", "annotator_id", "label", "created_at", "reason"]
     found = read_delimited(given.use(path), required=names)[names]

@@ -10,7 +10,7 @@ from fire_toolkit.campaign.records import FOLDER
 from fire_toolkit.campaign.views import first_asked
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import n_of, named_file, say
-from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.given import Given, reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -32,9 +32,10 @@ from fire_toolkit.workspace.manifests import write_files
 FILE = "design.csv"
 
 
-def design_of(given: Given, file: str | None) -> pd.DataFrame | None:
-    """Return the design of the workspace's campaign, a file's where it names a pair; None: not known."""
-    named = read_design(given.use(Path(file))) if file else None
+@reads
+def design(given: Given) -> pd.DataFrame | None:
+    """How many votes each pair was to get: as the file given has it, else the campaign; None: not known."""
+    named = read_design(given.use(given.values["design"])) if given.values["design"] else None
     campaign = begun_here()
     if campaign is None or given.values.get("judgments") is not None:
         return named

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from fire_toolkit.cli.common import format_option, json_option
-from fire_toolkit.cli.frame_output import keep_files, keep_table, print_tables
+from fire_toolkit.cli.frame_output import keep_files, show_tables
 from fire_toolkit.cli.given import Given, with_tables
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
@@ -27,14 +27,14 @@ from fire_toolkit.matching.own_items import RULES
 from fire_toolkit.results import Found
 from fire_toolkit.workspace.config import SETTINGS
 
-_READ_BY = {
-    "guideline": (
-        "NAME",
-        "The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
-    ),
+_NO_GUIDELINE = "Without it: the default's labels, or numbers as their own grades."
+_ALSO = {  # options that say how a table's files are read, see `Table.also`
+    "guideline": [("--guideline", "NAME", f"The guideline judged by. {_NO_GUIDELINE}")],
+    "exclude": [
+        ("--exclude", "NAME", "Leave out the judgments of an annotator (may be repeated); needs --reason."),
+        ("--reason reasons", "TEXT", "Why; kept in the manifest. One for all --exclude, or one for each."),
+    ],
 }
-_EXCLUDE = "Leave out the judgments of an annotator (may be repeated); needs --reason."
-_REASON = "Why; kept in the manifest. One for all --exclude, or one for each."
 _OUT = "Also write the table as CSV, with a manifest."
 _OUT_OF_STAGE = "Where to write, with a manifest. [default: the workspace's {place}]"
 
@@ -72,14 +72,12 @@ def framed(function: Callable[..., Found]) -> click.Command:
                 result = given.renamed(own(**called, **({"tell": tell} if "tell" in hints else {})))
             if out is None and result.files:
                 stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)
-                keep_files(result, given, out, stage, kept, is_file="." in result.place)
-            elif out is None:
-                print_tables(result, given, called)
+            if out is not None:
+                keep_files(result, given, out, stage, kept, is_file="." in (place or result.place))
+            else:
                 is_usual = not any(values.get(each) for each in (*tables, "measures") if each != "guideline")
                 kept |= {each: values[each] for each in tables if each == "clusters"}
-                keep_table(result, given, stage, kept, is_usual=is_usual)
-            else:
-                keep_files(result, given, out, stage, kept, is_file="." in str(place))
+                show_tables(result, given, stage, kept, of=called, is_usual=is_usual)
 
     run.__module__ = own.__module__
     return click.Command(name, params=params, callback=run, help=text)
@@ -109,22 +107,15 @@ def _only_one(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     return values[0] if values else None
 
 
-def _how_read(name: str) -> list[click.Parameter]:
-    """Return the options that say how a table's files are read."""
-    if name == "exclude":
-        return [
-            click.Option(["--exclude"], multiple=True, metavar="NAME", help=_EXCLUDE),
-            click.Option(["--reason", "reasons"], multiple=True, metavar="TEXT", help=_REASON),
-        ]
-    metavar, words = _READ_BY[name]
-    return [click.Option([f"--{name.replace('_', '-')}"], metavar=metavar, help=words)]
-
-
 def _options_of_table(name: str, table: Table, words: str) -> list[click.Parameter]:
     """Return a table's option, and those that say how it is read."""
     if table.is_told:
         return []
-    also = [option for each in table.also for option in _how_read(each)]
+    also = [
+        click.Option(spelled.split(), multiple=each == "exclude", metavar=metavar, help=words)
+        for each in table.also
+        for spelled, metavar, words in _ALSO[each]
+    ]
     if name == "runs" or table.is_argument:
         is_one = name != "runs" and not table.is_several
         metavar = table.metavar if table.is_argument else "RUN..."

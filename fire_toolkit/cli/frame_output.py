@@ -24,20 +24,28 @@ from fire_toolkit.formats.tables.table_text import long_text, table_text
 from fire_toolkit.results import Found, Next
 
 
-def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None:
-    """Print the table, what it rests on, notes, and what else the result says.
+def show_tables(
+    result: Found,
+    given: Given,
+    stage: str,
+    parameters: Mapping[str, Any],
+    *,
+    of: Mapping[str, Any],
+    is_usual: bool,
+) -> None:
+    """Print a result's table, what it rests on and notes; write it, and say what comes next.
 
     csv, tsv and json are whole, the others as the result draws them. What it rests on and notes stand below
-    LaTeX and Markdown, else on stderr.
+    LaTeX and Markdown, else on stderr. It is written to --out, else where the workspace keeps it. of: the
+    tables that it is of; is_usual: all of them are the workspace's, and its measures.
     """
-    asked = given.values["output_format"]
+    asked, out = given.values["output_format"], given.values["out"]
     form = "csv" if result.is_long and asked in DRAWN else asked
-    basis = given.basis(*result.more, of=tables)
+    basis = given.basis(*result.more, of=of)
     draw = (result.draw or table_text) if form in DRAWN else long_text
     wipe_progress()
     click.echo(draw(result.table, form), nl=False)
-    lines = ([f"rests on: {basis}"] if basis else []) + [f"note: {note}" for note in result.notes]
-    for line in lines:
+    for line in [*([f"rests on: {basis}"] if basis else []), *(f"note: {note}" for note in result.notes)]:
         if form == "latex":
             click.echo(f"% {line}")
         elif form == "markdown":
@@ -46,21 +54,11 @@ def print_tables(result: Found, given: Given, tables: Mapping[str, Any]) -> None
             say(line)
     for line in result.said:
         say(line)
-
-
-def keep_table(
-    result: Found, given: Given, stage: str, parameters: Mapping[str, Any], *, is_usual: bool
-) -> None:
-    """Write the table to --out, else where the workspace keeps it; say so, and what comes next.
-
-    is_usual: all tables are the workspace's, and its measures.
-    """
-    table = result.table if result.written is None else result.written
-    known, out = _parameters(result, given, parameters), given.values["out"]
     place = workspace_path(result.place) if is_usual and result.place else None
     if path := Path(out) if out else place:
-        text = {path.name: delimited_bytes(table, nan="nan")}
-        given.write(path, text, stage, {**known, **given.own.parameters}, result.counts)
+        table = result.table if result.written is None else result.written
+        known = {**_parameters(result, given, parameters), **given.own.parameters}
+        given.write(path, {path.name: delimited_bytes(table, nan="nan")}, stage, known, result.counts)
     if out and result.words:
         say(result.words.replace("{out}", str(out)))
     if out or not result.words:
@@ -70,7 +68,8 @@ def keep_table(
 def _parameters(result: Found, given: Given, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a manifest says of how the command was called."""
     known = {key: value for key, value in parameters.items() if value not in (None, False, [], {})}
-    known |= {"excluded": given.excluded or None, **result.parameters}
+    known |= {"excluded": given.excluded or None} if "exclude" in given.values else {}
+    known |= result.parameters
     return {key: value for key, value in known.items() if value is not None}
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # What reads each table, by its name; the modules of `_READERS`, imported in turn, fill it.
 TABLES: dict[str, Callable[[Given], Any]] = {}
-_READERS = tuple(f"{__package__}.{of}readers" for of in ("", "run_", "asking_", "pool_", "report_"))
+_READERS = ("readers", "run_readers", "asking_readers", "pool_readers", "designs", "report_readers")
 # Where a workspace has what an option names: under a key of fire.toml, or where a stage writes it.
 _NAMED = {"queries": "collection", "items": "collection", "qrels": "collection"}
 _NAMED |= {"query_ids": "runs", "doc_ids": "runs"}
@@ -75,7 +75,7 @@ class Given:
         while name not in TABLES:
             if name.startswith("_") or (module := next(modules, None)) is None:
                 raise AttributeError(name)
-            import_module(module)
+            import_module(f"{__package__}.{module}")
         found = self.__dict__[name] = TABLES[name](self)
         return found
 

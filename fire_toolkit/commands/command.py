@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
-from typing import Any, NamedTuple, ParamSpec, get_args, get_type_hints
+from types import UnionType
+from typing import Any, NamedTuple, ParamSpec, Union, get_args, get_origin, get_type_hints
 
 import pandas as pd
 
@@ -186,8 +187,18 @@ def takes(function: Callable[..., Any]) -> dict[str, str]:
     for name, alias in aliases.items():
         if getattr(alias, "__metadata__", None):
             table = marked(alias, Table)
-            words[name] = table.takes if table else str(get_args(alias)[0]).rpartition(".")[2]
+            kind = get_args(alias)[0]
+            words[name] = (table.takes or _kind_in_words(kind)) if table else str(kind).rpartition(".")[2]
     return words
+
+
+def _kind_in_words(kind: Any) -> str:
+    """Return a type as its annotation spells it."""
+    if get_origin(kind) in (Union, UnionType):  # None last
+        return " | ".join(map(_kind_in_words, get_args(kind)))
+    if of := get_args(kind):
+        return f"{get_origin(kind).__name__}[{', '.join(map(_kind_in_words, of))}]"
+    return {pd.DataFrame: "pd.DataFrame", type(None): "None"}.get(kind) or str(kind.__name__)
 
 
 def column_of(queries: pd.DataFrame | None, name: pd.Series | str | None) -> pd.Series | None:

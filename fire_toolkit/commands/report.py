@@ -55,17 +55,17 @@ _COMPARED = 8_000  # captions, whose likeness takes some 10 s beside 50,000 trai
 _NEAREST = 5  # training captions, whose likeness counts
 _RBO_P = (0.9, 0.98)
 
-_Runs = Annotated[Sequence[AnyRun], Table("runs_of_report", "Sequence[AnyRun]")]
-_Qrels = Annotated[Qrels | None, Table("original", "Qrels | None")]
-_Augmented = Annotated[Qrels | None, Table("augmented", "Qrels | None")]
-_Sources = Annotated[PoolSources | None, Table("sources_of_report", "PoolSources | None")]
-_Queries = Annotated[Queries | None, Table("queries_of_report", "Queries | None")]
-_Judgments = Annotated[Judgments | None, Table("judgments_of_report", "Judgments | None")]
-_Grades = Annotated[Grades | None, Table("grades_of_report", "Grades | None", is_told=True)]
-_Train = Annotated[Sequence[str] | None, Table("training_captions", "Sequence[str] | None")]
-_Tops = Annotated[Sequence[Run] | None, Table("tops", "Sequence[Run] | None", is_told=True)]
-_Since = Annotated[Since | None, Table("since", "Since | None", option="--against", metavar="OLD")]
-_Told = Annotated[Told | None, Table("told", "Told | None", is_told=True)]
+_Runs = Annotated[Sequence[AnyRun], Table("runs_of_report", takes="Sequence[AnyRun]")]
+_Qrels = Annotated[Qrels | None, Table("original")]
+_Augmented = Annotated[Qrels | None, Table("augmented")]
+_Sources = Annotated[PoolSources | None, Table("sources_of_report")]
+_Queries = Annotated[Queries | None, Table("queries_of_report")]
+_Judgments = Annotated[Judgments | None, Table("judgments_of_report")]
+_Grades = Annotated[Grades | None, Table("grades_of_report", takes="Grades | None", is_told=True)]
+_Train = Annotated[Sequence[str] | None, Table("training_captions")]
+_Tops = Annotated[Sequence[Run] | None, Table("tops", is_told=True)]
+_Since = Annotated[Since | None, Table("since", option="--against", metavar="OLD")]
+_Told = Annotated[Told | None, Table("told", is_told=True)]
 
 
 def _table1(
