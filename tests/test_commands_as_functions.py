@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import fire_toolkit as fire
 from fire_toolkit.cli import main
+from fire_toolkit.cli.given import _READERS, TABLES
 from fire_toolkit.cli.parameters import described
 from fire_toolkit.commands.command import tables_of
 from fire_toolkit.commands.types import Asked
@@ -244,3 +245,10 @@ def test_what_a_workspace_may_set_has_the_defaults_of_the_functions() -> None:
         for name in SETTINGS["compare"]
     }
     assert found == SETTINGS["compare"]
+
+
+def test_every_table_that_a_command_takes_is_read_by_something() -> None:
+    for module in _READERS:
+        import_module(f"fire_toolkit.cli.{module}")
+    named = {table.read for name in NAMES for table in tables_of(function_of(name)).values()}
+    assert sorted(named - {""} - TABLES.keys()) == []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.hints import meanings
+from fire_toolkit.cli.hints import MEANINGS
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError, UsageError
@@ -143,8 +143,10 @@ def say_notes(notes: Iterable[object]) -> None:
 def say_next(command: str, arguments: str = "") -> None:
     """Name the command that comes next; a workspace knows its arguments."""
     line = f"next: fire-toolkit {command}{'' if current_workspace() or not arguments else f' {arguments}'}"
-    for each in (line, *meanings(line)):
-        say(each)
+    say(line)
+    for name, meaning in MEANINGS.items():
+        if name in line.split():
+            say(f"      ({name}: {meaning})")
 
 
 def current_workspace() -> Workspace | None:

@@ -277,10 +277,12 @@ def reads(read: Callable[[Given], _T]) -> Callable[[Given], _T]:
 
 def with_tables(function: Callable[..., Any], given: Given, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain values of a command's function, and its tables, as its types say."""
-    found, count = dict(values), counting(inspect.unwrap(function), values)
+    own, found = inspect.unwrap(function), dict(values)
+    count = counting(own, values) if hasattr(own, "parts") else None
     given.plain = found
     for name, table in tables_of(function).items():
-        found[name] = getattr(given, table.read) if table.read and name in count else None
+        counts = bool(table.read) and (count is None or name in count)
+        found[name] = getattr(given, table.read) if counts else None
     return found
 
 

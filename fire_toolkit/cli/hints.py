@@ -10,7 +10,7 @@ _USUAL = {
     "QUERIES": ("queries.tsv", "queries.csv"),
     "QRELS": ("qrels.original.txt", "qrels.txt", "qrels.trec", "qrels.tsv", "qrels.csv"),
 }
-_MEANING = {
+MEANINGS = {
     "QUERIES": "your queries, CSV or TSV with query_id and text",
     "QRELS": "the original qrels",
     "POOL": "the folder that `pool` wrote",
@@ -22,7 +22,7 @@ _MEANING = {
 def named(name: str, given: str | Path | None = None, *, beside: Iterable[str] = ()) -> str:
     """Return for QUERIES or QRELS the file given, else one of a usual name here or beside other files.
 
-    Where there is none the name itself is returned; `meanings` says what it stands for.
+    Where there is none the name itself is returned; `say_next` says what it stands for.
     """
     folders = [Path(), *(Path(file).parent for file in beside)]
     found = (folder / usual for folder in folders for usual in _USUAL[name])
@@ -34,9 +34,3 @@ def runs_named(given: Iterable[str] = ()) -> str:
     """Return the runs given, else those in the folder `runs`, as words of a command."""
     there = sorted(path for path in Path("runs").glob("[!.]*") if not path.name.endswith(".manifest.json"))
     return " ".join(shlex.quote(str(run)) for run in given or there) or "RUN..."
-
-
-def meanings(command: str) -> list[str]:
-    """Return a line for each name in a command that stands for a file nobody has named."""
-    words = command.split()
-    return [f"      ({name}: {meaning})" for name, meaning in _MEANING.items() if name in words]

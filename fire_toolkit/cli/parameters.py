@@ -64,7 +64,7 @@ def value_of(parameter: inspect.Parameter, hint: Any, value: Any) -> Any:
         return more.parse(value)
     if more.setting:
         found = setting_or_default(value, *more.setting)
-        is_one = isinstance(found, str | int | float) and _is_several(_kind_of(hint))
+        is_one = isinstance(found, str | int | float) and isinstance(value, tuple)
         return (found,) if is_one else tuple(found) if isinstance(found, list) else found
     return parameter.default if value == () and parameter.default is not parameter.empty else value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -152,13 +152,13 @@ def score(
     if honest:
         rows = honest_rows(runs, qrels, labels, measures, known, **by_votes, tell=tell)
         return show_honest(rows, place="" if policies else "scores/honest.csv")
-    runs, notes = _restricted(runs, groups, qrels, {} if own_item == "keep" else queries)
+    runs, notes = (runs, []) if groups is None else _restricted(runs, groups, qrels, queries, own_item)
     on_labels = _on_labels(runs, known, fed, pool_sources)
     if curves:
         tables = {"curves": score_curves(runs, qrels, augmented=augmented)}
         return Found(tables, [*notes, *on_labels], is_long=True)
     ordered: Any = {"ties": ties, "doc_order": doc_order}
-    measures, left_out = _with_expectation(measures, ties)
+    measures, left_out = _with_expectation(measures) if ties == "expected" else (measures, [])
     each = per_query or bool(by)
     scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
     notes += [*left_out, *map(str, own)]
@@ -222,9 +222,9 @@ def _shown(
     return Found({"aspects": aspects}, notes, said=said, draw=draw, next=goes_on)
 
 
-def _with_expectation(measures: Sequence[str], ties: str) -> tuple[Sequence[str], list[str]]:
+def _with_expectation(measures: Sequence[str]) -> tuple[Sequence[str], list[str]]:
     """Return measures, of the default ones those with an expectation over ties, and a note on the rest."""
-    if ties != "expected" or tuple(measures) != SCORE:
+    if tuple(measures) != SCORE:
         return measures, []
     kept = [name for name in SCORE if parse_measure(name).definition.is_linear]
     left_out = ", ".join(name for name in SCORE if name not in kept)
@@ -233,13 +233,12 @@ def _with_expectation(measures: Sequence[str], ties: str) -> tuple[Sequence[str]
 
 
 def _restricted(
-    runs: Any, groups: pd.DataFrame | None, qrels: Qrels, queries: Queries | Mapping[str, str] | None
+    runs: Any, groups: pd.DataFrame, qrels: Qrels, queries: Queries | None, own_item: str | None
 ) -> tuple[Any, list[str]]:
-    """Return the runs, where there are groups with those of each query alone, and what their lists lack."""
-    if groups is None:
-        return runs, []
-    references = own_items_of({} if queries is None else queries)
-    notes = [_NO_REFERENCE] if not references and isinstance(queries, pd.DataFrame) else []
+    """Return the runs with the group of each query alone, and what their lists lack."""
+    is_kept = queries is None or own_item == "keep"
+    references = {} if queries is None or is_kept else own_items_of(queries)
+    notes = [] if references or is_kept else [_NO_REFERENCE]
     members = groups[groups["query_id"].isin(set(qrels["query_id"]))]
     whole: Sequence[Any] = [runs] if isinstance(runs, pd.DataFrame) else runs
     restricted = [restrict_to_groups(run, groups, references) for run in whole]
