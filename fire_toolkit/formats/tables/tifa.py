@@ -50,19 +50,10 @@ def read_answers(path: str | Path) -> Answers:
     if read_text(path).lstrip()[:1] not in ("[", "{"):
         return check_answers(read_delimited(path, required=names), where=str(path))
     is_result, entries = _entries(path)
-    rows = (
-        [[entry.value(name) for name in names] for entry in entries]
-        if not is_result
-        else [
-            [
-                (asked := _question(entry)).query_id,
-                asked.query_id,
-                asked.question,
-                entry.text("multiple_choice_vqa"),
-            ]
-            for entry in entries
-        ]
-    )
+    rows = [[entry.value(name) for name in names] for entry in ([] if is_result else entries)]
+    for entry in entries if is_result else ():
+        asked = _question(entry)
+        rows.append([asked.query_id, asked.query_id, asked.question, entry.text("multiple_choice_vqa")])
     return check_answers(pd.DataFrame(rows, columns=names, dtype=object), where=str(path))
 
 
@@ -73,15 +64,11 @@ def _entries(path: str | Path) -> tuple[bool, list[Entry]]:
     is_result = isinstance(details, dict)
     if not is_result and not isinstance(found, list):
         raise FormatError(f"{path}: a JSON {type(found).__name__}, expected a list of entries")
-    placed = (
-        [
-            (f"question_details[{text!r}][{question!r}]", entry)
-            for text, by_question in (details or {}).items()
-            for question, entry in (
-                by_question if isinstance(by_question, dict) else {"": by_question}
-            ).items()
-        ]
-        if is_result
-        else [(f"[{n}]", entry) for n, entry in enumerate(found)]
-    )
+    groups = details.items() if isinstance(details, dict) else ()
+    placed = [
+        (f"question_details[{text!r}][{question!r}]", entry)
+        for text, group in groups
+        for question, entry in (group if isinstance(group, dict) else {"": group}).items()
+    ]
+    placed = placed if is_result else [(f"[{n}]", entry) for n, entry in enumerate(found)]
     return is_result, [Entry.of(entry, f"{path}: {place}") for place, entry in placed]
