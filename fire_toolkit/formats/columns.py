@@ -21,7 +21,7 @@ _TOPIC = ("topic_id", "topic", "query")  # ids in a run; a category or a text el
 _KEY = ("key",)
 DOC = ("doc_id", "corpus-id")
 # Docs with texts of their own: a table of them is no table of captions.
-_PASSAGE = ("doc-id", "docid", "docno", "did", "corpus_id", "document_id", "pid", "doc", "document")
+_PASSAGE = ("doc-id", "docid", "docno", "did", "corpus_id", "document_id", "pid")
 _ITEM = ("video_id", "image_id", "clip_id", "item_id", "video", "image", "clip")
 _FILE = ("filename", "file_name", "name")
 TEXT = ("text", "caption", "sentence", "query", "description")
@@ -44,13 +44,13 @@ COLLECTION = {
 }
 # Of pairs (a run, qrels, answers): a role's own names, whose first is taken, and others, of which one may be.
 OWN = {"query_id": QUERY, "doc_id": (*DOC[:1], *_PASSAGE[:4], *DOC[1:], *_PASSAGE[4:])}
-_IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "sound", "audio")}
+_IDS = {"query_id": _CAPTION, "doc_id": (*_ITEM, "item", "doc", "document", "sound", "audio")}
 _LOOSE = {"query_id": (*_TOPIC, *_KEY), "doc_id": _FILE}
 # What people call the columns that a table of answers needs; for guesses, in lines to type.
 GUESSED = {
     "annotator": (*ANNOTATOR, "coder", "judge", "participant", "who", "email"),
     "query": (*QUERY, *_CAPTION, *_TOPIC, *TEXT, "question", "prompt"),
-    "doc": (*DOC, *_PASSAGE, *_ITEM, "item", "passage", "sound", "audio"),
+    "doc": (*DOC, *_PASSAGE, *_ITEM, "item", "doc", "document", "passage", "sound", "audio"),
     "label": (*LABEL, "verdict", "vote", "choice", "relevance", "response"),
 }
 _WORD, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"[0-9]+")
