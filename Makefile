@@ -106,10 +106,6 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --no-compile -c constraints.txt -e '.[dev,video]'
 	touch $@ $(VENV)/.runtime
 
-$(VENV)/.cluster: $(VENV)/.dev
-	$(PIP) install --no-compile -c constraints.txt -e '.[cluster]'
-	touch $@
-
 # Dask is needed by `make cluster` alone.
 $(VENV)/.cluster: $(VENV)/.dev
 	$(PIP) install --no-compile -c constraints.txt -e '.[cluster]'
