@@ -41,12 +41,20 @@ def test_every_grade_of_an_unjudged_doc_is_within(fire_in: Fire) -> None:
     Path("labels.csv").write_text("query_id,doc_id,label,relevance\nq,d3,0,0\n")
     measures = ("nDCG@2", "DCG@2", "C@1", "nDCG", "CG@2")
     found, said = rows(fire_in, *measures)
-    values = [
-        score(fire_in, f"q 0 d1 3\nq 0 d2 {listed}\nq 0 u1 {one}\nq 0 u2 {two}\n", *measures)
-        for listed, one, two in itertools.product(range(4), repeat=3)
-    ]
+    # One query for each labelling of d2 and of two docs that nobody listed.
+    labellings = list(enumerate(itertools.product(range(4), repeat=3)))
+    Path("m.run").write_text("".join(f"q{n} Q0 d2 1 2 m\nq{n} Q0 d1 2 1 m\n" for n, _ in labellings))
+    Path("truth.txt").write_text(
+        "".join(
+            f"q{n} 0 d1 3\nq{n} 0 d2 {d2}\nq{n} 0 u1 {u1}\nq{n} 0 u2 {u2}\n" for n, (d2, u1, u2) in labellings
+        )
+    )
+    named = [word for name in measures for word in ("-m", name)]
+    told = fire_in("score", "m.run", "--qrels", "truth.txt", *named, "--per-query", "--format", "json")
+    values = [row for row in json.loads(told.stdout) if row["query_id"] != "all"]
     for name in measures:
-        own = [value[name] for value in values]
+        own = [row["value"] for row in values if row["measure"] == name]
+        assert len(own) == len(labellings)
         assert max(own) <= found[name]["upper"] + 1e-12
         assert found[name]["lower"] is None or found[name]["lower"] - 1e-12 <= min(own)
         if found[name]["bounds"] == "exact":
