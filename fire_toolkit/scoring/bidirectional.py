@@ -111,16 +111,16 @@ def score_both_ways(
         )
         both = runs[0].both_ways(axes, [part.pairs for part in parts], depth=max(DIRECTION_CUTOFFS))
     else:
-        there, back_again = runs
-        both = iter(
-            [(there, back_again)] if is_whole else [fold_runs(there, back_again, part) for part in parts]
-        )
+        both = iter([tuple(runs)] if is_whole else [fold_runs(runs[0], runs[1], part) for part in parts])
     scorings = [
         score_directions(there, back_again, part.qrels, augmented=part.augmented, back=part.back)
         for (there, back_again), part in zip(both, parts, strict=True)
     ]
-    found = mean_of_folds(scorings)
-    return found.scores, [str(note) for note in found.notes]
+    if is_whole:
+        return scorings[0].scores, [str(note) for note in scorings[0].notes]
+    means = sum(scoring.scores["value"] for scoring in scorings) / len(scorings)  # of MedR, of the medians
+    notes = [str(note.of(f"fold {n}")) for n, scoring in enumerate(scorings, 1) for note in scoring.notes]
+    return Scores(scorings[0].scores.assign(value=means)), notes
 
 
 def drawn_directions(scores: Scores, form: str) -> str:
@@ -308,13 +308,3 @@ def fold_runs(text_to_item: Run, item_to_text: Run, fold: Fold) -> tuple[Run, Ru
     is_back = item_to_text["query_id"].isin(docs) & item_to_text["doc_id"].isin(texts)
     there, back = (kept.to_numpy(dtype=bool) for kept in (is_there, is_back))
     return restrict_run(text_to_item, there), restrict_run(item_to_text, back)
-
-
-def mean_of_folds(scorings: Sequence[Scoring]) -> Scoring:
-    """Return the mean of every score over folds (of MedR, the mean of medians), and all notes."""
-    if len(scorings) == 1:
-        return scorings[0]
-    first = scorings[0].scores
-    value = sum(scoring.scores["value"] for scoring in scorings) / len(scorings)
-    notes = [note.of(f"fold {n}") for n, scoring in enumerate(scorings, 1) for note in scoring.notes]
-    return Scoring(Scores(first.assign(value=value)), tuple(notes))

@@ -12,9 +12,8 @@ from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring.bidirectional import (
-    fold_runs,
     make_folds,
-    mean_of_folds,
+    score_both_ways,
     score_directions,
     turn_qrels,
 )
@@ -94,14 +93,14 @@ def test_texts_may_have_several_items(seed: int, n_more: int) -> None:
 def test_folds_are_parts_of_the_matrix(n_folds: int, seed: int) -> None:
     sims, positive, texts, items = collection([5, 2, 1, 5, 3, 2, 1, 5, 5], seed)
     forth, back = both_runs(sims, texts, items)
-    folds = make_folds(make_qrels(pairs_of(positive, texts, items)), items, n_folds)
-    found = mean_of_folds([score_directions(*fold_runs(forth, back, f), f.qrels) for f in folds])
+    qrels = make_qrels(pairs_of(positive, texts, items))
+    found, _ = score_both_ways([forth, back], qrels, folds=n_folds, docs=items)
     parts = []
     for columns in np.array_split(np.arange(len(items)), n_folds):
         rows = np.flatnonzero(positive[:, columns].any(axis=1))
         parts.append(slow(sims[np.ix_(rows, columns)], positive[np.ix_(rows, columns)]))
     expected = {name: fmean(part[name] for part in parts) for name in parts[0]}
-    assert as_dict(found.scores) == pytest.approx(expected)
+    assert as_dict(found) == pytest.approx(expected)
 
 
 def test_folds_are_consecutive_in_the_order_given() -> None:
