@@ -19,6 +19,7 @@ create table if not exists {0}.counted (
 create index if not exists {0}.counted_by_pair on counted (pair_id);
 create table if not exists {0}.counted_up_to (answer integer, task integer);
 """
+_BY_QUEUE = "create index if not exists given_by_queue on given (round, to_annotator_id)"
 _IS_THERE = (
     "select 1 from sqlite_master where name = 'counted_up_to' union all "
     "select 1 from sqlite_temp_master where name = 'counted_up_to'"
@@ -55,6 +56,7 @@ def count_answers(database: Database) -> None:
         if not database.is_made:
             raise FireError("no file yet, and counting makes none")
         with database.transaction() as db:
+            db.execute(_BY_QUEUE)
             _count(db, "main")
     except FireError:
         with database.aside() as db:

@@ -148,7 +148,11 @@ def open_people(store: Store, retired: Collection[str] = ()) -> dict[int, list[s
     """
     store.count()
     found: dict[int, list[str]] = {}
-    query = "select distinct round, annotator_id from open_tasks order by 1, 2"
+    query = (
+        "select round, annotator_id from (select distinct round, to_annotator_id as annotator_id from given "
+        "where to_annotator_id <> '') own where exists (select 1 from open_tasks where open_tasks.round = "
+        "own.round and open_tasks.annotator_id = own.annotator_id) order by 1, 2"
+    )
     for number, name in store.database.select(query):
         if name not in retired:
             found.setdefault(int(number), []).append(str(name))
