@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.files import start_of
 
 QUERY = ("query_id", "query-id", "qid", "q_id", "queryid")
 _CAPTION = ("caption_id", "sentence_id", "sen_id", "sentid")
@@ -130,7 +131,7 @@ def renamed(fields: Sequence[str], mark: str, path: Path) -> str:
     known |= {"rank": name} if (name := find_name(fields, RANK)) else {}
     roles = {name: role for role, name in guessed_columns(fields, _OF_RUNS, known).items()}
     line = mark.join(roles.get(name, name) for name in fields).replace("\t", "\\t").replace("/", "\\/")
-    return f"; if the best guess is right, type {shlex.join(['sed', '-i', f'1s/.*/{line}/', str(path)])}"
+    return _typed(f"1s/.*/{line}/", path)
 
 
 def headed(fields: Sequence[str], below: Sequence[str], mark: str, path: Path) -> str:
@@ -171,7 +172,14 @@ def headed_captions(fields: Sequence[str], mark: str, path: Path) -> str:
 
 def _line_above(names: Sequence[str], mark: str, path: Path) -> str:
     line = mark.join(names).replace("\t", "\\t")
-    return f"; if the best guess is right, type {shlex.join(['sed', '-i', f'1i {line}', str(path)])}"
+    return _typed(f"1i {line}", path)
+
+
+def _typed(change: str, path: Path) -> str:
+    """Return the line that changes a file of text; none for gzip, which it would damage."""
+    is_packed = path.is_file() and start_of(path)[1]
+    line = shlex.join(["sed", "-i", change, str(path)])
+    return "; unpack it with gunzip first" if is_packed else f"; if the best guess is right, type {line}"
 
 
 def is_number(field: str) -> bool:

@@ -1,5 +1,6 @@
 """A file of no known format is refused with what it seems to be, and what was expected."""
 
+import gzip
 import shlex
 import subprocess
 from pathlib import Path
@@ -161,3 +162,13 @@ def test_a_frame_whose_docs_have_usual_names_is_a_matrix() -> None:
     sims = pd.DataFrame([[0.5, 0.25]], columns=["key", "sentid"], index=["q"])
     run = fire_toolkit.run(sims, "m", query_ids=["q"], doc_ids=["key", "sentid"])
     assert run["doc_id"].tolist() == ["key", "sentid"]
+
+
+def test_a_packed_file_is_never_told_to_be_changed_by_sed(tmp_path: Path) -> None:
+    texts = ("188714\t1000052\t1\n", "sentence_id,clip,video,score\n", "question,thing,score\n")
+    for place, text in enumerate((*texts, "v1,a dog runs\nv2,a man\n")):
+        path = tmp_path / f"{place}.gz"
+        path.write_bytes(gzip.compress(text.encode()))
+        with pytest.raises(FormatError, match="unpack it with gunzip first") as caught:
+            read_run(path) if text in texts else read_collection([path])
+        assert "sed" not in str(caught.value)

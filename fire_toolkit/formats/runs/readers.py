@@ -35,10 +35,9 @@ def is_table(start: bytes, path: Path) -> bool:
 
 def read_table(path: Path, key: str | None = None) -> Listed:
     """Return a CSV or TSV file as ranked lists; see `listed_table`."""
-    table, (start, is_packed) = read_delimited(path), start_of(path)
-    mark = delimiter_of(without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace"))
-    line = "" if is_packed else renamed(list(table.columns), mark, path)
-    return listed_table(table, str(path), key, line=line)
+    table = read_delimited(path)
+    mark = delimiter_of(without_mark(start_of(path)[0]).split(b"\n", 1)[0].decode("utf-8", errors="replace"))
+    return listed_table(table, str(path), key, line=renamed(list(table.columns), mark, path))
 
 
 _OF_OBJECTS = ("pickle", "npy")
