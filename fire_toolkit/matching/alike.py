@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.arrays import Ints, are_firsts, find_pairs
-from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.arrays import find_pairs
+from fire_toolkit.matching.coded import CodedQrels, each_once
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ranking import run_depth
 
@@ -44,18 +44,13 @@ def find_cut(rankings: Sequence[JudgedRanking], qrels: Sequence[CodedQrels]) -> 
         return None
     original = rankings[0]
     first, *rest = (coded.positives for coded in qrels)
-    pairs, n_docs = _each_once([coded.pairs for coded in rest]), max(len(first.docs), 1)
+    pairs, n_docs = each_once([coded.pairs for coded in rest]), max(len(first.docs), 1)
     new = pairs[find_pairs(pairs, first.pairs, len(first.queries) * n_docs) < 0]
     n_new = int(np.count_nonzero(original.last_rank[new // n_docs]))
     width = int(original.last_rank.max()) + 1
     keys = [each.found.query * width + each.found.rank.astype(np.int64) for each in rankings]
-    n_listed = int(np.count_nonzero(~np.isin(_each_once(keys[1:]), keys[0])))
+    n_listed = int(np.count_nonzero(~np.isin(each_once(keys[1:]), keys[0])))
     if n_listed == n_new:
         return None
     depth = run_depth(original.n_retrieved, original.last_rank)
     return Cut(depth, n_new, n_new - n_listed, original)
-
-
-def _each_once(parts: Sequence[Ints]) -> Ints:
-    keys = np.sort(np.concatenate(parts), kind="stable")
-    return keys[are_firsts(keys)]

@@ -215,9 +215,14 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
 
 def all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
     """Return the pairs of all qrels, which have one universe and the same docs; each with its place."""
-    pairs = np.sort(np.concatenate([coded.pairs for coded in qrels]), kind="stable")
-    pairs = pairs[are_firsts(pairs)]
+    pairs = each_once([coded.pairs for coded in qrels])
     return CodedQrels(qrels[0].queries, qrels[0].docs, pairs, np.arange(pairs.size))
+
+
+def each_once(parts: Sequence[Ints]) -> Ints:
+    """Return the numbers of all parts, each once, ascending."""
+    numbers = np.sort(np.concatenate(parts), kind="stable")
+    return numbers[are_firsts(numbers)]
 
 
 def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, pd.Index[str]]:

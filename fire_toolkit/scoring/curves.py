@@ -15,7 +15,6 @@ from fire_toolkit.scoring.score import score_runs
 from fire_toolkit.tables import Qrels
 
 RECALLS = tuple(step / 10 for step in range(11))
-CURVE_COLUMNS = ["run_id", "qrels", "curve", "at", "value"]
 
 
 def score_curves(
@@ -75,4 +74,4 @@ def score_curves(
             "at": [at for _, at, _ in points] * n_lists,
             "value": values.ravel(),
         }
-    )[CURVE_COLUMNS]
+    )
