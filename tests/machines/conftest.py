@@ -1,18 +1,14 @@
 """Two captions, two pictures, four pairs; a server; and `machine run` on them as a person would."""
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from chat_server import ChatServer
 from click.testing import Result
 from command import run as fire
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # chat_server, for the tests of this folder
-
-from chat_server import ChatServer
+from judge import arguments
 
 PAIRS = "query_id,doc_id\nq1,a\nq1,b\nq2,a\nq2,b\n"
 
@@ -30,30 +26,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FIRE_MACHINE_KEY", raising=False)
     return tmp_path
-
-
-def judge_file(name: str, **settings: object) -> Path:
-    """Write a judge's file."""
-    path = Path(f"{name}.toml")
-    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items()))
-    return path
-
-
-def arguments(endpoint: str, *more: object, **settings: object) -> list[object]:
-    """The words of `machine run` on the small files; settings: of the judge."""
-    tables = ("--pool", "pool.csv", "--queries", "queries.tsv", "--items", "items.tsv")
-    judge = judge_file("toy", endpoint=endpoint, model="toy", **settings)
-    return [
-        "machine",
-        "run",
-        judge,
-        *tables,
-        "--out",
-        "machine/toy",
-        "--guideline",
-        "caption-image-relevance-v1",
-        *more,
-    ]
 
 
 @pytest.fixture

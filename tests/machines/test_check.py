@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import fire
+from command import run as fire
 
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.machines.check import check_judge

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
-from conftest import fire
+from command import run as fire
 
 from fire_toolkit.cli import main
 from fire_toolkit.formats.tables.table_files import read_pool

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer, with_probability
 from click.testing import Result
-from conftest import fire, judge_file
+from command import run as fire
+from judge import judge_file
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments

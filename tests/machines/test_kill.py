@@ -13,7 +13,8 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from conftest import arguments, fire
+from command import run as fire
+from judge import arguments
 
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.formats.tables.table_files import read_machine_judgments

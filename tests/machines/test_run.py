@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, said, with_probability
 from click.testing import Result
-from conftest import arguments, fire
+from command import run as fire
+from judge import arguments
 from starlette.responses import JSONResponse, Response
 
 from examples import cases
