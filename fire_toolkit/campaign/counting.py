@@ -66,7 +66,10 @@ def count_answers(database: Database) -> None:
 def _count(db: sqlite3.Connection, place: str) -> None:
     for statement in _TABLES.format(place).split(";"):
         db.execute(statement)
-    (answer, task), (_, last_task) = db.execute(_UP_TO).fetchone(), db.execute(_LAST).fetchone()
+    (answer, task), (last, last_task) = db.execute(_UP_TO).fetchone(), db.execute(_LAST).fetchone()
+    if answer > last or task > last_task:  # somebody took rows out: nothing that was counted is sure
+        db.execute("delete from counted")
+        answer = task = 0
     db.execute(_NEW, [answer])
     if answer and task < last_task:
         db.execute(_GIVEN, [task])
