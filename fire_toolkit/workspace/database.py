@@ -248,14 +248,16 @@ def content_sha256(path: Path) -> str:
     if path.name != STORE:
         return sha256_of(path)
     there = [place.stat() for place in (path, path.with_name(f"{path.name}-wal")) if place.exists()]
-    return _answers_sha256(path.resolve(), tuple((own.st_ino, own.st_size, own.st_mtime_ns) for own in there))
+    state = [(own.st_ino, own.st_size, own.st_mtime_ns) for own in there]
+    last = rows_in(path, "select max(rowid) from answers")  # times can be the same within a tick of the clock
+    return _answers_sha256(path.resolve(), (*state, *last))
 
 
 @lru_cache(1 << 3)
-def _answers_sha256(path: Path, state: tuple[tuple[int, int, int], ...]) -> str:
+def _answers_sha256(path: Path, state: tuple[tuple[int | None, ...], ...]) -> str:
     """Return the sha256 of the answers in a record, which a command asks for several times.
 
-    state: of the file and of the log beside it, which change with what is written.
+    state: of the file, of the log beside it, and of the answers, which changes with what is written.
     """
     found = rows_in(path, "select sha256 from answers order by rowid")
     return hashlib.sha256(b"".join(digest for (digest,) in found)).hexdigest()
