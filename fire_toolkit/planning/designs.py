@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.corrected import why_uncorrected
 from fire_toolkit.measures import Measure
+from fire_toolkit.tables.design import DEPTHS
 
 POLICIES = {
     "one": "with one vote a pair",
@@ -19,7 +20,6 @@ POLICIES = {
 OVERLAP = 0.1
 LEAST_QUERIES = 40  # of a random sample of queries that a mean is estimated from
 DEEP_SHARE = 0.1
-CUTOFFS = (1, 5, 10)  # until-confirmed asks on while a run's top of one of these has no confirmed positive
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Design:
         is_hit = measure.definition.by_first_positive
         if self.is_settled:
             return is_hit and measure.depth == self.depth
-        is_confirmed = self.policy != "until-confirmed" or not is_hit or measure.depth in CUTOFFS
+        is_confirmed = self.policy != "until-confirmed" or not is_hit or measure.depth in DEPTHS
         return is_confirmed and measure.depth <= self.depth
 
     def serves(self, measure: Measure) -> bool:

@@ -17,14 +17,13 @@ import numpy as np
 from fire_toolkit.arrays import Bools, Floats, Ints, starts_of_lists
 from fire_toolkit.inference.label_errors import MOST_BEYOND, VoteCounts, class_rate, moment_rates
 from fire_toolkit.measures import Measure
-from fire_toolkit.planning.designs import CUTOFFS, Design
+from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.relevance import Truths
-from fire_toolkit.tables.design import DOUBLED, SINGLE, VERIFY
+from fire_toolkit.tables.design import DEPTHS, DOUBLED, RRF, SINGLE, VERIFY
 
 LABELLED, CORRECTED, NOT_KNOWN = "labelled", "corrected", "not known"
 CLASSES = (SINGLE, DOUBLED, VERIFY)
-_RRF = 60
 _MOST_REFUSED = 0.05  # of the draws of rates
 _STEP = 1e-3
 
@@ -109,9 +108,9 @@ def open_pairs(lists: Lists, truths: Truths, depth: int, *, settles: bool, seed:
 
     settles: whether C@depth is to be decided; else C@1, C@5 and C@10, of a pool of this depth.
     """
-    cutoffs = np.array([depth] if settles else CUTOFFS)
+    cutoffs = np.array([depth] if settles else DEPTHS)
     first = -(lists.ranks <= depth).sum(axis=1) if settles else lists.best_rank
-    fused = np.where(lists.ranks <= lists.depth, 1 / (_RRF + lists.ranks), 0.0).sum(axis=1)
+    fused = np.where(lists.ranks <= lists.depth, 1 / (RRF + lists.ranks), 0.0).sum(axis=1)
     order = np.lexsort([-fused, first, lists.query])
     order = order[lists.best_rank[order] <= depth]
     query, is_original = lists.query[order], lists.is_original[order]

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from fire_toolkit.arrays import Floats, Ints, rows_of_lists
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
+from fire_toolkit.tables.design import RRF
 
 ALL, PER_QUERY, BUDGET = "all_docs", "per_query", "budget"  # why no more of a query is pooled
-RRF = 60  # the constant of reciprocal rank fusion, as published
 
 
 def best_by(

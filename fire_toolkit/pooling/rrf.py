@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
-from fire_toolkit.pooling.orders import RRF, best_by, fused_ranks
+from fire_toolkit.pooling.orders import best_by, fused_ranks
+from fire_toolkit.tables.design import RRF
 
 
 def rrf(candidates: Candidates, budget: Budget, *, k: int = RRF) -> Choice:

@@ -19,10 +19,12 @@ from fire_toolkit.tables import UNASSIGNED, Judgments, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.tables.design import (
     CLASSES,
+    DEPTHS,
     DESIGN,
     DOUBLED,
     OPEN,
     RECHECK,
+    RRF,
     SINGLE,
     UNTIL_CONFIRMED,
     VERIFY,
@@ -32,8 +34,6 @@ from fire_toolkit.tables.design import (
 
 VERIFY_POSITIVES = "verify-positives"
 POLICIES = (VERIFY_POSITIVES, UNTIL_CONFIRMED)
-DEPTHS = (1, 5, 10)  # the k of the C@k that `until-confirmed` is to settle
-RRF = 60
 _ORDER_OF_KINDS = {"task": 0, "overlap": 1}
 
 

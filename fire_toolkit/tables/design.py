@@ -17,6 +17,8 @@ CLASSES = (SINGLE, DOUBLED, VERIFY)
 UNTIL_CONFIRMED = "until-confirmed"  # positives verified, as long as runs' C@k hangs on them
 DESIGN = ["design_class", "design_votes"]
 OPEN = -1
+DEPTHS = (1, 5, 10)  # the k of the C@k that `until-confirmed` is to settle
+RRF = 60  # the constant of reciprocal rank fusion, as published
 
 
 def label_by_design(design_class: str, votes: str) -> int:
