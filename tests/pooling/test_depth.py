@@ -85,6 +85,7 @@ def test_a_pair_keeps_the_first_of_its_rounds_in_either_table(
     pairs: list[tuple[str, str, int]], known: list[tuple[str, str, int]]
 ) -> None:
     judged = pd.DataFrame(pairs, columns=["query_id", "doc_id", "round"]).astype({"round": "int64"})
+    judged.index = judged.index[::-1]  # rows belong together by where they stand
     once = {(query, doc): number for query, doc, number in known}
     rows = [(query, doc, number) for (query, doc), number in once.items()]
     previous = check_pool(pd.DataFrame(rows, columns=["query_id", "doc_id", "round"]))
