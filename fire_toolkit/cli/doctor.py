@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.records import BY_SERVER, Rounds, read_campaign
 from fire_toolkit.campaign.store import check_record
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import current_workspace, say
-from fire_toolkit.cli.server_options import used_connection
+from fire_toolkit.cli.server_options import knows_server, used_connection
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.workspace.database import STORE
 
@@ -23,7 +23,7 @@ def doctor() -> int:
     The first item of each must be seen. Each problem is listed with the command that fixes it. Exit code 1 if
     there is one, 3 if it is the server's.
     """
-    from fire_toolkit.labelstudio.doctor import BAD, START, Finding, examine
+    from fire_toolkit.labelstudio.doctor import BAD, NOTE, START, Finding, examine
 
     workspace = current_workspace()
     campaign = read_campaign(workspace.root) if workspace else None
@@ -31,7 +31,11 @@ def doctor() -> int:
     if workspace and campaign:
         begun = (workspace.root, campaign, guideline_of_campaign(workspace.root, campaign))
     try:
-        findings = list(examine(used_connection(), begun))
+        if workspace and campaign and not knows_server() and not Rounds(workspace.root, BY_SERVER):
+            words = "no server is configured, and no round of this campaign is on one"
+            findings = [Finding("connection", NOTE, words)]
+        else:
+            findings = list(examine(used_connection(), begun))
     except FireError as error:
         fix = START if isinstance(error, UsageError) else ""
         findings = [Finding("connection", BAD, str(error), fix)]

@@ -504,6 +504,14 @@ def test_status_says_how_far_everybody_is_and_where_tasks_lie(fire: Fire, hand: 
     assert "A03, round 1: 6 of 15 tasks" in fire("status").stderr
 
 
+def test_a_campaign_without_a_server_needs_none_to_be_well(fire: Fire, hand: Path) -> None:
+    told = fire("doctor")
+    assert "no server is configured, and no round of this campaign is on one" in told.stdout
+    assert "all is well" in told.stderr
+    (hand / "campaign.sqlite").write_bytes(b"no record")
+    assert "damaged" in fire("doctor", code=1).output
+
+
 def test_status_counts_what_came_in_and_names_a_damaged_record(fire: Fire, hand: Path) -> None:
     for n_answers in (5, 6):
         fill_in(hand, "A03", n=n_answers)
