@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -15,6 +14,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.campaign.following import what_follows
+from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round, tasks_of_pairs
 from fire_toolkit.campaign.rounds import assign_next_round
@@ -205,7 +205,7 @@ class Again:
 
 def loads_of(entry: Round | None) -> dict[str, int]:
     """Return how many tasks of a round each annotator has; nothing where no campaign carries it."""
-    return {} if entry is None else dict(sorted(Counter(entry.assignments["annotator_id"]).items()))
+    return {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
 
 
 def say_loads(loads: dict[str, int]) -> None:

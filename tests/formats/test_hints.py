@@ -3,6 +3,7 @@
 import gzip
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -52,6 +53,13 @@ def test_a_first_line_tells_what_was_expected(line: str, said: str, tmp_path: Pa
     assert said in str(caught.value)
 
 
+def line_to_type(reading: Callable[[Path], object], path: Path) -> str:
+    """Return the line that a refusal tells to type."""
+    with pytest.raises(FormatError) as caught:
+        reading(path)
+    return str(caught.value).partition("; if the best guess is right, type ")[2]
+
+
 @cases("text", "header")
 def test_a_table_without_a_header_is_refused_with_the_line_that_makes_it_one(
     text: str, header: str, tmp_path: Path
@@ -59,9 +67,7 @@ def test_a_table_without_a_header_is_refused_with_the_line_that_makes_it_one(
     path = tmp_path / "f"
     path.write_text(text)
     for reading in (recognise, read_run):
-        with pytest.raises(FormatError) as caught:
-            reading(path)
-        line = str(caught.value).partition("; if the best guess is right, type ")[2]
+        line = line_to_type(reading, path)
         assert line == f"sed -i '1i {header}' {path}"
     subprocess.run(shlex.split(line), check=True)
     run = read_run(path)
@@ -115,9 +121,7 @@ def test_captions_without_a_header_are_refused_with_the_line_that_makes_them_a_t
 ) -> None:
     path = tmp_path / "f"
     path.write_text(text)
-    with pytest.raises(FormatError) as caught:
-        read_collection([path])
-    line = str(caught.value).partition("; if the best guess is right, type ")[2]
+    line = line_to_type(lambda each: read_collection([each]), path)
     assert line == f"sed -i '1i {header}' {path}"
     subprocess.run(shlex.split(line), check=True)
     found = read_collection([path]).collection
