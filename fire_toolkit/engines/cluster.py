@@ -26,7 +26,6 @@ _LOST = "no scheduler answers, or it was lost; nothing is written: start it, and
 _FAILED = "a worker failed; install there the fire-toolkit, Python and packages that are here"
 _WHY = {"KilledWorker": _DIED, "CancelledError": _LOST, "FutureCancelledError": _LOST}
 
-
 # Of a file that all must see: its absolute path, its sha256, and which file of a shared file system it is.
 SharedFile = tuple[Path, str, tuple[int, ...]]
 
@@ -112,8 +111,9 @@ def _client(address: str) -> Any:
         from distributed import Client
     except ImportError:
         raise ServerError(f"{address}: a cluster needs Dask: pip install distributed") from None
-    for name in ("distributed", "tornado", "asyncio"):  # what matters is raised
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):  # what matters is raised
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_S}s"})
     asyncio.run(asyncio.wait_for(_ask(address), _CONNECT_S))
     return Client(address, set_as_default=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -214,6 +215,13 @@ def test_a_scheduler_that_was_killed_leaves_nothing_written(
     code, said = ended(command("vectors", "scheduler", shared.address))
     assert code == 0, said
     assert hashes("scheduler") == expected["vectors"]
+
+
+def test_what_dask_logs_stays_out_of_the_one_line(shared: Processes) -> None:
+    assert spread(shared.address, len, lambda n: [("a",), ("bb",)], []) == [1, 2]
+    loggers = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    assert "distributed.client" in loggers  # it has a level of its own, and says so when it cannot come back
+    assert [name for name in loggers if logging.getLogger(name).isEnabledFor(logging.ERROR)] == []
 
 
 def test_a_scheduler_without_workers_is_not_waited_for(
