@@ -1,28 +1,69 @@
-"""Files made to harm are refused with one line: nothing runs, nothing is written, nothing hangs."""
+"""Files made to harm are refused by every reader: nothing runs, is written, hangs or fills memory.
+
+The readers are found by walking the package, so that a new one cannot be left out; benchmarks/fuzz.py damages
+a file of each.
+"""
 
 import builtins
+import contextlib
 import gzip
+import importlib
+import importlib.util
+import inspect
 import io
 import os
 import pickle
+import pkgutil
 import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from brought import put, refused
 
-from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit import files, formats
+from fire_toolkit.errors import FireError
 from fire_toolkit.formats.arrays import matrix
+from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.readers import read_mask
+from fire_toolkit.tables import check_queries
 
 IDS = Request(query_ids=["a", "b"], doc_ids=["c", "d", "e"])
+QUERIES = check_queries(pd.DataFrame({"query_id": ["q", "r"], "text": ["a dog", "a cat"]}))
+MORE: dict[str, tuple[Any, ...]] = {
+    "fire_release.read_fire_release": (QUERIES,),
+    "axis_ids.read_ids": ("query_id",),
+    "table_files.read_machine_scores": ("j",),
+}
+
+
+def found_readers() -> dict[str, Callable[..., Any]]:
+    """The functions `read_*` of the package whose first argument is a path."""
+    modules = [
+        info.name
+        for info in pkgutil.walk_packages(formats.__path__, "fire_toolkit.formats.")
+        if not info.ispkg
+    ]
+    found = {}
+    for full_name in ("fire_toolkit.files", *modules):
+        if full_name.startswith("fire_toolkit.formats.collections"):
+            continue  # these read by way of `read_collection`, below
+        module = importlib.import_module(full_name)
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if name.startswith("read_") and function.__module__ == module.__name__:
+                found[f"{full_name.rpartition('.')[2]}.{name}"] = function
+    return found
+
+
+FOUND = found_readers()
 
 
 class Calls:
@@ -54,11 +95,19 @@ def hash_bomb() -> bytes:
     return b"\x80\x04]K\x01\x85\x94" + doubled + b"]" + b"}h\x3cK\x01s."
 
 
+def laughs() -> bytes:
+    """A pickle of lists of lists: thirty levels of ten references each."""
+    levels = (b"](" + (b"h" + bytes([level - 1])) * 10 + b"e\x94" for level in range(1, 30))
+    return b"\x80\x04]\x94" + b"".join(levels) + b"."
+
+
 PICKLES = {
     **{
         f"os.system, protocol {protocol}": pickle.dumps({"sims": Calls(os.system, "touch ran")}, protocol)
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
     },
+    "among ids": pickle.dumps({"query_ids": [Calls(os.system, "touch ran")], "sims": 0}),
+    "deep within": pickle.dumps([{"a": {"b": (Calls(os.system, "touch ran"),)}}], protocol=2),
     "import": pickle.dumps([Calls(__import__, "os")]),
     "numpy fromfile": pickle.dumps(Calls(np.fromfile, "m.npy"), protocol=3),
     "builtins.eval": pickle.dumps([Calls(builtins.eval, "open('ran', 'w')")]),
@@ -71,9 +120,50 @@ PICKLES = {
     "hash bomb": hash_bomb(),
     "memo bomb": b"\x80\x02" + b"]r\xff\xff\xff\x7f" + b".",
     "length bomb": b"\x80\x04\x8e" + struct.pack("<Q", 2**62) + b"x",
+    "many references": laughs(),
+    "doubling": b"\x80\x02]" + b"2\x86" * 400 + b".",
     "deep lists": b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b".",
     "extension": b"\x80\x02\x82\x01.",
     "self reference": b"\x80\x02]q\x00h\x00a.",
+}
+
+
+def npy_header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
+    return header.getvalue()
+
+
+def zipped(members: dict[str, bytes | str], how: int = zipfile.ZIP_STORED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", how) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+ZEROS = npy_header((2, 8 << 17)) + bytes(8 << 20)  # beside a limit of one
+OUTSIDE = ("../ran.npy", "/ran.npy", "/tmp/ran.npy", "a/../../ran/data.pkl", "query_ids.npy/../../../ran")
+ROOT = "videoAdhocSearchResults"
+XML = {
+    "billion laughs": f'<!DOCTYPE {ROOT} [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><{ROOT}>&b;</{ROOT}>',
+    "external entity": f'<!DOCTYPE {ROOT} [<!ENTITY a SYSTEM "file:///etc/passwd">]><{ROOT}>&a;</{ROOT}>',
+    "parameter entity": f'<!DOCTYPE {ROOT} [<!ENTITY % a SYSTEM "file:///x"> %a;]><{ROOT}/>',
+    "undeclared entity in an id": f'<{ROOT}><videoAdhocSearchRunResult pid="a">'
+    '<videoAdhocSearchTopicResult tNum="501"><item seqNum="1" shotId="s&x;1"/></videoAdhocSearchTopicResult>'
+    f"</videoAdhocSearchRunResult></{ROOT}>",
+    "quadratic": f'<!DOCTYPE {ROOT} [<!ENTITY a "{"x" * 1000}">]><{ROOT}>{"&a;" * 1000}</{ROOT}>',
+}
+HOSTILE: dict[str, bytes] = {
+    **PICKLES,
+    **{name: text.encode() for name, text in XML.items()},
+    "a zip bomb": zipped(
+        dict.fromkeys(("sims.npy", "query_ids.npy", "archive/data.pkl"), ZEROS), zipfile.ZIP_DEFLATED
+    ),
+    "a gzip bomb": gzip.compress(b"q Q0 d 1 1 m\n" + b" " * (8 << 20)),
+    "names outside": zipped(dict.fromkeys(OUTSIDE, npy_header((1,)) + bytes(4))),
+    "deep JSON": b"[" * 100_000,
+    "a folder's entry": b"PK\x05\x06" + bytes(18),
 }
 
 
@@ -84,35 +174,37 @@ def folder(here: Path) -> Iterator[Path]:
     assert not (here / "ran").exists()
 
 
-def refuse(path: Path) -> str:
-    with pytest.raises(FireError) as caught:
-        ingest(path, IDS)
-    assert "\n" not in str(caught.value)
-    assert path.name in str(caught.value)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize("name", PICKLES)
-def test_hostile_pickles(folder: Path, name: str) -> None:
-    (folder / "m.pkl").write_bytes(PICKLES[name])
-    refuse(folder / "m.pkl")
-    with pytest.raises(FireError):
-        read_mask(folder / "m.pkl")
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_files_do_nothing_in_any_reader(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_GZIP_BYTES", 1 << 20)
+    monkeypatch.setattr(matrix, "_BOMB_BYTES", 1 << 20)
+    path = put(folder / "hostile", HOSTILE[kind])
+    for name, reader in FOUND.items():
+        with contextlib.suppress(FireError):
+            reader(path, *MORE.get(name, ()))
+    said = {"a gzip bomb": "unpacks to more than"}.get(
+        kind, "which is not read" if kind in XML else "hostile"
+    )
+    for reading in (lambda: ingest(path, IDS), lambda: read_run(path)):
+        refused(said, reading, by=FireError)
+    refused("unpacks" if kind == "a gzip bomb" else "", read_collection, [path], by=FireError)
+    if kind in PICKLES:
+        refused("", read_mask, path, by=FireError)
+    assert [path.name for path in folder.iterdir()] == ["hostile"]
+    assert not (folder.parent / "ran.npy").exists()
 
 
 @pytest.mark.parametrize("name", PICKLES)
 def test_hostile_pickles_within_torch_files_and_arrays(folder: Path, name: str) -> None:
-    with zipfile.ZipFile(folder / "m.pt", "w") as archive:
-        archive.writestr("archive/data.pkl", PICKLES[name])
-        archive.writestr("archive/version", "3\n")
-    refuse(folder / "m.pt")
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "|O", "fortran_order": False, "shape": (1,)})
-    (folder / "m.npy").write_bytes(header.getvalue() + PICKLES[name])
-    refuse(folder / "m.npy")
-    with zipfile.ZipFile(folder / "m.npz", "w") as archive:
-        archive.writestr("query_ids.npy", header.getvalue() + PICKLES[name])
-    refuse(folder / "m.npz")
+    in_array = npy_header((1,), "|O") + PICKLES[name]
+    for file, content in (
+        ("m.pt", zipped({"archive/data.pkl": PICKLES[name], "archive/version": "3\n"})),
+        ("m.npy", in_array),
+        ("m.npz", zipped({"query_ids.npy": in_array})),
+    ):
+        refused(file, ingest, put(folder / file, content), IDS, by=FireError)
 
 
 def test_the_pickles_would_run_if_they_were_unpickled(folder: Path) -> None:
@@ -123,8 +215,8 @@ def test_the_pickles_would_run_if_they_were_unpickled(folder: Path) -> None:
     (folder / "ran").unlink()
 
 
-def torch_file(path: Path, key: str, n_values: int, shape: tuple[int, ...], data: bytes = b"") -> None:
-    """A file of torch.save with one tensor: `key` names its storage."""
+def torch_file(key: str, n_values: int, shape: tuple[int, ...]) -> bytes:
+    """A file of torch.save with one tensor of six values: `key` names its storage."""
     stride = tuple(int(np.prod(shape[place + 1 :])) for place in range(len(shape)))
 
     def dumped(value: Any) -> bytes:
@@ -133,14 +225,7 @@ def torch_file(path: Path, key: str, n_values: int, shape: tuple[int, ...], data
     body = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((" + dumped("storage") + b"ctorch\nFloatStorage\n"
     body += dumped(key) + dumped("cpu") + dumped(n_values) + b"tQK\x00" + dumped(shape) + dumped(stride)
     body += b"\x89ccollections\nOrderedDict\n)RtR."
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", body)
-        archive.writestr("archive/data/0", data)
-
-
-def test_a_torch_file_of_ours_is_read(folder: Path) -> None:
-    torch_file(folder / "m.pt", "0", 6, (2, 3), np.arange(6, dtype="<f4").tobytes())
-    assert len(ingest(folder / "m.pt", IDS).run) == 6
+    return zipped({"archive/data.pkl": body, "archive/data/0": np.arange(6, dtype="<f4").tobytes()})
 
 
 @pytest.mark.parametrize(
@@ -156,153 +241,86 @@ def test_a_torch_file_of_ours_is_read(folder: Path) -> None:
 def test_tensors_that_lie_elsewhere(
     folder: Path, key: str, n_values: int, shape: tuple[int, ...], said: str
 ) -> None:
-    torch_file(folder / "m.pt", key, n_values, shape, np.arange(6, dtype="<f4").tobytes())
-    assert said in refuse(folder / "m.pt")
+    assert len(ingest(put(folder / "m.pt", torch_file("0", 6, (2, 3))), IDS).run) == 6
+    refused(said, ingest, put(folder / "m.pt", torch_file(key, n_values, shape)), IDS, by=FireError)
 
 
-def test_members_with_paths_are_not_unpacked(folder: Path) -> None:
-    with zipfile.ZipFile(folder / "m.npz", "w") as archive:
-        archive.writestr("../ran.npy", b"x")
-        archive.writestr("/ran.npy", b"x")
-    refuse(folder / "m.npz")
-    assert not (folder.parent / "ran.npy").exists()
-    assert [path.name for path in folder.iterdir()] == ["m.npz"]
-
-
-def npy_header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
-    return header.getvalue()
+def header(descr: str = "'<f4'", shape: str = "(2, 2)", order: str = "False") -> bytes:
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}".encode()
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("text", "said"),
     [
-        (
-            b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 2)}",
-            "damaged .npy header (shape (-1, 2))",
-        ),
-        (b"{'descr': '<f4', 'fortran_order': False, 'shape': (2**60,)}", "damaged .npy header"),
-        (
-            b"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 2)}",
-            "damaged .npy header",
-        ),
-        (b"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2)}", "damaged .npy header"),
-        (b"{'descr': '<q9', 'fortran_order': False, 'shape': (2, 2)}", "damaged .npy header"),
-        (b"{'descr': 'f4,i4', 'fortran_order': False, 'shape': (2, 2)}", "an array of records"),
-        (b"{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (2, 2)}", "expected real numbers"),
-        (
-            b"{'descr': '<M8[s]', 'fortran_order': False, 'shape': (2, 2)}",
-            "holds datetime64[s], expected real",
-        ),
-        (b"{'descr': __import__('os').getcwd(), 'fortran_order': False, 'shape': (2, 2)}", "damaged"),
+        (header(shape="(-1, 2)"), "damaged .npy header (shape (-1, 2))"),
+        (header(shape="(2**60,)"), "damaged .npy header"),
+        (header(shape="(4611686018427387904, 2)"), "damaged .npy header"),
+        (header(order="0"), "damaged .npy header"),
+        (header("'<q9'"), "damaged .npy header"),
+        (header("'f4,i4'"), "an array of records"),
+        (header("('<f4', (2,))"), "expected real numbers"),
+        (header("'<M8[s]'"), "holds datetime64[s], expected real"),
+        (header("__import__('os').getcwd()"), "damaged"),
         (b"(" * 9000, "damaged .npy header"),
         (b"[" * 9000 + b"]" * 900, "damaged .npy header"),
         (b"-" * 9000 + b"1", "damaged .npy header"),
         (b"{'shape': " * 900, "damaged .npy header"),
-        (b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}" + b" " * 20_000, "damaged .npy header"),
+        (header() + b" " * 20_000, "damaged .npy header"),
     ],
 )
-def test_headers_of_arrays(folder: Path, header: bytes, said: str) -> None:
-    (folder / "m.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(16))
-    assert said in refuse(folder / "m.npy")
+def test_headers_of_arrays(folder: Path, text: bytes, said: str) -> None:
+    content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(16)
+    refused(said, ingest, put(folder / "m.npy", content), IDS, by=FireError)
 
 
 def test_zip_bombs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "_BOMB_BYTES", 1 << 20)
     monkeypatch.setattr(matrix, "_SMALL_BYTES", 1 << 20)
     n_bytes = 3 << 20  # of zeros, which pack to a thousandth
-    for name, header, said in (
+    for name, start, said in (
         ("sims", npy_header((2, n_bytes // 8)), "zip bomb"),
         ("query_ids", npy_header((n_bytes // 4,), "<U1"), "unpacks to more than"),
     ):
-        with zipfile.ZipFile(folder / "m.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(f"{name}.npy", header + bytes(n_bytes))
-        assert said in refuse(folder / "m.npz")
+        bomb = zipped({f"{name}.npy": start + bytes(n_bytes)}, zipfile.ZIP_DEFLATED)
+        refused(said, ingest, put(folder / "m.npz", bomb), IDS, by=FireError)
 
 
 def test_a_member_that_says_it_is_smaller_than_it_is(folder: Path) -> None:
-    np.savez(folder / "m.npz", sims=np.ones((2, 3)))
-    raw = (folder / "m.npz").read_bytes()
+    raw = put(folder / "m.npz", {"sims": np.ones((2, 3))}).read_bytes()
     at = raw.rindex(b"PK\x01\x02") + 24  # the uncompressed size in the central directory
-    (folder / "m.npz").write_bytes(raw[:at] + struct.pack("<I", 2**31) + raw[at + 4 :])
-    refuse(folder / "m.npz")
+    short = raw[:at] + struct.pack("<I", 2**31) + raw[at + 4 :]
+    refused("m.npz", ingest, put(folder / "m.npz", short), IDS, by=FireError)
 
 
-XML = {
-    "billion laughs": '<!DOCTYPE videoAdhocSearchResults [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
-    "<videoAdhocSearchResults>&b;</videoAdhocSearchResults>",
-    "external entity": '<!DOCTYPE videoAdhocSearchResults [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
-    "<videoAdhocSearchResults>&a;</videoAdhocSearchResults>",
-    "parameter entity": '<!DOCTYPE videoAdhocSearchResults [<!ENTITY % a SYSTEM "file:///x"> %a;]>'
-    "<videoAdhocSearchResults/>",
-    "undeclared entity in an id": '<videoAdhocSearchResults><videoAdhocSearchRunResult pid="a">'
-    '<videoAdhocSearchTopicResult tNum="501"><item seqNum="1" shotId="s&x;1"/>'
-    "</videoAdhocSearchTopicResult></videoAdhocSearchRunResult></videoAdhocSearchResults>",
-    "quadratic": '<!DOCTYPE videoAdhocSearchResults [<!ENTITY a "' + "x" * 1000 + '">]>'
-    "<videoAdhocSearchResults>" + "&a;" * 1000 + "</videoAdhocSearchResults>",
-}
-
-
-@pytest.mark.parametrize("name", XML)
-def test_xml_with_entities_of_its_own(folder: Path, name: str) -> None:
-    (folder / "m.xml").write_text(XML[name])
-    assert "which is not read" in refuse(folder / "m.xml")
+LEGACY = (Path(__file__).parent / "golden" / "legacy.pt").read_bytes()
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("content", "said"),
     [
-        '{"q": {"d": 1' + "0" * 5000 + "}}",
-        "[" * 100_000,
-        '{"q":' * 3000 + "1" + "}" * 3000,
-        '{"q": {"d": 1, "d": 2}}',
-        '{"q": {"d": true}}',
-        '{"q": [["d"]]}',
-        '{"q": {"d": 1e999}}',
-        '{"q": {"\\ud800": 1}}',
+        ('{"q": {"d": 1' + "0" * 5000 + "}}", ""),
+        ('{"q":' * 3000 + "1" + "}" * 3000, ""),
+        ('{"q": {"d": 1, "d": 2}}', ""),
+        ('{"q": {"d": true}}', ""),
+        ('{"q": [["d"]]}', ""),
+        ('{"q": {"d": 1e999}}', ""),
+        ('{"q": {"\\ud800": 1}}', ""),
+        ('{"q1": {"d1": 0.5}, "q2": {"d1": "0.25"}}', "(query q2, doc d1: score '0.25', expected a number)"),
+        (gzip.compress(npy_header((2, 3)) + bytes(24), mtime=0), "unpack it with gunzip first"),
+        (b"\0\1\2", "which is not a known format; expected a file of torch.save; NumPy"),
+        (LEGACY, "a file of torch before 1.6; save it again with a newer torch: torch.save("),
+        (LEGACY[:15], "a file of torch before 1.6"),
+        (LEGACY[:137] + PICKLES["os.system, protocol 5"], "a file of torch before 1.6"),
     ],
+    ids=lambda value: str(value)[:30],
 )
-def test_json_that_is_no_run(folder: Path, text: str) -> None:
-    (folder / "m.json").write_text(text)
-    refuse(folder / "m.json")
+def test_what_is_no_run_is_refused_and_named(folder: Path, content: str | bytes, said: str) -> None:
+    assert "m.bin" in refused(said, ingest, put(folder / "m.bin", content), IDS, by=FireError)
 
 
-def test_json_whose_scores_are_text_says_which(folder: Path) -> None:
-    (folder / "m.json").write_text('{"q1": {"d1": 0.5}, "q2": {"d1": "0.25"}}')
-    assert "(query q2, doc d1: score '0.25', expected a number)" in refuse(folder / "m.json")
-
-
-def test_gzip_of_arrays_says_what_to_do(folder: Path) -> None:
-    np.save(folder / "m.npy", np.ones((2, 3)))
-    (folder / "m.npy.gz").write_bytes(gzip.compress((folder / "m.npy").read_bytes()))
-    assert "unpack it with gunzip first" in refuse(folder / "m.npy.gz")
-
-
-def test_an_old_torch_file_is_named_and_how_to_save_it_again(folder: Path) -> None:
-    raw = (Path(__file__).parent / "golden" / "legacy.pt").read_bytes()
-    assert "a file of torch before 1.6; save it again with a newer torch: torch.save(" in told(folder, raw)
-    assert "a file of torch before 1.6" in told(folder, raw[:15])
-    assert "a file of torch before 1.6" in told(folder, raw[:137] + PICKLES["os.system, protocol 5"])
-
-
-def told(folder: Path, content: bytes) -> str:
-    (folder / "m.pt").write_bytes(content)
-    return refuse(folder / "m.pt")
-
-
-def test_what_nobody_knows_is_named(folder: Path) -> None:
-    (folder / "m").write_bytes(b"\x00\x01\x02")
-    with pytest.raises(
-        FormatError, match=r"which is not a known format; expected a file of torch\.save; NumPy"
-    ):
-        ingest(folder / "m", IDS)
-
-
-def test_a_folder_in_the_place_of_a_file_is_named_with_what_it_holds(tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_named_with_what_it_holds(folder: Path) -> None:
     """As `add-run --out NAME` makes one, in which the run lies."""
-    (tmp_path / "m.run").mkdir()
     for name in ("m.parquet", "m.parquet.manifest.json"):
-        (tmp_path / "m.run" / name).write_bytes(b"")
-    with pytest.raises(FormatError, match=r"m\.run: a folder, expected a file; it holds m\.parquet$"):
-        read_run(tmp_path / "m.run")
+        put(folder / "m.run" / name, b"")
+    told = refused("m.run: a folder, expected a file; it holds m.parquet", read_run, folder / "m.run")
+    assert told.endswith("m.parquet")
