@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import fire_toolkit
+from fire_toolkit.cli.labelstudio import start_server
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.labelstudio.local_server import start_server
 from fire_toolkit.labelstudio.secrets import prepare_folder, read_secret
 from fire_toolkit.workspace.locks import hold_lock
 from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_path, write_stage
@@ -96,6 +96,6 @@ def test_a_local_server_is_refused_where_processes_have_no_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "killpg")
-    with pytest.raises(UsageError, match="start Label Studio yourself and set FIRE_LABEL_STUDIO_URL"):
+    with pytest.raises(UsageError, match="start one and set FIRE_LABEL_STUDIO_URL"):
         start_server(tmp_path / "server", Path("label-studio"))
     assert list(tmp_path.iterdir()) == []

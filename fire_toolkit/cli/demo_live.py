@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.cli.common import give_command, n_of, say
 from fire_toolkit.cli.demo_world import prepare_folder, write_world
+from fire_toolkit.cli.labelstudio import LOCK, stop_server
 from fire_toolkit.cli.media_links import addresses_here
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import FireError
@@ -19,12 +20,12 @@ from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_items, read_judgments
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import read_connection
-from fire_toolkit.labelstudio.local_server import is_running, stop_server
 from fire_toolkit.labelstudio.register import read_register
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.media.probe import load_pyav
 from fire_toolkit.media.serving import is_free_port, stoppable, wait_to_be_stopped
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.workspace.locks import is_locked
 from fire_toolkit.workspace.manifests import write_files
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _run_on_label_studio() -> None:
 def _label_studio() -> Iterator[None]:
     """Run the workspace's Label Studio; it is stopped afterwards unless it ran before."""
     folder = Path(SERVER_FOLDER).absolute()
-    was_running = is_running(folder)
+    was_running = is_locked(folder / LOCK)
     try:
         give_command("labelstudio", "start")
         yield

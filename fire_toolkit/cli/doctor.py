@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.records import BY_SERVER, Rounds, read_campaign
+from fire_toolkit.campaign.records import BY_SERVER
 from fire_toolkit.campaign.store import check_record
-from fire_toolkit.cli.campaigns import guideline_of_campaign
+from fire_toolkit.cli.campaigns import begun_here
 from fire_toolkit.cli.common import current_workspace, say
 from fire_toolkit.cli.server_options import knows_server, used_connection
 from fire_toolkit.errors import FireError, ServerError, UsageError
+from fire_toolkit.labelstudio.doctor import BAD, NOTE, START, Finding, examine
 from fire_toolkit.workspace.database import STORE
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
@@ -23,26 +24,20 @@ def doctor() -> int:
     The first item of each must be seen. Each problem is listed with the command that fixes it. Exit code 1 if
     there is one, 3 if it is the server's.
     """
-    from fire_toolkit.labelstudio.doctor import BAD, NOTE, START, Finding, examine
-
-    workspace = current_workspace()
-    campaign = read_campaign(workspace.root) if workspace else None
-    begun = None
-    if workspace and campaign:
-        begun = (workspace.root, campaign, guideline_of_campaign(workspace.root, campaign))
+    workspace, begun = current_workspace(), begun_here()
     try:
-        if workspace and campaign and not knows_server() and not Rounds(workspace.root, BY_SERVER):
+        if begun and not knows_server() and BY_SERVER not in begun.carriers:
             words = "no server is configured, and no round of this campaign is on one"
             findings = [Finding("connection", NOTE, words)]
         else:
-            findings = list(examine(used_connection(), begun))
+            own = (begun.root, begun.campaign, begun.guideline) if begun else None
+            findings = list(examine(used_connection(), own))
     except FireError as error:
-        fix = START if isinstance(error, UsageError) else ""
-        findings = [Finding("connection", BAD, str(error), fix)]
+        findings = [Finding("connection", BAD, str(error), START if isinstance(error, UsageError) else "")]
     try:
         check_record((workspace.root if workspace else Path()) / STORE)
     except FireError as error:
-        findings.append(Finding("record", BAD, str(error), ""))
+        findings.append(Finding("record", BAD, str(error)))
     for finding in findings:
         click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
         if finding.fix:

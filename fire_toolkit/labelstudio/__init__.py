@@ -4,5 +4,5 @@ Read `carrier` first, then `push` (queues to projects: look, write what is missi
 is new, changed or gone) and `places` (where a queue lies on servers). `projects` sets up projects and
 recognises them; `showing` tests whether annotators will see the media. `connection`, `calls` and `api` speak
 to the server; `accounts` and `register` keep annotators and their pseudonyms, `secrets` what only the owner
-may read. `local_server` starts one on this machine, and `doctor` says what can be wrong.
+may read. `doctor` says what can be wrong.
 """

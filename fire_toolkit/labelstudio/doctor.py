@@ -11,16 +11,9 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.calls import Browser, CallFailed
+from fire_toolkit.labelstudio.calls import Browser
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.places import (
-    find_doubled,
-    find_lost,
-    places_of,
-    queue_sizes,
-    read_places,
-    remedy,
-)
+from fire_toolkit.labelstudio.places import find_doubled, find_lost, places_of, queue_sizes, remedy
 from fire_toolkit.labelstudio.projects import check_config
 from fire_toolkit.labelstudio.pull import known_source
 from fire_toolkit.labelstudio.showing import open_items
@@ -54,32 +47,23 @@ def examine(connection: Connection, begun: Begun | None = None) -> Iterator[Find
 
     What cannot be looked at because something before it is bad is left out.
     """
-    url, fault = connection.url, ""
+    url = connection.url
     if connection.is_local or url.startswith("https://"):
         yield Finding("connection", GOOD, url)
     else:
         fix = "serve it over https, and give that address"
         yield Finding("connection", NOTE, f"{url}: the token travels unencrypted", fix)
+    name, fix = "server", START if connection.is_local else f"check the address: curl -sS {url}/api/version"
     try:
-        with Browser(connection, timeout_s=_LIMIT_S) as client:
-            answer = client.get("/api/version")
-        release = str(answer.json()["release"])
-    except CallFailed as error:
-        fault = f"{type(error.__cause__).__name__} {error.__cause__}"
-    except (ValueError, KeyError, TypeError):
-        fault = f"{answer.status_code}, and no version: this is not Label Studio"
-    if fault:
-        fix = START if connection.is_local else f"check the address: curl -sS {url}/api/version"
-        yield Finding("server", BAD, f"GET {url}/api/version: {fault}", fix, is_servers=True)
-        return
-    words = f"Label Studio {release}"
-    if release.startswith(f"{TESTED_SERVER}."):
-        yield Finding("server", GOOD, words)
-    else:
-        yield Finding("server", NOTE, f"{words}; tested with {TESTED_SERVER}", "try it on a copy first")
-    name, fix = "token", f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN (a legacy one "
-    fix += "must be allowed under Organization, API Tokens Settings)"
-    try:
+        with Browser(connection, timeout_s=_LIMIT_S) as http:
+            version = http.content_of(http.get("/api/version"))
+        if not isinstance(version, dict) or "release" not in version:
+            raise ServerError(f"GET {url}/api/version: no version, so this is not Label Studio")
+        if (words := f"Label Studio {version['release']}").startswith(f"Label Studio {TESTED_SERVER}."):
+            yield Finding("server", GOOD, words)
+        else:
+            yield Finding("server", NOTE, f"{words}; tested with {TESTED_SERVER}", "try it on a copy first")
+        name, fix = "token", f"copy a token from {url}/user/account into FIRE_LABEL_STUDIO_TOKEN"
         with Api(connection, timeout_s=_LIMIT_S, attempts=1) as api:
             api.read("api/current-user/whoami")
             yield Finding("token", GOOD, "accepted")
@@ -94,7 +78,7 @@ def _examine_campaign(root: Path, campaign: Campaign, rules: Guideline, api: Api
     """Yield whether each project is there, once, with the campaign's page, and shows its first item."""
     listed = api.projects()
     with Store(root / STORE) as store:
-        source = known_source(api, listed, campaign, store) if read_places(store) else ""
+        source = known_source(api, listed, campaign, store)
         lost = find_lost(listed, campaign, store, source)[0]
     bad = [(place.words, remedy(campaign, place)) for place in lost]
     bad += find_doubled(listed, campaign, queue_sizes(root))

@@ -53,7 +53,7 @@ def test_all_is_well() -> None:
 )
 def test_something_else_at_the_address_is_said(response: httpx.Response) -> None:
     findings = found(lambda request: response)
-    assert "this is not Label Studio" in findings["server"].words
+    assert "not Label Studio" in findings["server"].words
     assert findings["server"].is_servers
 
 

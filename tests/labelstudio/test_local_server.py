@@ -17,17 +17,17 @@ from urllib.parse import urlsplit
 import fake_server
 import pytest
 
-from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
-from fire_toolkit.labelstudio import local_server
-from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.local_server import (
-    is_running,
+from fire_toolkit.cli import labelstudio
+from fire_toolkit.cli.labelstudio import (
+    LOCK,
     server_environment,
     server_process,
     start_server,
     stop_server,
 )
-from fire_toolkit.workspace.locks import hold_lock
+from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.workspace.locks import hold_lock, is_locked
 
 
 @pytest.fixture
@@ -43,11 +43,17 @@ def any_free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start(folder: Path, behaviour: str = "good", port: int | None = 0, public_url: str = "") -> Connection:
-    """Start a stand-in; port 0: any free one, None: as the command chooses it."""
+@pytest.fixture(autouse=True)
+def first_port(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The first port that a server here looks at: one that no other test has."""
+    monkeypatch.setattr(labelstudio, "FIRST_PORT", port := any_free_port())
+    return port
+
+
+def start(folder: Path, behaviour: str = "good", public_url: str = "") -> Connection:
+    """Start a stand-in."""
     program = fake_server.write_program(folder.parents[2], behaviour)
-    port = any_free_port() if port == 0 else port
-    return start_server(folder, program, port=port, public_url=public_url or None)
+    return start_server(folder, program, public_url=public_url or None)
 
 
 def said(folder: Path, what: str) -> dict[str, str] | list[str]:
@@ -73,11 +79,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_starts_at_once_make_one_server(folder: Path) -> None:
     found: list[Connection] = []
     # Written once: a program that another thread still writes cannot be run ("text file busy").
-    program, port = fake_server.write_program(folder.parents[2]), any_free_port()
-    threads = [
-        threading.Thread(target=lambda: found.append(start_server(folder, program, port=port)))
-        for _ in range(3)
-    ]
+    program = fake_server.write_program(folder.parents[2])
+    threads = [threading.Thread(target=lambda: found.append(start_server(folder, program))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -86,28 +89,29 @@ def test_starts_at_once_make_one_server(folder: Path) -> None:
     assert len(set(found)) == 1
 
 
-def test_the_server_outlives_the_command_that_started_it(folder: Path) -> None:
+def test_the_server_outlives_the_command_that_started_it(folder: Path, first_port: int) -> None:
     program = fake_server.write_program(folder.parents[2])
     code = (
-        "from pathlib import Path; from fire_toolkit.labelstudio.local_server import start_server; "
-        f"print(start_server(Path({str(folder)!r}), Path({str(program)!r}), port={any_free_port()}).url)"
+        "from pathlib import Path\nfrom fire_toolkit.cli import labelstudio as own\n"
+        f"own.FIRST_PORT = {first_port}\n"
+        f"print(own.start_server(Path({str(folder)!r}), Path({str(program)!r})).url)"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
-    assert start(folder, port=None).url == done.stdout.strip()
+    assert start(folder).url == done.stdout.strip()
 
 
 def test_the_secrets_the_port_and_the_public_address_stay_the_same(folder: Path) -> None:
     first = start(folder, public_url="https://labels.example.org")
     assert stop_server(folder)
-    assert start(folder, port=None) == first
+    assert start(folder) == first
 
 
 def test_a_killed_server_is_started_again(folder: Path) -> None:
     first, pid = start(folder), pid_of(folder)
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not is_running(folder))
-    assert start(folder, port=None) == first
+    wait_until(lambda: not is_locked(folder / LOCK))
+    assert start(folder) == first
     assert pid_of(folder) != pid
 
 
@@ -173,44 +177,44 @@ def test_behind_a_proxy_with_tls_forms_are_taken_and_cookies_kept_from_the_open(
 
     name = "LABEL_STUDIO_SESSION_COOKIE_SECURE"
     assert settings("https://a.example.org")["LABEL_STUDIO_CSRF_TRUSTED_ORIGINS"] == "https://a.example.org"
-    assert [settings(url).get(name) for url in ("https://a.example.org", "http://a", "")] == ["1", None, None]
+    assert [settings(url)[name] for url in ("https://a.example.org", "http://a", "")] == ["1", "0", "0"]
 
 
 # --- ports
 
 
-def test_a_given_port_that_is_taken_is_refused(folder: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port} of 127.0.0.1 is in use by another program"):
-            start(folder, port=port)
-
-
-def test_a_taken_last_port_is_left_for_another(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = start(folder)
+def test_a_taken_port_is_left_for_the_next_and_the_last_one_kept(
+    folder: Path, first_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", first_port)):
+        first = start(folder)
+        assert urlsplit(first.url).port > first_port  # type: ignore[operator]
     stop_server(folder)
-    other = any_free_port()
-    monkeypatch.setattr(local_server, "_FIRST_PORTS", (other,))
+    assert start(folder) == first
+    stop_server(folder)
+    monkeypatch.setattr(labelstudio, "FIRST_PORT", other := any_free_port())
     with socket.create_server(("127.0.0.1", urlsplit(first.url).port or 0)):
-        assert start(folder, port=None).url == f"http://127.0.0.1:{other}"
+        assert start(folder).url == f"http://127.0.0.1:{other}"
 
 
-def test_a_stranger_on_the_port_is_never_taken_for_ours(
+def test_another_server_on_the_port_is_never_taken_for_ours(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Label Studio moves on to the next port when its own was taken meanwhile, and tells nobody."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setattr("fire_toolkit.media.serving.is_free_port", lambda port: True)
-        with pytest.raises(ServerError, match="another program took the port"):
-            start(folder, port=taken.getsockname()[1])
-    wait_until(lambda: not is_running(folder))
+    other = folder.parents[2] / "other" / ".fire/private"
+    monkeypatch.setattr(labelstudio, "is_free_port", lambda port: True)
+    start(other)
+    try:
+        with pytest.raises(ServerError, match="the server does not accept the token"):
+            start(folder)
+    finally:
+        stop_server(other)
 
 
 def test_a_running_server_is_not_given_other_settings(folder: Path) -> None:
     start(folder)
-    for port, public_url in ((0, ""), (None, "https://labels.example.org")):
-        with pytest.raises(UsageError, match="runs already at"):
-            start(folder, port=port, public_url=public_url)
+    with pytest.raises(UsageError, match="runs already at"):
+        start(folder, public_url="https://labels.example.org")
 
 
 # --- failures while starting
@@ -220,25 +224,28 @@ def test_a_server_that_is_slow_is_waited_for_by_the_next_start(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(local_server, "START_LIMIT_S", 0.0)
+        patched.setattr(labelstudio, "START_LIMIT_S", 0.0)
         with pytest.raises(ServerError, match="not up yet"):
             start(folder, "slow")
     pid = pid_of(folder)
     (folder.parents[2] / "label-studio-slow.go").touch()
-    start(folder, "slow", port=None)
+    start(folder, "slow")
     assert pid_of(folder) == pid
 
 
 def test_a_server_that_never_comes_up_can_be_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_server, "START_LIMIT_S", 0.0)
+    monkeypatch.setattr(labelstudio, "START_LIMIT_S", 0.0)
     with pytest.raises(ServerError, match="not up yet"):
         start(folder, "slow")
     assert stop_server(folder)
-    assert not is_running(folder)
+    assert not is_locked(folder / LOCK)
 
 
 def test_a_refused_token_says_where_to_allow_it(folder: Path) -> None:
-    with pytest.raises(ServerError, match=r"does not accept the token .*; log in there as admin@localhost"):
+    with pytest.raises(
+        ServerError,
+        match=r"does not accept the token; .* allow those under Organization",
+    ):
         start(folder, "refuses")
 
 
@@ -252,7 +259,7 @@ def test_stop_ends_just_that_server(folder: Path) -> None:
     start(other)
     try:
         assert stop_server(folder)
-        assert (is_running(folder), is_running(other)) == (False, True)
+        assert (is_locked(folder / LOCK), is_locked(other / LOCK)) == (False, True)
     finally:
         stop_server(other)
 
@@ -267,8 +274,7 @@ def test_who_holds_the_lock_and_is_no_server_is_left_alone(folder: Path) -> None
         stop_server(folder)
 
 
-def test_a_server_that_ignores_the_request_is_forced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_ignores_the_request_is_forced(folder: Path) -> None:
     start(folder, "stubborn")
-    monkeypatch.setattr(local_server, "END_LIMIT_S", 0.5)
     assert stop_server(folder)
-    assert not is_running(folder)
+    assert not is_locked(folder / LOCK)

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from fake_server import write_program
 
 from fire_toolkit.cli import main
+from fire_toolkit.cli.labelstudio import stop_server
 from fire_toolkit.labelstudio.connection import read_connection
-from fire_toolkit.labelstudio.local_server import stop_server
 
 
 def run(*arguments: str, **environ: str) -> Result:
@@ -40,9 +40,10 @@ def path_to(program: Path) -> str:
 
 def started(tmp_path: Path, *arguments: str) -> Result:
     program = write_program(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    return run("labelstudio", "start", "--port", str(port), *arguments, PATH=path_to(program))
+    with socket.create_server(("127.0.0.1", 0)) as probe, pytest.MonkeyPatch.context() as patched:
+        patched.setattr("fire_toolkit.cli.labelstudio.FIRST_PORT", probe.getsockname()[1])
+        probe.close()
+        return run("labelstudio", "start", *arguments, PATH=path_to(program))
 
 
 def test_start_and_stop_in_a_workspace(root: Path, tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_the_doctor_ends_with_3_where_the_server_is_silent(root: Path) -> None:
     environ = {"FIRE_LABEL_STUDIO_URL": "http://127.0.0.1:9", "FIRE_LABEL_STUDIO_TOKEN": "t" * 40}
     result = run("doctor", **environ)
     assert (result.exit_code, "t" * 40 in result.output) == (3, False)
-    assert "GET http://127.0.0.1:9/api/version: ConnectError" in result.stdout
+    assert "GET http://127.0.0.1:9/api/version: no connection" in result.stdout
 
 
 def test_retire_needs_names(root: Path) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import numpy as np
 
+from fire_toolkit.cli.labelstudio import VERSION, start_server
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.connection import Connection, read_connection
-from fire_toolkit.labelstudio.local_server import VERSION, start_server
 from fire_toolkit.labelstudio.register import Annotator
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER, prepare_folder
 
@@ -76,10 +76,10 @@ class LiveServer:
     def folder(self) -> Path:
         return self.root / SERVER_FOLDER
 
-    def start(self, *, port: int | None = None, public_url: str | None = None) -> Connection:
+    def start(self, *, public_url: str | None = None) -> Connection:
         """Start it, or find it running."""
         put_empty_database(self.folder, self.program)
-        return start_server(self.folder, self.program, port=port, public_url=public_url)
+        return start_server(self.folder, self.program, public_url=public_url)
 
     @property
     def connection(self) -> Connection:

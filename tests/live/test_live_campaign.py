@@ -20,9 +20,10 @@ from live_server import LiveServer
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.cli import main
+from fire_toolkit.cli.labelstudio import LOCK, server_process
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.labelstudio.local_server import is_running, server_process
 from fire_toolkit.media.server import MediaServer
+from fire_toolkit.workspace.locks import is_locked
 
 RUN = uuid.uuid4().hex[:4]  # names of their own, so that the tests can run again on the same server
 ANN, BOB, CY, KAY = (f"{name}-{RUN}" for name in ("ANN", "BOB", "CY", "KAY"))
@@ -273,7 +274,7 @@ def _kill(server: LiveServer) -> None:
     process = server_process(server.folder)
     assert process is not None
     process.kill()
-    while is_running(server.folder):
+    while is_locked(server.folder / LOCK):
         time.sleep(0.1)
 
 

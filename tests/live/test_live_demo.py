@@ -15,9 +15,10 @@ import pytest
 from live_browser import SPACE, open_browser
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays
 
-from fire_toolkit.labelstudio.local_server import is_running
+from fire_toolkit.cli.labelstudio import LOCK
 from fire_toolkit.labelstudio.secrets import SERVER_FOLDER
 from fire_toolkit.media.server import content_type
+from fire_toolkit.workspace.locks import is_locked
 
 ESCAPE = "\ue00c"
 PERSON = re.compile(r"(A0\d): (\S+)\n\s+log in as (\S+), password (\S+)")
@@ -74,7 +75,7 @@ def test_a_newcomer_judges_in_the_browser_and_sees_the_tables(
     assert "1 new, 0 edited, 0 deleted, 0 restored; 1 judgments" in text
     assert "$ fire-toolkit score" in text
     assert re.search(r"^C@1 ", (tmp_path / "printed.txt").read_text(), re.M)
-    assert not is_running(tmp_path / "demo" / SERVER_FOLDER)
+    assert not is_locked(tmp_path / "demo" / SERVER_FOLDER / LOCK)
     with pytest.raises(httpx.ConnectError):
         httpx.get(served, trust_env=False)
 

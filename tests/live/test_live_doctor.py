@@ -39,7 +39,7 @@ def test_tokens_that_were_switched_off_are_refused_and_personal_ones_accepted(
         try:
             refused = found(live_server, live_server.connection.token)["token"]
             assert (refused.state, "401" in refused.words) == ("bad", True)
-            assert "API Tokens Settings" in refused.fix
+            assert "API Tokens Settings" in refused.words
             accepted = found(live_server, personal)["token"]
             assert accepted.state == "good"
         finally:

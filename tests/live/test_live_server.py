@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from live_server import LiveServer
 
-from fire_toolkit.labelstudio.local_server import is_running, server_process
+from fire_toolkit.cli.labelstudio import LOCK, server_process
+from fire_toolkit.workspace.locks import is_locked
 
 CONFIG = '<View><Text name="t" value="$t"/><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
 
@@ -68,7 +69,7 @@ def test_a_killed_server_comes_back_with_address_token_and_data(live_server: Liv
     before, process = live_server.connection, server_process(live_server.folder)
     assert process is not None
     process.kill()
-    while is_running(live_server.folder):
+    while is_locked(live_server.folder / LOCK):
         time.sleep(0.1)
     assert live_server.start() == before
     assert pid_of(live_server) != process.pid
@@ -80,4 +81,4 @@ def test_stop_and_start_again(live_server: LiveServer) -> None:
     assert "the server is stopped" in toolkit(live_server, "stop")
     assert "no server runs here" in toolkit(live_server, "stop")
     toolkit(live_server, "start")
-    assert is_running(live_server.folder)
+    assert is_locked(live_server.folder / LOCK)
