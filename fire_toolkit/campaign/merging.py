@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -11,30 +11,44 @@ from fire_toolkit.campaign.moves import MOVES
 from fire_toolkit.campaign.progress import has_unread_page
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, queue_named
 from fire_toolkit.campaign.store import Store
+from fire_toolkit.errors import FormatError
 
 _OF_ROUNDS = ("rounds", "asked", "given", "controls")
 _CAMPAIGN = "select * from campaign"
+_GIVEN = "select distinct to_annotator_id from given"
+_ANSWERED = "select annotator_id, annotation from answers"
 
 
-def merge_record(store: Store, path: Path) -> list[str]:
+def merge_record(store: Store, path: Path, *, source: str | None = None) -> list[str]:
     """Add what another copy of a record has and this one has not; return what is to be said of it.
 
     Rounds that began there begin here, under another number where theirs is taken by other tasks; so do the
     answers in their queues. What changed hands there has changed hands here, after what did here. Who was
-    retired there is.
+    retired there is. Of another campaign's record the answers alone are taken, in nobody's queue.
+
+    Args:
+        store: the record here.
+        path: the other one.
+        source: goes before the names of another campaign's people; "-" where one name is one person in both.
 
     Raises:
-        FormatError: the other file is damaged, or no such record.
+        FormatError: the other file is damaged, or no such record; somebody in another campaign's has the name
+            of somebody here, and no source is given; or one is given for this campaign's own.
     """
     with Store(path) as other:
         rows = other.rows()[list(COLUMNS)].to_numpy().tolist()
         here, there = (each.database.select(_CAMPAIGN) for each in (store, other))
         numbers, notes = dict[int, int](), list[str]()
         if there and (not here or here[0][0] == there[0][0]):
+            if source:
+                raise FormatError(
+                    f"{path}: of this campaign, whose people have one name here and there: no --source"
+                )
             numbers, notes = _numbers_here(store, other, path)
             _take_rounds(store, other, numbers)
         elif there:
             notes = [f"{path}: of another campaign than the one here, so what it asked of whom is not known"]
+            rows = _of_other_people(rows, store, path, source)
         if has_unread_page(other):
             notes.append(
                 f"{path}: answers on its page are not in it yet; `pull` there, and import its record again"
@@ -46,6 +60,30 @@ def merge_record(store: Store, path: Path) -> list[str]:
             row[at] = f"{numbers.get(queue.round, queue.round)}/{queue.annotator_id}"
     store.add_rows(dict(zip(COLUMNS, row, strict=True)) for row in rows)
     return notes
+
+
+def _of_other_people(
+    rows: Sequence[list[str]], store: Store, path: Path, source: str | None
+) -> list[list[str]]:
+    """Return the answers of another campaign in nobody's queue, by people whose names are not taken here."""
+    name_at, queue_at, key_at = map(COLUMNS.index, ("annotator_id", "queue", "annotation"))
+    own = [list(row) for row in rows]
+    for row in own:
+        queue = queue_named(row[queue_at])
+        row[name_at] = row[name_at] or (queue.annotator_id if queue else "")
+        row[queue_at] = ""
+        if source not in (None, "-") and row[name_at]:
+            row[name_at] = f"{source}-{row[name_at]}"
+    known = {row[key_at] for row in own}
+    here = {name for name, key in store.database.select(_ANSWERED) if key not in known}
+    here |= {name for (name,) in store.database.select(_GIVEN)}
+    if source != "-" and (both := sorted(here.intersection(row[name_at] for row in own) - {""})):
+        raise FormatError(
+            f"{path}: of another campaign than the one here, and {', '.join(both[:5])} answered in both: one "
+            "name is one person; type --source NAME to put NAME- before its people's names, or --source - if "
+            "they are the same people"
+        )
+    return own
 
 
 def _numbers_here(store: Store, other: Store, path: Path) -> tuple[dict[int, int], list[str]]:

@@ -44,7 +44,8 @@ class Elsewhere:
         mapping: Which label of the guideline a value is; - for no vote (may be repeated).
         split: The separator between the two ids in the column pair.
         submissions: Prolific's export of submissions: only approved work counts.
-        source: Where account names come from: in one source, one name is one person.
+        source: Where account names come from: in one source, one name is one person. For another campaign's
+            record: what goes before its people's names; - if they are the same people as here.
         round: The round in which they were asked, where no column says it. [default: 1]
         skip_unknown: Leave out pairs that the collection does not have.
         dry_run: Show what is understood, and write nothing.

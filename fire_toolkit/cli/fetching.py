@@ -68,8 +68,11 @@ def carrier_of(name: str, root: Path, *, accepts_loss: bool = False) -> Carrier:
     return CARRIERS.named(name)(root)
 
 
-def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
-    """Add the answers in exports, sheets, files of written pages and other sites' records to the ledger."""
+def read_files(root: Path, paths: Sequence[Path], *, source: str | None = None) -> Fetched:
+    """Add the answers in exports, sheets, files of written pages and other sites' records to the ledger.
+
+    source: of the people in another campaign's record, see `merge_record`.
+    """
     campaign, rounds = read_campaign(root), read_rounds(root)
     saved = [path for path in paths if is_answer_file(path)] if campaign else []
     copies = [path for path in paths if is_record(path)]
@@ -77,7 +80,7 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     found = []
     if copies:
         with Store(root / STORE) as store:
-            notes = [note for path in copies for note in merge_record(store, path)]
+            notes = [note for path in copies for note in merge_record(store, path, source=source)]
             found.append(Fetched(store.counts, (*notes, *store.notes)))
     if campaign and saved:
         shown = replace(guideline_of(root), label_config=campaign.label_config)

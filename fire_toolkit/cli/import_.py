@@ -79,6 +79,8 @@ def import_(
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     sheets: list[Path] = []
+    source = elsewhere.source if all(map(is_record, paths)) else None
+    elsewhere = replace(elsewhere, source=None) if source else elsewhere
     if not elsewhere.is_asked:
         if len(paths) == 1 and is_fire_release(paths[0]):
             import_fire_release(given, paths[0])
@@ -96,7 +98,7 @@ def import_(
         if elsewhere.is_asked:
             import_elsewhere(given, paths, elsewhere)
         elif is_usual and (root := _ledger_here(paths)):
-            _into_ledger(given, root, paths if exports else not_read_yet(root, paths), sheets)
+            _into_ledger(given, root, paths if exports else not_read_yet(root, paths), sheets, source)
         else:
             _at_once(given, paths, file)
     if not elsewhere.dry_run:
@@ -116,10 +118,13 @@ def _ledger_here(paths: Sequence[Path]) -> Path | None:
         return workspace.root if store.has_answers() or any(map(is_record, paths)) else None
 
 
-def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequence[Path]) -> None:
+def _into_ledger(
+    given: Given, root: Path, paths: Sequence[Path], sheets: Sequence[Path], source: str | None
+) -> None:
     """Add the answers in files to the ledger, and make the judgments from it.
 
-    sheets: of experts, already read; the manifest names them, so that no stage waits for them.
+    sheets: of experts, already read; the manifest names them, so that no stage waits for them. source: of the
+    people in another campaign's record.
     """
     if given.values["guideline"]:
         campaign_of(root, given.guideline)  # refuses another page than the campaign's
@@ -130,8 +135,8 @@ def _into_ledger(given: Given, root: Path, paths: Sequence[Path], sheets: Sequen
     records = [path for path in paths if is_record(path)]
     _refuse_other_campaigns(given, records)
     paths = [path if path in records else files.use(path) for path in paths]
-    with _hint_at_foreign(paths, guideline_of(root)):
-        added = read_files(root, paths)
+    with _hint_at_foreign([path for path in paths if path not in records], guideline_of(root)):
+        added = read_files(root, paths, source=source)
     derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
 
 

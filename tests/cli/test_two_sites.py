@@ -142,6 +142,32 @@ def test_the_record_of_another_campaign_brings_answers_and_no_tasks(
     ]
 
 
+def test_people_of_another_campaign_who_have_the_same_name_are_not_taken_for_those_here(
+    sites: tuple[Path, Path], tmp_path: Path
+) -> None:
+    third = begin_workspace(tmp_path / "third", N_PAIRS)
+    with contextlib.chdir(third):
+        run("tasks", "--annotator", "A1,B9", "--overlap", 0)
+    fill_in(third, "A1", 3)
+    fill_in(sites[0], "A1", 2)
+    before = judged(sites[0]), progress(sites[0])
+    with contextlib.chdir(sites[0]):
+        told = run("import", third / "campaign.sqlite", code=1).stderr
+        assert (
+            "of another campaign than the one here, and A1 answered in both: one name is one person" in told
+        )
+        assert (judged(sites[0]), progress(sites[0])) == before
+        run("import", third / "campaign.sqlite", "--source", "lab")
+        assert {row[2] for row in judged(sites[0])} == {"A1", "lab-A1"}
+        assert progress(sites[0]) == before[1]
+        assert "0 new" in run("import", third / "campaign.sqlite", "--source", "lab").stderr
+        told = run("import", sites[1] / "campaign.sqlite", "--source", "lab", code=1).stderr
+    assert "of this campaign" in told
+    with contextlib.chdir(sites[1]):
+        run("import", third / "campaign.sqlite", "--source", "-")
+    assert {row[2] for row in judged(sites[1])} == {"A1"}
+
+
 def test_answers_on_the_page_of_the_other_site_are_asked_for_before_its_record(
     sites: tuple[Path, Path],
 ) -> None:
