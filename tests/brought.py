@@ -1,5 +1,6 @@
 """Files as people bring them, and what is said where something is refused."""
 
+import io
 import json
 import pickle
 from collections.abc import Callable
@@ -8,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from fire_toolkit.errors import FireError, FormatError
 
@@ -26,7 +29,8 @@ def put(path: Path | str, content: Any) -> Path:
     elif path.suffix == ".pkl":
         path.write_bytes(pickle.dumps(content))
     elif path.suffix == ".parquet":
-        pd.DataFrame(content).to_parquet(path)
+        table = pa.Table.from_pandas(content) if isinstance(content, pd.DataFrame) else pa.table(content)
+        parquet.write_table(table, path)
     else:
         path.write_text(json.dumps(content))
     return path
@@ -43,3 +47,10 @@ def refused(
     assert places == sorted(places), told
     assert places[0] >= 0, told
     return told
+
+
+def npy(values: Any) -> bytes:
+    """Return what numpy.save writes."""
+    stream = io.BytesIO()
+    np.save(stream, values, allow_pickle=True)
+    return stream.getvalue()
