@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from brought import npy, put, refused
 from command import run
@@ -64,7 +65,7 @@ def ids_in_every_file(value: Any) -> dict[str, Any]:
     files = {
         "records.json": [{"query_id": "q", "doc_id": value, "score": 1}],
         "lists.json": {"q": [value]},
-        "run.parquet": {"query_id": ["q"], "doc_id": [value], "score": [1.0]},
+        "run.parquet": pd.DataFrame({"query_id": ["q"], "doc_id": [value], "score": [1.0]}),
         "ids.json": [value],
         "ids.pkl": [value],
         "captions.json": [{"video": value, "caption": "a dog"}],
