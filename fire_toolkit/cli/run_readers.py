@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -125,10 +126,10 @@ def runs_or_matrix(given: Given) -> Sequence[Any]:
     if len(files) not in (1, 2):
         raise click.UsageError(f"{len(files)} files; expected one matrix, or two runs (t2i, then i2t)")
     if len(files) == 1:
-        _, path = _split_name(files[0], [str(each) for each in named_files("runs", "files")])
+        name, path = _split_name(files[0], [str(each) for each in named_files("runs", "files")])
         matrix = open_matrix(given.use(path), **ids)
         say_order(ids.values())
-        return [matrix]
+        return [replace(matrix, run_id=name or matrix.run_id)]
     turned: dict[str, Any] = dict(
         zip(ids, [*ids.values()][::-1], strict=True)
     )  # its queries are the docs of the way there
