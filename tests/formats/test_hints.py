@@ -1,71 +1,76 @@
-"""A file of no known format is refused with what it seems to be, and what was expected."""
+"""Files as tools and people write them, easily read wrongly: read right, or refused with a hint."""
 
 import gzip
+import json
+import pickle
 import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from brought import npy, put, refused
+from command import run
 
-import fire_toolkit
+import fire_toolkit as fire
 from examples import cases
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FireError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.ingest import Request, ingest
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.formats.runs.readers import recognise
 
-POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-PAGE = b"<!DOCTYPE html>\n<html><body>404: Not Found</body></html>"
-HDF5 = b"\x89HDF\r\n\x1a\n" + bytes(32)
-UTF16 = "query_id,doc_id,score\n".encode("utf-16")
+pytestmark = pytest.mark.usefixtures("here")
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+HDF5 = (
+    "an HDF5 file, which is not read; save what it holds as .npy: "
+    "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])"
+)
+
+
+def collection(path: Path) -> Any:
+    return read_collection([path]).collection
+
+
+def rows_of(table: pd.DataFrame, *columns: str) -> list[list[Any]]:
+    return table[list(columns)].to_numpy().tolist()
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (POINTER, "a pointer of Git LFS, not the file itself; fetch it with git lfs pull"),
-        (PAGE, "a web page, not the file itself; download it again"),
-        (UTF16, "text in UTF-16; save it as UTF-8"),
         (
-            HDF5,
-            "an HDF5 file, which is not read; save what it holds as .npy: "
-            "numpy.save('sims.npy', h5py.File('sims.h5')['sims'])",
+            "<!DOCTYPE html>\n<html><body>404</body></html>",
+            "a web page, not the file itself; download it again",
         ),
+        ("query_id,doc_id,score\n".encode("utf-16"), "text in UTF-16; save it as UTF-8"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(32), HDF5),
     ],
+    ids=["pointer", "page", "UTF-16", "HDF5"],
 )
-def test_what_is_not_the_file_is_told_by_both_commands(content: bytes, said: str, tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes(content)
-    for reading in (lambda: recognise(tmp_path / "f"), lambda: read_collection([tmp_path / "f"])):
-        with pytest.raises(FormatError) as caught:
-            reading()
-        assert str(caught.value) == f"{tmp_path / 'f'}: {said}"
+def test_what_is_not_the_file_is_told_by_both_commands(content: Any, said: str) -> None:
+    for reading in (recognise, collection):
+        assert refused(said, reading, put("f", content)) == f"f: {said}"
 
 
 @cases("line", "said")
-def test_a_first_line_tells_what_was_expected(line: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "f").write_text(line)
-    with pytest.raises(FormatError) as caught:
-        recognise(tmp_path / "f")
-    assert said in str(caught.value)
+def test_a_first_line_tells_what_was_expected(line: str, said: str) -> None:
+    refused(said, recognise, put("f", line))
 
 
 def line_to_type(reading: Callable[[Path], object], path: Path) -> str:
     """Return the line that a refusal tells to type."""
-    with pytest.raises(FormatError) as caught:
-        reading(path)
-    return str(caught.value).partition("; if the best guess is right, type ")[2]
+    return refused("", reading, path).partition("; if the best guess is right, type ")[2]
 
 
 @cases("text", "header")
-def test_a_table_without_a_header_is_refused_with_the_line_that_makes_it_one(
-    text: str, header: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "f"
-    path.write_text(text)
+def test_a_table_without_a_header_is_refused_with_the_line_that_makes_it_one(text: str, header: str) -> None:
+    path = put("f", text)
     for reading in (recognise, read_run):
         line = line_to_type(reading, path)
         assert line == f"sed -i '1i {header}' {path}"
@@ -76,103 +81,170 @@ def test_a_table_without_a_header_is_refused_with_the_line_that_makes_it_one(
 
 
 @cases("header", "query", "doc")
-def test_a_table_with_the_usual_names_of_a_collection_is_a_run(
-    header: str, query: str, doc: str, tmp_path: Path
-) -> None:
+def test_a_table_with_the_usual_names_of_a_collection_is_a_run(header: str, query: str, doc: str) -> None:
     mark = ";" if ";" in header else ","
-    names, path = header.split(mark), tmp_path / "f"
-    row = [{query: "q1", doc: "d1"}.get(name, "1") for name in names]
-    path.write_text(f"{header}\n{mark.join(row)}\n")
+    row = [{query: "q1", doc: "d1"}.get(name, "1") for name in header.split(mark)]
+    path = put("f", f"{header}\n{mark.join(row)}\n")
     found = ingest(path, Request())
-    for run in (read_run(path), found.run):
-        assert run[["query_id", "doc_id"]].to_numpy().tolist() == [["q1", "d1"]]
+    for each in (read_run(path), found.run):
+        assert rows_of(each, "query_id", "doc_id") == [["q1", "d1"]]
     is_ours = (query, doc) == ("query_id", "doc_id")
     assert (f"columns {query} as query_id, {doc} as doc_id" in found.notes) != is_ours
 
 
 @cases("header", "said")
-def test_a_table_with_two_columns_that_could_be_one_role_is_refused(
-    header: str, said: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "f"
-    path.write_text(f"{header}\n")
+def test_a_table_with_two_columns_that_could_be_one_role_is_refused(header: str, said: str) -> None:
     for reading in (read_run, lambda each: ingest(each, Request())):
-        with pytest.raises(FormatError) as caught:
-            reading(path)
-        assert said in str(caught.value).replace("'", "")
+        assert said in refused("", reading, put("f", f"{header}\n")).replace("'", "")
 
 
 @pytest.mark.parametrize("header", ["sentence_id,clip,rel", "qid,docno,grade", "query_id,doc_id,relevance"])
-def test_qrels_have_the_usual_names_too(header: str, tmp_path: Path) -> None:
-    (tmp_path / "f").write_text(f"{header}\ns1,d1,2\n")
-    found = read_qrels(tmp_path / "f")
-    assert found[["query_id", "doc_id", "relevance"]].to_numpy().tolist() == [["s1", "d1", 2]]
-
-
-def test_qrels_with_two_columns_that_could_be_the_doc_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("qid,clip,video,rel\ns1,c1,v1,1\n")
-    with pytest.raises(FormatError, match="columns clip and video may each be the doc_id; found qid, clip"):
-        read_qrels(tmp_path / "f")
+def test_qrels_have_the_usual_names_too(header: str) -> None:
+    found = read_qrels(put("f", f"{header}\ns1,d1,2\n"))
+    assert rows_of(found, "query_id", "doc_id", "relevance") == [["s1", "d1", 2]]
+    two = put("f", "qid,clip,video,rel\ns1,c1,v1,1\n")
+    refused("columns clip and video may each be the doc_id; found qid, clip", read_qrels, two)
 
 
 @cases("text", "header")
 def test_captions_without_a_header_are_refused_with_the_line_that_makes_them_a_table(
-    text: str, header: str, tmp_path: Path
+    text: str, header: str
 ) -> None:
-    path = tmp_path / "f"
-    path.write_text(text)
-    line = line_to_type(lambda each: read_collection([each]), path)
+    path = put("f", text)
+    line = line_to_type(collection, path)
     assert line == f"sed -i '1i {header}' {path}"
     subprocess.run(shlex.split(line), check=True)
-    found = read_collection([path]).collection
+    found = collection(path)
     assert found.queries["text"].tolist() == ["a dog runs", "a man"]
     assert found.items["doc_id"].tolist() == ["v1", "v2"]
 
 
-def test_lines_of_numbers_and_texts_are_the_corpus_where_the_qrels_use_them_as_docs(tmp_path: Path) -> None:
+def test_lines_of_numbers_and_texts_are_the_corpus_where_the_qrels_use_them_as_docs() -> None:
     """MS MARCO's collection.tsv and queries.tsv: neither has a header, and numbers of both are alike."""
-    texts = {"collection": "1\tone\n2\ttwo\n11\televen\n", "queries": "11\twhat\n12\twho\n"}
-    for name, text in {**texts, "qrels": "11\t0\t1\t1\n12\t0\t2\t1\n"}.items():
-        (tmp_path / f"{name}.tsv").write_text(text)
-    files = [tmp_path / f"{name}.tsv" for name in ("collection", "queries", "qrels")]
-    made = read_collection(files).collection
+    docs, texts = (
+        put("collection.tsv", "1\tone\n2\ttwo\n11\televen\n"),
+        put("queries.tsv", "11\twhat\n12\twho\n"),
+    )
+    made = read_collection([docs, texts, put("qrels.tsv", "11\t0\t1\t1\n12\t0\t2\t1\n")]).collection
     assert made.queries.to_numpy().tolist() == [["11", "what"], ["12", "who"]]
-    assert made.items[["doc_id", "text"]].to_numpy().tolist() == [
-        ["1", "one"],
-        ["2", "two"],
-        ["11", "eleven"],
-    ]
-    assert read_collection(files[1:2]).collection.queries["query_id"].tolist() == ["11", "12"]
+    assert rows_of(made.items, "doc_id", "text") == [["1", "one"], ["2", "two"], ["11", "eleven"]]
+    assert collection(texts).queries["query_id"].tolist() == ["11", "12"]
+
+
+RECORDS = [{"clip": f"c{n}", "sentence_id": f"s{n}", "score": n} for n in (1, 2)]
+HITS = {f"s{n}": [{"clip": f"c{n}", "key": 7, "score": 0.5}] for n in (1, 2)}
+LISTS = [{"sentence_id": f"s{n}", "name": "m", "docs": [f"c{n}"]} for n in (1, 2)]
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        '{"test": [{"clip": "c1", "sentence_id": "s1", "score": 1}, '
-        '{"clip": "c2", "sentence_id": "s2", "score": 2}]}',
-        '{"s1": [{"clip": "c1", "key": 7, "score": 0.5}], "s2": [{"clip": "c2", "key": 7, "score": 0.5}]}',
-        '[{"sentence_id": "s1", "name": "m", "docs": ["c1"]}, '
-        '{"sentence_id": "s2", "name": "m", "docs": ["c2"]}]',
-    ],
+    "content",
+    [{"test": RECORDS}, HITS, LISTS],
     ids=["records under a name", "hits of a search", "lists beside a model's name"],
 )
-def test_json_has_the_usual_names_too(text: str, tmp_path: Path) -> None:
-    (tmp_path / "f.json").write_text(text)
-    pairs = read_run(tmp_path / "f.json")[["query_id", "doc_id"]]
-    assert pairs.to_numpy().tolist() == [["s1", "c1"], ["s2", "c2"]]
+def test_json_has_the_usual_names_too(content: Any) -> None:
+    run = read_run(put("f.json", content))
+    assert rows_of(run, "query_id", "doc_id") == [["s1", "c1"], ["s2", "c2"]]
 
 
 def test_a_frame_whose_docs_have_usual_names_is_a_matrix() -> None:
     sims = pd.DataFrame([[0.5, 0.25]], columns=["key", "sentid"], index=["q"])
-    run = fire_toolkit.run(sims, "m", query_ids=["q"], doc_ids=["key", "sentid"])
+    run = fire.run(sims, "m", query_ids=["q"], doc_ids=["key", "sentid"])
     assert run["doc_id"].tolist() == ["key", "sentid"]
 
 
-def test_a_packed_file_is_never_told_to_be_changed_by_sed(tmp_path: Path) -> None:
+def test_a_packed_file_is_never_told_to_be_changed_by_sed() -> None:
     texts = ("188714\t1000052\t1\n", "sentence_id,clip,video,score\n", "question,thing,score\n")
-    for place, text in enumerate((*texts, "v1,a dog runs\nv2,a man\n")):
-        path = tmp_path / f"{place}.gz"
-        path.write_bytes(gzip.compress(text.encode()))
-        with pytest.raises(FormatError, match="unpack it with gunzip first") as caught:
-            read_run(path) if text in texts else read_collection([path])
-        assert "sed" not in str(caught.value)
+    for text, reading in (*((text, read_run) for text in texts), ("v1,a dog runs\nv2,a man\n", collection)):
+        path = put("f.gz", gzip.compress(text.encode()))
+        assert "sed" not in refused("unpack it with gunzip first", reading, path)
+
+
+def test_fashioniq_s_own_predictions_are_candidates_numbered_as_in_the_benchmark() -> None:
+    entries: list[Any] = [
+        {"candidate": "B1", "captions": ["is red", "more"], "ranking": ["B2", "B3"]},
+        {"candidate": "B2", "captions": ["is long", "more"], "ranking": ["B1", "B3"]},
+        {"candidate": "B1", "captions": ["is blue", "more"], "ranking": ["B3", "B2"]},
+    ]
+    ranked = fire.run(put("dress.predict.json", entries))
+    docs = {str(query): list(rows) for query, rows in ranked.groupby("query_id", observed=True)["doc_id"]}
+    assert docs == {"B1#0": ["B2", "B3"], "B1#1": ["B3", "B2"], "B2#0": ["B1", "B3"]}
+    odd = put("dress.predict.json", [*entries, {"captions": ["x"], "ranking": ["B1"]}])
+    refused("record 4: no candidate; found captions, ranking", fire.run, odd)
+
+
+@pytest.mark.parametrize("names", [("score_i2t", "score_t2i"), ("sims", "sims_reranked"), ("sims", "t2v")])
+def test_two_arrays_that_could_be_meant_are_refused_with_their_names(names: tuple[str, str]) -> None:
+    ids = {"query_ids": ["q1", "q2"], "doc_ids": ["a", "b", "c"]}
+    scores = np.arange(6, dtype=np.float32).reshape(2, 3)
+    both = {names[0]: scores.T if "i2t" in names[0] else scores, names[1]: scores}
+    told = refused("", fire.run, put("both.npz", both | ids))
+    assert all(name in told for name in (*names, "--key"))
+    vectors = {"text_embeds": np.zeros((2, 3), np.float32), "video_embeds": np.zeros((3, 3), np.float32)}
+    one = put("one.npz", {"sims": scores, **vectors, **ids})
+    assert list(fire.run(one)["doc_id"][:3]) == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("says", ["shape", "file"])
+def test_items_by_texts_are_read_as_texts_by_items_and_said(says: str, order: Any) -> None:
+    scores = np.random.default_rng(0).random((3 if says == "file" else 6, 3))  # texts × items
+    ids = {"query_ids": [f"t{n}" for n in range(len(scores))], "doc_ids": ["a", "b", "c"]}
+    told = {"orientation": "queries-columns"} if says == "file" else {}
+    turned = put("turned.npz", {"sims": np.array(scores.T, order=order), **ids, **told})
+    straight = put("straight.npz", {"sims": scores, **ids})
+    with pytest.warns(FileNote, match=f"columns are queries, as the {says} "):
+        found = fire.run(turned)
+    assert found.drop(columns="run_id").equals(fire.run(straight).drop(columns="run_id"))
+    qrels = put("qrels.txt", "".join(f"{text} 0 b 1\n" for text in ids["query_ids"]))
+    tables = [
+        run("score", "--direction", "both", f"m={path}", "--qrels", qrels).stdout
+        for path in (turned, straight)
+    ]
+    assert tables[0] == tables[1]
+    assert f"t2i_R@1 {100 * (np.argmax(scores, axis=1) == 1).mean():.1f}" in " ".join(tables[0].split())
+
+
+HELD = {"q1": {"a": 0.5, "b": 0.75}, "q2": {"a": 2, "c": 1}}
+PAIRS = {query: list(docs.items()) for query, docs in HELD.items()}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PAIRS,
+        {query: [{"doc_id": doc, "score": score} for doc, score in docs] for query, docs in PAIRS.items()},
+        *(pickle.dumps(HELD, protocol) for protocol in (0, 2, 4)),
+        pickle.dumps({q: {d: np.float32(s) for d, s in docs.items()} for q, docs in HELD.items()}),
+        npy(np.array(HELD, dtype=object)),
+    ],
+    ids=["pairs", "records", "pickle 0", "pickle 2", "pickle 4", "scalars", "npy"],
+)
+def test_lists_with_scores_are_one_run_however_they_are_saved(content: Any) -> None:
+    path = put("m", content)
+    found = read_run(path, run_id="m")
+    expected = [["q1", "b", 0.75], ["q1", "a", 0.5], ["q2", "a", 2.0], ["q2", "c", 1.0]]
+    assert rows_of(found, "query_id", "doc_id", "score") == expected
+    pd.testing.assert_frame_equal(found, ingest(path, Request(run_id="m")).run)
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ({1: {"a": 1.0}, "1": {"a": 2.0}}, "an id twice, as text and as a number"),
+        ({"q": {"1": 1.0, 1: 2.0}}, "an id twice, as text and as a number"),
+        ({"q": {"a": True}}, "score 'True', expected a number"),
+        ({"q": ["a", "a"]}, "given twice"),
+        ({"video": [["a", "dog"]]}, "no array of numbers"),
+    ],
+    ids=str,
+)
+def test_lists_in_a_pickle_are_looked_at_as_those_in_json(held: Any, said: str) -> None:
+    refused(said, ingest, put("m.pkl", held), Request(), by=FireError)
+
+
+def test_runs_in_one_json_are_told_apart_where_each_record_names_its_query() -> None:
+    rows = [{"query_id": "q", "doc_id": "a", "score": 1.0}]
+    both = put("m.json", {"clip": rows, "blip": rows})
+    refused("2 runs in one file; choose one with --key: 'clip', 'blip'", read_run, both, by=FireError)
+    lists = put("one.jsonl", json.dumps({"query_id": "q", "docs": ["a", "b"]}) + "\n")
+    assert read_run(lists)["doc_id"].tolist() == ["a", "b"]

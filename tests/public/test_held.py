@@ -1,16 +1,20 @@
 """What people hold in memory becomes the tables that the same content in a file becomes."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pandas.testing as pdt
 import pytest
+from brought import put, refused
+from command import run as run_command
 
 import fire_toolkit as fire
 from fire_toolkit.errors import FireError
+from fire_toolkit.tables import check_qrels
 
+pytestmark = pytest.mark.usefixtures("here")
 SCORES = {"q1": {"a": 0.2, "b": 0.9, "c": 0.2}, "7": {"b": -1.0}}
 GRADES = {"q1": {"a": 2, "b": 0}, "7": {"b": 1}}
 PAIRS = [(query, doc, score) for query, docs in SCORES.items() for doc, score in docs.items()]
@@ -33,16 +37,11 @@ def frame(*names: str) -> pd.DataFrame:
     return pd.DataFrame(PAIRS, columns=list(names))
 
 
-def test_all_forms_give_the_run_of_the_file(tmp_path: Path) -> None:
-    lines = [f"{query} Q0 {doc} 0 {score} clip\n" for query, doc, score in PAIRS]
-    (tmp_path / "a.run").write_text("".join(lines))
-    expected = fire.run(tmp_path / "a.run")
-    assert expected[["query_id", "doc_id", "rank"]].to_numpy().tolist() == [
-        ["7", "b", 1],
-        ["q1", "b", 1],
-        ["q1", "c", 2],
-        ["q1", "a", 3],
-    ]
+def test_all_forms_give_the_run_of_the_file() -> None:
+    path = put("a.run", "".join(f"{query} Q0 {doc} 0 {score} clip\n" for query, doc, score in PAIRS))
+    expected = fire.run(path)
+    ranked = [["7", "b", 1], ["q1", "b", 1], ["q1", "c", 2], ["q1", "a", 3]]
+    assert expected[["query_id", "doc_id", "rank"]].to_numpy().tolist() == ranked
     numpys = {
         query: {doc: np.float32(score) for doc, score in docs.items()} for query, docs in SCORES.items()
     }
@@ -61,58 +60,115 @@ def test_all_forms_give_the_run_of_the_file(tmp_path: Path) -> None:
         pdt.assert_frame_equal(expected, run, obj=name)
 
 
-def test_a_matrix_is_ranked_as_in_a_file_and_cut_at_100_unless_told() -> None:
-    sims, docs = np.arange(150.0)[None], [f"d{place}" for place in range(150)]
-    assert len(fire.run(sims, "m", query_ids=["q"], doc_ids=docs)) == 100
-    assert len(fire.run(sims, "m", query_ids=["q"], doc_ids=docs, depth=150)) == 150
-
-
-def test_an_order_without_scores_is_a_run() -> None:
+def test_an_order_without_scores_is_a_run_and_numbers_are_ids_by_their_digits() -> None:
     assert fire.run({"q": ["b", "a"]}, "m")["doc_id"].tolist() == ["b", "a"]
-    assert fire.run(frame("qid", "docno", "rank").assign(rank=[1, 2, 3, 1]), "m")["doc_id"].tolist() == [
-        "b",
-        "a",
-        "b",
-        "c",
-    ]
-
-
-def test_numbers_are_ids_by_their_digits() -> None:
+    by_rank = frame("qid", "docno", "rank").assign(rank=[1, 2, 3, 1])
+    assert fire.run(by_rank, "m")["doc_id"].tolist() == ["b", "a", "b", "c"]
     held = pd.DataFrame({"qid": [7, 7], "docno": [1, 2], "score": [0.5, 0.25]})
     assert fire.run(held, "m")[["query_id", "doc_id"]].to_numpy().tolist() == [["7", "1"], ["7", "2"]]
     assert fire.to_dict(fire.qrels({7: {1: np.int64(1)}})) == {"7": {"1": 1}}
 
 
-def test_all_forms_give_the_qrels_of_the_file(tmp_path: Path) -> None:
+def test_all_forms_give_the_qrels_of_the_file() -> None:
     pairs = [(query, doc, grade) for query, docs in GRADES.items() for doc, grade in docs.items()]
-    (tmp_path / "qrels.txt").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in pairs))
-    expected = fire.qrels(tmp_path / "qrels.txt")
-    for form in (
-        GRADES,
-        pd.DataFrame(pairs, columns=["qid", "docno", "label"]),
-        pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"]),
-        Held(GRADES),
-        expected,
-    ):
+    expected = fire.qrels(put("qrels.txt", "".join(f"{q} 0 {doc} {grade}\n" for q, doc, grade in pairs)))
+    frames = (
+        pd.DataFrame(pairs, columns=names)
+        for names in (["qid", "docno", "label"], ["query_id", "doc_id", "relevance"])
+    )
+    for form in (GRADES, *frames, Held(GRADES), expected):
         pdt.assert_frame_equal(expected, fire.qrels(form))
     assert fire.to_dict(fire.qrels({"q": ["a", "b"]})) == {"q": {"a": 1, "b": 1}}
 
 
 def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
-    held = pd.DataFrame(
-        {
-            "qid": ["q", "q", "q"],
-            "docno": ["a", "a", "b"],
-            "who": [1, 1, 2],
-            "answer": ["no", "yes", "yes"],
-            "created_at": ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ""],
-        }
-    )
-    found = fire.judgments(held, {"annotator_id": "who"})
-    assert found[["doc_id", "annotator_id", "label"]].to_numpy().tolist() == [
-        ["a", "1", "yes"],
-        ["b", "2", "yes"],
+    rows = [
+        ("a", 1, "no", "2026-01-01T00:00:00Z"),
+        ("a", 1, "yes", "2026-01-02T00:00:00Z"),
+        ("b", 2, "yes", ""),
     ]
+    held = pd.DataFrame(rows, columns=["docno", "who", "answer", "created_at"]).assign(qid="q")
+    found = fire.judgments(held, {"annotator_id": "who"})[["doc_id", "annotator_id", "label"]]
+    assert found.to_numpy().tolist() == [["a", "1", "yes"], ["b", "2", "yes"]]
+
+
+DEPTH = 7
+
+
+def made() -> tuple[np.ndarray, dict[str, list[str]]]:
+    """A matrix full of ties, and its ids."""
+    rng = np.random.default_rng(3)
+    sims = rng.integers(0, 25, size=(30, 50)).astype(np.float32) / 8
+    queries, docs = ([f"{side}{n}" for n in rng.permutation(size)] for side, size in (("q", 30), ("v", 50)))
+    return sims, {"query_ids": queries, "doc_ids": docs}
+
+
+def test_a_matrix_is_ranked_by_the_rule_and_positives_keep_their_ranks() -> None:
+    sims, ids = made()
+    queries, docs = ids.values()
+    positives = dict(zip(queries, docs, strict=False))
+    pairs = {"query_id": positives.keys(), "doc_id": positives.values(), "relevance": 1}
+    run = fire.run(sims, "clip", **ids, depth=DEPTH, qrels=check_qrels(pd.DataFrame(pairs)))
+    found = {(row.query_id, row.doc_id): (row.rank, row.score) for row in run.itertuples()}
+    expected = {}
+    for query, row in zip(queries, sims, strict=True):
+        order = sorted(zip(row.tolist(), docs, strict=True), reverse=True)  # score, then doc id, descending
+        for rank, (score, doc) in enumerate(order, 1):
+            if rank <= DEPTH or positives[query] == doc:
+                expected[query, doc] = (rank, score)
+    assert found == expected
+
+
+def test_a_matrix_becomes_the_run_that_add_run_writes() -> None:
+    sims, ids = made()
+    files = [put(f"{name}.txt", "\n".join(each) + "\n") for name, each in ids.items()]
+    qrels = put("qrels.txt", "".join(f"{query} 0 {ids['doc_ids'][0]} 1\n" for query in ids["query_ids"]))
+    words = [
+        "add-run",
+        put("clip.npy", sims),
+        "--query-ids",
+        files[0],
+        "--doc-ids",
+        files[1],
+        "--qrels",
+        qrels,
+    ]
+    run_command(*words, "--depth", "9", "--out", "runs")
+    held = fire.run(sims, "clip", **ids, depth=9, qrels=fire.qrels(qrels))
+    pdt.assert_frame_equal(held, fire.run("runs/clip.parquet"))
+
+
+def test_a_matrix_is_cut_at_100_unless_told_and_may_be_lists_with_numbers_as_ids() -> None:
+    ids = {"query_ids": ["q"], "doc_ids": [f"d{place}" for place in range(150)]}
+    assert len(fire.run(np.arange(150.0)[None], "m", **ids)) == 100
+    assert len(fire.run(np.arange(150.0)[None], "m", **ids, depth=150)) == 150
+    some: Any = [7, 8]
+    run = fire.run([[np.nan, 1, 2], [1, 2, 3]], "m", query_ids=some, doc_ids=["a", "b", "c"], allow="nan")
+    assert run["doc_id"].tolist() == ["c", "b", "c", "b", "a"]
+    assert run["query_id"].tolist() == ["7", "7", "8", "8", "8"]
+
+
+def test_a_frame_in_another_order_than_the_ids_is_refused() -> None:
+    sims, ids = made()
+    queries, docs = ids.values()
+    plain = fire.run(sims, "clip", **ids)
+    held = pd.DataFrame(sims, index=queries, columns=docs)
+    for same in (held, pd.DataFrame(sims)):
+        pdt.assert_frame_equal(plain, fire.run(same, "clip", **ids))
+    said = "{} 0 of sims is '{}', but its id is '{}'"
+    for turned, words in (
+        (held.iloc[::-1], ("row", queries[-1], queries[0])),
+        (held.iloc[:, ::-1], ("column", docs[-1], docs[0])),
+    ):
+        refused(said.format(*words), fire.run, turned, "clip", **ids, by=FireError)
+
+
+def matrix(sims: Any, queries: str = "12", docs: str = "abc", **more: Any) -> Callable[[], object]:
+    return lambda: fire.run(sims, "clip", query_ids=[*queries], doc_ids=[*docs], **more)
+
+
+TURNED = "sims is 3 × 2, but there are 2 query ids and 3 doc ids; expected queries × docs: give sims.T"
+NAN = "1 score is NaN (the first at query 1, doc a); if this is intended, give allow=nan"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +184,13 @@ def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
         (lambda: fire.run({"q": {"a": "high"}}, "m"), "score 'high', expected a number"),
         (lambda: fire.run({"q": {1.5: 1.0}}, "m"), "1.5, expected an id: text or a whole number"),
         (lambda: fire.run({"q": {" padded": 1.0}}, "m"), " padded"),
+        (matrix(np.zeros((3, 2))), TURNED),
+        (matrix(np.zeros(3)), "sims is 3, but there are 2 query ids"),
+        (matrix([["x", "y", "z"]] * 2), "expected real numbers"),
+        (matrix([[np.nan, 1, 2], [1, 2, 3]]), NAN),
+        (matrix({}), "sims"),
+        (matrix(np.eye(2), "77", "ab"), "'7' is given twice"),
+        (matrix(np.eye(2), "78", "ab", depth=0), "depth is 0"),
         (lambda: fire.qrels([1]), "qrels: list, expected a path, a dict or a frame with query_id"),
         (lambda: fire.qrels({"q": {"a": 0.5}}), "score 0.5, expected a whole number"),
         (lambda: fire.qrels(pd.DataFrame({"qid": ["q"]})), "columns qid; expected doc_id (doc_id, doc-id,"),
@@ -138,30 +201,27 @@ def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
         (lambda: fire.judgments(frame("qid", "docno", "x"), {"label": "y"}), "no column 'y'; found qid"),
         (lambda: fire.to_dict(frame("a", "b", "c")), "to_dict: a frame with columns a, b, c, expected a Run"),
         (
-            lambda: fire.to_dict(pd.concat([fire.run(SCORES, "m"), fire.run(SCORES, "n")])),
-            "2 runs in one table; give one run's rows",
+            lambda: fire.to_dict(pd.concat(fire.run(SCORES, name) for name in "mn")),
+            "2 runs in one table; give",
         ),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_no_such_table_is_refused_with_what_was_found(call: Any, words: str) -> None:
-    with pytest.raises(FireError) as error:
-        call()
-    assert words in str(error.value)
+    refused(words, call, by=FireError)
 
 
 def test_a_command_refuses_a_plain_value_that_its_parameter_does_not_take() -> None:
     runs, originals = [fire.run(SCORES, "m")], fire.qrels(GRADES)
-    for call, words in (
-        (lambda: fire.pool(runs, originals, depth=None), "pool: depth is None, expected a whole number"),
-        (lambda: fire.pool(runs, originals, depth=2.5), "pool: depth is 2.5, expected a whole number"),
-        (lambda: fire.pool(runs, originals, depth=True), "pool: depth is True, expected a whole number"),
-        (lambda: fire.score(runs, originals, per_query="yes"), "per_query is 'yes', expected True or False"),
-        (lambda: fire.score(runs, originals, ties="random"), "ties is 'random', expected 'doc-desc' or"),
-        (lambda: fire.score(runs, originals, measures=[5]), "measures: found 5, expected a name such as"),
-        (lambda: fire.score(runs, originals, measures=[]), "measures: found [], expected a list of names"),
+    for command, given, said in (
+        (fire.pool, {"depth": None}, "pool: depth is None, expected a whole number"),
+        (fire.pool, {"depth": 2.5}, "pool: depth is 2.5, expected a whole number"),
+        (fire.pool, {"depth": True}, "pool: depth is True, expected a whole number"),
+        (fire.score, {"per_query": "yes"}, "per_query is 'yes', expected True or False"),
+        (fire.score, {"ties": "random"}, "ties is 'random', expected 'doc-desc' or"),
+        (fire.score, {"measures": [5]}, "measures: found 5, expected a name such as"),
+        (fire.score, {"measures": []}, "measures: found [], expected a list of names"),
     ):
-        with pytest.raises(FireError) as error:
-            call()
-        assert words in str(error.value)
+        refused(said, command, runs, originals, **given, by=FireError)
     named = fire.score(runs, originals, measures=["ndcg_cut_10", "map"]).table["measure"]
     assert list(dict.fromkeys(named)) == ["nDCG@10", "AP"]
