@@ -20,7 +20,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.reporting.against import Side, Since
 from fire_toolkit.reporting.methods import STUDY, MethodFacts, facts_of_judgments
-from fire_toolkit.reporting.study import DRAWS, TOP, Told
+from fire_toolkit.reporting.study import TOP, Told
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.database import STORE
@@ -98,7 +98,7 @@ def told(given: Given) -> Told:
     else:
         workspace = current_workspace()
     if workspace is None:
-        return Told(basis=given.basis(DRAWS))
+        return Told(basis=given.basis())
     judgments = None if is_of_methods else given.judgments_of_report
     facts = workspace_facts(workspace, given, judgments=judgments)
     if is_of_methods:
@@ -107,7 +107,7 @@ def told(given: Given) -> Told:
     files = sorted({*root.glob("*manifest.json"), *root.glob("[!.]*/*manifest.json")})
     return Told(
         name=root.name,
-        basis=given.basis(DRAWS),
+        basis=given.basis(),
         warning=given.age,
         facts=facts,
         manifests={

@@ -17,7 +17,7 @@ from fire_toolkit.commands.types import (
     ScoreMeasures,
 )
 from fire_toolkit.inference.judged_pairs import Tell, silent
-from fire_toolkit.inference.orders import N_RESAMPLES, compare_orders
+from fire_toolkit.inference.orders import compare_orders
 from fire_toolkit.measures.defaults import SCORE
 from fire_toolkit.results import Found
 
@@ -37,8 +37,8 @@ def orders(
 ) -> Found:
     """Compare the order of runs under two or more qrels: original and augmented, or several rules.
 
-    Tau and tau_AP say how alike the orders are; --show swaps gives, for every two runs, how often they
-    would be ordered differently had other captions been drawn.
+    Tau and tau_AP say how alike the orders are; --show swaps gives, for every two runs, the chance that
+    they would be ordered differently had other captions been drawn.
 
     Args:
         runs: The runs.
@@ -66,10 +66,9 @@ def orders(
         2  augmented   clip    0.5      1
         3  augmented    ssb    0.5      1
         >>> found.basis
-        '2 runs; 1 query; original 1 pair, augmented 2 pairs; 10,000 resamples of queries, seed 0'
+        '2 runs; 1 query; original 1 pair, augmented 2 pairs'
     """
     by = column_of(queries, clusters)
     found = compare_orders(runs, labellings, measures, clusters=by, tell=tell)
     notes = [*found.notes, *(() if pooled_runs is None else unpooled(runs, pooled_runs))]
-    drawn = f"{N_RESAMPLES:,} resamples of {'queries' if clusters is None else 'clusters'}, seed 0"
-    return replace(found, notes=notes, more=[drawn], shown=show)
+    return replace(found, notes=notes, shown=show)

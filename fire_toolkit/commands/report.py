@@ -43,7 +43,7 @@ from fire_toolkit.reporting.paper import (
     drawn_overlaps,
     saturation,
 )
-from fire_toolkit.reporting.study import DRAWS, TOP, Study, Told
+from fire_toolkit.reporting.study import TOP, Study, Told
 from fire_toolkit.resolution.resolve import grades_or_usual
 from fire_toolkit.results import Found
 from fire_toolkit.scoring import score_runs
@@ -190,7 +190,7 @@ def _html(**values: Any) -> Found:
     told, figures = study.told, figures_of_page(study)
     own = {name: values.get(name) for name in ("runs", "qrels", "augmented", "labels", "pool_sources")}
     title = f"Corrected labels: {told.name}" if told.name else "Corrected labels"
-    subtitle = told.basis or rests_on(own, more=[DRAWS])
+    subtitle = told.basis or rests_on(own)
     text = render_page(study, figures, title=title, subtitle=subtitle)
     size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(figures), 'figure')}"
     said = [*(text.replace("*", "") for text in headline_of(study)), f"{{out}}: {size}; open it in a browser"]

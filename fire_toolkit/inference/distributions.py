@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -63,6 +64,43 @@ def t_quantile(p: float, freedom: float) -> float:
 def t_of(freedom: float) -> float:
     """Return how many standard errors a limit is away; freedom from 1 is rounded down."""
     return Z if freedom >= _NORMAL else t_quantile(UPPER, float(max(math.floor(freedom), 1)))
+
+
+def chance_of_other_signs(means: tuple[float, float], p: Sequence[float], units: Floats) -> float:
+    """Return the chance that two means have different signs on other queries; nan where a p is.
+
+    The means are taken as normal, each so far from 0 as its test says, and as correlated as the units are.
+    The quadrant of the bivariate normal is integrated over the correlation's angle (Plackett 1954, Biometrika
+    41): P(both below 0) = Φ(−a)·Φ(−b) + ∫ exp(−(a² + b² − 2ab·sin θ) / (2cos²θ)) dθ / 2π.
+
+    Args:
+        means: whose signs count.
+        p: two-sided, of the test that each mean is 0.
+        units: (n, 2) values of queries (or sums of clusters) that the means are of.
+
+    Examples:
+        >>> apart = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])  # uncorrelated: 0.05·0.95 + 0.95·0.05
+        >>> round(chance_of_other_signs((1, 1), (0.1, 0.1), apart), 4)
+        0.095
+        >>> round(chance_of_other_signs((1, 1), (0.1, 0.1), apart[:, [0, 0]]), 4)
+        0.0
+    """
+    if any(map(math.isnan, p)):
+        return math.nan
+    a, b = (
+        math.copysign(-NormalDist().inv_cdf(max(each, 1e-300) / 2), mean)
+        for each, mean in zip(p, means, strict=True)
+    )
+    centred = units - units.mean(axis=0)
+    spread = math.sqrt(float((centred[:, 0] ** 2).sum() * (centred[:, 1] ** 2).sum()))
+    together = float(centred[:, 0] @ centred[:, 1]) / spread if spread > 0 else 0.0
+    end = math.asin(min(max(together, -1.0), 1.0))
+    node, weight = _nodes()
+    angle = (node + 1) / 2 * end
+    heights = np.exp(-(a * a + b * b - 2 * a * b * np.sin(angle)) / (2 * np.cos(angle) ** 2))
+    below_a, below_b = (math.erfc(each / math.sqrt(2)) / 2 for each in (a, b))
+    both = below_a * below_b + float(weight @ heights) * end / 2 / (2 * math.pi)
+    return min(max(below_a + below_b - 2 * both, 0.0), 1.0)
 
 
 @lru_cache(maxsize=1)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.intervals import code_clusters
+from fire_toolkit.inference.distributions import chance_of_other_signs
+from fire_toolkit.inference.intervals import change_interval, code_clusters, influences
 from fire_toolkit.inference.judged_pairs import Runs, Tell, join_runs, silent
-from fire_toolkit.inference.resampling import bootstrap_means
+from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels
 
 FEWEST_FOR_P = 5
-N_RESAMPLES = 10_000
 SWAPS = ["measure", "run_a", "run_b", "difference_a", "difference_b", "swapped", "p_swap", "p_reversed_a"]
 SWAPS += ["p_reversed_b", "labelling_a", "labelling_b"]
 AGREEMENT = ["measure", "labelling_a", "labelling_b", "n_runs", "tau", "tau_p", "tau_ap", "n_swaps"]
@@ -33,8 +33,6 @@ def compare_orders(
     measures: Sequence[str | Measure],
     *,
     clusters: pd.Series | None = None,
-    n_resamples: int = N_RESAMPLES,
-    seed: int = 0,
     tell: Tell = silent,
 ) -> Found:
     """Return how the order of runs changes from one labelling to another, and how sure the changes are.
@@ -44,17 +42,17 @@ def compare_orders(
         labellings: name → qrels, two or more: original and augmented, or one for each rule by which
             judgments were resolved. The queries of the first count.
         measures: names or measures.
-        clusters: index query_id, values the cluster; whole clusters are then drawn.
-        n_resamples, seed: of the bootstrap; all labellings, runs and measures share the draws.
+        clusters: index query_id, values the cluster, where whole clusters were drawn.
         tell: is told what is being worked on, for those who wait.
 
     Returns:
         agreement: measure, labelling_a, labelling_b, n_runs, tau (Kendall's tau-b), tau_p (exact, two-sided;
         nan below five runs or with ties), tau_ap, n_swaps.
         swaps: measure, run_a, run_b, labelling_a, labelling_b, difference_a, difference_b (a − b, positive
-        where a is better), swapped, p_swap (bootstrap share in which the two labellings order the pair
-        differently), p_reversed_a, p_reversed_b (in which a labelling orders it otherwise than on all
-        queries; ties count half).
+        where a is better), swapped, p_swap (the chance that the two labellings order the pair differently on
+        other queries), p_reversed_a, p_reversed_b (that a labelling orders it otherwise than on these: half
+        the p of the test of the difference, see `intervals`). These are nan for medians, which have no test,
+        and where nothing is known of a difference.
         scores: labelling, measure, run_id, value, place (1 is best; equal values share the better place).
         Every two labellings stand in the order given, every two runs as given.
 
@@ -75,29 +73,25 @@ def compare_orders(
     labels_of = [joined.label(qrels) for qrels in labellings.values()]
     run_ids, names = list(joined.places), list(labellings)
     values = [[joined.values(run_id, own, parsed).T for run_id in run_ids] for own in labels_of]
-    columns = [(m, values[a][r][place]) for a in range(len(names))
-               for place, m in enumerate(parsed) for r in range(len(run_ids))]  # fmt: skip
-    shape = (len(names), len(parsed), len(run_ids))
-    means = np.array([m.aggregate(own) for m, own in columns]).reshape(shape)
-    tell(f"{n_resamples:,} resamples of {len(run_ids)} runs under {len(names)} qrels")
-    draws = bootstrap_means(
-        np.column_stack([m.terms(own) for m, own in columns]),
-        clusters=code_clusters(joined.queries, clusters),
-        is_median=np.array([m.definition.aggregate == "median" for m, _ in columns]),
-        n_resamples=n_resamples,
-        seed=seed,
-    ).reshape(-1, *shape)
+    means = np.array([[m.aggregate(own[place]) for own in of_runs]
+                      for of_runs in values for place, m in enumerate(parsed)])  # fmt: skip
+    means, codes = means.reshape(len(names), len(parsed), -1), code_clusters(joined.queries, clusters)
     agreement, swaps = [], []
     for m, measure in enumerate(parsed):
         tell(f"orders by {measure.name} ({m + 1} of {len(parsed)})")
         sign = 1.0 if measure.definition.larger_is_better else -1.0
-        own, of_draws = sign * means[:, m], sign * measure.of_mean(draws[:, :, m])
+        sides = [
+            _Side(sign * means[n, m], [sign * influences(own[m], measure) for own in of_runs])
+            for n, of_runs in enumerate(values)
+        ]
+        tests = [_tests(side, measure, codes) for side in sides]
         for a, b in combinations(range(len(names)), 2):
             labels = {"measure": measure.name, "labelling_a": names[a], "labelling_b": names[b]}
-            found = _swaps(run_ids, (own[a], own[b]), (of_draws[:, a], of_draws[:, b]))
+            found = _swaps(run_ids, (sides[a], sides[b]), (tests[a], tests[b]), codes)
             swaps += [row | labels for row in found]
-            taus = {"tau": kendall_tau(own[a], own[b]), "tau_p": kendall_p(own[a], own[b])}
-            taus |= {"tau_ap": tau_ap(own[a], own[b]), "n_swaps": sum(row["swapped"] for row in found)}
+            own = sides[a].means, sides[b].means
+            taus = {"tau": kendall_tau(*own), "tau_p": kendall_p(*own)}
+            taus |= {"tau_ap": tau_ap(*own), "n_swaps": sum(row["swapped"] for row in found)}
             agreement.append(labels | {"n_runs": len(run_ids)} | taus)
     scores = [
         (name, measure.name, *row)
@@ -119,18 +113,34 @@ def places(values: Floats, measure: Measure) -> list[int]:
     return [1 + int(np.count_nonzero(sign * values > sign * own)) for own in values]
 
 
+class _Side(NamedTuple):
+    """What a labelling says of the runs by one measure: their scores, and what each query adds to them."""
+
+    means: Floats
+    parts: Sequence[Floats]
+
+
+def _tests(side: _Side, measure: Measure, clusters: Ints | None) -> list[float]:
+    """Return for each two runs the p of the test of their difference, two-sided."""
+    pairs = combinations(side.parts, 2)
+    return [change_interval(a, b, measure, clusters=clusters).p for a, b in pairs]
+
+
 def _swaps(
-    run_ids: list[str], means: tuple[Floats, Floats], draws: tuple[Floats, Floats]
+    run_ids: list[str],
+    sides: tuple[_Side, _Side],
+    tests: tuple[list[float], list[float]],
+    clusters: Ints | None,
 ) -> list[dict[str, Any]]:
-    """Return a row for each two runs: how two labellings order them, and how they do in resamples."""
+    """Return a row for each two runs: how two labellings order them, and how they would on other queries."""
     rows: list[dict[str, Any]] = []
-    for i, j in combinations(range(len(run_ids)), 2):
-        a, b = (float(side[i] - side[j]) for side in means)
-        signs_a, signs_b = (np.sign(side[:, i] - side[:, j]) for side in draws)
+    for (i, j), *own in zip(combinations(range(len(run_ids)), 2), *tests, strict=True):
+        a, b = (float(side.means[i] - side.means[j]) for side in sides)
+        both = np.column_stack([side.parts[i] - side.parts[j] for side in sides])
+        units = both if clusters is None else cluster_sums(both - both.mean(axis=0), clusters)[:, :-1]
         row = {"run_a": run_ids[i], "run_b": run_ids[j], "difference_a": a, "difference_b": b}
-        row |= {"swapped": bool(a * b < 0), "p_swap": float(np.mean((1 - signs_a * signs_b) / 2))}
-        row |= {"p_reversed_a": float(np.mean((1 - signs_a * np.sign(a)) / 2))}
-        rows.append(row | {"p_reversed_b": float(np.mean((1 - signs_b * np.sign(b)) / 2))})
+        row |= {"swapped": bool(a * b < 0), "p_swap": chance_of_other_signs((a, b), own, units)}
+        rows.append(row | {"p_reversed_a": own[0] / 2, "p_reversed_b": own[1] / 2})
     return rows
 
 

@@ -16,9 +16,7 @@ from fire_toolkit.reporting.study import Study
 from fire_toolkit.reporting.templates import rendered
 from fire_toolkit.results import Found
 
-_TAIL = (
-    0.025  # the share of resamples beyond 0 on the wrong side of it, up to which a 95% interval leaves 0 out
-)
+_TAIL = 0.025  # the chance of another order, up to which a 95% interval leaves 0 out
 _PAIR = ["measure", "run_a", "run_b"]
 
 
@@ -77,7 +75,7 @@ def swaps(orders: Found, differences: pd.DataFrame | None = None) -> list[dict[s
     Args:
         orders: of `compare_orders`, of two labellings.
         differences: of `score_differences`: a change holds where the intervals that a grid shows leave 0 out
-            on either side; without, where 95% of the resamples do.
+            on either side; without, where those of the uncorrected scores do.
     """
     rows = orders.swaps[orders.swaps["swapped"].astype(bool)]
     if differences is None:

@@ -28,7 +28,6 @@ from fire_toolkit.results import Found
 from fire_toolkit.scoring.drawn import score_cells
 from fire_toolkit.tables import Judgments, Labels, PoolSources, Qrels, Queries, Run
 
-DRAWS = "10,000 resamples of queries, seed 0"  # of the order of runs
 TOP = 10  # docs of a run that are compared, and of which the judged share is shown
 
 
