@@ -1,5 +1,6 @@
-"""Bad input gives one clear line and exit code 1, and leaves nothing half-written."""
+"""Bad input gives one clear line and its exit code, and leaves nothing half-written."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,84 @@ import fire_toolkit
 
 
 def error_line(result: Result) -> str:
-    lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    lines = [line for line in result.stderr.splitlines() if line.lower().startswith("error: ")]
     assert len(lines) == 1, result.output
     return lines[0]
+
+
+# What is typed in the folder of small files, and what is said of it; first what ends with 1, then with 2.
+CANNOT = {
+    "pool none.run --out out": "none.run: no such file",
+    "pool clip.run --out qrels.txt": "qrels.txt: is a file, expected a folder",
+    "score clip.run --qrels qrels.txt --out .": ".: is a folder",
+    "pool clip.run --out /proc/nowhere/pool": "/proc/nowhere: cannot be written",
+    "pool clip.run --depth 0 --out out": "error: depth 0, expected 1 or more",
+    "compare clip.run ssb.run --rbo-p 1.0": "expected a number strictly between 0 and 1",
+    "score clip.run --qrels qrels.txt -m nDGC@10": "no measure 'nDGC@10'; did you mean nDCG@10?",
+    "score -m --help": "no measure '--help'",
+    "measures NDGC@10": "did you mean nDCG@10?",
+    "add-run a --allow x --out r": "--allow x: expected some of nan, inf",
+    "snippet lavi": "did you mean 'lavis'?",
+    "guideline nope": "nope: no guideline of that name",
+    "status": "no fire.toml in this folder or above it",
+    "gallery": "a gallery is made from a workspace",
+    "report methods": "no fire.toml in this folder or above it, so nothing is known of the study",
+    "release check nowhere": "nowhere: no such folder; expected a release",
+}
+USAGE = {
+    "resolv": "No such command 'resolv'. Did you mean 'resolve'?",
+    "push --url http://127.0.0.1:9": "--url is no option here: set FIRE_LABEL_STUDIO_URL",
+    "pool --out x": "no run given, and no workspace names any",
+    "report html": "no run given, and no workspace names any",
+    "pool clip.run": "--out is needed outside a workspace",
+    "add-run clip.run": "--out is needed outside a workspace",
+    "add-collection queries.tsv": "--out is needed outside a workspace",
+    "import x.json": "--out is needed outside a workspace",
+    "score clip.run": "--qrels is needed outside a workspace",
+    "report table1 clip.run --qrels qrels.txt": "--augmented is needed",
+    "pool clip.run --depth -1 --out out": "Invalid value for '--depth'",
+    "tasks pool --overlap 1.5 --out t.json": "Invalid value for '--overlap'",
+    "plan --tell nan": "'--tell': nan is not a number",
+    "plan --within nan": "'--within': nan is not a number",
+    "pool --deep-queries nan": "'--deep-queries': nan is not a number",
+    "tasks pool --overlap NaN": "'--overlap': NaN is not a number",
+    "score - --qrels - -m C@1": "`-` is given twice: standard input can be read once",
+    "add-run - - --out out": "`-` is given twice: standard input can be read once",
+    "add-collection - - --out out": "`-` is given twice: standard input can be read once",
+    "add-run a b --id x --out r": "--id names one run",
+    "add-run a b --scores distance --similarity dot --out r": "are of two kinds of FILEs",
+    "own --labels l --qrels q --pool-sources . --pool-sources b": "given 2 times; pool all runs together",
+    "score ssb.run --qrels qrels.txt --ties index": "--ties index needs the collection's docs in their order",
+    "score ssb.run --honest --ties average": "--ties does not go with --honest; leave one of them out",
+    "score ssb.run --honest --curves": "--curves does not go with --honest; leave one of them out",
+    "score ssb.run --by kind --per-query": "--by does not go with --per-query; leave one of them out",
+    "score ssb.run --qrels qrels.txt --policy drop": "--policy does nothing without --honest; add it",
+    "score ssb.run --qrels qrels.txt --folds 5": "--folds does nothing without --direction; add it",
+    "score ssb.run --qrels qrels.txt --back q": "--back does nothing without --direction; add it",
+    "score --direction both --qrels qrels.txt": "expected one matrix, or two runs",
+    "score --direction both m.npz --back q --augmented a": "--augmented does not go with --back",
+    "report table1 --train queries.tsv": "--train does not go with table1; leave one of them out",
+    "report table3 --qrels qrels.txt": "--qrels does not go with table3; leave one of them out",
+    "report methods -m AP": "-m does not go with methods; leave one of them out",
+    "report html --format csv": "--format does not go with html; leave one of them out",
+    "report similarity --figure scores": "--figure does not go with similarity; leave one of them out",
+    "release": "--version is needed",
+    "release --format fire --version 1.0": "--format fire goes with --tables and --out alone",
+    "release --tables t": "--tables is for --format fire",
+    "release --format fire": "--out is needed: the JSON to write",
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said", "code"),
+    [(*case, code) for code, cases in ((1, CANNOT), (2, USAGE)) for case in cases.items()],
+)
+def test_what_cannot_be_done_as_typed_is_refused(
+    fire: Fire, folder: Path, typed: str, said: str, code: int
+) -> None:
+    before = sorted(folder.iterdir())
+    assert said in error_line(fire(*shlex.split(typed), code=code))
+    assert sorted(folder.iterdir()) == before
 
 
 RUN_FILES = {
@@ -38,45 +114,33 @@ def test_a_bad_run_file(fire: Fire, folder: Path, name: str, command: str) -> No
     content, expected = RUN_FILES[name]
     (folder / "run").write_bytes(content)
     options = ("--qrels", "qrels.txt", *(("--out", "out") if command == "pool" else ("-m", "C@1")))
-    line = error_line(fire(command, "run", *options, code=1))
-    assert expected in line
+    assert expected in error_line(fire(command, "run", *options, code=1))
     assert not (folder / "out").exists()
 
 
-def test_a_matrix_with_nan(fire: Fire, folder: Path) -> None:
-    sims = np.ones((2, 3))
-    sims[1, 2] = np.nan
-    np.savez(folder / "m.npz", sims=sims, query_ids=["1", "2"], doc_ids=["a", "b", "c"])
-    line = error_line(fire("pool", "m.npz", "--out", "out", code=1))
-    assert "row 1, column 2" in line
-    assert "query 2, doc c" in line
-
-
 @pytest.mark.parametrize(
-    ("shape", "ids", "expected"),
+    ("sims", "ids", "expected"),
     [
-        ((4, 2), "abc", "shape 4 × 2, but 2 query ids and 3 doc ids; expected queries × docs"),
-        ((2, 3), "aba", "'a' is given twice"),
-        ((2, 3), "", "no query ids and doc ids"),
+        (np.ones((4, 2)), "abc", "shape 4 × 2, but 2 query ids and 3 doc ids; expected queries × docs"),
+        (np.ones((2, 3)), "aba", "'a' is given twice"),
+        (np.ones((2, 3)), "", "no query ids and doc ids"),
+        ([[1, 1, 1], [1, 1, np.nan]], "abc", "row 1, column 2 (query 2, doc c)"),
     ],
 )
-def test_a_matrix_that_does_not_fit_its_ids(
-    fire: Fire, folder: Path, shape: tuple[int, int], ids: str, expected: str
-) -> None:
+def test_a_matrix_that_is_no_run(fire: Fire, folder: Path, sims: object, ids: str, expected: str) -> None:
     named = {"query_ids": ["1", "2"], "doc_ids": list(ids)} if ids else {}
-    np.savez(folder / "m.npz", sims=np.ones(shape), **named)
+    np.savez(folder / "m.npz", sims=sims, **named)
     assert expected in error_line(fire("pool", "m.npz", "--out", "out", code=1))
 
 
 def test_a_cut_off_matrix(fire: Fire, folder: Path) -> None:
     np.save(folder / "m.npy", np.ones((2, 3)))
-    (folder / "m.npy").write_bytes((folder / "m.npy").read_bytes()[:-5])
+    np.savez(folder / "m.npz", sims=np.ones((2, 3)), query_ids=["1", "2"], doc_ids=["a", "b", "c"])
     (folder / "m.query_ids.txt").write_text("1\n2\n")
     (folder / "m.doc_ids.txt").write_text("a\nb\nc\n")
-    assert "truncated" in error_line(fire("pool", "m.npy", "--out", "out", code=1))
-    np.savez(folder / "m.npz", sims=np.ones((2, 3)), query_ids=["1", "2"], doc_ids=["a", "b", "c"])
-    (folder / "m.npz").write_bytes((folder / "m.npz").read_bytes()[:-50])
-    assert "m.npz: damaged" in error_line(fire("pool", "m.npz", "--out", "out", code=1))
+    for name, lost, expected in (("m.npy", 5, "truncated"), ("m.npz", 50, "m.npz: damaged")):
+        (folder / name).write_bytes((folder / name).read_bytes()[:-lost])
+        assert expected in error_line(fire("pool", name, "--out", "out", code=1))
 
 
 @pytest.mark.parametrize(
@@ -91,43 +155,7 @@ def test_a_cut_off_matrix(fire: Fire, folder: Path) -> None:
 )
 def test_bad_qrels(fire: Fire, folder: Path, text: str, expected: str) -> None:
     (folder / "q.txt").write_text(text)
-    line = error_line(fire("score", "clip.run", "--qrels", "q.txt", "-m", "C@1", code=1))
-    assert expected in line
-
-
-def test_an_unknown_measure(fire: Fire) -> None:
-    line = error_line(fire("score", "clip.run", "--qrels", "qrels.txt", "-m", "nDGC@10", code=1))
-    assert "did you mean" in line
-
-
-def test_a_label_that_the_guideline_does_not_know(fire: Fire, folder: Path) -> None:
-    text = (folder / "judgments.csv").read_text().replace("irrelevant", "unrelated")
-    (folder / "judgments.csv").write_text(text)
-    for command in (["resolve", "judgments.csv", "--out", "out"], ["agree", "judgments.csv"]):
-        line = error_line(fire(*command, code=1))
-        assert "unrelated" in line
-        assert "caption-relevance-v1" in line
-    assert not (folder / "out").exists()
-
-
-def test_labels_of_no_guideline_can_be_compared_but_not_resolved(fire: Fire, folder: Path) -> None:
-    (folder / "j.csv").write_text(
-        "query_id,doc_id,annotator_id,label\n1,a,x,cat\n1,a,y,cat\n1,b,x,dog\n1,b,y,dog\n"
-    )
-    assert ",alpha,nominal,1.0,2,2,2," in fire("agree", "j.csv", "--format", "csv").stdout
-    assert "name their guideline" in error_line(fire("resolve", "j.csv", "--out", "out", code=1))
-
-
-def test_an_id_that_joins_nothing(fire: Fire, folder: Path) -> None:
-    (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\nother,a,relevant,1\n")
-    files = ("--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "out.txt")
-    assert "not in the original qrels (other)" in error_line(fire("augment", *files, code=1))
-    fire("pool", "clip.run", "--out", "pool")
-    (folder / "queries.tsv").write_text("query_id\ttext\n1\tone\n")
-    options = ("--queries", "queries.tsv", "--out", "tasks.json")
-    assert "1 of 2" in error_line(fire("tasks", "pool", *options, code=1))
-    assert not (folder / "out.txt").exists()
-    assert not (folder / "tasks.json").exists()
+    assert expected in error_line(fire("score", "clip.run", "--qrels", "q.txt", "-m", "C@1", code=1))
 
 
 @pytest.mark.parametrize(
@@ -145,18 +173,33 @@ def test_an_export_of_another_form(fire: Fire, folder: Path, name: str, content:
     assert not (folder / "j.csv").exists()
 
 
-def test_files_and_folders_that_are_not_there_or_not_what_was_meant(fire: Fire, folder: Path) -> None:
-    assert "none.run: no such file" in error_line(fire("pool", "none.run", "--out", "out", code=1))
-    (folder / "out").write_text("a file")
-    assert "out: is a file, expected a folder" in error_line(fire("pool", "clip.run", "--out", "out", code=1))
-    (folder / "dir").mkdir()
-    line = error_line(fire("score", "clip.run", "--qrels", "qrels.txt", "--out", "dir", code=1))
-    assert "dir: is a folder" in line
+def test_a_label_that_the_guideline_does_not_know(fire: Fire, folder: Path) -> None:
+    judged = (folder / "judgments.csv").read_text()
+    (folder / "judgments.csv").write_text(judged.replace("irrelevant", "unrelated"))
+    for command in (["resolve", "judgments.csv", "--out", "out"], ["agree", "judgments.csv"]):
+        line = error_line(fire(*command, code=1))
+        assert "unrelated" in line
+        assert "caption-relevance-v1" in line
+    assert not (folder / "out").exists()
 
 
-def test_a_folder_that_cannot_be_written(fire: Fire, folder: Path) -> None:
-    line = error_line(fire("pool", "clip.run", "--out", "/proc/nowhere/pool", code=1))
-    assert "cannot be written" in line
+def test_labels_of_no_guideline_can_be_compared_but_not_resolved(fire: Fire, folder: Path) -> None:
+    answers = "1,a,x,cat\n1,a,y,cat\n1,b,x,dog\n1,b,y,dog\n"
+    (folder / "j.csv").write_text("query_id,doc_id,annotator_id,label\n" + answers)
+    assert ",alpha,nominal,1.0,2,2,2," in fire("agree", "j.csv", "--format", "csv").stdout
+    assert "name their guideline" in error_line(fire("resolve", "j.csv", "--out", "out", code=1))
+
+
+def test_an_id_that_joins_nothing(fire: Fire, folder: Path) -> None:
+    (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\nother,a,relevant,1\n")
+    files = ("--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "out.txt")
+    assert "not in the original qrels (other)" in error_line(fire("augment", *files, code=1))
+    fire("pool", "clip.run", "--out", "pool")
+    (folder / "queries.tsv").write_text("query_id\ttext\n1\tone\n")
+    options = ("--queries", "queries.tsv", "--out", "tasks.json")
+    assert "1 of 2" in error_line(fire("tasks", "pool", *options, code=1))
+    assert not (folder / "out.txt").exists()
+    assert not (folder / "tasks.json").exists()
 
 
 def test_what_stood_there_is_kept_when_a_command_fails(fire: Fire, folder: Path) -> None:
@@ -165,30 +208,6 @@ def test_what_stood_there_is_kept_when_a_command_fails(fire: Fire, folder: Path)
     (folder / "clip.run").write_text("1 Q0 a\n")
     fire("pool", "clip.run", "--out", "out", code=1)
     assert before == {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
-
-
-def test_values_out_of_range_are_usage_errors(fire: Fire) -> None:
-    fire("pool", "clip.run", "--depth", -1, "--out", "out", code=2)
-    nothing = fire("pool", "clip.run", "--depth", 0, "--out", "out", code=1)
-    assert error_line(nothing) == "error: depth 0, expected 1 or more"
-    fire("tasks", "pool", "--overlap", 1.5, "--out", "t.json", code=2)
-    assert "strictly between 0 and 1" in error_line(
-        fire("compare", "clip.run", "ssb.run", "--rbo-p", 1.0, code=1)
-    )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("plan", "--tell", "nan"),
-        ("plan", "--within", "nan"),
-        ("pool", "--deep-queries", "nan"),
-        ("tasks", "pool", "--overlap", "NaN"),
-    ],
-)
-def test_nan_is_in_no_range(fire: Fire, words: tuple[str, ...]) -> None:
-    done = fire(*words, code=2)
-    assert "is not a number" in done.stderr
 
 
 def test_every_range_refuses_nan() -> None:

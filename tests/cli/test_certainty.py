@@ -85,13 +85,6 @@ def test_contributions_count_what_each_run_found(sample: Fire) -> None:
     assert sum(int(row["new"]) for row in sets) == 313
 
 
-def test_compare_takes_several_depths_and_ties(sample: Fire) -> None:
-    options = ("--depth", 5, "--depth", 10, "--rbo-p", 0.9, "--rbo-p", 0.98, "--ties", "b")
-    found = rows(sample("compare", *RUNS[:2], *options, "--format", "csv"))
-    assert len(found) == 2 * (2 + 4 * 2)
-    assert found[2]["measure"] == "RBO_truncated(p=0.9,ties=b)@5"
-
-
 def test_reusability_leaves_each_run_out(sample: Fire) -> None:
     files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources", "pool_sources.csv")
     every = sorted(str(path) for path in Path("runs").glob("*.run"))
@@ -124,13 +117,6 @@ def test_coverage_writes_the_pairs_that_would_settle_a_run(sample: Fire) -> None
     tasks = ("--queries", "queries.tsv", "--items", "items.tsv", "--guideline", "caption-relevance-v1")
     sample("tasks", "settle/pool.csv", *tasks, "--overlap", 0, "--out", "tasks.json")
     assert len(json.loads(Path("tasks.json").read_text())) == len(pool)
-
-
-def test_pool_sources_given_twice_are_refused(sample: Fire) -> None:
-    twice = ("--pool-sources", ".", "--pool-sources", "round2")
-    told = sample("own", "--labels", "labels", "--qrels", "qrels.txt", *twice, code=2).stderr
-    assert "--pool-sources" in told
-    assert "given 2 times; pool all runs together" in told
 
 
 def a_benchmark(fire: Fire, n_queries: int, n_labels: int) -> None:

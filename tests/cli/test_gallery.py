@@ -111,10 +111,6 @@ def test_other_folders_are_not_touched(fire: Fire, workspace: Path) -> None:
     assert data(Path("gallery"), "index")["runs"] == ["clip", "ssb"]
 
 
-def test_a_gallery_needs_a_workspace(fire: Fire) -> None:
-    assert "a gallery is made from a workspace" in fire("gallery", code=1).stderr
-
-
 def test_the_server_answers_the_gallery_and_its_media_alone(fire: Fire, workspace: Path) -> None:
     from fire_toolkit.media.server import GalleryServer
 

@@ -67,12 +67,6 @@ def test_a_shell_completes_commands_and_their_options() -> None:
     assert completed("pool", "--dep") == ["--depth"]
 
 
-def test_an_unknown_command_names_those_like_it(fire: Fire) -> None:
-    asked = fire("resolv", code=2)
-    assert "No such command 'resolv'. Did you mean 'resolve'?" in asked.stderr
-    assert main.get_command(click.Context(main), "resolv") is None
-
-
 def every(command: click.Command) -> list[click.Command]:
     members = command.commands.values() if isinstance(command, click.Group) else ()
     return [command, *(each for member in members for each in every(member))]
@@ -91,11 +85,5 @@ def test_words_of_completion_are_told() -> None:
     assert told.stdout == "plain,optimistic\n"
 
 
-def test_the_value_of_an_option_is_no_wish_for_help(fire: Fire) -> None:
-    assert fire("score", "-m", "--help", code=1).stderr.startswith("error: no measure '--help'")
+def test_help_after_two_hyphens_is_no_wish_for_help(fire: Fire) -> None:
     assert "Usage" not in fire("score", "--", "--help", code=1).stdout
-
-
-def test_an_option_that_has_gone_says_where(fire: Fire) -> None:
-    told = fire("push", "--url", "http://127.0.0.1:9", code=2)
-    assert "--url is no option here: set FIRE_LABEL_STUDIO_URL" in told.stderr

@@ -64,7 +64,3 @@ def test_a_workspace_in_which_nothing_was_done_has_blanks(fire: Fire, workspace:
     found = fire("report", "methods")
     for name in ("pool", "judgments", "exclusions", "agreement", "rule", "policy"):
         assert f"[{name}: not stated]" in found.stdout
-
-
-def test_without_a_workspace_nothing_is_known(fire: Fire) -> None:
-    assert "no fire.toml" in fire("report", "methods", code=1).stderr

@@ -134,8 +134,3 @@ def test_a_workspace_writes_its_own_judgments(folder: Path) -> None:
     (written,) = found["annotations"]
     assert (written["query_id"], written["models"]) == ("ret1", ["clip", "frozen"])
     assert (written["dataset"], found["datasets"], found["license"]) == ("mine", ["mine"], "CC-BY-4.0")
-
-
-def test_what_belongs_to_the_folder_is_refused_beside_the_file(folder: Path) -> None:
-    for words in (["--format", "fire", "--version", "1.0"], ["--tables", "t"], ["--format", "fire"]):
-        assert CliRunner().invoke(main, ["release", *words]).exit_code == 2

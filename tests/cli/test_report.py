@@ -48,10 +48,6 @@ def test_table_4_takes_a_run_s_own_judgments_away(sample: Fire) -> None:
         assert float(row["change"]) == float(row["new"]) - float(row["all"])
 
 
-def test_augmented_qrels_are_needed(sample: Fire) -> None:
-    assert "--augmented is needed" in sample("report", "table1", *RUNS, "--qrels", "qrels.txt", code=2).output
-
-
 def test_honest_rows_of_a_workspace_are_of_its_runs_and_measures(sample: Fire) -> None:
     collection = '[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n'
     Path("fire.toml").write_text(collection + '[score]\nmeasures = ["C@1", "AP@10"]\n')

@@ -140,7 +140,6 @@ def test_the_same_workspace_gives_the_same_bytes(
 
 
 def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
-    assert "no run given, and no workspace names any" in fire("report", "html", code=2).output
     settings = '[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n[runs]\nfiles = ["*.run"]\n'
     (folder / "fire.toml").write_text(settings)
     assert (
@@ -156,20 +155,6 @@ def test_a_report_is_of_files_too(sample: Fire) -> None:
     assert "[pay: not stated]" in page
     sample("report", "figures", *RUNS, *TABLES, "--figure", "judged", "--out", "judged.json")
     assert len(json.loads(Path("judged.json").read_text())["data"]["values"]) == 3 * 10
-
-
-@pytest.mark.parametrize(
-    ("words", "refused"),
-    [
-        (("table1", "--train", "queries.tsv"), "--train does not go with table1"),
-        (("table3", "--qrels", "qrels.txt"), "--qrels does not go with table3"),
-        (("methods", "-m", "AP"), "-m does not go with methods"),
-        (("html", "--format", "csv"), "--format does not go with html"),
-        (("similarity", "--figure", "scores"), "--figure does not go with similarity"),
-    ],
-)
-def test_options_of_other_reports_are_refused(sample: Fire, words: tuple[str, ...], refused: str) -> None:
-    assert f"{refused}; leave one of them out" in sample("report", *words, code=2).stderr
 
 
 def test_a_plot_is_the_report_s_own(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,8 +82,3 @@ def test_standard_input_is_read_as_the_file_would_be(words: tuple[str, ...], nam
     assert piped.stdout == by_name.stdout
     if (folder / "new.txt").is_file():
         assert "q0 0 d2 1\n" in (folder / "new.txt").read_text()
-
-
-def test_standard_input_is_not_read_for_two_files(folder: Path) -> None:
-    refused = run("score", "-", "--qrels", "-", "-m", "C@1", code=2, stdin=RUN.encode())
-    assert "`-` is given twice: standard input can be read once" in refused.stderr

@@ -125,10 +125,3 @@ def test_an_output_changed_by_hand_is_refused_by_the_next_stage(fire: Fire, work
 
 def test_init_does_not_overwrite(fire: Fire, workspace: Path) -> None:
     assert "already exists" in fire("init", code=1).stderr
-
-
-def test_outside_a_workspace_what_is_missing_is_a_usage_error(fire: Fire, folder: Path) -> None:
-    assert "no run given" in fire("pool", "--out", "x", code=2).stderr
-    assert "--out is needed outside a workspace" in fire("pool", "clip.run", code=2).stderr
-    assert "--qrels is needed outside a workspace" in fire("score", "clip.run", code=2).stderr
-    assert "no fire.toml" in fire("status", code=1).stderr
