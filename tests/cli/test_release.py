@@ -1,7 +1,7 @@
 """`release`: a workspace's labels as a folder that others load, and what it must not say of people."""
 
+import contextlib
 import json
-import os
 import re
 import runpy
 import shutil
@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from click.testing import Result
 from command import rows, run
-from small_release import ANSWERS, CORRECTED, ORIGINAL, RUNS, STATED, answer, make_workspace, set_in
+from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_workspace, set_in
 
 from examples import load_script
 from fire_toolkit.cli.judged_files import judgments_from
@@ -26,19 +26,17 @@ from fire_toolkit.labelstudio.secrets import prepare_folder
 
 Fire = Callable[..., Result]
 DATE = ("--date", "2026-11-22")
+RELEASE = ("release", "--version", "1.0", *DATE)
+CHAIN = ("resolve", "augment", "score")
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace and its release; to be copied, not written to."""
     root = tmp_path_factory.mktemp("ready")
-    here = Path.cwd()
-    os.chdir(root)
-    try:
+    with contextlib.chdir(root):
         make_workspace(root, run)
-        run("release", "--version", "1.0", *DATE)
-    finally:
-        os.chdir(here)
+        run(*RELEASE)
     return root
 
 
@@ -62,6 +60,11 @@ def pairs_of(path: Path) -> dict[tuple[str, str], int]:
     return dict(zip(keys, map(int, found["relevance"]), strict=True))
 
 
+def follow(*commands: str) -> None:
+    for command in commands:
+        run(command)
+
+
 def texts_of(folder: Path) -> dict[str, str]:
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".parquet"]
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
@@ -69,7 +72,7 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 def refused(workspace: Path, *arguments: str) -> str:
     """Return why a release is refused; nothing of it may be left."""
-    said = run("release", "--version", "1.0", *DATE, *arguments, code=1).stderr
+    said = run(*RELEASE, *arguments, code=1).stderr
     assert not list((workspace / "releases").glob("*"))
     assert len(said.splitlines()) <= 2, said  # the note on comments may come first
     return said
@@ -89,7 +92,7 @@ def test_what_no_file_knows_is_asked_for_by_name_in_one_message(workspace: Path)
         name, _, example = line.partition(" = ")[0], *line.partition(", e.g. ")[1:]
         text = re.sub(rf"(?m)^{name} = .*$", f"{name} = {example}", text) if example else text
     (workspace / "fire.toml").write_text(text)
-    run("release", "--version", "1.0", *DATE)
+    run(*RELEASE)
     assert not run("release", "--draft").stdout
 
 
@@ -99,20 +102,13 @@ def test_what_no_file_knows_is_asked_for_by_name_in_one_message(workspace: Path)
         ({"name": "Small Labels"}, "[release] name = 'Small Labels', expected"),
         ({"name": "data"}, "cannot be a Python module here"),
         ({"name": "lambda"}, "cannot be a Python module here"),
-        ({"licence": "CC-BY-4.0", "qrels": "CC-BY-NC-4.0"}, "allows commercial use"),
+        ({"licence": "CC-BY-4.0", "captions": "CC-BY-NC-4.0"}, "allows commercial use"),
         ({"licence": "My-Own"}, "licence_url is needed for My-Own"),
         ({"files_url": "https://example.org/x"}, "expected a folder that ends in /"),
     ],
 )
 def test_an_answer_that_is_wrong_is_named(workspace: Path, values: dict[str, str], words: str) -> None:
-    own = {name: value for name, value in values.items() if name != "qrels"}
-    set_in(workspace, **own)
-    if "qrels" in values:
-        text = (workspace / "fire.toml").read_text()
-        head, _, tail = text.partition("[licences]\n")
-        (workspace / "fire.toml").write_text(
-            f'{head}[licences]\nqrels = "{values["qrels"]}"\n{tail.partition(chr(10))[2]}'
-        )
+    set_in(workspace, **values)
     assert words in refused(workspace)
 
 
@@ -126,7 +122,7 @@ def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseud
     run("score")
     assert "[release] platform (where people judged)" in refused(workspace)
     set_in(workspace, platform="A form on paper")
-    run("release", "--version", "1.0", *DATE)
+    run(*RELEASE)
     texts = texts_of(workspace / "releases/1.0")
     assert not [name for name, text in texts.items() if "mallory" in text]
     assert re.search(r"answers of annotator-[12] enter neither agreement nor labels", texts["README.md"])
@@ -140,21 +136,14 @@ def test_every_form_holds_the_corrected_pairs_and_ids_stay_text(released: Path) 
     table = pd.read_parquet(released / "data/qrels.parquet")
     keys = zip(table["query-id"], table["corpus-id"], strict=True)
     assert dict(zip(keys, table["score"], strict=True)) == CORRECTED
-    assert pd.read_parquet(released / "data/corpus.parquet")["_id"].tolist() == [
-        "a",
-        "b",
-        "c",
-        "007",
-        "NA",
-        "unpooled",
-    ]
+    corpus = pd.read_parquet(released / "data/corpus.parquet")["_id"].tolist()
+    assert corpus == ["a", "b", "c", "007", "NA", "unpooled"]
     assert (released / "queries.jsonl").read_text() == '{"_id": "1"}\n{"_id": "2"}\n'
 
 
 def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -> None:
     set_in(workspace, depth=1, deep_queries=0.5, deep_depth=2, seed=3)
-    for command in ("pool", "resolve", "augment", "score"):
-        run(command)
+    follow("pool", *CHAIN)
     run("release", "--version", "1.1", *DATE)
     released = workspace / "releases/1.1"
     table = pd.read_parquet(released / "data/query_design.parquet")
@@ -180,8 +169,7 @@ def test_judgments_without_a_duration_are_read_back(workspace: Path) -> None:
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     table.assign(duration_s=["", *table["duration_s"][1:]]).to_csv(path, index=False)
     path.with_name("judgments.csv.manifest.json").unlink()
-    for command in ("resolve", "augment", "score"):
-        run(command)
+    follow(*CHAIN)
     set_in(workspace, platform="A form on paper")
     run("release", "--version", "2.0", *DATE)
     found = judgments_from(Path("releases/2.0/judgments.csv"))
@@ -191,11 +179,8 @@ def test_judgments_without_a_duration_are_read_back(workspace: Path) -> None:
 
 def test_no_file_names_a_place_a_time_or_a_caption(released: Path, workspace: Path) -> None:
     for name, text in texts_of(released).items():
-        assert str(workspace.parent) not in text, name
-        assert "T09:23" not in text, name
-        assert "red circle" not in text, name
-        assert "TODO" not in text, name
-        assert "not stated" not in text, name
+        for secret in (str(workspace.parent), "T09:23", "red circle", "TODO", "not stated"):
+            assert secret not in text, name
 
 
 def test_a_release_passes_its_own_check_and_a_changed_file_does_not(released: Path) -> None:
@@ -205,15 +190,10 @@ def test_a_release_passes_its_own_check_and_a_changed_file_does_not(released: Pa
     assert "qrels.txt: changed since it was written" in said.stdout
     assert "not the same pairs as qrels.txt" in said.stdout
     listed = json.loads(run("release", "check", released, "--format", "json", code=1).stdout)
-    assert {
-        "file": "qrels.txt",
-        "level": "must",
-        "line": 0,
-        "what": "changed since it was written; manifest.json has another hash",
-    } in listed
-    assert "changed since `fire-toolkit release` wrote it" in run(
-        *("score", "--qrels", released, "-m", "C@1"), code=1
-    ).stderr  # fmt: skip
+    what = "changed since it was written; manifest.json has another hash"
+    assert {"file": "qrels.txt", "level": "must", "line": 0, "what": what} in listed
+    refused = run("score", "--qrels", released, "-m", "C@1", code=1).stderr
+    assert "changed since `fire-toolkit release` wrote it" in refused
 
 
 @pytest.mark.slow
@@ -221,7 +201,7 @@ def test_the_same_workspace_gives_the_same_bytes_and_another_version_other_pseud
     workspace: Path,
 ) -> None:
     for out in ("one", "two"):
-        run("release", "--version", "1.0", *DATE, "--out", out)
+        run(*RELEASE, "--out", out)
     one, two = texts_of(workspace / "one"), texts_of(workspace / "two")
     assert one == two
     drawn = set()
@@ -234,7 +214,7 @@ def test_the_same_workspace_gives_the_same_bytes_and_another_version_other_pseud
 def test_what_is_there_is_not_overwritten_and_what_is_stale_is_not_released(
     released: Path, workspace: Path
 ) -> None:
-    assert "already exists" in run("release", "--version", "1.0", *DATE, code=1).stderr
+    assert "already exists" in run(*RELEASE, code=1).stderr
     set_in(workspace, measures=["C@5"])
     said = run("release", "--version", "1.1", *DATE, code=1).stderr
     assert "score is stale" in said
@@ -242,26 +222,19 @@ def test_what_is_there_is_not_overwritten_and_what_is_stale_is_not_released(
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "words"),
+    ("text", "words"),
     [
-        ("uses", "Marta judged most of it", "a person's name"),
-        *(
-            pytest.param(*values, marks=pytest.mark.slow)
-            for values in (
-                ("uses", "Ask marta@example.org", "an e-mail address"),
-                ("biases", "Made in /home/marta/work", "an absolute path"),
-                ("limitations", "hf_abcdefghijklmnopqrstuvwx", "an access token"),
-                ("limitations", "the word is hunter2hunter2", "a secret of the workspace"),
-            )
-        ),
+        ("Marta judged most of it", "a person's name"),
+        pytest.param("the word is hunter2hunter2", "a secret of the workspace", marks=pytest.mark.slow),
     ],
 )
-def test_names_mails_tokens_and_paths_are_refused(workspace: Path, key: str, text: str, words: str) -> None:
+def test_names_and_secrets_of_the_register_are_refused(workspace: Path, text: str, words: str) -> None:
+    """What is private whoever wrote it is held in tests/release/test_people.py."""
     folder = workspace / ".fire/private"
     prepare_folder(folder)
     row = Annotator("marta", user_id="1", email="marta@example.org", password="hunter2hunter2")
     write_register(folder, [row])
-    set_in(workspace, **{key: text})
+    set_in(workspace, uses=text)
     said = refused(workspace)
     assert words in said
     assert "marta" not in said.lower()
@@ -275,29 +248,25 @@ def test_comments_come_by_consent_and_an_e_mail_in_one_is_refused(workspace: Pat
 
 @pytest.mark.slow
 def test_the_creators_may_give_their_contact_and_nobody_is_named_for_a_blind_review(workspace: Path) -> None:
-    set_in(
-        workspace, contact="Marie Curie <marie@example.org>", url="", files_url="https://example.org/data/"
-    )
-    run("release", "--version", "1.0", *DATE)
+    contact = "Marie Curie <marie@example.org>"
+    set_in(workspace, contact=contact, url="", files_url="https://example.org/data/")
+    run(*RELEASE)
     named = texts_of(workspace / "releases/1.0")
     assert "marie@example.org" in named["DATASHEET.md"]
     assert "https://example.org/data/data/qrels.parquet" in named["croissant.json"]
     assert 'family-names: "Curie"' in named["CITATION.cff"]
-    run("release", "--version", "1.0", *DATE, "--anonymous", "--out", "blind")
+    run(*RELEASE, "--anonymous", "--out", "blind")
     for name, text in texts_of(workspace / "blind").items():
-        assert "curie" not in text.lower(), name
-        assert "Radium" not in text, name
-        assert "example.org" not in text, name
+        assert not re.search("(?i)curie|radium|example[.]org", text), name
     run("release", "check", "blind")
     set_in(workspace, uses="To rank models as Curie does")
-    said = run("release", "--version", "1.1", *DATE, "--anonymous", code=1).stderr
-    assert "a person's name" in said
+    assert "a person's name" in run(*RELEASE[:2], "1.1", *DATE, "--anonymous", code=1).stderr
 
 
 @pytest.mark.slow
 def test_captions_and_addresses_come_with_their_declared_licence(workspace: Path) -> None:
     set_in(workspace, captions="CC-BY-4.0", media="CC-BY-4.0")
-    run("release", "--version", "1.0", *DATE)
+    run(*RELEASE)
     folder = workspace / "releases/1.0"
     queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     assert queries[1] == {"_id": "2", "text": "bob@example.org moves"}
@@ -308,22 +277,21 @@ def test_captions_and_addresses_come_with_their_declared_licence(workspace: Path
     run("add-collection", folder, "--out", "again")
     for name in ("queries.tsv", "items.tsv"):
         found, was = ((workspace / path / name).read_text() for path in ("again", "collection"))
-        assert [line.split("\t")[:2] for line in found.splitlines()] == [
-            line.split("\t")[:2] for line in was.splitlines()
-        ]
+        first, second = ([line.split("\t")[:2] for line in text.splitlines()] for text in (found, was))
+        assert first == second
 
 
 def test_scores_say_that_the_qrels_of_a_release_are_corrected(released: Path, workspace: Path) -> None:
     n, by_release = len(CORRECTED), "corrected qrels of small-labels 1.0"
-    for qrels, words in (
-        *(
-            (released / name, f"{n} pairs in the {by_release}")
-            for name in ("", "qrels.json", "qrels/test.tsv")
-        ),
-        (released / "qrels.original.txt", f"{len(ORIGINAL)} pairs in the original qrels"),
-        (workspace / "augmented/qrels.txt", f"{n} pairs in the corrected qrels"),
-        (workspace / "collection/qrels.txt", f"{len(ORIGINAL)} pairs in the original qrels"),
-    ):
+    original = f"{len(ORIGINAL)} pairs in the original qrels"
+    for qrels, words in {
+        released: f"{n} pairs in the {by_release}",
+        released / "qrels.json": f"{n} pairs in the {by_release}",
+        released / "qrels/test.tsv": f"{n} pairs in the {by_release}",
+        released / "qrels.original.txt": original,
+        workspace / "augmented/qrels.txt": f"{n} pairs in the corrected qrels",
+        workspace / "collection/qrels.txt": original,
+    }.items():
         said = run("score", "runs/clip.run", "--qrels", qrels, "-m", "AP").stderr
         assert f"rests on: 1 run; 2 queries; {words}\n" in said, qrels
     both = ("runs/clip.run", "runs/ssb.run", "--qrels", released)
@@ -361,20 +329,15 @@ def test_the_next_group_reads_it_back(
 
 @pytest.mark.slow
 def test_changes_since_the_version_before_tell_of_relevance_labels_and_disputes(workspace: Path) -> None:
-    run("release", "--version", "1.0", *DATE)
+    run(*RELEASE)
     # ann now says that c is relevant; bob disagrees with her on a, an original positive that stays relevant.
-    answer(
-        workspace,
-        {"ann": ANSWERS["ann"] | {("1", "c"): 1, ("2", "NA"): 0}, "bob": ANSWERS["bob"] | {("1", "a"): 1}},
-    )
-    for command in ("import", "resolve", "augment", "score"):
-        run(command)
+    ann, bob = (ANSWERS[name] for name in ("ann", "bob"))
+    answer(workspace, {"ann": ann | {("1", "c"): 1, ("2", "NA"): 0}, "bob": bob | {("1", "a"): 1}})
+    follow("import", *CHAIN)
     run("release", "--version", "1.1", "--date", "2026-12-01")
     folder = workspace / "releases/1.1"
     said = (folder / "CHANGELOG.md").read_text()
-    assert (
-        "## 1.1 (2026-12-01)\n\nSince 1.0: 1 pair added, 0 removed, 1 with a higher relevance, 0 with" in said
-    )
+    assert "## 1.1 (2026-12-01)\n\nSince 1.0: 1 pair added, 0 removed, 1 with a higher relevance, 0" in said
     assert "1 label moved, 1 became a dispute, 1 settled, 0 new, 0 gone; " in said
     assert "| ssb | C@1 | 0.0000 | 0.5000 |" in said  # c stands first, and b for the other query
     assert said.endswith("## 1.0 (2026-11-22)\n\nThe first version.\n")
@@ -397,20 +360,14 @@ def states_of(folder: Path) -> dict[tuple[str, str], str]:
 
 
 def test_ap_follows_from_the_runs_that_a_release_includes(workspace: Path) -> None:
-    run("release", "--version", "1.0", *DATE, "--include-runs", 1)
-    run("release", "--version", "1.0", *DATE, "--include-runs", 1, "--out", "again")
+    run(*RELEASE, "--include-runs", 1)
+    run(*RELEASE, "--include-runs", 1, "--out", "again")
     folder = workspace / "releases/1.0"
     for path in folder.rglob("*.*"):
         assert path.read_bytes() == (workspace / "again" / path.relative_to(folder)).read_bytes(), path
-    for name in RUNS:
-        lines = [line.split() for line in RUNS[name].splitlines()]
-        # Of equal scores the greater id stands first: b before a.
-        tops = {
-            query: max((float(score), doc) for each, _, doc, _, score, _ in lines if each == query)
-            for query in "12"
-        }
-        expected = [f"{query} Q0 {doc} 1 {score} {name[:-4]}" for query, (score, doc) in tops.items()]
-        assert (folder / "runs" / name).read_text().splitlines() == expected
+    # Of equal scores the greater id stands first: b before a.
+    assert (folder / "runs/clip.run").read_text() == "1 Q0 a 1 9.0 clip\n2 Q0 b 1 9.0 clip\n"
+    assert (folder / "runs/ssb.run").read_text() == "1 Q0 c 1 9.0 ssb\n2 Q0 b 1 3.0 ssb\n"
     ranks = pd.read_parquet(folder / "data/ranks.parquet")
     board = pd.read_csv(folder / "leaderboard.csv")
     for which, pairs in (("original", ORIGINAL), ("augmented", CORRECTED)):
@@ -425,15 +382,11 @@ def test_ap_follows_from_the_runs_that_a_release_includes(workspace: Path) -> No
     assert "`ranks` has the rank of every labelled pair" in (folder / "README.md").read_text()
     run("release", "check", folder)
 
+    ap = "clip,original,all,AP,"
     for path, old, new, words in (
         ("runs/ssb.run", "1 Q0 c 1 9.0", "1 Q0 007 1 9.0", "must:   leaderboard.csv: AP of ssb by the"),
         ("runs/clip.run", "1 Q0 a 1 9.0", "1 Q0 a 2 9.0", "query 1: rank 2 is not that of its score"),
-        (
-            "leaderboard.csv",
-            "clip,original,all,AP,0.5",
-            "clip,original,all,AP,0.6",
-            "is 0.6; by the runs it is 0.5",
-        ),
+        ("leaderboard.csv", f"{ap}0.5", f"{ap}0.6", "is 0.6; by the runs it is 0.5"),
     ):
         text = (folder / path).read_text()
         (folder / path).write_text(text.replace(old, new))
@@ -464,7 +417,7 @@ class FakeTable:
 def test_the_script_beside_a_release_loads_it_and_scores_its_runs_again(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("release", "--version", "1.0", *DATE, "--include-runs", 1)
+    run(*RELEASE, "--include-runs", 1)
     folder = workspace / "releases/1.0"
     fake = ModuleType("datasets")
     vars(fake).update(
@@ -497,10 +450,8 @@ def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
     (newer / "qrels.txt").write_text("".join(f"{q} 0 {d} {r}\n" for (q, d), r in pairs.items()))
     labels = (newer / "labels.csv").read_text().splitlines(keepends=True)
     (newer / "labels.csv").write_text("".join(line for line in labels if not line.startswith("2,a,")))
-    scores = (newer / "leaderboard.csv").read_text()
-    (newer / "leaderboard.csv").write_text(
-        scores.replace("clip,augmented,all,C@1,0.5", "clip,augmented,all,C@1,0.25")
-    )
+    scores, hits = (newer / "leaderboard.csv").read_text(), "clip,augmented,all,C@1,0."
+    (newer / "leaderboard.csv").write_text(scores.replace(f"{hits}5", f"{hits}25"))
     found = run("release", "check", newer, "--against", released, "--format", "csv")
     assert found.stdout.splitlines() == [
         "kind,query_id,doc_id,run_id,measure,before,after,label_before,label_after",
@@ -528,10 +479,8 @@ def test_the_package_gives_the_labels_as_dictionaries(released: Path) -> None:
 
 
 def test_what_a_command_line_cannot_mean_is_said(workspace: Path) -> None:
-    assert "--version is needed" in run("release", code=2).stderr
     assert "expected numbers and dots" in run("release", "--version", "v1", code=1).stderr
     assert "expected a day" in run("release", "--version", "1.0", "--date", "today", code=1).stderr
-    assert "no such folder" in run("release", "check", "nowhere", code=1).stderr
     assert "expected a release" in run("release", "check", "runs", "--against", "runs", code=1).stderr
 
 
@@ -566,32 +515,26 @@ def test_the_platform_is_the_tool_that_answers_came_from(
 ) -> None:
     Path("theirs.csv").write_text(f"{header},q,d,said\n{more},1,c,relevant\n")
     run("import", "theirs.csv", "--columns", "query=q,doc=d,label=said")
-    for command in ("import", "resolve", "augment", "score"):
-        run(command)
+    follow("import", *CHAIN)
     if not platform:
-        assert "from a table that names no tool; write into fire.toml, [release] platform" in refused(
-            workspace
-        )
+        said = "from a table that names no tool; write into fire.toml, [release] platform"
+        assert said in refused(workspace)
         return
-    run("release", "--version", "1.0", *DATE)
+    run(*RELEASE)
     found = json.loads(Path("releases/1.0/croissant.json").read_text())
     assert found["rai:dataAnnotationPlatform"] == platform
 
 
-def test_of_a_campaign_by_hand_the_platform_is_the_sheets_that_were_filled_in(
-    workspace: Path,
-) -> None:
-    for path in workspace.glob("exports/*"):
-        path.unlink()
-    shutil.rmtree(workspace / "judgments")
-    shutil.rmtree(workspace / "tasks")
+def test_of_a_campaign_by_hand_the_platform_is_the_filled_in_sheets(workspace: Path) -> None:
+    for place in ("exports", "judgments", "tasks"):
+        shutil.rmtree(workspace / place)
+    (workspace / "exports").mkdir()
     run("tasks", "--annotator", "A01,A02", "--overlap", 1.0)
     for sheet in workspace.glob("tasks/**/*.csv"):
         table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
         if {"label", "pair_id"} <= set(table.columns):
             table.assign(label="relevant").to_csv(workspace / "exports" / sheet.name, index=False)
-    for command in ("import", "resolve", "augment", "score"):
-        run(command)
-    run("release", "--version", "1.0", *DATE)
+    follow("import", *CHAIN)
+    run(*RELEASE)
     found = json.loads(Path("releases/1.0/croissant.json").read_text())
     assert found["rai:dataAnnotationPlatform"] == "sheets (CSV)"
