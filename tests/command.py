@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -35,6 +35,13 @@ def rows(table: Path | str | Result, delimiter: str = ",") -> list[dict[str, str
     if isinstance(text, Path):
         text = text.read_bytes().decode()  # as it is, with the line ends inside of cells
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+
+
+def write_run(path: Path, ranked: Mapping[str, Iterable[str]]) -> None:
+    """Write the docs of each query, best first, as a run of the file's name in TREC's form."""
+    placed = [(query, *place) for query, docs in ranked.items() for place in enumerate(docs, start=1)]
+    lines = [f"{query} Q0 {doc} {rank} {-rank} {path.stem}\n" for query, rank, doc in placed]
+    path.write_text("".join(lines))
 
 
 def states() -> dict[str, tuple[str, str]]:

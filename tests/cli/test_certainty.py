@@ -1,12 +1,10 @@
 """The commands on certainty, run on the sample pool."""
 
-import csv
-import io
 import json
 from pathlib import Path
 
 import pytest
-from command import Fire, rows
+from command import Fire, rows, write_run
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 BENCHMARK = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
@@ -15,11 +13,8 @@ BENCHMARK = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 def test_an_honest_score_says_what_is_uncertain(sample: Fire) -> None:
     measures = ("-m", "C@1", "-m", "AP@10")
     found = rows(sample("score", "--honest", *RUNS, *BENCHMARK, *measures, "--format", "csv"))
-    assert [(row["run_id"], row["measure"]) for row in found][:3] == [
-        ("fused", "C@1"),
-        ("fused", "AP@10"),
-        ("motion-track", "C@1"),
-    ]
+    order = [" ".join((row["run_id"], row["measure"])) for row in found]
+    assert order[:3] == ["fused C@1", "fused AP@10", "motion-track C@1"]
     for row in found:
         assert float(row["augmented"]) <= float(row["upper"])
         assert (row["lower"] == "nan") == (row["measure"] == "AP@10")  # which has an upper bound alone
@@ -34,11 +29,8 @@ def test_an_honest_score_says_what_is_uncertain(sample: Fire) -> None:
 def test_an_honest_score_shows_each_policy(sample: Fire) -> None:
     policies = [word for policy in ("union", "override", "drop") for word in ("--policy", policy)]
     found = rows(sample("score", "--honest", RUNS[0], *BENCHMARK, *policies, "-m", "C@1", "--format", "csv"))
-    assert [(row["policy"], row["augmented"]) for row in found] == [
-        ("union", "0.74"),
-        ("override", "0.68"),
-        ("drop", "0.68"),
-    ]
+    by_policy = {row["policy"]: row["augmented"] for row in found}
+    assert by_policy == {"union": "0.74", "override": "0.68", "drop": "0.68"}
 
 
 def test_clusters_are_a_column_of_the_queries(sample: Fire) -> None:
@@ -50,13 +42,12 @@ def test_clusters_are_a_column_of_the_queries(sample: Fire) -> None:
 
 
 def test_differences_come_with_tests_and_intervals(sample: Fire) -> None:
-    files = (*RUNS, "--qrels", "qrels.txt", "--augmented", "augmented.txt")
+    files = (*RUNS, *BENCHMARK)
     found = rows(sample("difference", *files, "-m", "C@1", "-m", "AP@20", "--format", "csv"))
     assert len(found) == 3 * 3 * 2
-    row = next(
-        r for r in found if (r["qrels"], r["measure"], r["run_b"]) == ("augmented", "C@1", "motion-track")
-    )
-    assert (row["run_a"], row["test"], float(row["difference"])) == ("fused", "score", pytest.approx(0.21))
+    by_key = {(row["qrels"], row["measure"], row["run_b"]): row for row in found if row["run_a"] == "fused"}
+    row = by_key["augmented", "C@1", "motion-track"]
+    assert (row["test"], float(row["difference"])) == ("score", pytest.approx(0.21))
     assert float(row["low"]) < 0.21 < float(row["high"])
     assert "fused & motion-track" in sample("difference", *files, "-m", "C@1").stdout
     for command in ("difference", *files, "-m", "C@1"), ("compare", *RUNS):
@@ -66,9 +57,8 @@ def test_differences_come_with_tests_and_intervals(sample: Fire) -> None:
 def test_orders_are_compared_between_labellings(sample: Fire) -> None:
     qrels = ("--qrels", "original=qrels.txt", "--qrels", "augmented.txt", "-m", "C@1")
     found = rows(sample("orders", *RUNS, *qrels, "--format", "csv"))
-    assert [(row["labelling_a"], row["labelling_b"], row["tau_p"]) for row in found] == [
-        ("original", "augmented.txt", "nan")
-    ]
+    (row,) = found
+    assert (row["labelling_a"], row["labelling_b"], row["tau_p"]) == ("original", "augmented.txt", "nan")
     swaps = rows(sample("orders", *RUNS, *qrels, "--show", "swaps", "--format", "csv"))
     assert len(swaps) == 3
     assert all(0 <= float(row["p_swap"]) <= 1 for row in swaps)
@@ -86,32 +76,26 @@ def test_contributions_count_what_each_run_found(sample: Fire) -> None:
 
 
 def test_reusability_leaves_each_run_out(sample: Fire) -> None:
-    files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources", "pool_sources.csv")
-    every = sorted(str(path) for path in Path("runs").glob("*.run"))
-    arguments = ("reuse", *every, *files, "-m", "C@10", "-m", "bpref", "--format", "csv")
+    files = (*sorted(Path("runs").glob("*.run")), *BENCHMARK, "--pool-sources", "pool_sources.csv")
+    arguments = ("reuse", *files, "-m", "C@10", "-m", "bpref", "--format", "csv")
     own = rows(sample(*arguments))
     assert len(own) == 5 * 2
     assert all(row["left_out"] == row["run_id"] for row in own)
-    assert (
-        next(r for r in own if (r["run_id"], r["measure"]) == ("learned-ridge", "C@10"))["without"] == "0.91"
-    )
+    without = {(row["run_id"], row["measure"]): row["without"] for row in own}
+    assert without["learned-ridge", "C@10"] == "0.91"
     orders = rows(sample(*arguments, "--show", "orders", "--family", "late=fused,learned-ridge"))
-    assert [row["left_out"] for row in orders][::2] == [
-        "colour-histogram",
-        "late",
-        "motion-track",
-        "shape-contour",
-    ]
+    left_out = ["colour-histogram", "late", "motion-track", "shape-contour"]
+    assert [row["left_out"] for row in orders][::2] == left_out
     assert "expected NAME=RUN,RUN" in sample(*arguments, "--family", "late", code=1).output
 
 
 def test_coverage_writes_the_pairs_that_would_settle_a_run(sample: Fire) -> None:
-    files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--judgments", "judgments.csv")
+    files = (*BENCHMARK, "--judgments", "judgments.csv")
     result = sample("coverage", RUNS[0], *files, "-m", "P@15", "--format", "csv", "--out", "settle/pool.csv")
     row = rows(result)[0]
     assert float(row["lower"]) < float(row["upper"])
     assert float(row["hours"]) > 0
-    pool = list(csv.DictReader(io.StringIO(Path("settle/pool.csv").read_text())))
+    pool = rows(Path("settle/pool.csv"))
     assert len(pool) == int(row["n_pairs"])
     assert "fused: judged" in result.output
     tasks = ("--queries", "queries.tsv", "--items", "items.tsv", "--guideline", "caption-relevance-v1")
@@ -124,40 +108,32 @@ def a_benchmark(fire: Fire, n_queries: int, n_labels: int) -> None:
     queries = range(n_queries)
     Path("qrels.txt").write_text("".join(f"q{q:03} 0 a 1\n" for q in queries))
     for name in ("one", "two"):
-        lines = (
-            f"q{q:03} Q0 {doc} {rank} {-rank} {name}\n" for q in queries for rank, doc in enumerate("abc", 1)
-        )
-        Path(f"{name}.run").write_text("".join(lines))
+        write_run(Path(f"{name}.run"), {f"q{q:03}": "abc" for q in queries})
     labels = "".join(f"q{q:03},b,irrelevant,0\n" for q in range(n_labels))
     Path("labels.csv").write_text("query_id,doc_id,label,relevance\n" + labels)
     fire("augment", "--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "augmented.txt")
 
 
-LABELLED = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-
-
 def test_a_gain_that_no_query_shows_has_an_interval(fire: Fire) -> None:
     """Of 100 queries none gains: a share of up to 1 − .025^(1/100) may; AP could also fall."""
     a_benchmark(fire, 100, n_labels=3)
-    found = rows(fire("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP", "--format", "csv"))
+    found = rows(fire("score", "--honest", "one.run", *BENCHMARK, "-m", "C@1", "-m", "AP", "--format", "csv"))
     hits, ap = found
     assert (hits["delta"], hits["delta_low"], hits["delta_interval"]) == ("0.0", "0.0", "exact")
     assert float(hits["delta_high"]) == pytest.approx(1 - 0.025**0.01)
     assert float(ap["delta_low"]) == pytest.approx(-(1.96**2) / (100 + 1.96**2), rel=1e-4)
     assert float(ap["delta_high"]) == -float(ap["delta_low"])
-    shown = fire("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP")
+    shown = fire("score", "--honest", "one.run", *BENCHMARK, "-m", "C@1", "-m", "AP")
     assert "0.0 to 3.6" in shown.stdout
     assert "-3.7 to 3.7" in shown.stdout
-    assert (
-        "AP: fewer than 15 queries differ in 1 row; there the interval of the gain or difference is"
-        in shown.stderr
-    )
+    few = "AP: fewer than 15 queries differ in 1 row; there the interval of the gain or difference is"
+    assert few in shown.stderr
     assert "resamples" not in shown.stderr
 
 
 def test_what_one_query_cannot_tell_is_not_known(fire: Fire) -> None:
     a_benchmark(fire, 1, n_labels=1)
-    asked = ("score", "--honest", "one.run", *LABELLED, "-m", "C@1", "-m", "AP", "-m", "MedR")
+    asked = ("score", "--honest", "one.run", *BENCHMARK, "-m", "C@1", "-m", "AP", "-m", "MedR")
     hits, *others = rows(fire(*asked, "--format", "csv"))
     assert float(hits["low"]) == pytest.approx(0.025)  # Clopper and Pearson, 1 of 1
     for row in others:
@@ -172,17 +148,15 @@ def test_what_one_query_cannot_tell_is_not_known(fire: Fire) -> None:
 def test_no_direction_is_named_that_was_not_estimated(fire: Fire) -> None:
     """Votes make a second doc positive, wrongly: AP is too low, where it was called probably too high."""
     queries, docs = [f"q{q:02}" for q in range(40)], [f"d{place}" for place in range(1, 11)]
-    ranked = [(q, doc, place) for q in queries for place, doc in enumerate(docs, 1)]
-    Path("one.run").write_text("".join(f"{q} Q0 {doc} {place} {-place} one\n" for q, doc, place in ranked))
+    write_run(Path("one.run"), dict.fromkeys(queries, docs))
     Path("qrels.txt").write_text("".join(f"{q} 0 d1 1\n" for q in queries))
-    labels = "".join(f"{q},{doc},x,{int(doc in ('d1', 'd5'))}\n" for q, doc, place in ranked if place <= 5)
+    labels = "".join(f"{q},d{place},x,{int(place in (1, 5))}\n" for q in queries for place in range(1, 6))
     Path("labels.csv").write_text("query_id,doc_id,label,relevance\n" + labels)
-    Path("truth.txt").write_text("".join(f"{q} 0 d1 1\n" for q in queries))
     fire("augment", "--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "augmented.txt")
     asked = [word for name in ("C@1", "AP", "R@5", "nDCG@5", "R@10") for word in ("-m", name)]
-    told = fire("score", "--honest", "one.run", *LABELLED, *asked, "--format", "csv")
+    told = fire("score", "--honest", "one.run", *BENCHMARK, *asked, "--format", "csv")
     by_labels = {row["measure"]: float(row["augmented"]) for row in rows(told)}
-    found = rows(fire("score", "one.run", "--qrels", "truth.txt", *asked, "--format", "csv"))
+    found = rows(fire("score", "one.run", "--qrels", "qrels.txt", *asked, "--format", "csv"))
     truth = {row["measure"]: float(row["value"]) for row in found}
     assert by_labels["AP"] == pytest.approx((1 + 2 / 5) / 2)
     assert truth["AP"] == 1
