@@ -12,23 +12,12 @@ from fire_toolkit.measures import list_measures
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 EXAMPLES = [definition.example for definition in list_measures()]
+BOTH = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 MEASURES = [word for name in EXAMPLES for word in ("-m", name)]
 
 
-def files(sample: Fire) -> tuple[str, ...]:
-    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
-    return ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-
-
-def test_score(sample: Fire) -> None:
-    found = rows(sample("score", *RUNS, *files(sample), *MEASURES, "--format", "csv"))
-    assert {row["measure"] for row in found} == set(EXAMPLES)
-    assert all(row["value"] for row in found)
-
-
 def test_score_honest(sample: Fire) -> None:
-    benchmark = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-    found = rows(sample("score", "--honest", *RUNS, *benchmark, *MEASURES, "--format", "csv"))
+    found = rows(sample("score", "--honest", *RUNS, *BOTH, *MEASURES, "--format", "csv"))
     assert len(found) == len(RUNS) * len(EXAMPLES)
     for row in found:
         value, slack = float(row["augmented"]), 1e-9 * abs(float(row["augmented"])) + 1e-12
@@ -42,12 +31,11 @@ def test_score_honest(sample: Fire) -> None:
 
 
 def test_difference(sample: Fire) -> None:
-    both = files(sample)
-    scored = {
-        (r["qrels"], r["measure"], r["run_id"]): float(r["value"])
-        for r in rows(sample("score", *RUNS, *both, *MEASURES, "--format", "csv"))
-    }
-    found = rows(sample("difference", *RUNS, *both, *MEASURES, "--format", "csv"))
+    told = rows(sample("score", *RUNS, *BOTH, *MEASURES, "--format", "csv"))
+    assert {row["measure"] for row in told} == set(EXAMPLES)
+    assert all(row["value"] for row in told)
+    scored = {(row["qrels"], row["measure"], row["run_id"]): float(row["value"]) for row in told}
+    found = rows(sample("difference", *RUNS, *BOTH, *MEASURES, "--format", "csv"))
     assert {row["measure"] for row in found} == set(EXAMPLES)
     for row in found:
         for side in "ab":
@@ -59,39 +47,31 @@ def test_difference(sample: Fire) -> None:
 
 
 def test_orders_and_reusability(sample: Fire) -> None:
-    _, original, _, augmented = files(sample)
-    labellings = (f"original={original}", f"augmented={augmented}")
-    options = [word for each in labellings for word in ("--qrels", each)]
-    found = rows(sample("orders", *RUNS, *options, *MEASURES, "--format", "csv"))
+    labellings = ("--qrels", "original=qrels.txt", "--qrels", "augmented=augmented.txt")
+    found = rows(sample("orders", *RUNS, *labellings, *MEASURES, "--format", "csv"))
     assert {row["measure"] for row in found} == set(EXAMPLES)
-    arguments = ("--qrels", original, "--augmented", augmented, "--pool-sources", ".", *MEASURES)
-    scored = {
-        (r["measure"], r["run_id"]): float(r["value"])
-        for r in rows(sample("score", *RUNS, *arguments[:4], *MEASURES, "--format", "csv"))
-        if r["qrels"] == "augmented"
-    }
-    for row in rows(sample("reuse", *RUNS, *arguments, "--format", "csv")):
+    told = rows(sample("score", *RUNS, "--qrels", "augmented.txt", *MEASURES, "--format", "csv"))
+    scored = {(row["measure"], row["run_id"]): float(row["value"]) for row in told}
+    for row in rows(sample("reuse", *RUNS, *BOTH, "--pool-sources", ".", *MEASURES, "--format", "csv")):
         expected = scored[row["measure"], row["run_id"]]
         assert abs(float(row["all"]) - expected) < 1e-9 + 1e-12 * abs(expected), row
-    arguments = ("--qrels", original, "--judgments", "judgments.csv", *MEASURES, "--format", "csv")
-    found = rows(sample("influence", *RUNS, *arguments))
+    files = (*RUNS, *BOTH[:2], "--judgments", "judgments.csv")
+    found = rows(sample("influence", *files, *MEASURES, "--format", "csv"))
     assert {row["measure"] for row in found} == set(EXAMPLES)
     assert all(row["run_id"] for row in found)
 
 
 def test_reports(sample: Fire) -> None:
-    both = files(sample)
     for name, more in (
         ("table1", ()),
         ("table4", ("--pool-sources", "pool_sources.csv")),
         ("length", ("--queries", "queries.tsv")),
     ):
-        found = rows(sample("report", name, *RUNS, *both, *more, *MEASURES, "--format", "csv"))
+        found = rows(sample("report", name, *RUNS, *BOTH, *more, *MEASURES, "--format", "csv"))
         assert {row["measure"] for row in found} >= set(EXAMPLES), name
 
 
 def test_coverage_takes_those_with_bounds_and_refuses_the_others_with_the_reason(sample: Fire) -> None:
-    files(sample)
     run, original, augmented = fire.run(RUNS[0]), fire.qrels("qrels.txt"), fire.qrels("augmented.txt")
 
     def covered(measure: str) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Original positives beside numeric grades count at the highest, and every output says which that is."""
 
-import csv
-import io
 import json
 from math import log2
 from pathlib import Path
@@ -9,12 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import Result
-from command import Fire
+from command import Fire, rows
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.evidence.qrels import augment_qrels, originals_beside
 from fire_toolkit.tables import check_labels, check_qrels
 
+BOTH = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 SECOND, THIRD = 1 / log2(3), 1 / 2
 
 
@@ -27,21 +26,43 @@ def folder(here: Path) -> Path:
     return here
 
 
+def augmented(fire: Fire) -> str:
+    """Resolve the judgments and augment the qrels; return what was said."""
+    fire("resolve", "judgments.csv", "--out", "labels")
+    return fire("augment", *BOTH[:2], "--labels", "labels", "--out", "augmented.txt").stderr
+
+
+@pytest.fixture
+def workspace(fire: Fire, folder: Path) -> Path:
+    """A workspace of the run and the original positive."""
+    fire("init", ".")
+    Path("collection/qrels.txt").write_text("q1 0 a 1\n")
+    Path("collection/queries.tsv").write_text("query_id\ttext\nq1\ta dog\n")
+    Path("m.run").rename("runs/m.run")
+    Path("judgments").mkdir(exist_ok=True)
+    return folder
+
+
+def judge(fire: Fire, *answers: str) -> None:
+    """Resolve answers by the graded guideline, in the workspace."""
+    lines = [f"A,q1,{answer},graded-relevance-v1\n" for answer in answers]
+    header = "annotator_id,query_id,doc_id,label,guideline\n"
+    Path("judgments/judgments.csv").write_text(header + "".join(lines))
+    fire("resolve")
+
+
 def scores(result: Result) -> dict[tuple[str, str], float]:
-    rows = csv.DictReader(io.StringIO(result.stdout))
-    return {(row["measure"], row["qrels"]): float(row["value"]) for row in rows}
+    return {(row["measure"], row["qrels"]): float(row["value"]) for row in rows(result)}
 
 
 def test_they_take_the_highest_grade_of_the_labels(fire: Fire, folder: Path) -> None:
     """The run with the original first had nDCG@10 79.7 with it at grade 1, as the poorest of all matches."""
-    fire("resolve", "judgments.csv", "--out", "labels")
-    said = fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt").stderr
+    said = augmented(fire)
     assert "original positives count at grade 3, the highest in the labels (--original-grade sets it)" in said
     assert Path("augmented.txt").read_text() == "q1 0 a 3\nq1 0 b 0\nq1 0 c 3\n"
     manifest = json.loads(Path("augmented.txt.manifest.json").read_text())["parameters"]
     assert (manifest["original_grade"], manifest["original_grade_from"]) == (3, "the highest in the labels")
-    files = ("m.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "nDCG@10", "-m", "DCG@10")
-    result = fire("score", *files, "--format", "csv")
+    result = fire("score", "m.run", *BOTH, "-m", "nDCG@10", "-m", "DCG@10", "--format", "csv")
     found = scores(result)
     assert found["nDCG@10", "original"] == 1.0
     assert found["nDCG@10", "augmented"] == pytest.approx((1 + THIRD) / (1 + SECOND))
@@ -53,23 +74,19 @@ def test_they_take_the_highest_grade_of_the_labels(fire: Fire, folder: Path) -> 
 def test_the_original_side_has_the_same_grade(fire: Fire, folder: Path, command: str) -> None:
     """A run without the new positive gains nothing in DCG: its one positive weighs the same on both sides."""
     Path("n.run").write_text("q1 Q0 b 1 2 n\nq1 Q0 a 2 1 n\n")
-    fire("resolve", "judgments.csv", "--out", "labels")
-    fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
-    files = ("m.run", "n.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "DCG@10")
-    rows = list(csv.DictReader(io.StringIO(fire(command, *files, "--format", "csv").stdout)))
+    augmented(fire)
+    found = rows(fire(command, "m.run", "n.run", *BOTH, "-m", "DCG@10", "--format", "csv"))
+    gains = [row for row in found if row["qrels"] == "delta"]
     if command == "score":
-        (gain,) = (float(row["value"]) for row in rows if (row["run_id"], row["qrels"]) == ("n", "delta"))
-        assert gain == pytest.approx(0)
+        assert {row["run_id"]: float(row["value"]) for row in gains}["n"] == pytest.approx(0)
     else:
-        (row,) = (row for row in rows if row["qrels"] == "delta")
+        (row,) = gains
         assert (float(row["value_a"]), float(row["value_b"])) == pytest.approx((3 * THIRD, 0))
 
 
 def test_the_honest_row_augments_the_labels_in_the_same_way(fire: Fire, folder: Path) -> None:
-    fire("resolve", "judgments.csv", "--out", "labels")
-    fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
-    files = ("m.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "nDCG@10", "-m", "DCG@10")
-    result = fire("score", "--honest", *files, "--format", "json")
+    augmented(fire)
+    result = fire("score", "--honest", "m.run", *BOTH, "-m", "nDCG@10", "-m", "DCG@10", "--format", "json")
     ndcg, dcg = json.loads(result.stdout)
     assert (ndcg["original"], ndcg["augmented"]) == pytest.approx((1, (1 + THIRD) / (1 + SECOND)))
     assert (dcg["original"], dcg["augmented"]) == pytest.approx((3, 3 + 3 * THIRD))
@@ -77,46 +94,32 @@ def test_the_honest_row_augments_the_labels_in_the_same_way(fire: Fire, folder: 
     assert "bounds are for unjudged docs up to grade 3, the highest seen" in result.stderr
 
 
-def test_another_grade_is_taken_by_every_command(fire: Fire, folder: Path) -> None:
-    fire("init", ".")
-    Path("collection/qrels.txt").write_text("q1 0 a 1\n")
-    Path("collection/queries.tsv").write_text("query_id\ttext\nq1\ta dog\n")
-    Path("m.run").rename("runs/m.run")
-    Path("judgments").mkdir(exist_ok=True)
-    rows = "A,q1,b,mismatch,graded-relevance-v1\nA,q1,c,exact,graded-relevance-v1\n"
-    Path("judgments/judgments.csv").write_text("annotator_id,query_id,doc_id,label,guideline\n" + rows)
-    fire("resolve")
-    for grade, source in ((1, "--original-grade"), (2, "--original-grade")):
-        assert (
-            f"count at grade {grade}, as {source} says" in fire("augment", "--original-grade", grade).stderr
-        )
+@pytest.mark.usefixtures("workspace")
+def test_another_grade_is_taken_by_every_command(fire: Fire) -> None:
+    judge(fire, "b,mismatch", "c,exact")
+    for grade in (1, 2):
+        said = fire("augment", "--original-grade", grade).stderr
+        assert f"count at grade {grade}, as --original-grade says" in said
         lines = Path("augmented/qrels.txt").read_text().splitlines()
         assert lines == [f"q1 0 a {grade}", "q1 0 b 0", "q1 0 c 3"]
         found = scores(fire("score", "-m", "DCG@10", "--format", "csv"))
         assert found["DCG@10", "original"] == grade
         (row,) = json.loads(fire("score", "--honest", "-m", "DCG@10", "--format", "json").stdout)
         assert (row["original"], row["augmented"]) == pytest.approx((grade, grade + 3 * THIRD))
-        (row,) = csv.DictReader(io.StringIO(fire("influence", "-m", "DCG@10", "--format", "csv").stdout))
+        (row,) = rows(fire("influence", "-m", "DCG@10", "--format", "csv"))
         assert abs(float(row["change"])) == pytest.approx(3 * THIRD)  # without A the originals are left
 
 
 def test_binary_labels_leave_them_at_one(fire: Fire, folder: Path) -> None:
     Path("judgments.csv").write_text("annotator_id,query_id,doc_id,label\nA,q1,b,0\nA,q1,c,1\n")
-    fire("resolve", "judgments.csv", "--out", "labels")
-    said = fire("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt").stderr
+    said = augmented(fire)
     assert "count at grade" not in said
     assert Path("augmented.txt").read_text() == "q1 0 a 1\nq1 0 b 0\nq1 0 c 1\n"
 
 
-def test_the_guideline_decides_where_its_highest_grade_was_never_given(fire: Fire, folder: Path) -> None:
-    fire("init", ".")
-    Path("collection/qrels.txt").write_text("q1 0 a 1\n")
-    Path("collection/queries.tsv").write_text("query_id\ttext\nq1\ta dog\n")
-    Path("m.run").rename("runs/m.run")
-    Path("judgments").mkdir(exist_ok=True)
-    row = "annotator_id,query_id,doc_id,label,guideline\nA,q1,c,loose,graded-relevance-v1\n"
-    Path("judgments/judgments.csv").write_text(row)
-    fire("resolve")
+@pytest.mark.usefixtures("workspace")
+def test_the_guideline_decides_where_its_highest_grade_was_never_given(fire: Fire) -> None:
+    judge(fire, "c,loose")
     assert "count at grade 3, the highest of the guideline" in fire("augment").stderr
     result = fire("score", "--honest", "-m", "DCG@10", "--format", "json")
     (found,) = json.loads(result.stdout)
