@@ -234,6 +234,7 @@ def test_a_project_that_is_gone_before_its_first_pull_is_missed_by_all(
     assert words in run("status").stderr
     doctor = run("doctor", code=3).stdout
     assert words in doctor
+    assert what == "unmarked" or "fire-toolkit push --replace" in doctor
     n_projects = len(server.projects)
     assert f"error: {words}" in run("push", code=1).stderr
     assert len(server.projects) == n_projects

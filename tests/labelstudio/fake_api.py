@@ -98,6 +98,11 @@ class FakeServer:
         for number in [n for n, found in self.annotations.items() if found["task"] == task]:
             del self.annotations[number]
 
+    def delete_project(self, project: int) -> None:
+        for task in self.tasks_of(project):
+            self.delete_task(task["id"])
+        self.projects.pop(project, None)
+
     def delete_user(self, user: int) -> None:
         for found in self.annotations.values():
             found["completed_by"] = None if found["completed_by"] == user else found["completed_by"]

@@ -1,22 +1,23 @@
 """A pull puts every answer into the ledger once, with what became of it, and nothing is silently gone."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pandas as pd
 import pytest
-from campaigns import GUIDELINE, NAMES, Site, counts, push_round, round_of, tasks_of
+from campaigns import GUIDELINE, Site, counts, push_round, round_of, tasks_of
 from fake_api import FAULTS, FakeServer, Killed, choice, comment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from records import latest_answers
 
 from examples import examples, some
-from fire_toolkit.campaign.ledger import DELETED, EDITED
+from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import read_ledger
-from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio import api as api_module
@@ -53,58 +54,43 @@ def begun(server: FakeServer, site: Site) -> FakeServer:
     return server
 
 
-def test_answers_are_pulled_once(server: FakeServer, site: Site) -> None:
-    server.answer(task_for(server, "ann"), 2)
-    server.answer(task_for(server, "bob"), 3, "irrelevant")
-    assert counts(site.pull(server)) == (2, 0, 0, 0)
-    assert counts(site.pull(server)) == (0, 0, 0, 0)
-    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
-    judgments = site.derived(ROUND).judgments
-    assert sorted(zip(judgments["annotator_id"], judgments["label"], strict=True)) == [
-        ("ann", "relevant"),
-        ("bob", "irrelevant"),
-    ]
+def judged(site: Site, *columns: str) -> list[list[object]]:
+    """Return columns of the judgments that the record gives."""
+    return site.derived(ROUND).judgments[list(columns)].to_numpy().tolist()  # type: ignore[no-any-return]
 
 
-def paths_of(server: FakeServer) -> list[str]:
-    return [request.url.path for request in server.requests]
+def asked(server: FakeServer) -> list[str]:
+    """Return the paths of what was asked for since the last time."""
+    paths = [request.url.path for request in server.requests]
+    server.requests.clear()
+    return paths
 
 
-def test_an_incremental_pull_asks_for_the_projects_once_and_for_each_one_s_changes_once(
+CHANGES = ["/api/projects/", "/api/tasks/", "/api/tasks/"]  # what is asked where nothing is read whole
+
+
+def test_answers_edits_and_deletions_are_pulled_once_by_asking_for_changes(
     begun: FakeServer, site: Site
 ) -> None:
-    begun.answer(task_for(begun, "bob"), 3)
+    begun.answer(task_for(begun, "bob"), 3, "irrelevant")
     begun.requests.clear()
     assert counts(site.pull(begun)) == (1, 0, 0, 0)
-    assert paths_of(begun) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
     pages = [json.loads(request.url.params["query"]) for request in begun.requests[1:]]
     filters = [[item["filter"] for item in page["filters"]["items"]] for page in pages]
     assert filters == [["filter:tasks:updated_at", "filter:tasks:id"]] * 2
-
-
-def test_what_changes_while_pages_are_read_is_read_by_the_next_pull(
-    server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api_module.Api, "page_size", 2)
-    site.pull(server)
-    server._ticks += 600
-    for place in range(5):
-        server.answer(task_for(server, "ann", place), 2)
-    shown = FakeServer._page
-
-    def page(self: FakeServer, params: dict[str, str]) -> httpx.Response:
-        response = shown(self, params)
-        if int(params["project"]) == server.project_of("ann") and response.json()["total"] == 3:
-            for place in (0, -1):  # of a page that was read, and of one that was not; past the look-back
-                server._ticks += 600
-                server.answer(task_for(server, "ann", place), 3, "irrelevant")
-        return response
-
-    monkeypatch.setattr(FakeServer, "_page", page)
-    site.pull(server)
-    monkeypatch.setattr(FakeServer, "_page", shown)
-    site.pull(server)
-    assert len(site.ledger()) == len(server.annotations) == 7
+    assert asked(begun) == CHANGES
+    assert counts(site.pull(begun, is_full=True)) == (0, 0, 0, 0)
+    assert sorted(judged(site, "annotator_id", "label")) == [["ann", "relevant"], ["bob", "irrelevant"]]
+    begun.edit(FIRST, 3, "irrelevant")
+    assert counts(site.pull(begun)) == (0, 1, 0, 0)
+    edited = site.derived(ROUND)
+    assert sorted(edited.judgments["flags"]) == ["", "edited-by-other"]
+    dropped = edited.dropped[["reason", "label", "annotator_id"]]
+    assert dropped.to_numpy().tolist() == [["edited", "relevant", "ann"]]
+    begun.delete_annotation(FIRST)
+    assert [counts(site.pull(begun)) for _ in range(2)] == [(0, 0, 1, 0), (0, 0, 0, 0)]
+    assert judged(site, "annotator_id") == [["bob"]]
+    assert "deleted" in set(site.derived(ROUND).dropped["reason"])
 
 
 def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(
@@ -119,21 +105,7 @@ def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(
     for task in other.tasks.values():
         task["updated_at"] = long_ago
     assert counts(site.pull(other)) == (1, 0, 1, 0)
-    assert paths_of(other)[:2] == ["/api/projects/", "/api/organizations/"]
-
-
-def test_an_edit_is_a_version_of_its_own_and_the_earlier_one_is_dropped_as_edited(
-    begun: FakeServer, site: Site
-) -> None:
-    begun.edit(FIRST, 3, "irrelevant")
-    assert counts(site.pull(begun)) == (0, 1, 0, 0)
-    assert states(site) == {EDITED: 1}
-    derived = site.derived(ROUND)
-    assert derived.judgments["label"].tolist() == ["irrelevant"]
-    assert derived.judgments["flags"].tolist() == ["edited-by-other"]
-    assert derived.dropped[["reason", "label", "annotator_id"]].values.tolist() == [
-        ["edited", "relevant", "ann"]
-    ]
+    assert asked(other)[:2] == ["/api/projects/", "/api/organizations/"]
 
 
 @pytest.mark.parametrize("is_full", [False, True])
@@ -149,14 +121,14 @@ def test_an_edit_after_the_servers_clock_was_set_back_counts(
     found = site.pull(server, is_full=is_full)
     assert counts(found) == (0, 1, 0, 0)
     assert any("1 answer changed at a time before the version in the ledger" in note for note in found.notes)
-    assert site.derived(ROUND).judgments["label"].tolist() == ["irrelevant"]
+    assert judged(site, "label") == [["irrelevant"]]
     assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)  # known again
     server.edit(answer, 2, "ambiguous")
     site.pull(server, is_full=True)
-    assert site.derived(ROUND).judgments["label"].tolist() == ["ambiguous"]
+    assert judged(site, "label") == [["ambiguous"]]
     server.delete_annotation(answer)
     assert counts(site.pull(server, is_full=True)) == (0, 0, 1, 0)
-    assert site.derived(ROUND).judgments.empty
+    assert judged(site, "label") == []
 
 
 def test_an_answer_that_is_back_counts_whatever_this_clock_says(begun: FakeServer, site: Site) -> None:
@@ -173,74 +145,111 @@ def test_an_answer_that_is_back_counts_whatever_this_clock_says(begun: FakeServe
     assert len(site.derived(ROUND).judgments) == 1
 
 
-def test_a_deleted_answer_is_recorded_by_the_next_pull(begun: FakeServer, site: Site) -> None:
-    begun.delete_annotation(FIRST)
-    assert counts(site.pull(begun)) == (0, 0, 1, 0)
-    assert counts(site.pull(begun)) == (0, 0, 0, 0)
-    derived = site.derived(ROUND)
-    assert len(derived.judgments) == 0
-    assert derived.dropped[["reason", "label"]].values.tolist() == [["deleted", "relevant"]]
-
-
-def test_an_answer_whose_task_kept_its_time_is_found_by_the_server_s_counts(
-    server: FakeServer, site: Site
-) -> None:
-    server._ticks += 600  # the look-back does not reach the import
-    server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    for place, label in ((1, "relevant"), (2, None)):
-        late = task_for(server, "ann", place)
-        server.answer(late, 2, label)
-        server.lose_time(late)
-    assert counts(site.pull(server)) == (2, 0, 0, 0)
-    server.requests.clear()
-    assert counts(site.pull(server)) == (0, 0, 0, 0)
-    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
-
-
-def test_an_answer_without_a_date_beside_a_deleted_task_leaves_the_count_and_is_found(
-    server: FakeServer, site: Site
-) -> None:
+@pytest.fixture
+def long_ago(server: FakeServer, site: Site) -> FakeServer:
+    """The server after an answer of ann's was pulled, whose look-back does not reach the import."""
     server._ticks += 600
     server.answer(task_for(server, "ann"), 2)
     site.pull(server)
-    late = task_for(server, "ann", 1)
-    server.answer(late, 2)
-    server.lose_time(late)
-    server.delete_task(task_for(server, "ann"))
-    assert counts(site.pull(server)) == (1, 0, 1, 0)
-    server.requests.clear()
-    assert counts(site.pull(server)) == (0, 0, 0, 0)
-    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+    return server
+
+
+def undated(server: FakeServer, place: int, label: str | None = "relevant") -> None:
+    """Let ann answer a task that keeps the time of its import."""
+    task = task_for(server, "ann", place)
+    server.answer(task, 2, label)
+    server.lose_time(task)
+
+
+def test_answers_whose_tasks_kept_their_time_are_found_by_the_server_s_counts(
+    long_ago: FakeServer, site: Site
+) -> None:
+    undated(long_ago, 1)
+    undated(long_ago, 2, None)
+    assert counts(site.pull(long_ago)) == (2, 0, 0, 0)
+    undated(long_ago, 3)
+    long_ago.delete_task(task_for(long_ago, "ann"))  # the number of answers is as before, that of tasks not
+    assert counts(site.pull(long_ago)) == (1, 0, 1, 0)
+    long_ago.requests.clear()
+    assert counts(site.pull(long_ago)) == (0, 0, 0, 0)
+    assert asked(long_ago) == CHANGES
 
 
 def test_an_edit_that_the_server_does_not_date_is_found_by_a_full_pull_only(
-    server: FakeServer, site: Site
+    long_ago: FakeServer, site: Site
 ) -> None:
-    server._ticks += 600  # the look-back does not reach the import
-    answer = server.answer(task_for(server, "ann"), 2)
-    site.pull(server)
-    server.edit(answer, 2, "irrelevant")
-    server.lose_time(task_for(server, "ann"))
-    assert counts(site.pull(server)) == (0, 0, 0, 0)
-    assert counts(site.pull(server, is_full=True)) == (0, 1, 0, 0)
+    long_ago.edit(FIRST, 2, "irrelevant")
+    long_ago.lose_time(task_for(long_ago, "ann"))
+    assert counts(site.pull(long_ago)) == (0, 0, 0, 0)
+    assert counts(site.pull(long_ago, is_full=True)) == (0, 1, 0, 0)
 
 
-def test_people_who_go_on_answering_are_no_reason_to_read_all_again(
-    begun: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+Page = dict[str, str]  # what is asked
+Read = Callable[[], httpx.Response]
+
+
+@contextmanager
+def while_pages_are_read(happens: Callable[[Page, Read], httpx.Response]) -> Iterator[None]:
+    """Let something happen on the server around the reading of each page of tasks."""
     shown = FakeServer._page
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            FakeServer, "_page", lambda self, params: happens(params, lambda: shown(self, params))
+        )
+        yield
 
-    def page(self: FakeServer, params: dict[str, str]) -> httpx.Response:
+
+def test_people_who_go_on_answering_are_no_reason_to_read_all_again(begun: FakeServer, site: Site) -> None:
+    def answer(params: Page, read: Read) -> httpx.Response:
         if int(params["project"]) == begun.project_of("ann") and len(begun.annotations) < 3:
             begun.answer(task_for(begun, "ann", len(begun.annotations)), 2)
-        return shown(self, params)
+        return read()
 
-    monkeypatch.setattr(FakeServer, "_page", page)
     begun.requests.clear()
-    assert counts(site.pull(begun)) == (1, 0, 0, 0)
-    assert paths_of(begun).count("/api/tasks/") == 2  # the changes of each project, and nothing whole
-    assert paths_of(begun).count("/api/projects/") == 2
+    with while_pages_are_read(answer):
+        assert counts(site.pull(begun)) == (1, 0, 0, 0)
+    assert sorted(asked(begun)) == sorted([*CHANGES, "/api/projects/"])  # and nothing whole
+
+
+def test_what_changes_while_pages_are_read_is_read_by_the_next_pull(
+    server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_module.Api, "page_size", 2)
+    site.pull(server)
+    server._ticks += 600
+    for place in range(5):
+        server.answer(task_for(server, "ann", place), 2)
+
+    def answer(params: Page, read: Read) -> httpx.Response:
+        response = read()
+        if int(params["project"]) == server.project_of("ann") and response.json()["total"] == 3:
+            for place in (0, -1):  # of a page that was read, and of one that was not; past the look-back
+                server._ticks += 600
+                server.answer(task_for(server, "ann", place), 3, "irrelevant")
+        return response
+
+    with while_pages_are_read(answer):
+        site.pull(server)
+    site.pull(server)
+    assert len(site.ledger()) == len(server.annotations) == 7
+
+
+def test_a_project_that_is_deleted_while_it_is_read_takes_no_answers_along(
+    server: FakeServer, site: Site
+) -> None:
+    server.answer(task_for(server, "bob"), 3)
+    site.pull(server)
+    number = server.project_of("bob")
+
+    def delete(params: Page, read: Read) -> httpx.Response:
+        if int(params["project"]) == number:
+            server.delete_project(number)
+        return read()
+
+    with while_pages_are_read(delete):
+        assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
+    assert "was deleted, with 1 answer" in site.pull(server).notes[0]
+    assert len(site.derived(ROUND).judgments) == 1
 
 
 def test_what_the_server_counts_and_does_not_show_is_looked_for_once(begun: FakeServer, site: Site) -> None:
@@ -248,20 +257,7 @@ def test_what_the_server_counts_and_does_not_show_is_looked_for_once(begun: Fake
     site.pull(begun)
     begun.requests.clear()
     assert counts(site.pull(begun)) == (0, 0, 0, 0)
-    assert paths_of(begun) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
-
-
-def test_a_project_that_lost_its_mark_is_named_and_counts_again_with_it(
-    begun: FakeServer, site: Site
-) -> None:
-    project = begun.projects[begun.project_of("ann")]
-    mark, project["description"] = project["description"], "mine"
-    (note,) = site.pull(begun).notes
-    assert f"project {project['id']} (1/ann) has lost its mark" in note
-    project["description"] = mark
-    begun.answer(task_for(begun, "ann", 1), 2)
-    pulled = site.pull(begun)
-    assert (counts(pulled), pulled.notes) == ((1, 0, 0, 0), ())
+    assert asked(begun) == CHANGES
 
 
 def test_a_deleted_project_without_answers_is_missed_unless_its_queue_has_another(
@@ -280,7 +276,7 @@ def test_numbers_that_are_used_again_are_other_answers(begun: FakeServer, site: 
     begun.delete_annotation(FIRST)
     assert begun.answer(task_for(begun, "ann", 1), 2, "irrelevant") == FIRST
     assert counts(site.pull(begun)) == (1, 0, 1, 0)
-    assert site.derived(ROUND).judgments["label"].tolist() == ["irrelevant"]
+    assert judged(site, "label") == [["irrelevant"]]
 
 
 def test_a_deleted_account_keeps_its_pseudonym(begun: FakeServer, site: Site) -> None:
@@ -288,18 +284,17 @@ def test_a_deleted_account_keeps_its_pseudonym(begun: FakeServer, site: Site) ->
     assert counts(site.pull(begun, is_full=True)) == (0, 0, 0, 0)
     begun.edit(FIRST, 3, "irrelevant")
     site.pull(begun)
-    assert site.derived(ROUND).judgments[["annotator_id", "label"]].values.tolist() == [["ann", "irrelevant"]]
+    assert judged(site, "annotator_id", "label") == [["ann", "irrelevant"]]
 
 
 def test_an_answer_first_seen_after_its_account_was_deleted_is_kept_under_its_number(
     server: FakeServer, site: Site
 ) -> None:
-    answer = server.answer(task_for(server, "ann"), 2)
+    server.answer(task_for(server, "ann"), 2)
     server.delete_user(2)
     site.pull(server)
-    judgments = site.derived(ROUND).judgments
-    assert judgments["annotator_id"].tolist() == [f"deleted-{answer}"]
-    assert judgments["kind"].isin(["task", "overlap"]).all()
+    ((name, kind),) = judged(site, "annotator_id", "kind")
+    assert (name, kind in ("task", "overlap")) == (f"deleted-{FIRST}", True)
 
 
 def test_skips_escalations_comments_times_and_preselected_answers_are_told_apart(
@@ -319,17 +314,15 @@ def test_skips_escalations_comments_times_and_preselected_answers_are_told_apart
     assert derived.dropped["reason"].tolist() == ["skipped"]
 
 
-def test_answers_over_the_overlap_are_kept_and_told_apart(server: FakeServer, site: Site) -> None:
-    task = task_for(server, "ann")
-    server.answer(task, 2)
-    server.answer(task, 3, "irrelevant")
-    server.answer(task, 2, "irrelevant")
-    site.pull(server)
+def test_answers_over_the_overlap_are_kept_and_told_apart(begun: FakeServer, site: Site) -> None:
+    task = task_for(begun, "ann")
+    begun.answer(task, 3, "irrelevant")
+    begun.answer(task, 2, "irrelevant")
+    site.pull(begun)
+    ann, bob = sorted(judged(site, "annotator_id", "kind", "label"))
+    assert ann in (["ann", "task", "irrelevant"], ["ann", "overlap", "irrelevant"])
+    assert bob == ["bob", "unassigned", "irrelevant"]
     derived = site.derived(ROUND)
-    by_name = derived.judgments.set_index("annotator_id")
-    assert by_name.loc["bob", "kind"] == "unassigned"
-    assert by_name.loc["ann", "kind"] in ("task", "overlap")
-    assert by_name.loc["ann", "label"] == "irrelevant"
     assert derived.dropped["reason"].tolist() == ["superseded"]
     assert any("1 of 2 judgments were not assigned to their annotator" in note for note in derived.notes)
 
@@ -395,30 +388,6 @@ def test_the_ledger_holds_no_email_and_nothing_that_was_not_asked_for(server: Fa
     assert "jo@example.org" not in text
     assert "never shown" not in text
     assert site.ledger()["annotator_id"].tolist() == ["ann"]
-
-
-def export_of(server: FakeServer) -> list[dict[str, object]]:
-    answered = {found["task"] for found in server.annotations.values()}
-    return [server._shown(server.tasks[task], {"fields": "all"}) for task in sorted(answered)]
-
-
-def test_an_export_goes_into_the_ledger_by_the_same_code(
-    server: FakeServer, site: Site, tmp_path: Path
-) -> None:
-    server.answer(task_for(server, "ann"), 2)
-    server.answer(task_for(server, "bob"), 3, None)
-    export = export_of(server)
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps(export))
-    files = Folder(tmp_path, GUIDELINE, exports=[path], names=NAMES)
-    first, again = (files.fetch(None, [ROUND], site.folder) for _ in range(2))
-    assert (counts(first), counts(again)) == ((2, 0, 0, 0), (0, 0, 0, 0))
-    derived = site.derived(ROUND)
-    direct = judgments_from_export([("x", export)], guideline=GUIDELINE)
-    columns = ["query_id", "doc_id", "label", "duration_s", "origin", "created_at"]
-    pd.testing.assert_frame_equal(direct.judgments[columns], derived.judgments[columns])
-    assert derived.judgments["kind"].isin(["task", "overlap"]).all()
-    assert counts(site.pull(server)) == (0, 0, 0, 0)  # the same versions, by their unique ids
 
 
 @pytest.mark.parametrize("content", [{}, [1], [{"data": {}}], [{"annotations": [{}]}]])
@@ -533,9 +502,7 @@ def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(
     server.answer(task_for(server, "bob"), 3)
     site.pull(server)
     number = server.project_of("bob")
-    for task in server.tasks_of(number):
-        server.delete_task(task["id"])
-    del server.projects[number]
+    server.delete_project(number)
     push_round(server, ROUND)
     assert server.project_of("bob") == number
     server.answer(task_for(server, "bob", 3), 3, "irrelevant")
@@ -545,26 +512,5 @@ def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(
         assert f"project {number} (1/bob) was deleted, with 1 answer" in pulled.notes[0]
     assert len(site.derived(ROUND).judgments) == 2
     assert counts(site.pull(server, is_full=True, accepts_loss=True)) == (0, 0, 1, 0)
-    assert site.derived(ROUND).judgments["label"].tolist() == ["irrelevant"]
+    assert judged(site, "label") == [["irrelevant"]]
     assert site.pull(server, is_full=True).notes == ()
-
-
-def test_a_project_that_is_deleted_while_it_is_read_takes_no_answers_along(
-    server: FakeServer, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.answer(task_for(server, "bob"), 3)
-    site.pull(server)
-    number = server.project_of("bob")
-    shown = FakeServer._page
-
-    def page(self: FakeServer, params: dict[str, str]) -> httpx.Response:
-        if int(params["project"]) == number and number in server.projects:
-            for task in server.tasks_of(number):
-                server.delete_task(task["id"])
-            del server.projects[number]
-        return shown(self, params)
-
-    monkeypatch.setattr(FakeServer, "_page", page)
-    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
-    assert "was deleted, with 1 answer" in site.pull(server).notes[0]
-    assert len(site.derived(ROUND).judgments) == 1
