@@ -18,6 +18,9 @@ from fire_toolkit.labelstudio.register import (
 )
 
 OWNER = Annotator("", "1", "admin@localhost", "2026-01-01", "owner")
+TAKEN = [("A01", "other@x.org"), ("A02", "jo@x.org"), ("a01", ""), ("a01", "jo@x.org")]
+NO_PSEUDONYMS = ["", "A 1", "ä", "-a", "a@b", "a,b", "x" * 33, "a\n"]
+NO_EMAILS = ["a", "a@b", "a b@c.d", "a@b@c.d", "a@b.", "a\x00@b.c", "a,b@c.d"]
 
 
 def states(rows: list[Annotator]) -> dict[str, str]:
@@ -27,24 +30,14 @@ def states(rows: list[Annotator]) -> dict[str, str]:
 def test_accounts_get_the_next_free_pseudonyms_by_user_id() -> None:
     accounts = [Annotator("", "10", "b@x.y", "t"), OWNER, Annotator("", "9", "a@x.y", "t")]
     rows = match_accounts([Annotator("A01", "5", "c@x.y", "t")], accounts)
-    assert [(row.pseudonym, row.user_id) for row in rows] == [
-        ("A01", "5"),
-        ("owner", "1"),
-        ("A02", "9"),
-        ("A03", "10"),
-    ]
+    assert {row.pseudonym: row.user_id for row in rows} == {"A01": "5", "owner": "1", "A02": "9", "A03": "10"}
 
 
 def test_a_pending_row_finds_its_account_by_the_address() -> None:
-    rows = match_accounts(
-        add_rows([], [("Jo", "")], ["pw"]), [Annotator("", "7", "jo@annotators.invalid", "t")]
-    )
+    pending = add_rows([], [("Jo", "")], ["pw"])
+    assert match_accounts(pending, [OWNER])[0] == pending[0]
+    rows = match_accounts(pending, [Annotator("", "7", "jo@annotators.invalid", "t")])
     assert rows == [Annotator("Jo", "7", "jo@annotators.invalid", "t", "active", "pw")]
-
-
-def test_a_pending_row_without_account_stays_pending() -> None:
-    rows = add_rows([], [("A01", "")], ["pw"])
-    assert match_accounts(rows, [OWNER])[0] == rows[0]
 
 
 def test_a_retired_account_keeps_its_row_and_its_hidden_address() -> None:
@@ -61,10 +54,8 @@ def test_a_deleted_account_keeps_its_row_but_not_its_number() -> None:
 
 
 def test_an_account_made_here_before_the_register_was_lost_gets_its_pseudonym_back() -> None:
-    rows = match_accounts(
-        [], [Annotator("", "2", "x@y.z", "t"), Annotator("", "3", "b07@annotators.invalid", "t")]
-    )
-    assert [row.pseudonym for row in rows] == ["A01", "B07"]
+    accounts = [Annotator("", "2", "x@y.z", "t"), Annotator("", "3", "b07@annotators.invalid", "t")]
+    assert [row.pseudonym for row in match_accounts([], accounts)] == ["A01", "B07"]
 
 
 def test_adding_again_changes_nothing() -> None:
@@ -73,31 +64,21 @@ def test_adding_again_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted",
-    [[("A01", "other@x.org")], [("A02", "jo@x.org")], [("a01", "")], [("a01", "jo@x.org")]],
+    ("wanted", "state", "words"),
+    [
+        *((each, "pending", "already belongs to A01") for each in TAKEN),
+        *(
+            (("A01", ""), state, f"A01 is {state}; choose another")
+            for state in ("retired", "deleted", "owner")
+        ),
+        *(((name, ""), "pending", "not a valid pseudonym") for name in NO_PSEUDONYMS),
+        *((("A02", email), "pending", "not an e-mail") for email in NO_EMAILS),
+    ],
 )
-def test_a_taken_name_or_address_is_refused(wanted: list[tuple[str, str]]) -> None:
-    rows = add_rows([], [("A01", "jo@x.org")], ["p"])
-    with pytest.raises(UsageError, match="already belongs to A01"):
-        add_rows(rows, wanted, ["q"])
-
-
-@pytest.mark.parametrize("state", ["retired", "deleted", "owner"])
-def test_a_name_that_had_its_time_is_not_used_again(state: str) -> None:
-    with pytest.raises(UsageError, match=f"A01 is {state}; choose another"):
-        add_rows([Annotator("A01", "2", "a01@annotators.invalid", "t", state)], [("A01", "")], ["p"])
-
-
-@pytest.mark.parametrize("text", ["", "A 1", "ä", "-a", "a@b", "a,b", "x" * 33, "a\n"])
-def test_what_is_no_pseudonym_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="not a valid pseudonym"):
-        add_rows([], [(text, "")], [""])
-
-
-@pytest.mark.parametrize("text", ["a", "a@b", "a b@c.d", "a@b@c.d", "a@b.", "a\x00@b.c", "a,b@c.d"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="not an e-mail"):
-        add_rows([], [("A01", text)], [""])
+def test_what_can_be_no_new_row_is_refused(wanted: tuple[str, str], state: str, words: str) -> None:
+    row = Annotator("A01", email="jo@x.org" if state == "pending" else "a01@annotators.invalid", state=state)
+    with pytest.raises(UsageError, match=words):
+        add_rows([row], [wanted], ["p"])
 
 
 _ACCOUNTS = st.lists(
@@ -129,45 +110,28 @@ def test_whatever_the_server_lists_no_row_goes_and_no_pseudonym_changes(
 
 
 def test_the_register_is_read_as_it_was_written_and_is_private(tmp_path: Path) -> None:
-    rows = [
-        Annotator("A01", "2", "a@x.y", "2026-01-01T00:00:00+00:00", "active", 'p,"w'),
-        Annotator("owner", "1", "", "", "owner"),
-    ]
+    assert read_register(tmp_path) == []
+    joined = "2026-01-01T00:00:00+00:00"
+    rows = [Annotator("A01", "2", "a@x.y", joined, "active", 'p,"w'), Annotator("owner", "1", state="owner")]
     write_register(tmp_path, rows)
     assert read_register(tmp_path) == rows
-    assert stat.S_IMODE((tmp_path / "annotators.csv").stat().st_mode) == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["annotators.csv"]
-
-
-def test_no_register_is_empty(tmp_path: Path) -> None:
-    assert read_register(tmp_path) == []
+    (path,) = tmp_path.iterdir()
+    assert (path.name, stat.S_IMODE(path.stat().st_mode)) == ("annotators.csv", 0o600)
+    path.chmod(0o644)
+    with pytest.raises(FormatError, match="chmod 600"):
+        read_register(tmp_path)
 
 
 HEAD = "pseudonym,user_id,email,joined_at,state,password\n"
+DAMAGED = ["A,1\n", "A01,1,e,t,odd,p\n", ",1,e,t,active,p\n", 2 * "A,1,e,t,active,p\n"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a,b\n1,2\n",
-        HEAD + "A01,1,e,t,odd,p\n",
-        HEAD + ",1,e,t,active,p\n",
-        HEAD + "A,1\n",
-        HEAD + 2 * "A,1,e,t,active,p\n",
-    ],
-)
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", *(HEAD + rows for rows in DAMAGED)])
 def test_a_damaged_register_is_not_guessed_at(tmp_path: Path, text: str) -> None:
     path = tmp_path / "annotators.csv"
     path.write_text(text)
     path.chmod(0o600)
     with pytest.raises(FormatError, match=r"annotators\.csv: damaged .*restore it"):
-        read_register(tmp_path)
-
-
-def test_a_register_that_others_can_read_is_refused(tmp_path: Path) -> None:
-    write_register(tmp_path, [])
-    (tmp_path / "annotators.csv").chmod(0o644)
-    with pytest.raises(FormatError, match="chmod 600"):
         read_register(tmp_path)
 
 

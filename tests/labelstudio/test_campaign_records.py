@@ -1,10 +1,11 @@
 """What a campaign keeps in its workspace, and the small texts it makes."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
+import pandas.testing as pdt
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 
@@ -18,38 +19,25 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import tasks_to_json
-from fire_toolkit.errors import FireError, FormatError, UsageError
+from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.labelstudio.projects import config_difference, marked_queue, project_mark, project_settings
 
 
-def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_round_and_campaign_are_read_as_they_were_written(tmp_path: Path) -> None:
     entry = round_of(tasks_of(5, overlap=0.4), controls=tasks_of(2, prefix="c"))
-    assert read_rounds(tmp_path) == []
-    write_round(tmp_path, entry)
-    write_round(tmp_path, entry)
+    assert (read_rounds(tmp_path), read_campaign(tmp_path)) == ([], None)
+    for _ in range(2):
+        write_round(tmp_path, entry)
+        write_campaign(tmp_path, CAMPAIGN)
     (found,) = read_rounds(tmp_path)
     for one, other in ((entry.tasks, found.tasks), (entry.assignments, found.assignments)):
-        pd.testing.assert_frame_equal(
-            one.sort_values(["position", "pair_id"]).reset_index(drop=True),
-            other.sort_values(["position", "pair_id"]).reset_index(drop=True),
-        )
+        order = ["position", "pair_id"]
+        pdt.assert_frame_equal(*(each.sort_values(order).reset_index(drop=True) for each in (one, other)))
     assert found.controls["relevance"].tolist() == [1, 1]
-
-
-def test_a_campaign_keeps_its_key(tmp_path: Path) -> None:
-    assert read_campaign(tmp_path) is None
-    write_campaign(tmp_path, CAMPAIGN)
-    write_campaign(tmp_path, CAMPAIGN)
     assert read_campaign(tmp_path) == CAMPAIGN
     with pytest.raises(UsageError, match="another campaign has already begun here"):
         write_campaign(tmp_path, replace(CAMPAIGN, key="k2"))
-
-
-def test_a_damaged_record_is_named(tmp_path: Path) -> None:
-    (tmp_path / "campaign.sqlite").write_text("{")
-    with pytest.raises(FormatError, match=r"campaign\.sqlite: damaged"):
-        read_campaign(tmp_path)
 
 
 def test_a_project_is_known_by_its_campaigns_mark_only() -> None:
@@ -68,20 +56,16 @@ def test_titles_fit_label_studios_fifty_letters() -> None:
 
 
 def test_the_whole_guideline_reaches_the_annotators() -> None:
-    html = instructions_html(GUIDELINE.text)
+    html, text = instructions_html(GUIDELINE.text), GUIDELINE.text
     for label in GUIDELINE.labels:
         assert f"<code>{label.name}</code>" in html
-    assert html.count("<tr>") == GUIDELINE.text.count("\n| ")
-    assert html.count("<h2>") == GUIDELINE.text.count("\n## ")
-    assert html.count("<li>") == sum(
-        line.startswith(("- ", *(f"{n}. " for n in range(1, 20)))) for line in GUIDELINE.text.split("\n")
-    )
+    assert (html.count("<tr>"), html.count("<h2>")) == (text.count("\n| "), text.count("\n## "))
+    assert html.count("<li>") == len(re.findall(r"^(?:-|1?\d\.) ", text, re.M))
 
 
 def test_markup_in_a_guideline_is_shown_and_not_obeyed() -> None:
-    assert instructions_html("a <script>b</script> & `<i>`") == (
-        "<p>a &lt;script&gt;b&lt;/script&gt; &amp; <code>&lt;i&gt;</code></p>"
-    )
+    shown = "<p>a &lt;script&gt;b&lt;/script&gt; &amp; <code>&lt;i&gt;</code></p>"
+    assert instructions_html("a <script>b</script> & `<i>`") == shown
     assert instructions_html("") == ""
 
 
@@ -92,41 +76,31 @@ def test_the_difference_of_pages_is_short() -> None:
     assert config_difference("<View><A/> x</View>", "<View><A/> y</View>") == "its texts or its order"
 
 
-def write_tasks(path: Path, content: object) -> Path:
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return path
-
-
 def test_task_files_are_read_as_they_were_written(tmp_path: Path) -> None:
-    tasks = tasks_of(5, overlap=0.4)
+    tasks, path = tasks_of(5, overlap=0.4), tmp_path / "t.json"
     batches = tasks_to_json(tasks, GUIDELINE)
-    path = write_tasks(tmp_path / "t.json", batches[1])
-    write_tasks(tmp_path / "t.overlap.json", batches[2])
-    pd.testing.assert_frame_equal(tasks, read_task_files(path, GUIDELINE))
+    path.write_text(json.dumps(batches[1]))
+    (tmp_path / "t.overlap.json").write_text(json.dumps(batches[2]))
+    pdt.assert_frame_equal(tasks, read_task_files(path, GUIDELINE))
     assert set(read_task_files(path, GUIDELINE, with_overlap=False)["batch"]) == {1}
+
+
+GOOD = {"pair_id": "q|d", "caption": "c", "video": "v"}
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ({}, "expected a list of tasks"),
-        ("[{", r"t\.json:1: damaged or truncated JSON"),
         ([1], r"task 1: no data\.pair_id"),
         ([{"data": {"pair_id": "q|d", "caption": "c"}}], "expected texts caption, video and pair_id"),
-        (
-            [{"data": {"pair_id": "?", "caption": "c", "video": "v"}}],
-            "is damaged or was made by another tool",
-        ),
-        (
-            [{"data": {"pair_id": "q|d", "caption": "c", "video": "v"}, "predictions": []}],
-            "predictions would be visible to annotators",
-        ),
-        (
-            [{"data": {"pair_id": "q|d", "caption": "a \ud800", "video": "v"}}],
-            r"t\.json: text contains half a character",
-        ),
+        ([{"data": {**GOOD, "pair_id": "?"}}], "is damaged or was made by another tool"),
+        ([{"data": GOOD, "predictions": []}], "predictions would be visible to annotators"),
+        ([{"data": {**GOOD, "caption": "\ud800"}}], r"t\.json: text contains half a character"),
+        (None, r"t\.json:1: damaged or truncated JSON"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(content) if content is not None else "[{")
     with pytest.raises(FireError, match=message):
-        read_task_files(write_tasks(tmp_path / "t.json", content), GUIDELINE)
+        read_task_files(tmp_path / "t.json", GUIDELINE)
