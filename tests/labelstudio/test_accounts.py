@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -74,6 +75,9 @@ class Server:
         return httpx.Response(204)
 
 
+Fault = Callable[[Server, httpx.Request], httpx.Response | None]
+
+
 @pytest.fixture
 def server() -> Server:
     return Server()
@@ -85,89 +89,89 @@ def accounts(server: Server, tmp_path: Path) -> Accounts:
     return Accounts(connection, tmp_path / ".fire/private")
 
 
-def test_added_accounts_can_log_in_with_what_is_shown(accounts: Accounts, server: Server) -> None:
+def test_added_accounts_can_log_in_with_what_is_shown_and_are_made_once(
+    accounts: Accounts, server: Server, tmp_path: Path
+) -> None:
+    seen: list[list[str]] = []
+
+    def look(request: httpx.Request) -> None:
+        if request.method == "POST":
+            seen.append([row.state for row in read_register(tmp_path / ".fire/private")])
+
+    server.fail = look
     rows = accounts.add([("B1", ""), ("A02", "Jo@Example.org")])
-    assert [(row.pseudonym, row.email, row.state) for row in rows] == [
-        ("B1", "b1@annotators.invalid", "active"),
-        ("A02", "jo@example.org", "active"),
-    ]
+    assert seen == [["owner", "pending", "pending"]] * 2
+    names = [("B1", "b1@annotators.invalid", "active"), ("A02", "jo@example.org", "active")]
+    assert [(row.pseudonym, row.email, row.state) for row in rows] == names
     assert {row.email: row.password for row in rows} == server.passwords
     assert all(len(row.password) >= 12 for row in rows)
+    keys = {"annotation:annotation:submit": {"key": "space,ctrl+enter", "active": True}}
+    assert server.keys == [keys, keys]  # space submits
+    assert accounts.add([("B1", "")]) == rows[:1]
+    assert server.calls.count("POST /user/signup/") == 2
 
 
-def test_space_submits_in_a_new_account(accounts: Accounts, server: Server) -> None:
-    accounts.add([("B1", "")])
-    assert server.keys == [{"annotation:annotation:submit": {"key": "space,ctrl+enter", "active": True}}]
+def lost(server: Server, request: httpx.Request) -> httpx.Response | None:
+    if request.method == "POST":
+        server.sign_up(request)
+        raise httpx.ReadError("gone", request=request)
+    return None
 
 
-def test_adding_twice_makes_no_second_account(accounts: Accounts, server: Server) -> None:
-    first = accounts.add([("A01", "")])
-    assert accounts.add([("A01", "")]) == first
-    assert server.calls.count("POST /user/signup/") == 1
+def failed(server: Server, request: httpx.Request) -> httpx.Response | None:
+    return httpx.Response(500, text="<html>") if b"a02" in request.content else None
 
 
-def test_an_answer_that_got_lost_is_found_again(accounts: Accounts, server: Server) -> None:
-    def lose(request: httpx.Request) -> None:
-        if request.method == "POST":
-            server.sign_up(request)
-            raise httpx.ReadError("gone", request=request)
-
-    server.fail = lose
-    with pytest.raises(ServerError, match="the connection broke"):
-        accounts.add([("A01", "")])
+@pytest.mark.parametrize(
+    ("fault", "words"), [(lost, "the connection broke"), (failed, r"A02 was not accepted \(500\)")]
+)
+def test_what_failed_in_the_middle_is_taken_up_again(
+    accounts: Accounts, server: Server, fault: Fault, words: str
+) -> None:
+    wanted = [("A01", ""), ("A02", ""), ("A03", "")]
+    server.fail = partial(fault, server)
+    with pytest.raises(ServerError, match=words):
+        accounts.add(wanted)
     server.fail = lambda request: None
-    rows = accounts.add([("A01", "")])
-    assert {row.email: row.password for row in rows} == server.passwords
-    assert [row.state for row in rows] == ["active"]
-
-
-def test_a_failure_in_the_middle_is_taken_up_again(accounts: Accounts, server: Server) -> None:
-    server.fail = lambda request: httpx.Response(500, text="<html>") if b"a02" in request.content else None
-    with pytest.raises(ServerError, match=r"A02 was not accepted \(500\)"):
-        accounts.add([("A01", ""), ("A02", ""), ("A03", "")])
-    server.fail = lambda request: None
-    rows = accounts.add([("A01", ""), ("A02", ""), ("A03", "")])
+    rows = accounts.add(wanted)
     assert [row.state for row in rows] == ["active"] * 3
     assert {row.email: row.password for row in rows} == server.passwords
 
 
-def test_a_page_that_is_no_sign_up_page_says_how_else(accounts: Accounts, server: Server) -> None:
+COMPLAINT = '<ul class="field_errors">\n <li>Enter a valid &quot;email&quot;.</li></ul>'
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "words"),
+    [
+        ("GET", httpx.Response(403, text="no"), "403: no sign-up page; make the account in Label Studio"),
+        (
+            "POST",
+            httpx.Response(200, text=COMPLAINT),
+            r'A01 was not accepted \(200: Enter a valid "email"\.\)',
+        ),
+    ],
+)
+def test_a_refusal_to_sign_up_is_shown_without_the_invitation(
+    accounts: Accounts, server: Server, call: str, answer: httpx.Response, words: str
+) -> None:
     server.fail = lambda request: (
-        httpx.Response(403, text="no") if request.url.path == "/user/signup/" else None
+        answer if (request.method, request.url.path) == (call, "/user/signup/") else None
     )
-    with pytest.raises(ServerError, match="403: no sign-up page; make the account in Label Studio") as caught:
+    with pytest.raises(ServerError, match=words) as caught:
         accounts.add([("A01", "")])
     assert INVITATION not in str(caught.value)
 
 
-def test_what_the_server_complains_about_is_shown(accounts: Accounts, server: Server) -> None:
-    words = '<ul class="field_errors">\n <li>Enter a valid &quot;email&quot;.</li></ul>'
-    server.fail = lambda request: httpx.Response(200, text=words) if request.method == "POST" else None
-    with pytest.raises(ServerError, match=r'A01 was not accepted \(200: Enter a valid "email"\.\)') as caught:
-        accounts.add([("A01", "")])
-    assert INVITATION not in str(caught.value)
-
-
-def test_a_retired_account_is_shut_and_not_deleted(accounts: Accounts, server: Server) -> None:
+def test_a_retired_account_is_shut_once_and_not_deleted(accounts: Accounts, server: Server) -> None:
     accounts.add([("A01", ""), ("A02", "")])
-    rows = accounts.retire(["A01"])
-    assert [(row.pseudonym, row.state, row.email) for row in rows] == [
-        ("A01", "retired", "a01@annotators.invalid")
-    ]
-    assert [call for call in server.calls if call.startswith("DELETE")] == [
-        "DELETE /api/organizations/4/memberships/2/"
-    ]
-    assert {row.pseudonym: row.state for row in accounts.refresh()} == {
-        "owner": "owner",
-        "A01": "retired",
-        "A02": "active",
-    }
-
-
-def test_retiring_again_does_nothing(accounts: Accounts, server: Server) -> None:
-    accounts.add([("A01", "")])
-    assert accounts.retire(["A01"]) == accounts.retire(["A01"])
-    assert sum(call.startswith("DELETE") for call in server.calls) == 1
+    (row,) = rows = accounts.retire(["A01"])
+    assert (row.pseudonym, row.state, row.email) == ("A01", "retired", "a01@annotators.invalid")
+    assert accounts.retire(["A01"]) == rows
+    ended = "DELETE /api/organizations/4/memberships/2/"
+    assert [call for call in server.calls if call.startswith("DELETE")] == [ended]
+    states = {row.pseudonym: row.state for row in accounts.refresh()}
+    assert states == {"owner": "owner", "A01": "retired", "A02": "active"}
 
 
 @pytest.mark.parametrize(
@@ -180,17 +184,3 @@ def test_who_cannot_be_retired_is_said_before_anything_is_done(
     with pytest.raises(UsageError, match=words):
         accounts.retire(["A01", name])
     assert not any(call.startswith("DELETE") for call in server.calls)
-
-
-def test_the_register_stands_before_the_account_is_made(
-    accounts: Accounts, server: Server, tmp_path: Path
-) -> None:
-    seen: list[list[str]] = []
-
-    def look(request: httpx.Request) -> None:
-        if request.method == "POST":
-            seen.append([row.state for row in read_register(tmp_path / ".fire/private")])
-
-    server.fail = look
-    accounts.add([("A01", "")])
-    assert seen == [["owner", "pending"]]

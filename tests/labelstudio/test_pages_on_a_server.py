@@ -3,10 +3,11 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
-from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, push_round, tasks_of
+from campaigns import CAMPAIGN, GUIDELINE, Site, counts, known, make_api, pairs_of, push_round, tasks_of
 from fake_api import FakeServer, choice
 from records import moved_round, record_of
 
@@ -16,7 +17,7 @@ from fire_toolkit.campaign.progress import measure_progress
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Round, read_rounds, write_round
 from fire_toolkit.campaign.store import read_ledger
-from fire_toolkit.campaign.tasks import pair_id, split_pair_id
+from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.campaign.views import answered_pairs, record_to_judgments
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FireError, ServerError, UsageError
@@ -27,6 +28,9 @@ from fire_toolkit.labelstudio.projects import check_config
 from fire_toolkit.labelstudio.push import close_withdrawn, make_queues
 
 LABELS = ("relevant", "irrelevant", "ambiguous")
+KEYS = ["1234567890", "qwertyuiop", "asdfghjklz"]
+Labels = list[str | None]
+Json = dict[str, Any]
 
 
 def pages_round(n_pairs: int = 9, *, n_captions: int = 4, overlap: float = 0.0) -> Round:
@@ -46,47 +50,47 @@ def server() -> FakeServer:
     return made
 
 
-def pages_of(server: FakeServer, name: str) -> list[dict[str, object]]:
+def pages_of(server: FakeServer, name: str) -> list[Json]:
     return server.tasks_of(server.project_of(name))
 
 
-def captions_of(task: dict[str, object]) -> list[str]:
-    return [caption["pair_id"] for caption in task["data"]["captions"]]  # type: ignore[index]
+def captions_of(task: Json) -> list[str]:
+    return [caption["pair_id"] for caption in task["data"]["captions"]]
 
 
-def results(labels: list[str | None], *, flag: int | None = None) -> list[dict[str, object]]:
+def results(labels: Labels, *, flag: int | None = None) -> list[Json]:
     given = [choice(f"relevance_{row}", label) for row, label in enumerate(labels) if label]
     return given + ([choice(f"flags_{flag}", "sensitive")] if flag is not None else [])
 
 
-def answer(server: FakeServer, task: int, user: int, labels: list[str | None], **more: object) -> int:
-    given = results(labels, flag=more.pop("flag", None))  # type: ignore[arg-type]
-    return server.answer(task, user, None, was_cancelled=False, more=given, **more)
+def answer(
+    server: FakeServer, task: Json, user: int, labels: Labels, *, flag: int | None = None, **more: Any
+) -> int:
+    given = results(labels, flag=flag)
+    return server.answer(task["id"], user, None, was_cancelled=False, more=given, **more)
 
 
 def test_a_page_is_one_task_that_says_captions_keys_and_nothing_else(server: FakeServer) -> None:
     page = parse_label_config(several_config(GUIDELINE.label_config))
     tasks = [task for name in ("ann", "bob") for task in pages_of(server, name)]
     assert sorted(len(captions_of(task)) for task in tasks) == [3, 3, 3]
-    asked = {pair for task in tasks for pair in captions_of(task)}
-    assert asked == set(ROUND.assignments["pair_id"])
     for task in tasks:
         data = task["data"]
-        assert sorted(data) == ["captions", "pair_id", "video"]  # type: ignore[call-overload]
-        for row, caption in enumerate(data["captions"]):  # type: ignore[index, call-overload]
+        assert sorted(data) == ["captions", "pair_id", "video"]
+        assert data["pair_id"].startswith("page:")
+        for row, caption in enumerate(data["captions"]):
             assert sorted(caption) == ["answers", "flags", "pair_id", "text"]
-            assert caption["flags"] == [{"value": "sensitive", "hotkey": f"shift+{'1234567890'[row]}"}]
-            keys = ["1234567890"[row], "qwertyuiop"[row], "asdfghjklz"[row]]
-            expected = [{"value": v, "hotkey": k} for v, k in zip(LABELS, keys, strict=True)]
+            assert caption["flags"] == [{"value": "sensitive", "hotkey": f"shift+{KEYS[0][row]}"}]
+            expected = [{"value": v, "hotkey": keys[row]} for v, keys in zip(LABELS, KEYS, strict=True)]
             assert caption["answers"] == expected
-        assert str(data["pair_id"]).startswith("page:")  # type: ignore[index, call-overload]
     for project in server.projects.values():
         assert parse_label_config(project["label_config"]) == page
         check_config(CAMPAIGN, project)
         assert "keys are not those named below" in project["expert_instruction"]
     assert page.choices["relevance_{{idx}}"].required
-    queue = ROUND.assignments[ROUND.assignments["annotator_id"] == "ann"].sort_values("position")
-    assert [p for t in pages_of(server, "ann") for p in captions_of(t)] == list(queue["pair_id"])
+    for name in ("ann", "bob"):
+        asked = [pair for task in pages_of(server, name) for pair in captions_of(task)]
+        assert asked == pairs_of(ROUND.assignments, name)
 
 
 def test_another_push_adds_nothing_and_changes_what_nobody_has_answered(server: FakeServer) -> None:
@@ -95,131 +99,127 @@ def test_another_push_adds_nothing_and_changes_what_nobody_has_answered(server: 
     ]
     other = replace(ROUND, tasks=type(ROUND.tasks)(ROUND.tasks.assign(text="a cat sleeps")))
     assert sum(len(p.changed) for p in push_round(server, other)) == 3
-    shown = pages_of(server, "ann")[0]["data"]["captions"]  # type: ignore[index, call-overload]
-    assert {caption["text"] for caption in shown} == {"a cat sleeps"}
-    answer(server, int(pages_of(server, "ann")[0]["id"]), 2, ["relevant"] * 3)  # type: ignore[call-overload]
+    first = pages_of(server, "ann")[0]
+    assert {caption["text"] for caption in first["data"]["captions"]} == {"a cat sleeps"}
+    answer(server, first, 2, ["relevant"] * 3)
     with pytest.raises(FireError, match=r"answered already.*page:"):
         push_round(server, ROUND)
 
 
 def test_a_project_that_is_gone_is_made_again_without_pages_that_are_answered(server: FakeServer) -> None:
     first, *others = pages_of(server, "ann")
-    done = {("1/ann", pair) for pair in captions_of(first)}
     for task in [first, *others]:
-        server.delete_task(int(task["id"]))  # type: ignore[call-overload]
-    push_round(server, ROUND, done)
+        server.delete_task(task["id"])
+    push_round(server, ROUND, {("1/ann", pair) for pair in captions_of(first)})
     assert [captions_of(task) for task in pages_of(server, "ann")] == [captions_of(task) for task in others]
 
 
 def test_answers_are_judgments_with_page_place_and_share_of_the_time(server: FakeServer, site: Site) -> None:
-    given: dict[tuple[str, str, str], str] = {}
+    given: dict[tuple[str, ...], str] = {}
+    keys = set()
     for user, name in ((2, "ann"), (3, "bob")):
         for task in pages_of(server, name):
-            labels = [LABELS[(row + user) % 2] for row in range(len(captions_of(task)))]
-            answer(server, int(task["id"]), user, labels, lead_time=12.0, flag=1)  # type: ignore[call-overload, arg-type]
-            pairs = captions_of(task)
-            given |= {(name, *split_pair_id(p)): v for p, v in zip(pairs, labels, strict=True)}
+            keys.add(task["data"]["pair_id"])
+            pairs = [split_pair_id(pair) for pair in captions_of(task)]
+            labels = [LABELS[(row + user) % 2] for row in range(len(pairs))]
+            answer(server, task, user, [*labels], lead_time=12.0, flag=1)
+            given |= {(name, *pair): label for pair, label in zip(pairs, labels, strict=True)}
     assert counts(site.pull(server)) == (9, 0, 0, 0)
     found = site.derived(ROUND)
-    rows = found.judgments
-    columns = (rows[name] for name in ("annotator_id", "query_id", "doc_id", "label"))
-    assert {(a, q, d): v for a, q, d, v in zip(*columns, strict=True)} == given
     assert found.dropped.empty
-    assert (rows["page_s"] == 12).all()
-    assert (rows["duration_s"] == 4).all()
+    rows = found.judgments.set_index(["annotator_id", "query_id", "doc_id"])
+    assert rows["label"].to_dict() == given
+    assert {*rows["page_s"], *rows["duration_s"], *rows["kind"]} == {12, 4, "task"}
     assert sorted(rows["page_position"]) == sorted(["1", "2", "3"] * 3)
-    assert set(rows.loc[rows["page_position"] == "2", "flags"]) == {"sensitive"}
-    assert set(rows.loc[rows["page_position"] != "2", "flags"]) == {""}
-    keys = {task["data"]["pair_id"] for name in ("ann", "bob") for task in pages_of(server, name)}  # type: ignore[index, call-overload]
+    assert set(zip(rows["page_position"], rows["flags"], strict=True)) == {
+        ("1", ""),
+        ("2", "sensitive"),
+        ("3", ""),
+    }
     assert set(rows["page"]) == keys
-    assert set(rows["kind"]) == {"task"}
-    n_before = len(server.requests)
+    server.requests.clear()
     assert counts(site.pull(server)) == (0, 0, 0, 0)
-    n_requests = len(server.requests) - n_before
+    assert len(server.requests) == 1 + len(server.projects)  # nothing was miscounted and read anew
     assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
-    assert n_requests == 1 + len(server.projects)  # nothing was miscounted and read anew
 
 
 def test_unanswered_captions_are_named_and_stay_to_be_judged(server: FakeServer, site: Site) -> None:
-    (task, *_) = pages_of(server, "ann")
-    answer(server, int(task["id"]), 2, ["relevant", None, "irrelevant"])  # type: ignore[call-overload]
+    task = pages_of(server, "ann")[0]
+    answer(server, task, 2, ["relevant", None, "irrelevant"])
     site.pull(server)
     found = site.derived(ROUND)
-    missing = split_pair_id(captions_of(task)[1])
+    missing = captions_of(task)[1]
     assert len(found.judgments) == 2
-    (row,) = found.dropped.to_dict("records")
-    assert (row["query_id"], row["doc_id"], row["reason"]) == (*missing, "no_label")
+    (row,) = found.dropped[["query_id", "doc_id", "reason"]].to_numpy().tolist()
+    assert row == [*split_pair_id(missing), "no_label"]
     with record_of([ROUND], site.ledger()) as store:
-        assert ("1/ann", pair_id(*missing)) not in answered_pairs(store)
+        assert ("1/ann", missing) not in answered_pairs(store)
         (own, _) = measure_progress(store, guideline=GUIDELINE)
     assert (own.n_done, own.n_skipped) == (2, 0)
 
 
 def test_a_page_skipped_edited_sent_twice_and_emptied_is_as_a_pair(server: FakeServer, site: Site) -> None:
-    (task, *_) = pages_of(server, "ann")
-    number, pairs = int(task["id"]), captions_of(task)  # type: ignore[call-overload]
-    server.answer(number, 2, None)
+    task = pages_of(server, "ann")[0]
+
+    def judged() -> tuple[list[str], set[float], list[str]]:
+        """Labels in the order of the page, its seconds, and why others were dropped."""
+        found = site.derived(ROUND)
+        rows = found.judgments.set_index(["query_id", "doc_id"])
+        labels = [rows["label"].get(split_pair_id(pair), "") for pair in captions_of(task)]
+        return labels, set(rows["page_s"]), list(found.dropped["reason"])
+
+    server.answer(task["id"], 2, None)
     assert counts(site.pull(server)) == (3, 0, 0, 0)
-    assert set(site.derived(ROUND).dropped["reason"]) == {"skipped"}
-    first = answer(server, number, 2, ["relevant"] * 3, lead_time=9.0)
+    assert set(judged()[2]) == {"skipped"}
+    first = answer(server, task, 2, ["relevant"] * 3, lead_time=9.0)
     site.pull(server)
-    assert list(site.derived(ROUND).judgments["label"]) == ["relevant"] * 3
-    server.annotations[first] |= {
-        "result": results(["irrelevant", "relevant", None]),
-        "updated_at": server._now(),
-        "lead_time": 30.0,
-    }
-    server.tasks[number]["updated_at"] = server.annotations[first]["updated_at"]
+    assert judged()[0] == ["relevant"] * 3
+    now = server._now()
+    changed = results(["irrelevant", "relevant", None])
+    server.annotations[first] |= {"result": changed, "updated_at": now, "lead_time": 30.0}
+    server.tasks[task["id"]]["updated_at"] = now
     assert counts(site.pull(server)) == (0, 3, 0, 0)
-    found = site.derived(ROUND)
-    by_pair = {(r.query_id, r.doc_id): r.label for r in found.judgments.itertuples()}
-    expected = dict(zip(map(split_pair_id, pairs[:2]), ("irrelevant", "relevant"), strict=True))
-    assert by_pair == expected  # what was taken back counts no more
-    assert set(found.judgments["page_s"]) == {30.0}
-    again = answer(server, number, 2, ["ambiguous"] * 3, lead_time=3.0)
+    assert judged()[:2] == (["irrelevant", "relevant", ""], {30.0})  # what was taken back counts no more
+    again = answer(server, task, 2, ["ambiguous"] * 3, lead_time=3.0)
     site.pull(server)
-    found = site.derived(ROUND)
-    assert list(found.judgments["label"]) == ["ambiguous"] * 3
-    assert set(found.judgments["page_s"]) == {3.0}
-    assert (found.dropped["reason"] == "superseded").sum() == 2
+    assert judged()[:2] == (["ambiguous"] * 3, {3.0})
+    assert judged()[2].count("superseded") == 2
     server.delete_annotation(again)
     assert counts(site.pull(server)) == (0, 0, 3, 0)
-    assert len(site.derived(ROUND).judgments) == 2
+    assert judged()[0] == ["irrelevant", "relevant", ""]
 
 
 def test_an_export_of_such_a_project_gives_the_same_judgments(
     server: FakeServer, site: Site, tmp_path: Path
 ) -> None:
     for task in pages_of(server, "ann"):
-        number = int(task["id"])  # type: ignore[call-overload]
-        answer(server, number, 2, ["relevant", "irrelevant", "relevant"], lead_time=6.0)
+        answer(server, task, 2, ["relevant", "irrelevant", "relevant"], lead_time=6.0)
     site.pull(server)
+    pulled = site.derived(ROUND).judgments
     own = {found["task"]: found for found in server.annotations.values()}
-    export = [task | {"annotations": [own[task["id"]]], "drafts": [5]} for task in pages_of(server, "ann")]
-    result = judgments_from_export([("e.json", json.dumps(export).encode())], guideline=GUIDELINE)
+    export = [task | {"annotations": [own[task["id"]]], "drafts": []} for task in pages_of(server, "ann")]
+    drafted = json.dumps([task | {"drafts": [5]} for task in export])
+    result = judgments_from_export([("e.json", drafted.encode())], guideline=GUIDELINE)
     names = ["query_id", "doc_id", "label", "duration_s"]
-    pulled = site.derived(ROUND).judgments[names]
-    pd.testing.assert_frame_equal(result.judgments[names], pulled)
+    pd.testing.assert_frame_equal(result.judgments[names], pulled[names])
     assert set(result.dropped["reason"]) == {"draft"}
     path = tmp_path / "export.ann.json"
-    path.write_text(json.dumps([task | {"drafts": []} for task in export]))
-    folder = Folder(tmp_path, GUIDELINE, exports=[path])
-    folder.fetch(None, [ROUND], tmp_path / "other")
+    path.write_text(json.dumps(export))
+    Folder(tmp_path, GUIDELINE, exports=[path]).fetch(None, [ROUND], tmp_path / "other")
     with record_of([ROUND], read_ledger(tmp_path / "other")) as store:
         again = record_to_judgments(store, guideline=GUIDELINE).judgments
     shared = [*names, "page", "page_position", "page_s", "annotator_id"]
-    pd.testing.assert_frame_equal(again[shared], site.derived(ROUND).judgments[shared])
+    pd.testing.assert_frame_equal(again[shared], pulled[shared])
 
 
 def test_a_page_that_moved_whole_is_closed_and_one_that_moved_in_part_is_not(server: FakeServer) -> None:
-    first, *others = pages_of(server, "ann")
-    given = pages_of(server, "ann")
-    moved = captions_of(first) + ([captions_of(others[0])[0]] if others else [])
+    given = first, second, *_ = pages_of(server, "ann")
+    moved = [*captions_of(first), captions_of(second)[0]]
     rows = [(1, place, "ann", "bob", pair, "task") for place, pair in enumerate(moved, start=1)]
     later = moved_round(ROUND, pd.DataFrame(rows, columns=list(MOVES)))
     queues = make_queues(later, GUIDELINE, done=(), campaign_key=CAMPAIGN.key)
     assert close_withdrawn(make_api(server), CAMPAIGN, queues) == 1
-    assert [task["is_labeled"] for task in given] == [True, *[False] * len(others)]
+    assert [task["is_labeled"] for task in given] == [True, *[False] * (len(given) - 1)]
     before = len(pages_of(server, "bob"))
     (_, bobs) = push_round(server, later)
     assert (bobs.n_there, bobs.n_added, bobs.n_foreign) == (before, 1, 0)
@@ -245,10 +245,8 @@ def test_a_round_keeps_how_many_captions_its_pages_have(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        {"pair_id": "page:1", "captions": "no list"},
-        {"pair_id": "page:1", "captions": [{"pair_id": "a|b"}, {"pair_id": "a|b"}]},
-        {"pair_id": "page:1", "captions": [{"text": "without a pair"}]},
-        {"pair_id": "page:1", "captions": []},
+        *({"pair_id": "page:1", "captions": captions} for captions in ("no list", [], [{"text": "no pair"}])),
+        {"pair_id": "page:1", "captions": [{"pair_id": "a|b"}] * 2},
         {"pair_id": 7, "captions": [{"pair_id": "a|b"}]},
         None,
     ],
