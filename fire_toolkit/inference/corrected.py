@@ -52,6 +52,11 @@ class Corrected:
     added: float | None = None
     reason: str = ""
 
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the score, which is not clipped, is below 0 or above 1."""
+        return not self.reason and not -1e-12 <= self.terms.mean() <= 1 + 1e-12
+
     def minus(self, other: Corrected) -> Corrected:
         """Return the difference of two scores by the same votes on the same queries."""
         return Corrected(self.terms - other.terms, self.beside - other.beside)

@@ -185,6 +185,12 @@ def _notes(terms: Mapping[tuple[str, str], Corrected], by: str, why: str, n_unit
             notes.append(
                 f"{n_units} queries or clusters are few: intervals of corrected scores may be too narrow"
             )
+        beyond = [f"{measure} of {run_id}" for (run_id, measure), one in terms.items() if one.is_beyond]
+        if beyond:
+            some = f"{', '.join(beyond[:3])}{' and others' if len(beyond) > 3 else ''}"
+            notes.append(
+                f"{some}: corrected beyond 0 to 100, as an estimate without bias may be; read its limits"
+            )
     refused: dict[tuple[str, str], list[str]] = {}
     for (run_id, measure), one in terms.items():
         if one.reason:

@@ -184,7 +184,9 @@ def cost_in_words(planned: RoundPlan, number: int) -> Iterator[str]:
     """Yield what a round asks and takes, and what becomes of the rest of the budget."""
     n_asked = int(planned.strata["n_asked"].sum())
     minutes = n_asked * planned.seconds / 60
-    hours = f", about {minutes:.0f} minutes" if minutes < 90 else f", about {minutes / 60:,.1f} hours"
+    hours = (
+        f", about {n_of(round(minutes), 'minute')}" if minutes < 90 else f", about {minutes / 60:,.1f} hours"
+    )
     yield f"round {number}: {n_of(n_asked, 'pair')} to ask again{'' if math.isnan(minutes) else hours}"
     if planned.kept:
         yield f"{planned.kept:,} of the budget kept for the disputes that this round is expected to create"

@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fire_toolkit.inference.background import Background
 from fire_toolkit.inference.corrected import (
     Corrected,
     corrected_terms,
     gaps_of,
     why_uncorrected,
 )
+from fire_toolkit.inference.correction import correct_for_errors
 from fire_toolkit.inference.judged import votes_by_design, with_best_ranks
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.inference.label_errors import VoteCounts, moment_rates
@@ -375,6 +377,9 @@ def test_an_interval_stays_between_0_and_1() -> None:
     design = pd.concat([doubled(), single(a="0", b="1", c="0")])
     assert corrected(design, "a")["low"] == 0
     assert corrected(design, "a")["estimate"] < 0  # not cut off, or the mean would be biased
+    labels = design.assign(relevance=(design["design_votes"].str.count("1") > 1).astype(int))
+    found = correct_for_errors(run_of("a"), ORIGINAL, labels, ["C@3"], Background())
+    assert any(note.startswith("C@3 of r: corrected beyond 0 to 100") for note in found.notes)
 
 
 def ranked(t: tuple[float, float], f: tuple[float, float], n: int = 4000) -> tuple[pd.DataFrame, Qrels]:
