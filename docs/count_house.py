@@ -3,8 +3,8 @@
 A line of code is one that is neither blank, nor a comment, nor part of a docstring. A token of code is one
 of Python's tokenizer that is neither a comment, nor a docstring, nor the end of a line or an indentation.
 Options are those of every command, summed (--help left out), and the different names among them.
-Words are those of every .md in git but the guidelines', which are part of the product; a word holds a letter
-or a digit, so that the bars of tables are none.
+Words are those of every .md in git but the guidelines', which are part of the product, and the tests'; a
+word holds a letter or a digit, so that the bars of tables are none.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def words_of_pages() -> Counter[str]:
     words = Counter[str]()
     for name in shown.stdout.splitlines():
         folder = Path(name).parent
-        if folder.parts[:1] != ("guidelines",) and (ROOT / name).is_file():
+        if folder.parts[:1] not in (("guidelines",), ("tests",)) and (ROOT / name).is_file():
             key = name if str(folder) in (".", "docs") else f"{folder}/"
             words[key] += len(WORD.findall((ROOT / name).read_text(encoding="utf-8")))
     return words
