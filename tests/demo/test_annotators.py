@@ -18,22 +18,16 @@ NAMES = ["careful", "hasty", "lenient", "strict"]
 N_PAIRS = 2000
 
 
-def make_pairs(n_pairs=N_PAIRS):
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "query_id": [f"q{number}" for number in range(n_pairs)],
-            "doc_id": "clip-001",
-            "relevance": rng.random(n_pairs) < 0.3,
-            "difficulty": rng.choice([0.0, 0.9], n_pairs),
-        }
-    ).astype({"relevance": int})
-
-
-PAIRS = make_pairs()
-PAIR_IDS = {
-    f"{query}|{doc}": (query, doc) for query, doc in zip(PAIRS["query_id"], PAIRS["doc_id"], strict=True)
-}
+RANDOM = np.random.default_rng(0)
+PAIRS = pd.DataFrame(
+    {
+        "query_id": [f"q{number}" for number in range(N_PAIRS)],
+        "doc_id": "clip-001",
+        "relevance": (RANDOM.random(N_PAIRS) < 0.3).astype(int),
+        "difficulty": RANDOM.choice([0.0, 0.9], N_PAIRS),
+    }
+)
+PAIR_IDS = {f"{query}|clip-001": (query, "clip-001") for query in PAIRS["query_id"]}
 TASKS = [{"data": {"caption": "a star", "video": "clip-001.webm", "pair_id": key}} for key in PAIR_IDS]
 PAIR_OF_QUERY = PAIRS.set_index("query_id")
 
@@ -53,40 +47,27 @@ def alone():
     return {annotator.name: answer(annotators=[annotator])[annotator.name] for annotator in ANNOTATORS}
 
 
+def notes_of(*exports):
+    return [note for export in exports for task in export for note in task["annotations"]]
+
+
 def first_labels(export):
     """Return query, label, relevance and difficulty of each task's first answer that is no skip."""
-    rows = [
-        {"query_id": PAIR_IDS[task["data"]["pair_id"]][0], "label": choice_of(task["annotations"][0])}
-        for task in export
-        if not task["annotations"][0]["was_cancelled"]
-    ]
-    return pd.DataFrame(rows).join(PAIR_OF_QUERY, on="query_id")
-
-
-def notes_of(*rounds):
-    return [
-        note for one in rounds for export in one.values() for task in export for note in task["annotations"]
-    ]
-
-
-def results_by_key(export):
-    return {task["data"]["pair_id"]: task["annotations"][0]["result"] for task in export}
-
-
-def choice_of(annotation):
-    return annotation["result"][0]["value"]["choices"][0]
+    first = {PAIR_IDS[task["data"]["pair_id"]][0]: task["annotations"][0] for task in export}
+    labels = {
+        query: note["result"][0]["value"]["choices"][0]
+        for query, note in first.items()
+        if not note["was_cancelled"]
+    }
+    return PAIR_OF_QUERY.join(pd.Series(labels, name="label"), how="inner")
 
 
 def error_rates(export):
     votes = first_labels(export).query("label != 'ambiguous'")
-    votes = votes.assign(wrong=(votes["label"] == "relevant") != (votes["relevance"] == 1))
-    return {
-        "all": votes["wrong"].mean(),
-        "clear": votes.loc[votes["difficulty"] == 0, "wrong"].mean(),
-        "hard": votes.loc[votes["difficulty"] > 0, "wrong"].mean(),
-        "missed": votes.loc[votes["relevance"] == 1, "wrong"].mean(),
-        "false": votes.loc[votes["relevance"] == 0, "wrong"].mean(),
-    }
+    wrong = (votes["label"] == "relevant") != (votes["relevance"] == 1)
+    is_hard, is_positive = votes["difficulty"] > 0, votes["relevance"] == 1
+    kinds = {"clear": ~is_hard, "hard": is_hard, "missed": is_positive, "false": ~is_positive}
+    return {"all": wrong.mean(), **{name: wrong[kind].mean() for name, kind in kinds.items()}}
 
 
 def test_habits_show_in_the_error_rates(alone):
@@ -107,10 +88,7 @@ def test_pairs_near_the_border_are_harder_for_everybody(alone):
 
 
 def test_haste_shows_in_time_and_skips_care_in_escalation(alone):
-    times = {
-        name: median(note["lead_time"] for task in export for note in task["annotations"])
-        for name, export in alone.items()
-    }
+    times = {name: median(note["lead_time"] for note in notes_of(own)) for name, own in alone.items()}
     skips = {name: sum(task["cancelled_annotations"] for task in export) for name, export in alone.items()}
     doubts = {name: (first_labels(export)["label"] == "ambiguous").mean() for name, export in alone.items()}
     assert "hasty" == min(times, key=times.get) == max(skips, key=skips.get)
@@ -120,7 +98,7 @@ def test_haste_shows_in_time_and_skips_care_in_escalation(alone):
 
 
 def test_every_habit_that_an_import_must_cope_with_occurs(exports):
-    notes = notes_of(exports)
+    notes = notes_of(*exports.values())
     tasks = [task for export in exports.values() for task in export]
     parts = [part for note in notes for part in note["result"]]
     assert any(note["was_cancelled"] and not note["result"] for note in notes)
@@ -163,15 +141,12 @@ def test_exports_have_the_form_of_label_studio(exports):
 
 def test_numbers_are_unique_and_time_goes_on(exports):
     second = answer(TASKS[:400], seen=annotators_seen(exports), batch=2)
-    notes = notes_of(exports, second)
+    notes = notes_of(*exports.values(), *second.values())
     assert len(notes) == len({note["id"] for note in notes}) == len({note["unique_id"] for note in notes})
     assert {4} == {uuid.UUID(note["unique_id"]).version for note in notes}
     for name in NAMES:
-        first, later = (
-            [datetime.fromisoformat(note["created_at"]) for note in notes_of({name: one[name]})]
-            for one in (exports, second)
-        )
-        assert first + later == sorted({*first, *later})
+        times = [note["created_at"] for note in notes_of(exports[name], second[name])]
+        assert times == sorted({*times}, key=datetime.fromisoformat)
 
 
 def test_the_importer_reads_them(exports):
@@ -199,14 +174,18 @@ def test_second_and_third_labels_go_to_others(exports):
     assert {2} == {task["project"] // 10 for export in second.values() for task in export}
 
 
-def test_same_seed_same_exports_other_seed_others(exports):
+def test_an_answer_depends_on_the_seed_and_not_on_the_other_tasks(exports, alone):
+    before = json.dumps(TASKS)
     assert exports == answer()
     assert exports != answer(seed=1)
-
-
-def test_an_answer_does_not_depend_on_the_other_tasks(alone):
     [few] = answer(TASKS[:50], annotators=ANNOTATORS[:1]).values()
-    assert results_by_key(few).items() <= results_by_key(alone["careful"]).items()
+    whole, part = (
+        {task["data"]["pair_id"]: task["annotations"][0]["result"] for task in export}
+        for export in (alone["careful"], few)
+    )
+    assert part.items() <= whole.items()
+    assert {name: [] for name in NAMES} == answer([])
+    assert before == json.dumps(TASKS)
 
 
 def test_an_annotator_without_faults_answers_the_truth():
@@ -215,22 +194,16 @@ def test_an_annotator_without_faults_answers_the_truth():
     assert error_rates(export)["all"] == 0
 
 
-def test_tasks_are_not_changed_and_no_tasks_give_empty_exports():
-    before = json.dumps(TASKS)
-    answer()
-    assert before == json.dumps(TASKS)
-    assert {name: [] for name in NAMES} == answer([])
-
-
-def test_what_cannot_be_answered_is_refused():
-    key = TASKS[0]["data"]["pair_id"]
-    with pytest.raises(UsageError, match="twice"):
-        answer([TASKS[0], TASKS[0]])
-    with pytest.raises(UsageError, match="all 4 annotators"):
-        answer(TASKS[:1], seen={key: NAMES})
-    with pytest.raises(UsageError, match="batch 0"):
-        answer(batch=0)
-    with pytest.raises(JoinError, match="no pair"):
-        answer(pair_ids={})
-    with pytest.raises(JoinError, match="not in this world"):
-        answer(pair_ids=dict.fromkeys(PAIR_IDS, ("q1", "another")))
+@pytest.mark.parametrize(
+    ("error", "words", "given"),
+    [
+        (UsageError, "twice", {"tasks": [TASKS[0], TASKS[0]]}),
+        (UsageError, "all 4 annotators", {"tasks": TASKS[:1], "seen": dict.fromkeys(PAIR_IDS, NAMES)}),
+        (UsageError, "batch 0", {"batch": 0}),
+        (JoinError, "no pair", {"pair_ids": {}}),
+        (JoinError, "not in this world", {"pair_ids": dict.fromkeys(PAIR_IDS, ("q1", "another"))}),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(error, words, given):
+    with pytest.raises(error, match=words):
+        answer(**given)

@@ -1,15 +1,9 @@
 """The world: captions are true of their clips, and the truth is what a plain reading says."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from examples import examples
-from fire_toolkit.demo.scene import VALUES, Clip, Thing, holding, margin
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import check_items, check_qrels, check_queries
@@ -103,16 +97,11 @@ def test_original_holds_one_true_clip_a_caption_and_truth_holds_more(world):
     assert specific < 1.5
 
 
-def test_levels_are_a_fifth_two_fifths_two_fifths(world):
-    assert world.queries["level"].value_counts().to_dict() == {1: 20, 2: 40, 3: 40}
-
-
 def test_a_level_says_how_much_is_asked(world):
-    levels = world.queries.set_index("query_id")["level"]
-    asked = {level: set() for level in (1, 2, 3)}
-    for query_id, conditions in world.conditions.items():
-        asked[levels[query_id]].add(len(conditions))
-    assert max(asked[1]) <= 2 == max(asked[2]) < max(asked[3])
+    levels = world.queries["level"]
+    assert levels.value_counts().to_dict() == {1: 20, 2: 40, 3: 40}
+    most = world.queries["query_id"].map(world.conditions).map(len).groupby(levels).max()
+    assert most[1] <= 2 == most[2] < most[3]
 
 
 def test_tables_are_valid_and_ids_tell_nothing(world):
@@ -146,64 +135,7 @@ def test_same_seed_same_world_other_seed_another():
     assert first.clips != other.clips
 
 
-def test_suffix_names_the_files():
-    assert list(make_world(n_clips=2, n_captions=3, media_suffix=".webp").items["media_url"]) == [
-        "clip-001.webp",
-        "clip-002.webp",
-    ]
-
-
 @pytest.mark.parametrize("counts", [{"n_clips": 0}, {"n_captions": 0}, {"n_clips": 1, "n_captions": 400}])
 def test_counts_that_cannot_be_had_are_refused(counts):
     with pytest.raises(UsageError, match="clips"):
         make_world(**counts)
-
-
-things = st.builds(
-    Thing,
-    shape=st.sampled_from(VALUES["shape"]),
-    hue=st.floats(-30, 360),
-    radius=st.floats(8, 26),
-    tilt=st.just(0.0),
-    heading=st.floats(-90, 360),
-    travel=st.floats(0, 80),
-    wobble=st.floats(0, 13),
-    x=st.just(80.0),
-    y=st.just(60.0),
-)
-clips = st.builds(
-    Clip,
-    doc_id=st.just("clip-001"),
-    things=st.lists(things, min_size=1, max_size=2).map(tuple),
-    lightness=st.floats(0, 1),
-    blotches=st.just(0.0),
-    grain=st.just(0.0),
-    seed=st.just(1),
-)
-
-
-@settings(max_examples=examples(100))
-@given(clips, st.permutations([(aspect, value) for aspect, values in VALUES.items() for value in values]))
-def test_asking_more_never_makes_a_caption_truer(clip, conditions):
-    margins = [margin(clip, conditions[:asked]) for asked in range(1, 5)]
-    assert margins == sorted(margins, reverse=True)
-    assert all(-1 <= value <= 1 for value in margins)
-
-
-@settings(max_examples=examples(100))
-@given(clips)
-def test_a_thing_has_one_colour_at_most_and_moves_or_rests(clip):
-    for thing in clip.things:
-        held = holding(clip, thing)
-        assert len(held["shape"]) == 1
-        assert len(held["colour"]) <= 1
-        assert len(held["size"]) <= 1
-        assert not {"still", "moving"} <= set(held["motion"])
-
-
-def test_a_clip_meets_a_caption_only_if_one_shape_meets_all_of_it():
-    star = Thing("star", 0, 10, 0, 0, 60, 0, 80, 60)
-    ball = dataclasses.replace(star, shape="circle", hue=120)
-    clip = Clip("clip-001", (star, ball), 0.2, 0, 0, 1)
-    assert margin(clip, [("colour", "red"), ("shape", "star")]) == 1
-    assert margin(clip, [("colour", "green"), ("shape", "star")]) == -1
