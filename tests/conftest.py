@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import ssl
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -92,3 +93,14 @@ def fire() -> Fire:
 def make_world() -> Callable[..., World]:
     """Return the maker of small random benchmarks."""
     return World
+
+
+@pytest.fixture(scope="session")
+def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample pool with its labels resolved and its qrels augmented; to be copied, not written to."""
+    pool = tmp_path_factory.mktemp("corrected") / "pool"
+    shutil.copytree(ROOT / "pools" / "sample", pool)
+    run("resolve", pool / "judgments.csv", "--out", pool / "labels")
+    qrels = ("--qrels", pool / "qrels.txt", "--labels", pool / "labels")
+    run("augment", *qrels, "--out", pool / "augmented.txt")
+    return pool

@@ -14,7 +14,6 @@ from command import Copied, Make, run
 if TYPE_CHECKING:
     from fake_api import FakeServer
 
-SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
 RUNS = {
     "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n1 Q0 c 3 7 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
     "ssb.run": "1 Q0 c 1 9 ssb\n1 Q0 007 2 8 ssb\n2 Q0 a 1 3 ssb\n2 Q0 b 2 3 ssb\n",
@@ -67,17 +66,6 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Copied:
 def fire(folder: Path) -> Callable[..., Result]:
     """The commands, in the folder of small files."""
     return run
-
-
-@pytest.fixture(scope="session")
-def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample pool with its labels resolved and its qrels augmented; to be copied, not written to."""
-    pool = tmp_path_factory.mktemp("corrected") / "pool"
-    shutil.copytree(SAMPLE, pool)
-    run("resolve", pool / "judgments.csv", "--out", pool / "labels")
-    qrels = ("--qrels", pool / "qrels.txt", "--labels", pool / "labels")
-    run("augment", *qrels, "--out", pool / "augmented.txt")
-    return pool
 
 
 @pytest.fixture

@@ -201,8 +201,11 @@ def test_the_same_workspace_gives_the_same_bytes_and_another_version_other_pseud
     workspace: Path,
 ) -> None:
     for out in ("one", "two"):
-        run(*RELEASE, "--out", out)
-    one, two = texts_of(workspace / "one"), texts_of(workspace / "two")
+        run(*RELEASE, "--include-runs", 1, "--out", out)
+    one, two = (
+        {path.relative_to(folder): path.read_bytes() for path in (workspace / folder).rglob("*.*")}
+        for folder in ("one", "two")
+    )
     assert one == two
     drawn = set()
     for n in range(8):
@@ -361,10 +364,7 @@ def states_of(folder: Path) -> dict[tuple[str, str], str]:
 
 def test_ap_follows_from_the_runs_that_a_release_includes(workspace: Path) -> None:
     run(*RELEASE, "--include-runs", 1)
-    run(*RELEASE, "--include-runs", 1, "--out", "again")
     folder = workspace / "releases/1.0"
-    for path in folder.rglob("*.*"):
-        assert path.read_bytes() == (workspace / "again" / path.relative_to(folder)).read_bytes(), path
     # Of equal scores the greater id stands first: b before a.
     assert (folder / "runs/clip.run").read_text() == "1 Q0 a 1 9.0 clip\n2 Q0 b 1 9.0 clip\n"
     assert (folder / "runs/ssb.run").read_text() == "1 Q0 c 1 9.0 ssb\n2 Q0 b 1 3.0 ssb\n"

@@ -1,5 +1,6 @@
 """Evidence and back: what measures read of it is what its makers were given."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -173,12 +174,5 @@ def test_qrels_that_augment_wrote_lead_to_their_evidence(sample: Path) -> None:
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> Path:
-    import shutil
-
-    pool = tmp_path / "pool"
-    shutil.copytree(Path(__file__).parents[2] / "pools" / "sample", pool)
-    fire_run("resolve", pool / "judgments.csv", "--out", pool / "labels")
-    qrels = ("--qrels", pool / "qrels.txt", "--labels", pool / "labels")
-    fire_run("augment", *qrels, "--out", pool / "augmented.txt")
-    return pool
+def sample(corrected: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(corrected, tmp_path / "pool"))

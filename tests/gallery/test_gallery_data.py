@@ -1,7 +1,7 @@
 """What a gallery shows, by a small world judged by hand, and by a loop over each list of a made world."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
@@ -21,8 +21,11 @@ from fire_toolkit.gallery.pairs import (
     UNUSABLE,
     WINNER_LOST,
 )
+from fire_toolkit.gallery.votes import Votes
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import (
+    Qrels,
+    Queries,
     Run,
     check_disputes,
     check_judgments,
@@ -45,6 +48,17 @@ def pairs(*rows: tuple[Any, ...], columns: str = "query_id doc_id") -> pd.DataFr
     return pd.DataFrame(rows, columns=columns.split())
 
 
+def unvoted(shown: Shown) -> Votes:
+    return votes_on(shown, None, grades={}, numbers={})
+
+
+def benchmark(*positives: tuple[str, str], texts: Iterable[str] | None = None) -> tuple[Qrels, Queries]:
+    """Return qrels of these positives, and queries of their ids, or of others."""
+    original = check_qrels(pairs(*positives).assign(relevance=1))
+    ids = sorted({query for query, _ in positives}) if texts is None else texts
+    return original, check_queries(pd.DataFrame({"query_id": ids}, dtype="str").assign(text="t"))
+
+
 @pytest.fixture
 def shown() -> Shown:
     """Two queries, two runs; `q1` has another winner after correction, `q2` one more."""
@@ -58,12 +72,7 @@ def shown() -> Shown:
     )
     return shown_pairs(
         [a_run("r1", q1="abc", q2="ac"), a_run("r2", q1="bax", q2="ca")],
-        check_qrels(
-            pairs(("q2", "c", 1), ("q1", "c", 1), ("q1", "w", 1), columns="query_id doc_id relevance")
-        ),
-        check_queries(
-            pairs(("q1", "one"), ("q0", "not in the qrels"), ("q2", "two"), columns="query_id text")
-        ),
+        *benchmark(("q2", "c"), ("q1", "c"), ("q1", "w"), texts=["q1", "q0", "q2"]),  # q0 has no positive
         labels=check_labels(labels),
         disputes=check_disputes(pairs(("q1", "a", "tie"), columns="query_id doc_id reason")),
         unusable=["q2"],
@@ -72,25 +81,17 @@ def shown() -> Shown:
 
 
 def test_each_pair_has_its_state(shown: Shown) -> None:
-    found = {
-        (shown.queries[q], shown.docs[d]): STATES[state]
-        for q, d, state in zip(shown.query, shown.doc, shown.state, strict=True)
-    }
+    ids = zip(shown.queries[shown.query], shown.docs[shown.doc], shown.state, strict=True)
+    found = {f"{query} {doc}": STATES[state] for query, doc, state in ids}
     assert found == {  # q1 z is labelled not relevant, and no list holds it
-        ("q1", "a"): "disputed",
-        ("q1", "b"): "new",
-        ("q1", "c"): "rejected",
-        ("q1", "w"): "original",
-        ("q1", "x"): "unjudged",
-        ("q1", "y"): "new",
-        ("q2", "a"): "new",
-        ("q2", "c"): "original",
+        **{"q1 a": "disputed", "q1 b": "new", "q1 c": "rejected", "q1 w": "original"},
+        **{"q1 x": "unjudged", "q1 y": "new", "q2 a": "new", "q2 c": "original"},
     }
     assert list(shown.queries) == ["q1", "q2"]
 
 
 def test_queries_are_found_by_what_they_have(shown: Shown) -> None:
-    votes = votes_on(shown, None, grades={}, numbers={})
+    votes = unvoted(shown)
     flags = shown.flags(votes.is_split)
     # q1: original c is third in r1 alone; corrected (union keeps c), r2 has b first
     assert flags[0] == HAS_NEW | SPLIT | WINNER_LOST | HAS_REJECTED | 1 << 5 | HAS_UNJUDGED
@@ -99,7 +100,7 @@ def test_queries_are_found_by_what_they_have(shown: Shown) -> None:
 
 
 def test_what_is_worth_a_look_comes_in_order(shown: Shown) -> None:
-    votes = votes_on(shown, None, grades={}, numbers={})
+    votes = unvoted(shown)
 
     def named(places: Any) -> list[str]:
         return [f"{shown.queries[shown.query[n]]} {shown.docs[shown.doc[n]]}" for n in places]
@@ -125,12 +126,9 @@ def test_the_most_convincing_false_negatives_are_at_the_top_of_every_run_with_se
     )
     lists = {"q2": "xabc", "q3": "xabc", "q4": "xabc"}
     runs = [a_run(name, q1=q1, **lists) for name, q1 in (("r1", "xabc"), ("r2", "abcx"), ("r3", "abcx"))]
-    original = check_qrels(
-        pairs(*((f"q{n}", "w", 1) for n in range(1, 5)), columns="query_id doc_id relevance")
-    )
-    queries = check_queries(pairs(*((f"q{n}", "t") for n in range(1, 5)), columns="query_id text"))
-    shown = shown_pairs(runs, original, queries, labels=check_labels(labels), depth=4)
-    best = findings(shown, votes_on(shown, None, grades={}, numbers={}))[0]
+    known = benchmark(*((f"q{n}", "w") for n in range(1, 5)))
+    shown = shown_pairs(runs, *known, labels=check_labels(labels), depth=4)
+    best = findings(shown, unvoted(shown))[0]
     assert [shown.queries[shown.query[n]] for n in best.pairs] == ["q2", "q1", "q3", "q4"]
 
 
@@ -167,17 +165,11 @@ def read(content: bytes) -> list[Any]:
 @pytest.mark.parametrize(("seed", "size"), [(0, 1), (1, 4), (2, 100)])
 def test_shards_hold_every_list_and_label(make_world: Callable[..., World], seed: int, size: int) -> None:
     world = make_world(seed)
-    runs = [
-        world.runs[world.runs["run_id"] == name].assign(
-            run_id=lambda t: t["run_id"].cat.remove_unused_categories()
-        )
-        for name in world.run_ids
-    ]
+    index_of = world.runs["run_id"].astype("str")
+    runs = [rank_run(world.runs[index_of == name].drop(columns="rank")) for name in world.run_ids]
     queries = check_queries(pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t"))
     shown = shown_pairs(runs, world.original, queries, labels=world.labels, depth=4)
-    files = dict(
-        gallery_files(shown, votes_on(shown, None, grades={}, numbers={}), Beside(), title="t", size=size)
-    )
+    files = dict(gallery_files(shown, unvoted(shown), Beside(), title="t", size=size))
     (index,) = read(files["data/index.js"])
     tops = world.runs[world.runs["rank"] <= 4].astype({"run_id": "str", "query_id": "str", "doc_id": "str"})
     expected = {(r.query_id, r.run_id, r.rank): r.doc_id for r in tops.itertuples()}
@@ -205,35 +197,21 @@ def test_shards_hold_every_list_and_label(make_world: Callable[..., World], seed
 
 def test_nothing_in_a_text_ends_a_script_or_a_line(shown: Shown) -> None:
     text = "</script><!--\u2028\u2029\u202e\n\"'\\"
-    hostile = Shown(
-        **{**vars(shown), "texts": [text, "x" * 10_000], "queries": pd.Index([text, "__proto__"])}
-    )
+    texts = {"texts": [text, "x" * 10_000], "queries": pd.Index([text, "__proto__"])}
     beside = Beside(texts={"a": text}, links={("__proto__", "a"): "javascript:1"})
-    for content in dict(
-        gallery_files(hostile, votes_on(shown, None, grades={}, numbers={}), beside, title=text)
-    ).values():
+    files = dict(gallery_files(Shown(**(vars(shown) | texts)), unvoted(shown), beside, title=text))
+    for content in files.values():
         assert b"<" not in content
         assert content.decode().splitlines() == [content.decode().rstrip("\n")]
         assert read(content)
-    (index,) = read(
-        next(iter(gallery_files(hostile, votes_on(shown, None, grades={}, numbers={}), beside, title=text)))[
-            1
-        ]
-    )
+    (index,) = read(files["data/index.js"])
     assert (index["title"], index["texts"][0], index["ids"]) == (text, text, [text, "__proto__"])
 
 
 def test_a_shared_label_is_no_judgment() -> None:
-    original = check_qrels(pairs(("q", "a", 1), columns="query_id doc_id relevance"))
-    labels = check_labels(
-        pairs(
-            ("q", "b", "yes", 1, ""),
-            ("q", "c", "yes", 1, "q b"),
-            columns="query_id doc_id label relevance shared_from",
-        )
-    )
-    queries = check_queries(pairs(("q", "t"), columns="query_id text"))
-    shown = shown_pairs([a_run("r", q="cb")], original, queries, labels=labels)
+    rows, columns = ("q", "yes", 1), "query_id label relevance doc_id shared_from"
+    labels = check_labels(pairs((*rows, "b", ""), (*rows, "c", "q b"), columns=columns))
+    shown = shown_pairs([a_run("r", q="cb")], *benchmark(("q", "a")), labels=labels)
     found = dict(zip(shown.docs[shown.doc], (STATES[state] for state in shown.state), strict=True))
     assert found == {"a": "original", "b": "new", "c": "shared"}
 
@@ -244,7 +222,7 @@ def test_nothing_judged_is_shown_as_such() -> None:
     shown = shown_pairs([a_run("r", q="nb")], original, queries, depth=5)
     assert [STATES[state] for state in shown.state] == ["original", "unjudged", "unjudged"]
     assert shown.texts == [""]
-    (false_negatives,) = findings(shown, votes_on(shown, None, grades={}, numbers={}))
+    (false_negatives,) = findings(shown, unvoted(shown))
     assert false_negatives.n == 0
     listed, none = shown.lists[0, 0, :2], shown.lists[0, 0, 2:]
     assert (list(shown.docs[shown.doc[listed]]), list(none)) == (["n", "b"], [-1, -1, -1])
@@ -256,7 +234,6 @@ def test_shards_of_another_index_are_told_apart(make_world: Callable[..., World]
     made = set()
     for depth in (2, 3):
         shown = shown_pairs([world.runs], world.original, queries, labels=world.labels, depth=depth)
-        votes = votes_on(shown, None, grades={}, numbers={})
-        files = dict(gallery_files(shown, votes, Beside(), title="t"))
+        files = dict(gallery_files(shown, unvoted(shown), Beside(), title="t"))
         made.add(read(files["data/index.js"])[0]["made"])
     assert len(made) == 2

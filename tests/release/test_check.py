@@ -1,7 +1,6 @@
 """`check_release` finds what a loader, a reviewer or an annotator would stumble over."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -59,78 +58,65 @@ def test_nothing_is_found_in_a_sound_release() -> None:
     assert check_release(good()) == []
 
 
-def put(name: str, content: bytes) -> Callable[[Files], None]:
-    return lambda files: files.update({name: content})
+def changed(files: dict[str, bytes | None]) -> list[str]:
+    """Return what is found where these files are put into a sound release; None: left out."""
+    put = good() | files
+    return [str(each) for each in check_release({name: raw for name, raw in put.items() if raw is not None})]
 
 
-def drop(name: str) -> Callable[[Files], None]:
-    return lambda files: files.pop(name) and None
+def header(old: str, new: str) -> bytes:
+    return HEADER.replace(old, new).encode()
 
 
-CASES: list[tuple[Callable[[Files], None], str]] = [
-    (drop("LICENSE"), "LICENSE: missing"),
-    (put("README.md", b"# Labels\n"), "README.md:1: no YAML header between lines of ---"),
-    (
-        put("README.md", HEADER.replace("license: mit\n", "").encode()),
-        "README.md:1: the header names no license",
-    ),
-    (put("README.md", HEADER.replace("queries\n", "query\n").encode()), "README.md:1: no config queries"),
-    (
-        put("README.md", HEADER.replace("qrels/*", "qrel/*").encode()),
-        "README.md:1: config default: no file qrel/*.tsv",
-    ),
-    *(
-        (put("croissant.json", croissant(**{name: None})), f"croissant.json: no {name}")
-        for name in CROISSANT["looked_for"]
-    ),
-    (put("croissant.json", croissant(**{"rai:hasSyntheticData": "no"})), "is neither true nor false"),
-    (put("croissant.json", croissant(**{"rai:useCases": "x"})), "it is called rai:dataUseCases"),
-    (put("croissant.json", croissant(**{"@context": {"@vocab": "x"}})), "@context lacks "),
-    (
-        put("croissant.json", croissant(distribution=[{"contentUrl": "qrels.tsv", "sha256": SHA}])),
-        "croissant.json: contentUrl qrels.tsv: no such file",
-    ),
-    (
-        put(
-            "croissant.json",
-            croissant(distribution=[{"contentUrl": "https://h.org/d/qrels.txt", "sha256": SHA}]),
-        ),
-        "its sha256 is not that of the file",
-    ),
-    (put("croissant.json", b"{"), "croissant.json: not a JSON object"),
-    (put("CITATION.cff", b"cff-version: 1.2.0\n"), "CITATION.cff: no authors"),
-    (
-        put("qrels/test.tsv", b"query-id\tcorpus-id\tscore\n7\ta\t1\nNA\tb\t0\n"),
-        "qrels/test.tsv: not the same pairs as",
-    ),
-    (
-        put("qrels/test.tsv", b"query\tdoc\tscore\n"),
-        "qrels/test.tsv: not qrels in the form that its name says",
-    ),
-    (put("corpus.jsonl", b'{"_id": "a"}\n'), "corpus.jsonl: lacks 1 ids of qrels.txt, such as b"),
-    (put("judgments.csv", b"created_at\n2026-01-02T10:11:12Z\n"), "judgments.csv: 1 rows with a time of day"),
-    (put("judgments.csv", b"annotator_id\nann@example.org\n"), "judgments.csv:2: an e-mail address"),
-    (put("notes.md", b"see /home/ann/run\n"), "notes.md:1: an absolute path"),
-    (put("DATASHEET.md", b"Who paid?\nTODO\n"), "DATASHEET.md:2: TODO: left open"),
-    (
-        put("manifest.json", json.dumps({"outputs": {"qrels.txt": SHA, "x": SHA}}).encode()),
-        "qrels.txt: changed since",
-    ),
-]
+def listing(name: str) -> bytes:
+    return croissant(distribution=[{"contentUrl": name, "sha256": SHA}])
 
 
-@pytest.mark.parametrize(("change", "words"), CASES, ids=[words for _, words in CASES])
-def test_what_is_wrong_is_found(change: Callable[[Files], None], words: str) -> None:
-    files = good()
-    change(files)
-    found = [str(each) for each in check_release(files)]
+BY_FILE: dict[str, list[tuple[bytes | None, str]]] = {
+    "LICENSE": [(None, "LICENSE: missing")],
+    "README.md": [
+        (b"# Labels\n", "README.md:1: no YAML header between lines of ---"),
+        (header("license: mit\n", ""), "README.md:1: the header names no license"),
+        (header("queries\n", "query\n"), "README.md:1: no config queries"),
+        (header("qrels/*", "qrel/*"), "README.md:1: config default: no file qrel/*.tsv"),
+    ],
+    "croissant.json": [
+        *((croissant(**{name: None}), f"croissant.json: no {name}") for name in CROISSANT["looked_for"]),
+        (croissant(**{"rai:hasSyntheticData": "no"}), "is neither true nor false"),
+        (croissant(**{"rai:useCases": "x"}), "it is called rai:dataUseCases"),
+        (croissant(**{"@context": {"@vocab": "x"}}), "@context lacks "),
+        (listing("qrels.tsv"), "croissant.json: contentUrl qrels.tsv: no such file"),
+        (listing("https://h.org/d/qrels.txt"), "its sha256 is not that of the file"),
+        (b"{", "croissant.json: not a JSON object"),
+    ],
+    "CITATION.cff": [(b"cff-version: 1.2.0\n", "CITATION.cff: no authors")],
+    "qrels/test.tsv": [
+        (b"query-id\tcorpus-id\tscore\n7\ta\t1\nNA\tb\t0\n", "qrels/test.tsv: not the same pairs as"),
+        (b"query\tdoc\tscore\n", "qrels/test.tsv: not qrels in the form that its name says"),
+    ],
+    "corpus.jsonl": [(b'{"_id": "a"}\n', "corpus.jsonl: lacks 1 ids of qrels.txt, such as b")],
+    "judgments.csv": [
+        (b"created_at\n2026-01-02T10:11:12Z\n", "judgments.csv: 1 rows with a time of day"),
+        (b"annotator_id\nann@example.org\n", "judgments.csv:2: an e-mail address"),
+    ],
+    "notes.md": [(b"see /home/ann/run\n", "notes.md:1: an absolute path")],
+    "DATASHEET.md": [(b"Who paid?\nTODO\n", "DATASHEET.md:2: TODO: left open")],
+    "manifest.json": [
+        (json.dumps({"outputs": {"qrels.txt": SHA, "x": SHA}}).encode(), "qrels.txt: changed since")
+    ],
+}
+CASES = [(name, *case) for name, cases in BY_FILE.items() for case in cases]
+
+
+@pytest.mark.parametrize(("name", "raw", "words"), CASES, ids=[words for *_, words in CASES])
+def test_what_is_wrong_is_found(name: str, raw: bytes | None, words: str) -> None:
+    found = changed({name: raw})
     assert any(words in line for line in found), found
 
 
 def test_what_must_be_mended_comes_first_and_what_should_be_after() -> None:
-    files = good()
+    files = good() | {"corpus.jsonl": b'{"_id": "a"}\n'}
     del files["LICENSE"], files["CITATION.cff"], files["DATASHEET.md"]
-    put("corpus.jsonl", b'{"_id": "a"}\n')(files)
     found = [(each.level, str(each)) for each in check_release(files)]
     assert found == [
         ("must", "LICENSE: missing"),
@@ -165,9 +151,10 @@ def test_a_package_with_positives_as_json_and_its_licence_in_dist_info_is_read()
     ]
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"\xff\xfe", b"[]", b"null", b"{}", b"[" * 1_100, b"---\n- a: [\n---\n"]
-)
+RAW = [b"", b"\xff\xfe", b"[]", b"null", b"{}", b"[" * 1_100, b"---\n- a: [\n---\n"]
+
+
+@pytest.mark.parametrize("raw", RAW)
 def test_no_content_of_any_file_ends_in_a_traceback(raw: bytes) -> None:
     more = ("manifest.json", "qrels.json", "data/qrels.parquet", "data/ranks.parquet", "leaderboard.csv")
     for name in good() | dict.fromkeys((*more, "runs/a.run", "qrels.original.txt"), b""):
