@@ -1,6 +1,7 @@
 """`add-run` and `snippet` as a person would use them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,8 @@ from command import Fire
 
 from fire_toolkit.files import sha256_of
 
-SQUARE = np.array(
-    [[9, 1, 2], [1, 9, 2], [7, 3, 1]], dtype=np.float32
-)  # R@1: rows 2 of 3, columns 3 of 3 (a tie)
+# R@1: rows 2 of 3, columns 3 of 3 (a tie)
+SQUARE = np.array([[9, 1, 2], [1, 9, 2], [7, 3, 1]], dtype=np.float32)
 
 
 @pytest.fixture
@@ -25,10 +25,8 @@ def square(folder: Path) -> Path:
 
 def test_a_run_is_written_with_what_was_recognised_and_why(fire: Fire, square: Path) -> None:
     result = fire("add-run", "m.npy", "--orientation", "queries-rows", "--out", "runs", "--id", "mine")
-    assert (
-        "m.npy: a NumPy array, .npy (begins with \\x93NUMPY); rows are queries, as --orientation says"
-        in result.stderr
-    )
+    said = "m.npy: a NumPy array, .npy (begins with \\x93NUMPY); rows are queries, as --orientation says"
+    assert said in result.stderr
     manifest = json.loads((square / "runs/mine.parquet.manifest.json").read_text())
     assert manifest["inputs"]["m.npy"] == sha256_of(square / "m.npy")
     assert set(manifest["inputs"]) == {"m.npy", "m.query_ids.txt", "m.doc_ids.txt"}
@@ -45,14 +43,11 @@ def test_a_square_matrix_is_refused_with_both_readings(fire: Fire, square: Path)
     assert not (square / "runs").exists()
 
 
-def test_the_workspace_knows_qrels_and_where_runs_lie(
-    fire: Fire, square: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fire("init", "w")
-    (square / "w/collection/qrels.txt").write_text((square / "square.txt").read_text())
-    monkeypatch.chdir(square / "w")
-    fire("add-run", "../clip.run", "--id", "clip")
-    assert (square / "w/runs/clip.parquet").is_file()
+def test_the_workspace_knows_qrels_and_where_runs_lie(fire: Fire, square: Path) -> None:
+    fire("init")
+    shutil.copy("square.txt", "collection/qrels.txt")
+    fire("add-run", "clip.run", "--id", "clip")
+    assert (square / "runs/clip.parquet").is_file()
     assert "clip" in fire("score", "--format", "csv").stdout
 
 

@@ -17,6 +17,7 @@ def error_line(result: Result) -> str:
     return lines[0]
 
 
+RELEASE = Path(__file__).parents[1] / "golden/fire-release/release.json"
 # What is typed in the folder of small files, and what is said of it; first what ends with 1, then with 2.
 CANNOT = {
     "pool none.run --out out": "none.run: no such file",
@@ -34,6 +35,7 @@ CANNOT = {
     "status": "no fire.toml in this folder or above it",
     "gallery": "a gallery is made from a workspace",
     "report methods": "no fire.toml in this folder or above it, so nothing is known of the study",
+    f"import {RELEASE} --out a": "no fire.toml in this folder or above it",
     "release check nowhere": "nowhere: no such folder; expected a release",
 }
 USAGE = {

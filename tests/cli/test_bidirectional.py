@@ -12,27 +12,25 @@ from fire_toolkit.measures.defaults import SCORE
 
 BOTH = ("score", "--direction", "both")
 N_ITEMS, N_EACH = 24, 2
+ITEMS = [f"i{(7 * n) % N_ITEMS}" for n in range(N_ITEMS)]
+TEXTS = [f"t{n}" for n in range(N_ITEMS * N_EACH)]
+PAIRS = [(text, ITEMS[n // N_EACH]) for n, text in enumerate(TEXTS)]
 
 
 @pytest.fixture
 def matrix(folder: Path) -> np.ndarray:
     """48 texts × 24 items; items in an order that is not that of their ids."""
-    items = [f"i{(7 * n) % N_ITEMS}" for n in range(N_ITEMS)]
-    texts = [f"t{n}" for n in range(N_ITEMS * N_EACH)]
     positive = np.repeat(np.eye(N_ITEMS), N_EACH, axis=0)
     sims = np.random.default_rng(4).permutation(positive.size).reshape(positive.shape) / positive.size
     sims = (sims + 0.6 * positive).astype(np.float32)
-    np.savez(folder / "m.npz", sims=sims, query_ids=texts, doc_ids=items)
-    (folder / "items.txt").write_text("\n".join(items) + "\n")
-    owner = [items[n // N_EACH] for n in range(len(texts))]
-    lines = (f"{text} 0 {item} 1\n" for text, item in zip(texts, owner, strict=True))
-    (folder / "pairs.txt").write_text("".join(lines))
-    cells = [(texts[a], items[b], float(sims[a, b])) for a in range(len(texts)) for b in range(len(items))]
-    forth, back = ([f"{q} Q0 {d} 0 {s!r} m\n" for q, d, s in own] for own in (
-        cells, [(item, text, score) for text, item, score in cells]))  # fmt: skip
-    (folder / "forth.run").write_text("".join(forth))
-    (folder / "back.run").write_text("".join(back))
-    (folder / "forth.doc_ids.txt").write_text("\n".join(items) + "\n")
+    np.savez(folder / "m.npz", sims=sims, query_ids=TEXTS, doc_ids=ITEMS)
+    for name in ("items.txt", "forth.doc_ids.txt"):
+        (folder / name).write_text("\n".join(ITEMS) + "\n")
+    (folder / "pairs.txt").write_text("".join(f"{text} 0 {item} 1\n" for text, item in PAIRS))
+    cells = [(text, item, float(score)) for text, own in zip(TEXTS, sims, strict=True)
+             for item, score in zip(ITEMS, own, strict=True)]  # fmt: skip
+    (folder / "forth.run").write_text("".join(f"{t} Q0 {i} 0 {score!r} m\n" for t, i, score in cells))
+    (folder / "back.run").write_text("".join(f"{i} Q0 {t} 0 {score!r} m\n" for t, i, score in cells))
     return sims
 
 
@@ -90,27 +88,24 @@ def test_the_matrices_of_two_models_are_no_two_directions(
     assert f"-: {n_texts} × 24, which may be texts × items" in told
 
 
-def write_partial(folder: Path, matrix: np.ndarray) -> tuple[list[str], list[str]]:
+@pytest.fixture
+def partial(folder: Path) -> None:
     """Qrels of every other text, as in ECCV Caption, and those of the items, which hold all texts."""
-    items = [f"i{(7 * n) % N_ITEMS}" for n in range(N_ITEMS)]
-    texts = [f"t{n}" for n in range(len(matrix))]
-    pairs = [(text, items[n // N_EACH]) for n, text in enumerate(texts)]
-    (folder / "some.txt").write_text("".join(f"{text} 0 {item} 1\n" for text, item in pairs[::2]))
-    (folder / "items.qrels").write_text("".join(f"{item} 0 {text} 1\n" for text, item in pairs))
-    return texts, items
+    (folder / "some.txt").write_text("".join(f"{text} 0 {item} 1\n" for text, item in PAIRS[::2]))
+    (folder / "items.qrels").write_text("".join(f"{item} 0 {text} 1\n" for text, item in PAIRS))
 
 
-def test_texts_that_no_qrels_hold_are_refused(fire: Fire, matrix: np.ndarray, folder: Path) -> None:
-    write_partial(folder, matrix)
+@pytest.mark.usefixtures("matrix", "partial")
+def test_texts_that_no_qrels_hold_are_refused(fire: Fire) -> None:
     for runs in (("m.npz",), ("forth.run", "back.run")):
         refused = fire(*BOTH, *runs, "--qrels", "some.txt", code=1).stderr
         assert "24 texts are ranked that are not queries of the qrels (t" in refused
         assert "--back" in refused
 
 
+@pytest.mark.usefixtures("partial")
 @pytest.mark.parametrize("folds", [(), ("--folds", 3)])
-def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folder: Path, folds) -> None:
-    write_partial(folder, matrix)
+def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folds) -> None:
     ends = ("--qrels", "some.txt", "--back", "items.qrels", "--format", "json", *folds)
     result = fire(*BOTH, "m.npz", *ends)
     assert "known for some docs only" not in result.stderr
@@ -130,18 +125,14 @@ def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folde
 def test_the_way_back_takes_its_rows_from_the_ids_of_the_docs(
     fire: Fire, matrix: np.ndarray, folder: Path, ids: str
 ) -> None:
-    texts = [f"t{n}" for n in range(len(matrix))]
-    items = (folder / "items.txt").read_text().split()
     np.save(folder / "forth.npy", matrix)
     np.save(folder / "back.npy", matrix.T)
+    texts, items = ["query_id", *TEXTS], ["doc_id", *ITEMS]
     if ids == "table":  # each names both: the text of its row, and its item
-        owned = [f"{text},{items[n // N_EACH]}" for n, text in enumerate(texts)]
-        (folder / "texts.csv").write_text("\n".join(["caption_id,video_id", *owned]) + "\n")
-        of = [f"{item},{texts[N_EACH * n]}" for n, item in enumerate(items)]
-        (folder / "items.csv").write_text("\n".join(["video_id,caption_id", *of]) + "\n")
-    else:
-        (folder / "texts.csv").write_text("\n".join(["query_id", *texts]) + "\n")
-        (folder / "items.csv").write_text("\n".join(["doc_id", *items]) + "\n")
+        texts = ["caption_id,video_id", *map(",".join, PAIRS)]
+        items = ["video_id,caption_id", *(f"{item},{text}" for text, item in PAIRS[::N_EACH])]
+    for name, lines in (("texts.csv", texts), ("items.csv", items)):
+        (folder / name).write_text("\n".join(lines) + "\n")
     (folder / "fire.toml").write_text('[runs]\nquery_ids = "texts.csv"\ndoc_ids = "items.csv"\n')
     ends = ("--qrels", "pairs.txt", "--format", "json")
     found = scores(fire(*BOTH, "forth.npy", "back.npy", *ends))

@@ -9,6 +9,7 @@ from examples import some
 
 TWO = ("runs/fused.run", "runs/motion-track.run")
 LABELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
+LABELLINGS = ("--qrels", "o=qrels.txt", "--qrels", "a=augmented.txt")
 QUERIES = ("--queries", "queries.tsv", "--format", "csv")
 
 
@@ -18,16 +19,7 @@ QUERIES = ("--queries", "queries.tsv", "--format", "csv")
         [
             ("score", *TWO, "--honest", *LABELS, "-m", "AP", *QUERIES, "--cluster"),
             ("difference", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--cluster"),
-            (
-                "orders",
-                *TWO,
-                "--qrels",
-                "o=qrels.txt",
-                "--qrels",
-                "a=augmented.txt",
-                *QUERIES,
-                "--cluster",
-            ),
+            ("orders", *TWO, *LABELLINGS, *QUERIES, "--cluster"),
             ("score", *TWO, "--qrels", "qrels.txt", "-m", "AP", *QUERIES, "--by"),
             ("agree", "judgments.csv", "--format", "csv", "--by"),
             ("report", "table2", "--judgments", "judgments.csv", *QUERIES, "--by"),

@@ -1,7 +1,5 @@
 """Original and augmented labels read a run equally deep, whichever way it came."""
 
-import csv
-import io
 import re
 from pathlib import Path
 
@@ -9,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from click.testing import Result
-from command import Fire
+from command import Fire, rows
 
 Positives = list[set[int]]
 N_QUERIES, N_DOCS = 30, 200
+BOTH = ("--qrels", "original.txt", "--augmented", "augmented.txt")
 MEASURES = ("AP", "nDCG", "MnR", "MedR", "Rprec", "C@5", "R@5", "AP@5")
 
 
@@ -31,8 +30,8 @@ class World:
         queries, docs = [f"q{n:02}" for n in range(N_QUERIES)], [f"d{n:03}" for n in range(N_DOCS)]
         np.savez("sims.npz", sims=self.scores, query_ids=queries, doc_ids=docs)
         for name, positives in (("original.txt", self.original), ("augmented.txt", self.augmented)):
-            rows = [f"q{n:02} 0 d{doc:03} 1\n" for n, own in enumerate(positives) for doc in sorted(own)]
-            Path(name).write_text("".join(rows))
+            pairs = [(n, doc) for n, own in enumerate(positives) for doc in sorted(own)]
+            Path(name).write_text("".join(f"q{n:02} 0 d{doc:03} 1\n" for n, doc in pairs))
 
     def expected(self, positives: Positives, depth: int) -> dict[str, float]:
         """Return the scores over all queries, of rankings that end at a depth, in plain numpy."""
@@ -44,22 +43,21 @@ class World:
             precision = np.arange(1, len(rank) + 1) / rank
             ideal = (1 / np.log2(1 + np.arange(1, n + 1))).sum()
             first = rank[0] if len(rank) else depth + 1
-            found.append(
-                [
-                    precision.sum() / n,
-                    (1 / np.log2(1 + rank)).sum() / ideal,
-                    first,
-                    first,
-                    (rank <= n).mean() * len(rank) / n if len(rank) else 0,
-                    float(first <= 5),
-                    (rank <= 5).sum() / n,
-                    precision[rank <= 5].sum() / n,
-                ]
-            )
+            gain, top = (1 / np.log2(1 + rank)).sum() / ideal, rank <= 5
+            whole = [precision.sum() / n, gain, first, first, (rank <= n).sum() / n]
+            found.append([*whole, float(first <= 5), top.sum() / n, precision[top].sum() / n])
         values: npt.NDArray[np.float64] = np.array(found)
         means = values.mean(axis=0)
         means[3] = np.median(values[:, 3])
         return dict(zip(MEASURES, means, strict=True))
+
+    def check(self, result: Result, depth: int) -> None:
+        """Expect these scores of both labellings."""
+        found: dict[str, dict[str, float]] = {"original": {}, "augmented": {}, "delta": {}}
+        for row in rows(result):
+            found[row["qrels"]][row["measure"]] = float(row["value"])
+        assert found["original"] == pytest.approx(self.expected(self.original, depth))
+        assert found["augmented"] == pytest.approx(self.expected(self.augmented, depth))
 
 
 @pytest.fixture
@@ -67,18 +65,9 @@ def world(folder: Path) -> World:
     return World()
 
 
-def both_halves(result: Result) -> dict[str, dict[str, float]]:
-    rows = [row for row in csv.DictReader(io.StringIO(result.stdout)) if row["query_id"] == "all"]
-    found: dict[str, dict[str, float]] = {"original": {}, "augmented": {}}
-    for row in rows:
-        if row["qrels"] in found:
-            found[row["qrels"]][row["measure"]] = float(row["value"])
-    return found
-
-
-def scored(fire: Fire, run: object, *options: object) -> Result:
+def scored(fire: Fire, run: object) -> Result:
     named = [part for measure in MEASURES for part in ("-m", measure)]
-    return fire("score", run, "--qrels", "original.txt", *named, "--format", "csv", *options)
+    return fire("score", run, *BOTH, *named, "--format", "csv")
 
 
 def keep(fire: Fire, depth: int) -> Path:
@@ -89,19 +78,19 @@ def keep(fire: Fire, depth: int) -> Path:
 
 def trec(world: World, depth: int) -> Path:
     """Write the top of every query as TREC text, of the matrix itself."""
-    rows = []
-    for query, scores in enumerate(world.scores):
-        for rank, doc in enumerate(np.argsort(-scores)[:depth], 1):
-            rows.append(f"q{query:02} Q0 d{doc:03} {rank} {float(scores[doc])!r} m\n")
     path = Path(f"top{depth}.run")
-    path.write_text("".join(rows))
+    lines = [
+        f"q{query:02} Q0 d{doc:03} {rank} {float(scores[doc])!r} m\n"
+        for query, scores in enumerate(world.scores)
+        for rank, doc in enumerate(np.argsort(-scores)[:depth], 1)
+    ]
+    path.write_text("".join(lines))
     return path
 
 
 def test_a_matrix_knows_every_rank(fire: Fire, world: World) -> None:
-    result = scored(fire, "sims.npz", "--augmented", "augmented.txt")
-    for name, positives in (("original", world.original), ("augmented", world.augmented)):
-        assert both_halves(result)[name] == pytest.approx(world.expected(positives, N_DOCS))
+    result = scored(fire, "sims.npz")
+    world.check(result, N_DOCS)
     assert "add-run --depth" not in result.stderr
 
 
@@ -109,18 +98,14 @@ def test_a_matrix_knows_every_rank(fire: Fire, world: World) -> None:
 def test_a_kept_run_and_its_trec_text_cut_both_halves_at_their_depth(
     fire: Fire, world: World, depth: int
 ) -> None:
-    kept = scored(fire, keep(fire, depth), "--augmented", "augmented.txt")
-    text = scored(fire, trec(world, depth), "--augmented", "augmented.txt")
-    for name, positives in (("original", world.original), ("augmented", world.augmented)):
-        expected = world.expected(positives, depth)
-        assert both_halves(kept)[name] == pytest.approx(expected)
-        assert both_halves(text)[name] == pytest.approx(expected)
+    world.check(scored(fire, keep(fire, depth)), depth)
+    world.check(scored(fire, trec(world, depth)), depth)
 
 
 def test_a_run_kept_whole_equals_its_matrix(fire: Fire, world: World) -> None:
     """`--depth` is the remedy that the note names."""
-    found = scored(fire, keep(fire, N_DOCS), "--augmented", "augmented.txt")
-    assert both_halves(found) == both_halves(scored(fire, "sims.npz", "--augmented", "augmented.txt"))
+    found = scored(fire, keep(fire, N_DOCS))
+    world.check(found, N_DOCS)
     assert "add-run --depth" not in found.stderr
 
 
@@ -130,7 +115,7 @@ def test_the_note_counts_what_is_missing_and_what_it_changes(fire: Fire, world: 
     new = [a - o for a, o in zip(world.augmented, world.original, strict=True)]
     missing = sum(len(own - known) for own, known in zip(new, top, strict=True))
     cut, exact = (100 * world.expected(world.original, k)["AP"] for k in (depth, N_DOCS))
-    note = scored(fire, keep(fire, depth), "--augmented", "augmented.txt").stderr
+    note = scored(fire, keep(fire, depth)).stderr
     told = re.search(r"AP, nDCG, MnR, MedR, Rprec read original and augmented labels .*\((m: .*)\)\. ", note)
     assert told, note
     assert told[1].startswith(
@@ -141,32 +126,27 @@ def test_the_note_counts_what_is_missing_and_what_it_changes(fire: Fire, world: 
 
 def test_every_command_reads_the_same_scores(fire: Fire, world: World) -> None:
     run, other = keep(fire, 10), trec(world, 100)
-    pair = ("--qrels", "original.txt", "--augmented", "augmented.txt", "-m", "AP", "--format", "csv")
     other.write_text(other.read_text().replace(" m\n", " n\n"))
-    told = fire("difference", run, other, *pair)
-    rows = {row["qrels"]: row for row in csv.DictReader(io.StringIO(told.stdout))}
+    told = fire("difference", run, other, *BOTH, "-m", "AP", "--format", "csv")
+    found = {row["qrels"]: row for row in rows(told)}
     for name, positives in (("original", world.original), ("augmented", world.augmented)):
-        assert float(rows[name]["value_a"]) == pytest.approx(world.expected(positives, 10)["AP"])
-        assert float(rows[name]["value_b"]) == pytest.approx(world.expected(positives, 100)["AP"])
+        assert float(found[name]["value_a"]) == pytest.approx(world.expected(positives, 10)["AP"])
+        assert float(found[name]["value_b"]) == pytest.approx(world.expected(positives, 100)["AP"])
     assert "m: rank 10, " in told.stderr
     assert "n: rank" not in told.stderr
 
 
 def test_honest_scores_are_cut_as_plain_ones(fire: Fire, world: World) -> None:
-    rows = [
-        f"q{query:02},d{doc:03},ann,relevant,2026-01-01T00:00:00Z,2.5,,,manual\n"
-        for query, own in enumerate(world.augmented)
-        for doc in sorted(own - world.original[query])
-    ]
-    header = "query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin\n"
-    Path("judgments.csv").write_text(header + "".join(rows))
+    new = [a - o for a, o in zip(world.augmented, world.original, strict=True)]
+    votes = [f"q{query:02},d{doc:03},ann,relevant\n" for query, own in enumerate(new) for doc in sorted(own)]
+    Path("judgments.csv").write_text("query_id,doc_id,annotator_id,label\n" + "".join(votes))
     fire("resolve", "judgments.csv", "--out", "labels")
     fire("augment", "--qrels", "original.txt", "--labels", "labels", "--out", "corrected.txt")
     told = fire(
         *("score", keep(fire, 10), "--honest", "--qrels", "original.txt", "--augmented", "corrected.txt"),
         *("-m", "AP", "-m", "MnR", "--format", "csv"),
     )
-    for row in csv.DictReader(io.StringIO(told.stdout)):
+    for row in rows(told):
         for name, positives in (("original", world.original), ("augmented", world.augmented)):
             expected = world.expected(positives, 10)[row["measure"]]
             assert float(row[name]) == pytest.approx(expected)

@@ -25,9 +25,8 @@ def workspace(fire: Fire, folder: Path) -> Path:
     text = (folder / "judgments.csv").read_text().replace("00:00:02Z,2.5,,", "00:00:02Z,2.5,,it is an apple")
     (folder / "judgments").mkdir()
     (folder / "judgments/judgments.csv").write_text(text)
-    (folder / "fire.toml").write_text(
-        '[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n[runs]\nfiles = ["*.run"]\n'
-    )
+    settings = '[collection]\nqueries = "queries.tsv"\nqrels = "qrels.txt"\n[runs]\nfiles = ["*.run"]\n'
+    (folder / "fire.toml").write_text(settings)
     fire("resolve")
     return folder
 
@@ -70,25 +69,15 @@ def test_the_public_gallery_shows_what_has_a_licence(fire: Fire, workspace: Path
     assert "note: no captions: [licences] captions of fire.toml names no licence" in told.stderr
     assert told.stderr.count("note: no media") == 1
     whole = "".join(path.read_text() for path in Path("for-all").rglob("*") if path.is_file())
-    for secret in (
-        "apple",
-        "red circle",
-        "alert(1)",
-        "example.org",
-        "a%20b",
-        "a b.webm",
-        '"vote"',
-        '"links"',
-    ):
-        assert secret not in whole, secret
+    secrets = ("apple", "red circle", "alert(1)", "example.org", "a%20b", "a b.webm", '"vote"', '"links"')
+    assert not [secret for secret in secrets if secret in whole]
     shard = data(Path("for-all"), "0000")
     assert (sum(shard["for"]), sum(shard["against"])) == (4, 2)
     with Path("fire.toml").open("a") as config:
         config.write('[licences]\ncaptions = "CC BY 4.0"\nmedia = "CC BY 4.0"\n')
     fire("gallery", "--public", "--out", "for-all")
-    media = dict(
-        zip(data(Path("for-all"), "0000")["docs"], data(Path("for-all"), "0000")["media"], strict=True)
-    )
+    shard = data(Path("for-all"), "0000")
+    media = dict(zip(shard["docs"], shard["media"], strict=True))
     assert data(Path("for-all"), "index")["texts"][0] == "a red circle"
     assert media["NA"] is None  # an address of this machine
     assert Path("for-all", media["a"][0]).read_bytes() == b"webm"
@@ -116,10 +105,8 @@ def test_the_server_answers_the_gallery_and_its_media_alone(fire: Fire, workspac
 
     fire("gallery")
     media = [workspace / "media/a b.webm"]
-    with (
-        GalleryServer(workspace / "gallery", media, port=0) as server,
-        httpx.Client(trust_env=False) as client,
-    ):
+    served = GalleryServer(workspace / "gallery", media, port=0)
+    with served as server, httpx.Client(trust_env=False) as client:
         page = client.get(server.address)
         start = server.address.removesuffix("gallery/index.html")
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")

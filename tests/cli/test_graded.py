@@ -115,15 +115,3 @@ def test_what_follows_tasks_goes_by_their_guideline(
     fire("push", "--annotator", "A02")  # fire.toml names the default guideline
     (project,) = server.projects.values()
     assert 'value="mismatch"' in project["label_config"]
-
-
-@pytest.mark.slow
-def test_originals_count_at_the_grade_asked_for(fire: Fire, graded: Path) -> None:
-    fire("resolve")
-    fire("augment", "--original-grade", 1)
-    unjudged = {(f"q{q}", "d0") for q in RUNS["a"]} - set(votes(graded))
-    assert {qrels_in(graded)[pair] for pair in unjudged} == {1}
-    (graded / "collection/qrels.txt").write_text("".join(f"q{q} 0 d0 2\n" for q in RUNS["a"]))
-    assert "count at grade" not in fire("augment").stderr  # they have grades of their own
-    told = fire("augment", "--original-grade", 3, code=1).stderr
-    assert "the original qrels have grades of their own, up to 2" in told

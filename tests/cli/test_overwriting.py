@@ -8,8 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command import Copied, Fire, run
+from exports import export
 
 import fire_toolkit.cli
+from fire_toolkit.campaign.tasks import pair_id
 
 RUNS = ("clip.run", "ssb.run")
 QRELS = ("--qrels", "qrels.txt")
@@ -36,18 +38,14 @@ CASES = {
 
 
 def earlier_steps() -> None:
-    folder = Path()
     run("pool", *RUNS, "--out", "pool")
     run("resolve", "judgments.csv", "--out", "labels")
     run("augment", *QRELS, "--labels", "labels", "--out", "augmented.txt")
-    (folder / "captions.csv").write_text(CAPTIONS)
-    (folder / "machine.csv").write_text("judge_id,query_id,doc_id,score\nj,1,a,.5\n")
-    annotation = {
-        "id": 1, "completed_by": 1, "created_at": "2026-01-01T00:00:00Z",
-        "result": [{"from_name": "relevance", "type": "choices", "value": {"choices": ["relevant"]}}],
-    }  # fmt: skip
-    task = {"id": 1, "data": {"query_id": "1", "doc_id": "a"}, "annotations": [annotation]}
-    (folder / "export.json").write_text(json.dumps([task]))
+    Path("captions.csv").write_text(CAPTIONS)
+    Path("machine.csv").write_text("judge_id,query_id,doc_id,score\nj,1,a,.5\n")
+    Path("t.json").write_text(json.dumps([{"data": {"pair_id": pair_id("1", "a")}}]))
+    export(Path("t.json"), Path("export.json"), lambda *_: "relevant")
+    Path("t.json").unlink()
 
 
 @pytest.fixture
@@ -120,18 +118,22 @@ def test_what_was_edited_by_hand_is_made_again_as_its_refusal_says(ready: Fire, 
     assert (folder / "labels/labels.csv").read_bytes() == right
 
 
-def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folder: Path) -> None:
-    ready("init")
-    first = ("add-collection", "captions.csv")
-    ready(*first)
-    other = folder / "other.csv"
-    other.write_text("query_id,text,doc_id\n9,a cow,z\n")
-    ready("add-collection", other)
-    ready(*first)  # nothing was handed out: the collection may change
+def hand_out(fire: Fire, folder: Path) -> None:
+    """Make a workspace of the folder, with the captions as its collection, and tasks of it."""
+    fire("init")
+    fire("add-collection", "captions.csv")
     shutil.move(folder / "clip.run", folder / "runs/clip.run")
     (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*.run"]\n')
-    ready("pool")
-    ready("tasks")
+    fire("pool")
+    fire("tasks")
+
+
+def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folder: Path) -> None:
+    first, other = ("add-collection", "captions.csv"), folder / "other.csv"
+    other.write_text("query_id,text,doc_id\n9,a cow,z\n")
+    ready(*first, "--out", "collection")
+    ready("add-collection", other, "--out", "collection")  # nothing was handed out
+    hand_out(ready, folder)
     before = files_of(folder)
     said = ready("add-collection", other, code=1).stderr
     assert "collection: tasks of this collection are out, so it is not replaced" in said
@@ -141,12 +143,7 @@ def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folde
 
 
 def test_addresses_of_items_may_be_put_right_while_tasks_are_out(ready: Fire, folder: Path) -> None:
-    ready("init")
-    ready("add-collection", "captions.csv")
-    shutil.move(folder / "clip.run", folder / "runs/clip.run")
-    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*.run"]\n')
-    ready("pool")
-    ready("tasks")
+    hand_out(ready, folder)
     items = pd.read_csv(folder / "collection/items.tsv", sep="\t", dtype=str)["doc_id"]
     where = folder / "where.csv"
     where.write_text("doc_id,media_url\n" + "".join(f"{doc},https://m.test/{doc}.mp4\n" for doc in items))
@@ -156,9 +153,8 @@ def test_addresses_of_items_may_be_put_right_while_tasks_are_out(ready: Fire, fo
     captions = (folder / "captions.csv").read_text()
     for changed in (captions.replace("a ", "the ", 1), captions.rsplit("\n", 2)[0] + "\n"):
         (folder / "captions2.csv").write_text(changed)
-        assert (
-            "is not replaced but for where" in ready("add-collection", "captions2.csv", where, code=1).stderr
-        )
+        said = ready("add-collection", "captions2.csv", where, code=1).stderr
+        assert "is not replaced but for where" in said
         (folder / "captions2.csv").unlink()
         assert files_of(folder) == before
 
@@ -187,8 +183,6 @@ WRITE_BY_THEMSELVES = {
 
 
 def test_commands_write_where_the_rule_is() -> None:
-    modules = Path(fire_toolkit.cli.__file__).parent.glob("*.py")
-    writers = {
-        path.name for path in modules if re.search(r"\bwrite_(files|stage|folder)\(", path.read_text())
-    }
+    modules, writes = Path(fire_toolkit.cli.__file__).parent.glob("*.py"), r"\bwrite_(files|stage|folder)\("
+    writers = {path.name for path in modules if re.search(writes, path.read_text())}
     assert writers == set(WRITE_BY_THEMSELVES)

@@ -1,33 +1,27 @@
 """Samples that hold few positives or none: the design decides what `score --honest` prints."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import Result
+from command import Fire, write_run
 
-Fire = Callable[..., Result]
 N = 60
 COLUMNS = ("run_id", "measure", "estimate", "estimate_low", "estimate_high", "estimate_method")
-HONEST = ("score", "a.run", "b.run", "--honest", "--qrels", "o.txt", "--augmented", "out/qrels.txt",
-          "--format", "json")  # fmt: skip
+FILES = ("a.run", "b.run", "--qrels", "o.txt")
+BOTH = (*FILES, "--augmented", "out/qrels.txt", "--format", "json")
+HONEST = ("score", "--honest", *BOTH)
 
 
 @pytest.fixture
 def runs(folder: Path) -> Path:
     """Two runs of ten docs a query, and each query's original positive, first in a and third in b."""
     for name, step in (("a", 1), ("b", 3)):
-        docs = [[f"d{(rank * step + (step - 1)) % 14}" for rank in range(10)] for _ in range(N)]
-        lines = [
-            f"q{query:02} Q0 {doc} {rank + 1} {10 - rank} {name}\n"
-            for query, ranked in enumerate(docs)
-            for rank, doc in enumerate(ranked)
-        ]
-        (folder / f"{name}.run").write_text("".join(lines))
+        docs = [f"d{(rank * step + (step - 1)) % 14}" for rank in range(10)]
+        write_run(folder / f"{name}.run", dict.fromkeys([f"q{query:02}" for query in range(N)], docs))
     (folder / "o.txt").write_text("".join(f"q{query:02} 0 d0 1\n" for query in range(N)))
     (folder / "labels").mkdir()
     return folder
@@ -51,11 +45,8 @@ def honest(fire: Fire, *measures: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["run_id"], row["measure"]): {name: row[name] for name in COLUMNS} for row in found}
 
 
-def test_pairs_drawn_in_strata_give_an_estimate_however_few_of_them_are_relevant(
-    fire: Fire, runs: Path
-) -> None:
-    fire("pool", "a.run", "b.run", "--qrels", "o.txt", "--depth", 10, "--strategy",
-         "strata(1:2:1,3:10:.4)", "--out", "pool")  # fmt: skip
+def test_pairs_drawn_give_an_estimate_however_few_of_them_are_relevant(fire: Fire, runs: Path) -> None:
+    fire("pool", *FILES, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.4)", "--out", "pool")
     printed = []
     for n_positive in (0, 3, 9, 60):
         n_drawn = judge(runs, n_positive, "3:10:0.4")
@@ -70,8 +61,7 @@ def test_pairs_drawn_in_strata_give_an_estimate_however_few_of_them_are_relevant
             assert rows["a", "P@10"]["estimate"] == pytest.approx(0.1)
             assert rows["a", "P@10"]["estimate_low"] == pytest.approx(0.1)
         printed.append({key: row["estimate_method"] for key, row in rows.items()})
-        differ = fire("difference", "a.run", "b.run", "--qrels", "o.txt", "--augmented", "out/qrels.txt",
-                      "-m", "P@10", "--format", "json")  # fmt: skip
+        differ = fire("difference", *BOTH, "-m", "P@10")
         (row,) = [each for each in json.loads(differ.stdout) if each["qrels"] == "augmented"]
         assert row["estimate_low"] < row["estimate_high"]
         told = fire(*HONEST, "-m", "P@10", "-m", "P@2").stderr
@@ -85,21 +75,17 @@ def augmented(fire: Fire) -> None:
 
 
 def test_too_few_pairs_drawn_are_refused_however_many_of_them_are_relevant(fire: Fire, runs: Path) -> None:
-    fire("pool", "a.run", "b.run", "--qrels", "o.txt", "--depth", 10, "--strategy",
-         "strata(1:2:1,3:10:.1)", "--out", "pool")  # fmt: skip
+    fire("pool", *FILES, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.1)", "--out", "pool")
     for n_positive in (0, 30):
         assert judge(runs, n_positive, "3:10:0.1") < 100
         rows = honest(fire, "P@10", "P@2")
-        assert (
-            "of the pairs in its top 10 were drawn by chance, and an interval needs 100; draw more pairs"
-            in (str(rows["a", "P@10"]["estimate_method"]))
-        )
+        why = "of the pairs in its top 10 were drawn by chance, and an interval needs 100; draw more pairs"
+        assert why in str(rows["a", "P@10"]["estimate_method"])
         assert rows["a", "P@2"]["estimate_low"] == rows["a", "P@2"]["estimate_high"]  # ranks judged whole
 
 
 def test_queries_judged_deep_give_an_estimate_whether_or_not_a_score_changes(fire: Fire, runs: Path) -> None:
-    fire("pool", "a.run", "b.run", "--qrels", "o.txt", "--depth", 2, "--deep-queries", 0.7,
-         "--deep-depth", 10, "--out", "pool")  # fmt: skip
+    fire("pool", *FILES, "--depth", 2, "--deep-queries", 0.7, "--deep-depth", 10, "--out", "pool")
     for n_positive in (0, 1, 8, 200):
         assert judge(runs, n_positive, "deep") > 200
         rows = honest(fire, "R@10", "AP", "C@10")

@@ -2,21 +2,13 @@
 
 import itertools
 import json
-from collections.abc import Callable
 from math import log2
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command import Fire, write_run
 
-Fire = Callable[..., Result]
 HONEST = ("score", "--honest", "m.run", "--qrels", "qrels.txt", "--augmented", "augmented.txt")
-
-
-@pytest.fixture
-def fire_in(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
-    monkeypatch.chdir(tmp_path)
-    return fire
 
 
 def rows(fire: Fire, *measures: str) -> tuple[dict[str, dict[str, float]], str]:
@@ -34,23 +26,21 @@ def score(fire: Fire, qrels: str, *measures: str) -> dict[str, float]:
     return {row["measure"]: row["value"] for row in json.loads(told.stdout)}
 
 
-def test_every_grade_of_an_unjudged_doc_is_within(fire_in: Fire) -> None:
+def test_every_grade_of_an_unjudged_doc_is_within(fire: Fire) -> None:
     """d2 stands first, unjudged; d1 has grade 3. With d2 at 3 nDCG@2 is 100.0, where 79.7 was the bound."""
     Path("m.run").write_text("q Q0 d2 1 2 m\nq Q0 d1 2 1 m\n")
     Path("qrels.txt").write_text("q 0 d1 3\n")
     Path("labels.csv").write_text("query_id,doc_id,label,relevance\nq,d3,0,0\n")
     measures = ("nDCG@2", "DCG@2", "C@1", "nDCG", "CG@2")
-    found, said = rows(fire_in, *measures)
+    found, said = rows(fire, *measures)
     # One query for each labelling of d2 and of two docs that nobody listed.
     labellings = list(enumerate(itertools.product(range(4), repeat=3)))
-    Path("m.run").write_text("".join(f"q{n} Q0 d2 1 2 m\nq{n} Q0 d1 2 1 m\n" for n, _ in labellings))
-    Path("truth.txt").write_text(
-        "".join(
-            f"q{n} 0 d1 3\nq{n} 0 d2 {d2}\nq{n} 0 u1 {u1}\nq{n} 0 u2 {u2}\n" for n, (d2, u1, u2) in labellings
-        )
-    )
+    write_run(Path("m.run"), {f"q{n}": ["d2", "d1"] for n, _ in labellings})
+    docs = ("d1", "d2", "u1", "u2")
+    grades = [(n, *pair) for n, own in labellings for pair in zip(docs, (3, *own), strict=True)]
+    Path("truth.txt").write_text("".join(f"q{n} 0 {doc} {grade}\n" for n, doc, grade in grades))
     named = [word for name in measures for word in ("-m", name)]
-    told = fire_in("score", "m.run", "--qrels", "truth.txt", *named, "--per-query", "--format", "json")
+    told = fire("score", "m.run", "--qrels", "truth.txt", *named, "--per-query", "--format", "json")
     values = [row for row in json.loads(told.stdout) if row["query_id"] != "all"]
     for name in measures:
         own = [row["value"] for row in values if row["measure"] == name]
@@ -64,16 +54,16 @@ def test_every_grade_of_an_unjudged_doc_is_within(fire_in: Fire) -> None:
     assert "bounds are for unjudged docs up to grade 3, the highest seen" in said
 
 
-def test_a_relevant_doc_that_was_never_pooled_counts(fire_in: Fire) -> None:
+def test_a_relevant_doc_that_was_never_pooled_counts(fire: Fire) -> None:
     """Two relevant docs a query, the second at rank 20; judged to depth 5: R@5 was "100.0 to 100.0"."""
     queries = [f"q{number:02}" for number in range(20)]
-    ranked = [(q, f"d{place:02}", place) for q in queries for place in range(1, 21)]
-    Path("m.run").write_text("".join(f"{q} Q0 {d} {place} {-place} m\n" for q, d, place in ranked))
+    docs = [f"d{place:02}" for place in range(1, 21)]
+    write_run(Path("m.run"), dict.fromkeys(queries, docs))
     Path("qrels.txt").write_text("".join(f"{q} 0 d01 1\n" for q in queries))
     labels = "".join(f"{q},d{place:02},x,{int(place == 1)}\n" for q in queries for place in range(1, 6))
     Path("labels.csv").write_text("query_id,doc_id,label,relevance\n" + labels)
-    found, said = rows(fire_in, "R@5", "nDCG@5", "AP", "P@5")
-    truth = score(fire_in, "".join(f"{q} 0 d01 1\n{q} 0 d20 1\n" for q in queries), *found)
+    found, said = rows(fire, "R@5", "nDCG@5", "AP", "P@5")
+    truth = score(fire, "".join(f"{q} 0 d01 1\n{q} 0 d20 1\n" for q in queries), *found)
     assert (truth["R@5"], truth["nDCG@5"]) == pytest.approx((0.5, 1 / (1 + 1 / log2(3))))
     assert [found[name]["lower"] for name in ("R@5", "AP")] == [None, None]
     assert found["nDCG@5"]["lower"] == pytest.approx(1 / sum(1 / log2(rank + 1) for rank in range(1, 6)))
@@ -82,6 +72,6 @@ def test_a_relevant_doc_that_was_never_pooled_counts(fire_in: Fire) -> None:
         assert found[name]["judged"] == (1.0 if name != "AP" else 0.25)
     assert found["P@5"]["bounds"] == "exact"
     assert "R@5, AP: no lower bound; each relevant doc that nobody judged and the run does not list" in said
-    printed = fire_in(*HONEST, "-m", "R@5", "-m", "bpref").stdout
+    printed = fire(*HONEST, "-m", "R@5", "-m", "bpref").stdout
     assert "at most 100.0" in printed
     assert "no bound" in printed

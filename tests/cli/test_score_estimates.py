@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import Fire
+from command import Fire, write_run
 
 ORIGINAL = ("--qrels", "o.txt")
 N = 80
@@ -15,31 +15,25 @@ N = 80
 @pytest.fixture
 def deep(fire: Fire, folder: Path) -> Path:
     """Two docs a query, the first judged for all, the second for every other query, and their qrels."""
-    queries = [f"q{number:02}" for number in range(N)]
-    numbers = np.arange(N)
-    first = pd.DataFrame(
-        {"query_id": queries, "doc_id": "a", "stratum": "shallow", "relevance": numbers % 4 < 2}
-    )
-    second = first.assign(doc_id="b", stratum="deep", relevance=numbers % 3 < 2)[::2]
-    pairs = pd.concat([first, second]).assign(label="x", inclusion_probability=0.5)
-    pairs["relevance"] = pairs["relevance"].astype(int)
-    pairs.loc[pairs["stratum"] == "shallow", "inclusion_probability"] = 1.0
+    queries, numbers = [f"q{number:02}" for number in range(N)], np.arange(N)
+    first = pd.DataFrame({"query_id": queries, "doc_id": "a", "stratum": "shallow", "relevance": 0})
+    second = first.assign(doc_id="b", stratum="deep", relevance=(numbers % 3 < 2).astype(int))[::2]
+    pairs = pd.concat([first.assign(relevance=(numbers % 4 < 2).astype(int)), second])
+    drawn = {"shallow": 1.0, "deep": 0.5}
+    pairs = pairs.assign(label="x", inclusion_probability=pairs["stratum"].map(drawn), run_id="m", rank=1)
+    design = pd.DataFrame({"query_id": queries, "depth": [2, 1] * 40, "is_sampled": [True, False] * 40})
     (folder / "pool").mkdir()
     (folder / "labels").mkdir()
-    kept = ["query_id", "doc_id", "stratum", "inclusion_probability"]
-    pairs[kept].to_csv(folder / "pool/pool.csv", index=False)
-    pairs[["query_id", "doc_id"]].assign(run_id="m", rank=1).to_csv(
-        folder / "pool/pool_sources.csv", index=False
-    )
-    pairs[["query_id", "doc_id", "label", "relevance"]].to_csv(folder / "labels/labels.csv", index=False)
-    design = pd.DataFrame({"query_id": queries, "depth": [2, 1] * 40, "is_sampled": [True, False] * 40})
+    for place, table, columns in (
+        ("pool/pool", pairs, ["stratum", "inclusion_probability"]),
+        ("pool/pool_sources", pairs, ["run_id", "rank"]),
+        ("labels/labels", pairs, ["label", "relevance"]),
+    ):
+        table[["query_id", "doc_id", *columns]].to_csv(folder / f"{place}.csv", index=False)
     design = design.assign(inclusion_probability=0.5, seed=0)
     design.to_csv(folder / "pool/query_design.csv", index=False)
     (folder / "o.txt").write_text("".join(f"{query} 0 c 1\n" for query in queries) + "q00 0 a 1\n")
-    ranked = [
-        f"{query} Q0 {doc} {rank} {3 - rank} m\n" for query in queries for rank, doc in ((1, "a"), (2, "b"))
-    ]
-    (folder / "m.run").write_text("".join(ranked))
+    write_run(folder / "m.run", dict.fromkeys(queries, "ab"))
     fire("augment", "--labels", "labels", *ORIGINAL, "--out", "qrels/qrels.txt")
     return folder
 
@@ -73,16 +67,12 @@ def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, dee
     assert "by these labels R@1 is too high by an estimated" in known
     (deep / "qrels/evidence.csv").unlink()
     refused = fire(*both, "-m", "R@1", code=1)
-    assert (
-        "error: qrels/evidence.csv: no such file, and scores read it beside qrels/qrels.txt" in refused.stderr
-    )
+    assert "error: qrels/evidence.csv: no such file, and scores read it beside qrels" in refused.stderr
 
 
 def test_a_printed_table_of_differences_says_what_the_estimate_is_of(fire: Fire, deep: Path) -> None:
     fire("augment", "--labels", "labels", "--pool", "pool", *ORIGINAL, "--out", "deep/qrels.txt")
-    swapped = [line.split() for line in (deep / "m.run").read_text().splitlines()]
-    lines = [f"{q} Q0 {'ba'[d == 'b']} {rank} {score} n\n" for q, _, d, rank, score, _ in swapped]
-    (deep / "n.run").write_text("".join(lines))
+    write_run(deep / "n.run", {f"q{number:02}": "ba" for number in range(N)})
     both = ("difference", "m.run", "n.run", *ORIGINAL, "--augmented", "deep/qrels.txt", "-m", "R@1")
     shown = fire(*both, "--format", "latex").stdout
     assert "est. a - b" in shown.splitlines()[2]

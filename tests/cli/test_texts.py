@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from command import Copied, Fire, run
+from command import Copied, Fire, rows, run
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.store import Store
@@ -72,9 +70,8 @@ def test_by_hand_a_sheet_holds_title_and_text(fire: Fire, root: Path) -> None:
     assert "warning" not in told
     data = [task["data"] for task in json.loads((root / "tasks/tasks.json").read_text())]
     assert all(set(content) == {"caption", "text", "pair_id"} for content in data)
-    rows = list(csv.DictReader(io.StringIO((root / "tasks/tasks.A.csv").read_text())))
     lines = ["pair_id,label"]
-    for row in rows:
+    for row in rows(root / "tasks/tasks.A.csv"):
         query, doc = split_pair_id(row["pair_id"].removeprefix("'"))
         assert row["caption"] == QUERIES[query]
         assert row["text"] == ("'" if doc == "d5" else "") + text_of(doc)  # no formula of a spreadsheet
@@ -85,10 +82,9 @@ def test_by_hand_a_sheet_holds_title_and_text(fire: Fire, root: Path) -> None:
     augmented = [line.split() for line in (root / "augmented/qrels.txt").read_text().splitlines()]
     positives = {(query, doc) for query, _, doc, grade in augmented if grade == "1"}
     assert positives == POSITIVE | {("q2", "d3")}  # the original that was rejected stays under union
-    rows = csv.DictReader(io.StringIO(fire("score", "-m", "P@10", "--format", "csv").stdout))
-    assert {row["qrels"]: float(row["value"]) for row in rows} == pytest.approx(
-        {"original": 0.1, "augmented": 0.15, "delta": 0.05}
-    )
+    scored = rows(fire("score", "-m", "P@10", "--format", "csv"))
+    found = {row["qrels"]: float(row["value"]) for row in scored}
+    assert found == pytest.approx({"original": 0.1, "augmented": 0.15, "delta": 0.05})
 
 
 def test_a_page_of_videos_is_refused_before_anything_is_written(fire: Fire, root: Path) -> None:
@@ -103,19 +99,15 @@ def test_an_item_without_text_is_named(fire: Fire, root: Path) -> None:
     (root / "collection/items.tsv").write_text("doc_id\ttext\n" + "".join(f"{doc}\t\n" for doc in PASSAGES))
     assert "items: 6 pooled ids have neither title nor text" in fire("tasks", code=1).stderr
     (root / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + "007\tx.mp4\n")
-    assert (
-        "passage-relevance-v1 shows their texts; give a table with doc_id, text"
-        in fire("tasks", code=1).stderr
-    )
+    told = fire("tasks", code=1).stderr
+    assert "passage-relevance-v1 shows their texts; give a table with doc_id, text" in told
 
 
 def test_a_server_gets_texts_and_asks_no_address(fire: Fire, root: Path, server: FakeServer) -> None:
     fire("tasks", "--overlap", 0)
     fire("push", "--annotator", "A02")
-    sent = [task["data"] for number in server.projects for task in server.tasks_of(number)]
-    assert sorted(content["text"] for content in sent) == sorted(
-        text_of(doc) for doc in PASSAGES for _ in QUERIES
-    )
+    sent = [task["data"]["text"] for number in server.projects for task in server.tasks_of(number)]
+    assert sorted(sent) == sorted(text_of(doc) for doc in PASSAGES for _ in QUERIES)
 
 
 def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
@@ -140,9 +132,7 @@ def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
     assert seen == {text_of(doc) for doc in PASSAGES}
     store.close()
     fire("pull")
-    assert len((root / "judgments/judgments.csv").read_text().splitlines()) == 1 + len(PASSAGES) * len(
-        QUERIES
-    )
+    assert len(rows(root / "judgments/judgments.csv")) == len(PASSAGES) * len(QUERIES)
 
 
 def test_a_machine_reads_the_text_inside_its_json(fire: Fire, root: Path) -> None:
