@@ -172,7 +172,7 @@ def read_collection(
         1
     """
     parts: list[Part] = []
-    takes_split = any(Path(path).is_dir() for path in paths)
+    takes_split = False
     recognised: list[Recognised] = []
     is_named = False
     for path in paths:
@@ -189,7 +189,8 @@ def read_collection(
                 continue  # a licence or a version of one word
             parts.append(reader.read(source, split))
             has_column = reader.name == "table" and tables.SPLIT in source.columns
-            takes_split = takes_split or reader.has_splits or has_column
+            is_of_split = Path(path).is_dir() and split in re.split(r"[^\w]+|_", file.name)
+            takes_split = takes_split or reader.has_splits or has_column or is_of_split
             is_named = is_named or (reader.name == "table" and reader is not READERS["table"])
             recognised.append(Recognised(file, reader.name, reader.recognise(source) or ""))
     if columns and not is_named:
@@ -200,10 +201,11 @@ def read_collection(
         found, line = _columns_of(recognised, columns or NONE_NAMED)
         if line:
             raise FormatError(f"no queries: found {found}; add the file with the captions, or{line[1:]}")
+    folders = [Path(path) for path in paths if Path(path).is_dir()]
+    kept = _of_one_split(folders, parts, recognised, split)
     if split not in (None, tables.ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
-    folders = [Path(path) for path in paths if Path(path).is_dir()]
-    return ReadCollection(assemble(_of_one_split(folders, parts, recognised, split)), recognised)
+    return ReadCollection(assemble(kept), recognised)
 
 
 def _of_one_split(
@@ -269,7 +271,8 @@ def _files(path: Path, split: str | None) -> list[Path]:
     for folder in ("qrels", "topics"):
         of_splits = [file for file in found if file.parent.name == folder]
         wanted = [file for file in of_splits if (split or "test") in re.split(r"[.-]", file.name)]
-        if of_splits and not wanted and split != tables.ALL and len(of_splits) > 1:
+        are_named = len(of_splits) > 1 or (split and any(_SPLIT.search(file.name) for file in of_splits))
+        if are_named and not wanted and split != tables.ALL:
             names = ", ".join(file.stem for file in of_splits)
             raise FormatError(f"{path}: {folder} of {names}; choose one with --split")
         left_out |= set(of_splits) - set(wanted or of_splits)
