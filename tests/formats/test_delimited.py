@@ -3,78 +3,81 @@
 import csv
 import io
 import re
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from brought import put, refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import cases
 from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.tables import columns_text, delimited
 from fire_toolkit.formats.tables.delimited import delimited_bytes, delimited_text, read_delimited
 
-
-def read(tmp_path: Path, text: str, **options: list[str]) -> pd.DataFrame:
-    path = tmp_path / "table"
-    path.write_bytes(text.encode())
-    return read_delimited(path, **options)
-
-
-def test_fields_stay_text(tmp_path: Path) -> None:
-    table = read(tmp_path, "id,text\n007,NA\n,null\n1e5, x \n")
-    assert [list(row) for row in table.to_numpy()] == [["007", "NA"], ["", "null"], ["1e5", " x "]]
-
-
-def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes(b'query_id;text\r\nq1;"a man, running; slowly"\r\nq2;a, b\r\n')
-    assert read_delimited(path).to_numpy().tolist() == [["q1", "a man, running; slowly"], ["q2", "a, b"]]
-    path.write_text("query_id,text;more\nq1,a;b\n")
-    assert read_delimited(path).to_numpy().tolist() == [["q1", "a;b"]]
-
-
-NEITHER = "fits neither CSV quoting"
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.mark.parametrize(
-    ("rows", "texts"),
+    ("text", "rows"),
     [
-        ('1\t"a man holds a ""stop"" sign"\n2\tplain\n', ['a man holds a "stop" sign', "plain"]),
-        ('1\the says "hi"\n2\t5" disc\n', ['he says "hi"', '5" disc']),  # no field begins with a quote
-        ('1\t"""hello"""\n2\t"two\nlines"\n', ['"hello"', "two\nlines"]),
-        ('1\t"a\ttab"\r\n2\tb\r\n', ["a\ttab", "b"]),
+        ("id,text\n007,NA\n,null\n1e5, x \n", [["007", "NA"], ["", "null"], ["1e5", " x "]]),
+        ("\ufeffid,n\n\n1,2\n\n", [["1", "2"]]),  # a byte order mark and blank lines
+        ('id,text\r\n1,"a, ""b""\r\nc"\r\n', [["1", 'a, "b"\r\nc']]),
+        # Semicolons separate where the header has no comma.
+        (
+            'id;text\r\nq1;"a man, running; slowly"\r\nq2;a, b\r\n',
+            [["q1", "a man, running; slowly"], ["q2", "a, b"]],
+        ),
+        ("id,text;more\nq1,a;b\n", [["q1", "a;b"]]),
+        # A TSV is quoted as CSV where a field begins with a quote, and else plain.
+        ('id\ttext\n1\t"a ""stop"" sign"\n2\tplain\n', [["1", 'a "stop" sign'], ["2", "plain"]]),
+        ('id\ttext\n1\the says "hi"\n2\t5" disc\n', [["1", 'he says "hi"'], ["2", '5" disc']]),
+        ('id\ttext\n1\t"""hello"""\n2\t"two\nlines"\n', [["1", '"hello"'], ["2", "two\nlines"]]),
+        ('id\ttext\n1\t"a\ttab"\r\n2\tb\r\n', [["1", "a\ttab"], ["2", "b"]]),
     ],
 )
-def test_a_tsv_is_quoted_as_csv_where_a_field_begins_with_a_quote_and_else_plain(
-    tmp_path: Path, rows: str, texts: list[str]
-) -> None:
-    assert list(read(tmp_path, f"query_id\ttext\n{rows}")["text"]) == texts
+def test_fields_are_text_to_the_letter(text: str, rows: list[list[str]]) -> None:
+    assert read_delimited(put("table", text)).to_numpy().tolist() == rows
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ('1\tx\n2\t"a" and "b"\n', f"table:3: a quote that {NEITHER}"),
-        ('1\t"something" moves\n', f"table:2: a quote that {NEITHER}"),
-        ('1\t"hello"\n2\the says "hi"\n', f"table:3: a quote that {NEITHER}"),
-        ('1\tx\n2\t"Hello, she said\n3\tnext\n', f"table:3: a quote that {NEITHER}"),
-        ('1\t"Hello\n2\tthere"\n3\tx\n', "table:2: one row with a quoted field of 2 lines, or 2 rows"),
-    ],
-)
-def test_a_tsv_line_that_is_neither_quoted_nor_plain_is_refused(
-    tmp_path: Path, rows: str, message: str
-) -> None:
-    with pytest.raises(FormatError, match=message):
-        read(tmp_path, f"query_id\ttext\n{rows}")
-
-
-def test_quotes_that_a_tsv_field_did_not_need_are_taken_off_with_a_note(tmp_path: Path) -> None:
+def test_quotes_that_a_tsv_field_did_not_need_are_taken_off_with_a_note() -> None:
+    path = put("table", 'query_id\ttext\n1\tx\n2\t"hello"\n')
     with pytest.warns(FileNote, match=r'table:3: the quotes of "hello" are taken off'):
-        assert list(read(tmp_path, 'query_id\ttext\n1\tx\n2\t"hello"\n')["text"]) == ["x", "hello"]
+        assert list(read_delimited(path)["text"]) == ["x", "hello"]
+
+
+NEITHER = "a quote that fits neither CSV quoting"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty file"),
+        ("   \n", "empty file"),
+        ("id,n\n1\n", "table:2: 1 fields, expected 2 (id,n)"),
+        ("id,n\n1,2\n1,2,3\n", "table:3: 3 fields, expected 2"),
+        ('id,n\n"a\nb",1\n2\n', "table:4: 1 fields"),
+        ('id,n\n1,"x\n', "table:2: unexpected end of data"),
+        ('id,n\n1,"x"y\n', "table:2:"),
+        ("id,id\n1,2\n", "column id appears twice"),
+        ("a,b\n1,2\n", "table:1: no column doc_id; found a, b"),
+        ("id\0,n\n", "table:1: a NUL byte"),
+        (b"id,n\n1,\xff\n", "table:2: byte 0xff is not UTF-8"),
+        ('id\ttext\n1\tx\n2\t"a" and "b"\n', f"table:3: {NEITHER}"),
+        ('id\ttext\n1\t"something" moves\n', f"table:2: {NEITHER}"),
+        ('id\ttext\n1\t"hello"\n2\the says "hi"\n', f"table:3: {NEITHER}"),
+        ('id\ttext\n1\tx\n2\t"Hello, she said\n3\tnext\n', f"table:3: {NEITHER}"),
+        (
+            'id\ttext\n1\t"Hello\n2\tthere"\n3\tx\n',
+            "table:2: one row with a quoted field of 2 lines, or 2 rows",
+        ),
+    ],
+)
+def test_a_defect_is_named_with_its_line(text: str | bytes, message: str) -> None:
+    required = ["doc_id"] if text == "a,b\n1,2\n" else []
+    refused(message, read_delimited, put("table", text), required=required)
 
 
 ids = st.text("ab\"#',", min_size=1, max_size=4) | st.sampled_from(["#", "##x", "NA", "null", "007"])
@@ -86,10 +89,8 @@ fields = st.text('ab"\t\n\r, #\u2028\x85;', max_size=8) | st.text(
 @given(st.lists(st.tuples(ids, fields), min_size=1), st.sampled_from([",", "\t"]))
 def test_what_is_written_reads_back_to_the_letter(rows: list[tuple[str, str]], delimiter: str) -> None:
     table = pd.DataFrame(rows, columns=["query_id", "text"], dtype="str")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table"
-        path.write_bytes(delimited_bytes(table, delimiter=delimiter))
-        assert read_delimited(path).to_numpy().tolist() == table.to_numpy().tolist()
+    path = put("table", delimited_bytes(table, delimiter=delimiter))
+    assert read_delimited(path).to_numpy().tolist() == table.to_numpy().tolist()
 
 
 @given(
@@ -98,15 +99,8 @@ def test_what_is_written_reads_back_to_the_letter(rows: list[tuple[str, str]], d
 )
 def test_a_tsv_is_read_as_pandas_wrote_it(rows: list[tuple[str, str]], quoting: int) -> None:
     table = pd.DataFrame(rows, columns=["query_id", "text"], dtype="str")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table"
-        table.to_csv(path, sep="\t", index=False, quoting=quoting)
-        assert read_delimited(path).to_numpy().tolist() == table.to_numpy().tolist()
-
-
-def test_a_quoted_csv_field_may_hold_commas_quotes_and_line_ends(tmp_path: Path) -> None:
-    table = read(tmp_path, 'query_id,text\r\n1,"a, ""b""\r\nc"\r\n')
-    assert list(table["text"]) == ['a, "b"\r\nc']
+    table.to_csv("table", sep="\t", index=False, quoting=quoting)
+    assert read_delimited(Path("table")).to_numpy().tolist() == table.to_numpy().tolist()
 
 
 def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,23 +119,6 @@ def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) 
         assert whole == delimited.delimited_bytes(table)
         for start in (1, 6, 7):
             assert delimited_text(table.iloc[start:]) == cell_by_cell(table.iloc[start:], ",", "")
-
-
-def test_a_byte_order_mark_and_blank_lines_are_passed_over(tmp_path: Path) -> None:
-    assert list(read(tmp_path, "\ufeffid,n\n\n1,2\n\n")["id"]) == ["1"]
-
-
-@cases("text", "message")
-def test_a_defect_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
-        read(tmp_path, text, required=["doc_id"] if text.startswith("a,b") else [])
-
-
-def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path: Path) -> None:
-    path = tmp_path / "table"
-    path.write_bytes(b"id,n\n1,\xff\n")
-    with pytest.raises(FormatError, match="table:2: byte 0xff is not UTF-8"):
-        read_delimited(path)
 
 
 def test_missing_values_are_empty_and_floats_read_back_equal() -> None:
@@ -235,15 +212,8 @@ def test_a_table_is_what_pythons_reader_reads(body: str, header: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a,b,c\n1,2,3\n4,5,6\n", '"a",b,c\n1,2,3\n4,5,6\n'])
-def test_only_the_columns_asked_for_are_kept(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "table"
-    path.write_text(text)
-    table = read_delimited(path, required=["a"], only=["c", "a", "none"])
+def test_only_the_columns_asked_for_are_kept_and_all_are_utf8(text: str) -> None:
+    table = read_delimited(put("table", text), required=["a"], only=["c", "a", "none"])
     assert table.to_dict("list") == {"a": ["1", "4"], "c": ["3", "6"]}
-
-
-def test_a_column_that_is_not_kept_is_utf8_too(tmp_path: Path) -> None:
-    path = tmp_path / "table"
-    path.write_bytes(b"a,b\n1,\xff\n")
-    with pytest.raises(FormatError, match=r"table:2: byte 0xff is not UTF-8"):
-        read_delimited(path, only=["a"])
+    odd = put("table", text.encode().replace(b"2", b"\xff"))
+    refused("table:2: byte 0xff is not UTF-8", read_delimited, odd, only=["a"])

@@ -5,9 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from brought import refused
 
 from examples import cases
-from fire_toolkit.errors import FireError, FormatError, TableError, UsageError
+from fire_toolkit.errors import FireError, TableError, UsageError
 from fire_toolkit.formats.tables import guideline_files
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.grades import DEFAULT_NAME
@@ -29,13 +30,14 @@ def edit(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
-LABELS = {
-    "caption-image-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
-    "caption-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
-    "caption-sound-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
-    "composed-image-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
+BINARY = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
+LABELS: dict[str, dict[str, int | None]] = {
+    **dict.fromkeys(
+        (f"{kind}-relevance-v1" for kind in ("caption-image", "caption", "caption-sound")), BINARY
+    ),
+    "composed-image-relevance-v1": BINARY,
     "graded-relevance-v1": {"mismatch": 0, "loose": 1, "close": 2, "exact": 3, "ambiguous": None},
-    "passage-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
+    "passage-relevance-v1": BINARY,
     "query-validity-v1": {"unusable": 0, "usable": 1, "ambiguous": None},
 }
 FLAGS = {"query-validity-v1": ["unclear", "invisible", "unspecific", "sensitive"]}
@@ -46,7 +48,9 @@ def test_the_shipped_guidelines_are_these() -> None:
 
 
 @pytest.mark.parametrize("name", list_guidelines())
-def test_every_shipped_guideline_agrees_in_its_three_files_and_bears_its_folders_name(name: str) -> None:
+def test_every_shipped_guideline_agrees_in_its_files_and_works_through_ten_examples_and_edge_cases(
+    name: str,
+) -> None:
     guideline = read_guideline(name)  # checks labels, hotkeys, question and names in code font
     assert guideline.name == name
     assert guideline.grades == LABELS[name]
@@ -54,16 +58,10 @@ def test_every_shipped_guideline_agrees_in_its_three_files_and_bears_its_folders
     shown = [label for label in best_first if label != "ambiguous"] + ["ambiguous"]
     shown += FLAGS.get(name, ["sensitive"])
     assert guideline.hotkeys == {label: str(key) for key, label in enumerate(shown, start=1)}
-
-
-@pytest.mark.parametrize("name", list_guidelines())
-def test_every_shipped_guideline_works_through_ten_examples_and_ten_edge_cases(name: str) -> None:
-    text = read_guideline(name).text
-    answers = re.findall(r"^\| \d+ \|.*\| `(\w+)` \|", text, flags=re.MULTILINE)
-    edge_cases = re.findall(r"^\d+\. \*\*", text, flags=re.MULTILINE)
+    answers = re.findall(r"^\| \d+ \|.*\| `(\w+)` \|", guideline.text, flags=re.MULTILINE)
     assert len(answers) >= 10
     assert set(answers) == set(LABELS[name])
-    assert len(edge_cases) >= 10
+    assert len(re.findall(r"^\d+\. \*\*", guideline.text, flags=re.MULTILINE)) >= 10  # edge cases
 
 
 @pytest.mark.parametrize(("name", "level"), [(DEFAULT_NAME, "nominal"), ("graded-relevance-v1", "ordinal")])
@@ -71,12 +69,9 @@ def test_three_grades_or_more_are_an_order(name: str, level: str) -> None:
     assert read_guideline(name).level == level
 
 
-def test_a_folder_is_read_like_a_name(own: Path) -> None:
+def test_a_folder_is_read_like_a_name_and_line_ends_and_byte_order_marks_do_not_count(own: Path) -> None:
     assert read_guideline(own) == read_guideline(DEFAULT_NAME)
     assert read_guideline(str(own)).sha256 == read_guideline(DEFAULT_NAME).sha256
-
-
-def test_line_ends_and_byte_order_marks_do_not_count(own: Path) -> None:
     for path in own.iterdir():
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     assert read_guideline(own).sha256 == read_guideline(DEFAULT_NAME).sha256
@@ -99,21 +94,18 @@ def test_a_bare_name_means_the_toolkits_own(own: Path, monkeypatch: pytest.Monke
     own.rename(DEFAULT_NAME)
     edit(Path(DEFAULT_NAME) / "labels.toml", "hotkey", "no_longer")
     assert read_guideline(DEFAULT_NAME).name == DEFAULT_NAME
-    with pytest.raises(FormatError, match="unknown key no_longer"):
-        read_guideline(f"./{DEFAULT_NAME}/")
+    refused("unknown key no_longer", read_guideline, f"./{DEFAULT_NAME}/")
 
 
 @pytest.mark.parametrize("name", ["caption-relevance-v9", "", "nowhere/caption-relevance-v1", "\0"])
 def test_an_unknown_guideline_names_the_known_ones(name: str) -> None:
-    with pytest.raises(FormatError, match=f"known are {', '.join(LABELS)}; or give"):
-        read_guideline(name)
+    refused(f"known are {', '.join(LABELS)}; or give", read_guideline, name)
 
 
 @pytest.mark.parametrize("missing", ["labels.toml", "guideline.md", "label_config.xml"])
 def test_a_missing_file_is_named(own: Path, missing: str) -> None:
     (own / missing).unlink()
-    with pytest.raises(FormatError, match=rf"mine/{missing}: no such file"):
-        read_guideline(own)
+    refused(f"mine/{missing}: no such file", read_guideline, own)
 
 
 @cases("name", "before", "after", "complaint")
@@ -121,24 +113,20 @@ def test_a_file_that_is_none_is_a_format_error_with_its_path(
     own: Path, name: str, before: str, after: str, complaint: str
 ) -> None:
     edit(own / name, before, after)
-    with pytest.raises(FormatError, match=complaint) as error:
-        read_guideline(own)
-    assert str(error.value).startswith(str(own / name))
+    assert refused(complaint, read_guideline, own).startswith(str(own / name))
 
 
 def test_files_that_disagree_are_a_table_error_with_the_folder(own: Path) -> None:
     edit(own / "labels.toml", 'hotkey = "3"', 'hotkey = "5"')
-    with pytest.raises(TableError) as error:
-        read_guideline(own)
-    assert str(error.value).startswith(f"{own}: label_config.xml: relevance has choices and hotkeys")
+    said = f"{own}: label_config.xml: relevance has choices and hotkeys"
+    refused(said, read_guideline, own, by=TableError)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00", b"", b"[]", b"= 1", b"labels = 3", b"[[labels]]"])
 @pytest.mark.parametrize("name", ["labels.toml", "guideline.md", "label_config.xml"])
 def test_no_content_of_a_file_gives_a_traceback(own: Path, name: str, content: bytes) -> None:
     (own / name).write_bytes(content)
-    with pytest.raises(FireError):
-        read_guideline(own)
+    refused("mine", read_guideline, own, by=FireError)
 
 
 def test_a_new_guideline_is_a_copy_under_its_own_name_and_version() -> None:
@@ -153,5 +141,5 @@ def test_a_new_guideline_is_a_copy_under_its_own_name_and_version() -> None:
 
 @pytest.mark.parametrize("name", ["mine", "mine-v0", "-v1", "a b-v1", "", 'x"\ny-v1', "caption-relevance-v1"])
 def test_a_name_that_cannot_be_a_new_guidelines_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=r"is not a valid name for a guideline|comes with the toolkit"):
-        guideline_files.new_guideline_files(name, like=DEFAULT_NAME)
+    said = "comes with the toolkit" if name in LABELS else "is not a valid name for a guideline"
+    refused(said, guideline_files.new_guideline_files, name, like=DEFAULT_NAME, by=UsageError)

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from brought import put, refused
 from pyarrow import parquet
+from small_world import make_run as make_small
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs import native
@@ -16,6 +18,7 @@ from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.ranking import rank_run, top
 from fire_toolkit.tables import Run
 
+pytestmark = pytest.mark.usefixtures("here")
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -30,19 +33,17 @@ def make_run(n_queries: int = 20, seed: int = 0) -> Run:
     return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
 
 
-def stored(folder: Path, run: Run) -> Path:
-    path = folder / "run.parquet"
-    path.write_bytes(run_bytes(run))
-    return path
+def stored(run: Run, name: str = "run.parquet") -> Path:
+    return put(name, run_bytes(run))
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 1 << 20])
 def test_a_run_in_any_number_of_row_groups_is_read_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_rows: int
+    monkeypatch: pytest.MonkeyPatch, block_rows: int
 ) -> None:
     monkeypatch.setattr(native, "_BLOCK_ROWS", block_rows)
     run = make_run()
-    path = stored(tmp_path, run)
+    path = stored(run)
     n_groups = parquet.ParquetFile(path).metadata.num_row_groups
     assert n_groups == {1: 20, 7: -(-20 // (7 * 20 // len(run) or 1)), 1 << 20: 1}[block_rows]
     pd.testing.assert_frame_equal(run, read_run(path))
@@ -52,34 +53,31 @@ def test_a_run_in_any_number_of_row_groups_is_read_back(
     assert docs == list(run["doc_id"])
 
 
-def test_a_large_row_group_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_row_group_is_read_in_parts_and_other_tools_read_lists_of_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = make_run()
-    path = stored(tmp_path, run)
+    path = stored(run)
+    table = pd.read_parquet(path)
+    assert list(table.columns) == ["query_id", "doc_ids", "ranks", "scores"]
+    assert [doc for docs in table["doc_ids"] for doc in docs] == list(run["doc_id"])
     assert parquet.ParquetFile(path).metadata.num_row_groups == 1
     monkeypatch.setattr(native, "_BLOCK_BYTES", 200)
     assert len(list(open_native_run(path).blocks())) > 3
     pd.testing.assert_frame_equal(run, read_run(path))
 
 
-def test_the_top_of_a_file_is_the_top_of_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_top_of_a_file_is_the_top_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_BLOCK_ROWS", 7)
     run = make_run()
     late = run["query_id"] == run["query_id"].iloc[0]  # nothing was ranked above its positive
     gapped = run["query_id"] == run["query_id"].iloc[-1]
     rank = run["rank"] + 50 * late + (gapped & (run["rank"] > 1))
-    path = stored(tmp_path, Run(run.assign(rank=rank)))
+    path = stored(Run(run.assign(rank=rank)))
     for depth in (1, 2, 3, 100):
         expected, found = top(read_run(path), depth), read_run(path, depth=depth)
         pd.testing.assert_frame_equal(expected.astype({"doc_id": "str"}), found.astype({"doc_id": "str"}))
         assert list(found["query_id"].cat.categories) == list(run["query_id"].cat.categories)
-
-
-def test_other_tools_read_the_file_as_lists_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "_BLOCK_ROWS", 10)
-    run = make_run()
-    table = pd.read_parquet(stored(tmp_path, run))
-    assert list(table.columns) == ["query_id", "doc_ids", "ranks", "scores"]
-    assert [doc for docs in table["doc_ids"] for doc in docs] == list(run["doc_id"])
 
 
 def test_a_file_written_before_row_groups_is_read() -> None:
@@ -88,12 +86,11 @@ def test_a_file_written_before_row_groups_is_read() -> None:
     pd.testing.assert_frame_equal(run, read_run(GOLDEN / "stored.npz", run_id="stored"))
 
 
-def test_only_the_own_file_is_left_unread_and_may_be_renamed(tmp_path: Path) -> None:
-    path = stored(tmp_path, make_run())
+def test_only_the_own_file_is_left_unread_and_may_be_renamed() -> None:
+    path = stored(make_run())
     opened = open_run(path, run_id="other")
     assert (type(opened).__name__, opened.run_id) == ("NativeRunFile", "other")
-    (tmp_path / "run.txt").write_text("q1 Q0 d1 1 1.0 m\n")
-    assert isinstance(open_run(tmp_path / "run.txt"), pd.DataFrame)
+    assert isinstance(open_run(put("run.txt", "q1 Q0 d1 1 1.0 m\n")), pd.DataFrame)
 
 
 def rewritten(path: Path, **columns: list[object]) -> Path:
@@ -137,22 +134,15 @@ RIGHT = {"query_id": ["q1", "q2"], "doc_ids": [["a", "b"], ["a"]], "ranks": [[1,
         ({"scores": [[float("inf"), 1.0], [1.0]]}, "ranks that do not follow the scores"),
     ],
 )
-def test_what_no_run_has_is_refused(tmp_path: Path, columns: dict[str, list[object]], said: str) -> None:
-    run = rank_run(
-        pd.DataFrame(
-            {"run_id": "m", "query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "score": [2, 1, 1]}
-        )
-    )
-    path = rewritten(stored(tmp_path, run), **{**RIGHT, **columns})
-    with pytest.raises(FormatError, match=said):
-        read_run(path)
-    with pytest.raises(FormatError, match=said):
-        list(open_native_run(path).blocks())
+def test_what_no_run_has_is_refused(columns: dict[str, list[object]], said: str) -> None:
+    path = rewritten(stored(make_small({"q1": {"a": 2, "b": 1}, "q2": {"a": 1}})), **{**RIGHT, **columns})
+    refused(said, read_run, path)
+    refused(said, lambda: list(open_native_run(path).blocks()))
 
 
 @pytest.mark.slow
-def test_every_flipped_byte_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
-    path = stored(tmp_path, make_run(6))
+def test_every_flipped_byte_is_noticed_or_changes_nothing() -> None:
+    path = stored(make_run(6))
     raw, expected = path.read_bytes(), read_run(path)
     for place in range(4, len(raw), 7):
         path.write_bytes(raw[:place] + bytes([raw[place] ^ 0x10]) + raw[place + 1 :])
@@ -163,7 +153,7 @@ def test_every_flipped_byte_is_noticed_or_changes_nothing(tmp_path: Path) -> Non
         assert found.drop(columns="run_id").equals(expected.drop(columns="run_id"))
 
 
-def test_runs_read_by_turns_keep_their_own_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_read_by_turns_keep_their_own_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_BLOCK_ROWS", 7)
     run = make_run()
     others = {
@@ -171,9 +161,7 @@ def test_runs_read_by_turns_keep_their_own_ids(tmp_path: Path, monkeypatch: pyte
         "docs": Run(run.assign(doc_id=run["doc_id"].cat.rename_categories(lambda name: f"x{name}"))),
         "same": run,
     }
-    files = {name: tmp_path / f"{name}.parquet" for name in others}
-    for name, file in files.items():
-        file.write_bytes(run_bytes(others[name]))
+    files = {name: stored(other, f"{name}.parquet") for name, other in others.items()}
     for blocks in zip(*(open_native_run(files[name]).blocks() for name in others), strict=True):
         for name, block in zip(others, blocks, strict=True):
             rows = others[name][others[name]["query_id"].isin(block.queries)]
