@@ -1,7 +1,8 @@
 """Small random benchmarks, as tables and as plain dictionaries."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import permutations
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,13 @@ from fire_toolkit.tables import (
     check_qrels,
 )
 
+T = TypeVar("T")
 SCORED = ["run_id", "query_id", "doc_id", "score"]
+
+
+def made(check: Callable[[pd.DataFrame], T], columns: str, *rows: tuple[object, ...]) -> T:
+    """Return a table of rows, by the columns' names with blanks between, as its check returns it."""
+    return check(pd.DataFrame(list(rows), columns=columns.split(), dtype=object))
 
 
 def make_run(scores: Mapping[str, Mapping[str, float]], run_id: str = "m") -> Run:

@@ -1,10 +1,9 @@
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import made, make_run
 
 from examples import examples
 from fire_toolkit.collections.audit import (
@@ -19,22 +18,19 @@ from fire_toolkit.collections.audit import (
     of_training,
 )
 from fire_toolkit.collections.duplicates import duplicate_captions, near_duplicates, shared_positives
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 
 
 def queries(**texts: str) -> Queries:
-    return check_queries(
-        pd.DataFrame({"query_id": pd.Series(texts.keys(), dtype="str"), "text": texts.values()}, dtype=object)
-    )
+    return made(check_queries, "query_id text", *texts.items())
 
 
 def qrels(*pairs: tuple[str, str, int]) -> Qrels:
-    return check_qrels(pd.DataFrame(list(pairs), columns=["query_id", "doc_id", "relevance"], dtype=object))
+    return made(check_qrels, "query_id doc_id relevance", *pairs)
 
 
 def items(*ids: str) -> Items:
-    return check_items(pd.DataFrame({"doc_id": list(ids), "media_url": list(ids)}, dtype="str"))
+    return made(check_items, "doc_id media_url", *zip(ids, ids, strict=True))
 
 
 def rows(table: pd.DataFrame) -> list[tuple[object, ...]]:
@@ -65,12 +61,8 @@ def test_queries_without_text_are_no_captions() -> None:
 
 def test_the_same_words_of_another_image_are_another_query() -> None:
     """CIRR and FashionIQ change a reference image; only the same change of the same image is the same."""
-    change = {
-        "query_id": ["a", "b", "c"],
-        "text": ["in red", "In red", "in red"],
-        "reference": ["1", "2", "2"],
-    }
-    composed = check_queries(pd.DataFrame(change))
+    changes = ("a", "in red", "1"), ("b", "In red", "2"), ("c", "in red", "2")
+    composed = made(check_queries, "query_id text reference", *changes)
     assert rows(duplicate_captions(composed)[["query_id", "same_as", "same"]]) == [("c", "b", "case")]
     known = qrels(("a", "x", 1), ("b", "y", 1))
     assert rows(shared_positives(composed, known)) == [("c", "y", 1, "b")]
@@ -87,14 +79,13 @@ def test_positives_of_an_equal_caption_are_missing_from_the_others() -> None:
     ]
 
 
-def test_near_duplicates_leave_equal_captions_out() -> None:
-    near = near_duplicates(
-        queries(
-            a="a man plays the guitar", b="a man plays the guitars", c="A man plays the guitar", d="rain"
-        ),
-        min_similarity=0.9,
-    )
-    assert rows(near[["query_id", "other_id", "edit_distance"]]) == [("a", "b", 1)]
+def test_near_duplicates_leave_equal_captions_out_and_do_not_depend_on_the_order_of_rows() -> None:
+    guitar = "a man plays the guitar"
+    texts = {"c": f"{guitar}s", "a": guitar, "b": "a man plays a guitar"}
+    near = near_duplicates(queries(a=guitar, c=texts["c"], d=guitar.title(), e="rain"), min_similarity=0.9)
+    assert rows(near[["query_id", "other_id", "edit_distance"]]) == [("a", "c", 1)]
+    orders = queries(**texts), Queries(queries(**texts).iloc[::-1])
+    pd.testing.assert_frame_equal(*(near_duplicates(table, min_similarity=0.5) for table in orders))
 
 
 def test_ids_that_differ_in_case_or_padding_are_confusable() -> None:
@@ -143,16 +134,9 @@ def test_captions_ids_and_files_are_findings_with_their_tables() -> None:
 
 
 def test_a_run_is_held_against_the_grid() -> None:
-    scored = pd.DataFrame(
-        {
-            "run_id": "m",
-            "query_id": ["q1", "q1", "q1", "q2", "q9"],
-            "doc_id": ["v1", "v02", "zz", "v1", "v1"],
-            "score": [3.0, 2.0, 1.0, 1.0, 1.0],
-        }
-    )
+    run = make_run({"q1": {"v1": 3, "v02": 2, "zz": 1}, "q2": {"v1": 1}, "q9": {"v1": 1}})
     known = qrels(("q1", "v2", 1), ("q2", "v1", 1))
-    found = of_runs(rank_run(scored), CAPTIONS, items("v1", "v2"), known)
+    found = of_runs(run, CAPTIONS, items("v1", "v2"), known)
     assert counts([found]) == {"runs_coverage": (1, 1)}
     assert found.table.iloc[0].to_dict() == {
         "run_id": "m",
@@ -172,10 +156,9 @@ def test_a_run_is_held_against_the_grid() -> None:
 def test_training_captions_are_compared() -> None:
     found = of_training(queries(a="A dog runs", b="zzz"), ["a dog runs", "a cat"])
     assert counts([found]) == {"training_similarity": (1, 2)}
-    table = found.table
-    assert table["in_training"].tolist() == [True, False]
-    assert table["mean_of_5"].iloc[0] > 0.5
-    assert table["mean_of_5"].iloc[1] < 0.2
+    (is_in, mean), (other_is_in, others_mean) = rows(found.table[["in_training", "mean_of_5"]])
+    assert (is_in, other_is_in) == (True, False)
+    assert mean > 0.5 > 0.2 > others_mean
 
 
 @settings(max_examples=examples(40))
@@ -207,13 +190,3 @@ def test_the_audit_of_nothing_finds_nothing() -> None:
     found = [*of_captions(queries(), min_similarity=0.9), of_ids(queries(), items())]
     found += of_qrels(queries(), qrels(), items(), min_similarity=0.9)
     assert {each.count for each in found} == {0}
-
-
-@pytest.mark.parametrize("n_texts", [3])
-def test_near_duplicates_do_not_depend_on_the_order_of_the_rows(n_texts: int) -> None:
-    captions = queries(c="a man plays the guitars", a="a man plays the guitar", b="a man plays a guitar")
-    shuffled = Queries(captions.iloc[np.arange(n_texts)[::-1]])
-    pd.testing.assert_frame_equal(
-        near_duplicates(captions, min_similarity=0.5),
-        near_duplicates(shuffled, min_similarity=0.5),
-    )

@@ -1,12 +1,14 @@
 import pandas as pd
 import pytest
+from brought import refused
+from small_world import made
 
+from fire_toolkit.collections import matchers
 from fire_toolkit.collections.matchers import match_by_similarity, suggestion_run
 from fire_toolkit.collections.sharing import mark_shared, share_judgments
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import (
     Judgments,
-    Labels,
     Qrels,
     Queries,
     check_judgments,
@@ -16,24 +18,21 @@ from fire_toolkit.tables import (
     check_run,
 )
 
-QUERIES = check_queries(
-    pd.DataFrame({"query_id": ["q1", "q2", "q3", "q4"], "text": ["a dog", "a dog", "A dog", "rain"]})
-)
+
+def queries(**texts: str) -> Queries:
+    return made(check_queries, "query_id text", *texts.items())
+
+
+QUERIES = queries(q1="a dog", q2="a dog", q3="A dog", q4="rain")
+SAME = queries(q1="a dog", q2="a dog", q3="a dog")
 
 
 def judgments(*rows: tuple[str, str, str, str]) -> Judgments:
-    return check_judgments(
-        pd.DataFrame(list(rows), columns=["query_id", "doc_id", "annotator_id", "label"], dtype="str")
-    )
+    return made(check_judgments, "query_id doc_id annotator_id label", *rows)
 
 
-def labels(*rows: tuple[str, str, str]) -> Labels:
-    table = pd.DataFrame(list(rows), columns=["query_id", "doc_id", "label"], dtype="str")
-    return check_labels(table.assign(relevance=[int(label == "yes") for label in table["label"]]))
-
-
-def pairs(table: pd.DataFrame) -> list[tuple[str, ...]]:
-    return list(table[["query_id", "doc_id", "label"]].itertuples(index=False, name=None))
+def rows(table: pd.DataFrame, columns: str) -> list[tuple[object, ...]]:
+    return list(table[columns.split()].itertuples(index=False, name=None))
 
 
 def test_judgments_are_shared_annotator_by_annotator() -> None:
@@ -41,8 +40,7 @@ def test_judgments_are_shared_annotator_by_annotator() -> None:
     before = known.copy()
     shared = share_judgments(known, QUERIES)
     assert shared.n_added == 2
-    found = shared.judgments[["query_id", "annotator_id", "label", "origin"]]
-    assert list(found.itertuples(index=False, name=None)) == [
+    assert rows(shared.judgments, "query_id annotator_id label origin") == [
         ("q1", "u", "yes", ""),
         ("q1", "w", "no", "shared from q2"),
         ("q2", "u", "yes", "shared from q1"),
@@ -52,13 +50,12 @@ def test_judgments_are_shared_annotator_by_annotator() -> None:
 
 
 def test_what_an_annotator_judged_stays_and_conflicts_are_not_shared() -> None:
-    same = check_queries(pd.DataFrame({"query_id": ["q1", "q2", "q3"], "text": "a dog"}))
     known = judgments(
         ("q1", "v1", "u", "yes"), ("q2", "v1", "u", "no"), ("q1", "v2", "u", "yes"), ("q2", "v2", "u", "yes")
     )
-    shared = share_judgments(known, same)
+    shared = share_judgments(known, SAME)
     assert (shared.n_added, shared.n_conflicts) == (1, 1)  # q3 v2 is added, q3 v1 in conflict
-    assert pairs(shared.judgments) == [
+    assert rows(shared.judgments, "query_id doc_id label") == [
         ("q1", "v1", "yes"),
         ("q1", "v2", "yes"),
         ("q2", "v1", "no"),
@@ -67,20 +64,12 @@ def test_what_an_annotator_judged_stays_and_conflicts_are_not_shared() -> None:
     ]
 
 
-def test_texts_of_another_case_share_nothing() -> None:
-    assert share_judgments(judgments(("q3", "v1", "u", "yes")), QUERIES).n_added == 0
-
-
 def test_labels_of_shared_judgments_name_the_queries_they_come_from() -> None:
-    same = check_queries(pd.DataFrame({"query_id": ["q1", "q2", "q3"], "text": "a dog"}))
     known = judgments(("q1", "v1", "u", "yes"), ("q3", "v1", "w", "yes"), ("q1", "v2", "u", "no"))
-    shared = share_judgments(known, same).judgments
-    resolved = labels(
-        *[(q, v, "yes" if v == "v1" else "no") for q in ("q1", "q2", "q3") for v in ("v1", "v2")]
-    )
-    marked = mark_shared(resolved, shared)
-    found = marked[["query_id", "doc_id", "shared_from"]].itertuples(index=False, name=None)
-    assert list(found) == [
+    shared = share_judgments(known, SAME).judgments
+    labels = [(q, *label) for q in ("q1", "q2", "q3") for label in (("v1", "yes", 1), ("v2", "no", 0))]
+    resolved = made(check_labels, "query_id doc_id label relevance", *labels)
+    assert rows(mark_shared(resolved, shared), "query_id doc_id shared_from") == [
         ("q1", "v1", ""),
         ("q1", "v2", ""),
         ("q2", "v1", "q1 q3"),
@@ -93,16 +82,10 @@ def test_labels_of_shared_judgments_name_the_queries_they_come_from() -> None:
 
 def test_queries_that_are_seen_share_only_where_the_same_is_seen() -> None:
     """As in CIRR: a modification of one image is not the same query as of another image."""
-    rows = {"query_id": ["q1", "q2", "q3"], "text": "in red", "reference": ["i1", "i2", "i1"]}
+    seen = [("q1", "in red", "i1"), ("q2", "in red", "i2"), ("q3", "in red", "i1")]
     known = judgments(("q1", "v1", "u", "yes"))
-    shared = share_judgments(known, check_queries(pd.DataFrame(rows)))
-    assert pairs(shared.judgments) == [("q1", "v1", "yes"), ("q3", "v1", "yes")]
-
-
-def test_queries_without_text_share_nothing() -> None:
-    """As where queries are videos: their texts are all empty, and not equal for it."""
-    videos = check_queries(pd.DataFrame({"query_id": ["q1", "q2"], "text": ["", " "]}))
-    assert share_judgments(judgments(("q1", "v1", "u", "yes")), videos).n_added == 0
+    shared = share_judgments(known, made(check_queries, "query_id text reference", *seen))
+    assert rows(shared.judgments, "query_id doc_id label") == [("q1", "v1", "yes"), ("q3", "v1", "yes")]
 
 
 def test_sharing_twice_adds_nothing_and_order_does_not_matter() -> None:
@@ -114,41 +97,32 @@ def test_sharing_twice_adds_nothing_and_order_does_not_matter() -> None:
     pd.testing.assert_frame_equal(once.judgments, shuffled.judgments)
 
 
-def test_without_equal_texts_or_judgments_nothing_is_added() -> None:
-    assert share_judgments(judgments(("q4", "v1", "u", "yes")), QUERIES).n_added == 0
+def test_nothing_is_added_without_equal_texts_or_judgments() -> None:
+    """Texts of another case are others; where queries are videos all are empty, and not equal for it."""
+    for query, among in (("q3", QUERIES), ("q4", QUERIES), ("q1", queries(q1="", q2=" "))):
+        assert share_judgments(judgments((query, "v1", "u", "yes")), among).n_added == 0
     assert share_judgments(judgments(), QUERIES).n_added == 0
 
 
 def test_judgments_of_foreign_queries_are_an_error() -> None:
-    with pytest.raises(JoinError, match=r"1 judged queries are not among the queries \(q9\)"):
-        share_judgments(judgments(("q9", "v1", "u", "yes")), QUERIES)
+    known = judgments(("q9", "v1", "u", "yes"))
+    refused("1 judged queries are not among the queries (q9)", share_judgments, known, QUERIES, by=JoinError)
 
 
-CAPTIONS = check_queries(
-    pd.DataFrame(
-        {
-            "query_id": ["q1", "q2", "q3", "q4"],
-            "text": [
-                "a man plays the guitar",
-                "a man plays a guitar",
-                "a man plays the guitars",
-                "heavy rain",
-            ],
-        }
-    )
-)
-ORIGINAL: Qrels = check_qrels(
-    pd.DataFrame({"query_id": ["q1", "q2", "q3", "q4"], "doc_id": ["v1", "v2", "v2", "v4"], "relevance": 1})
-)
+def qrels(**docs: str) -> Qrels:
+    pairs = [(query, doc, 1) for query, own in docs.items() for doc in own.split()]
+    return made(check_qrels, "query_id doc_id relevance", *pairs)
+
+
+GUITAR = ("a man plays the guitar", "a man plays a guitar", "a man plays the guitars")
+CAPTIONS = queries(q1=GUITAR[0], q2=GUITAR[1], q3=GUITAR[2], q4="heavy rain")
+ORIGINAL = qrels(q1="v1", q2="v2", q3="v2", q4="v4")
 
 
 def test_pairs_are_suggested_with_the_caption_they_come_through() -> None:
     found = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
-    assert list(found[["query_id", "doc_id", "via_query_id"]].itertuples(index=False, name=None)) == [
-        ("q1", "v2", "q2"),
-        ("q2", "v1", "q1"),
-        ("q3", "v1", "q1"),
-    ]
+    expected = [("q1", "v2", "q2"), ("q2", "v1", "q1"), ("q3", "v1", "q1")]
+    assert rows(found, "query_id doc_id via_query_id") == expected
     assert {"tfidf"} == set(found["matcher"])
     assert found["score"].between(0.8, 1).all()
 
@@ -165,31 +139,29 @@ def test_suggestions_are_a_run_and_no_judgments() -> None:
 
 @pytest.mark.parametrize("similarity", [0, 1.5])
 def test_a_threshold_out_of_range_is_an_error(similarity: float) -> None:
-    with pytest.raises(UsageError, match="expected above 0 and at most 1"):
-        match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=similarity)
+    said, asked = "expected above 0 and at most 1", {"min_similarity": similarity}
+    refused(said, match_by_similarity, CAPTIONS, ORIGINAL, **asked, by=UsageError)
 
 
 def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fire_toolkit.collections import matchers
-
     monkeypatch.setattr(matchers, "MAX_PAIRS", 5)
-    with pytest.raises(UsageError, match="more than 5 pairs of captions are alike"):
-        match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.001)
+    said, asked = "more than 5 pairs of captions are alike", {"min_similarity": 0.001}
+    refused(said, match_by_similarity, CAPTIONS, ORIGINAL, **asked, by=UsageError)
+
+
+def matched(known: Qrels, *seen: tuple[str, str, str]) -> list[tuple[object, ...]]:
+    found = match_by_similarity(
+        made(check_queries, "query_id text reference", *seen), known, min_similarity=0.5
+    )
+    return rows(found, "query_id doc_id")
 
 
 def test_captions_match_only_beside_the_same_image_and_silence_matches_nothing() -> None:
-    rows = {"query_id": ["q1", "q2", "q3", "q4", "q5"], "text": ["in red"] * 3 + [""] * 2}
-    seen = rows | {"reference": ["i1", "i2", "i1", "i1", "i1"]}
-    qrels = check_qrels(pd.DataFrame({"query_id": rows["query_id"], "doc_id": list("abcde"), "relevance": 1}))
-    queries = check_queries(pd.DataFrame(seen))
-    found = match_by_similarity(queries, qrels, min_similarity=0.5)
-    assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "c"), ("q3", "a")]
+    red = ("q1", "in red", "i1"), ("q2", "in red", "i2"), ("q3", "in red", "i1")
+    known = qrels(q1="a", q2="b", q3="c", q4="d", q5="e")
+    assert matched(known, *red, ("q4", "", "i1"), ("q5", "", "i1")) == [("q1", "c"), ("q3", "a")]
 
 
 def test_a_query_s_own_item_is_never_suggested() -> None:
-    rows = {"query_id": ["q1", "q2"], "text": ["in red"] * 2, "reference": ["i", "i"]}
-    qrels = check_qrels(
-        pd.DataFrame({"query_id": ["q1", "q2", "q2"], "doc_id": ["a", "b", "i"], "relevance": 1})
-    )
-    found = match_by_similarity(check_queries(pd.DataFrame(rows)), qrels, min_similarity=1)
-    assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "b"), ("q2", "a")]
+    seen = ("q1", "in red", "i"), ("q2", "in red", "i")
+    assert matched(qrels(q1="a", q2="b i"), *seen) == [("q1", "b"), ("q2", "a")]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from brought import put, refused
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -12,15 +13,8 @@ from fire_toolkit.formats.tables.table_files import read_query_design
 from fire_toolkit.machines.scores import one_answer_per_pair
 from fire_toolkit.tables import check_machine_judgments, check_pool, check_qrels, check_query_design
 
-DESIGN = pd.DataFrame(
-    {
-        "query_id": ["r", "q", "s"],
-        "depth": [10, 50, 10],
-        "is_sampled": [False, True, False],
-        "inclusion_probability": 1 / 3,
-        "seed": 4,
-    }
-)
+DESIGN = pd.DataFrame({"query_id": [*"rqs"], "depth": [10, 50, 10], "is_sampled": [False, True, False]})
+DESIGN = DESIGN.assign(inclusion_probability=1 / 3, seed=4)
 PAIRS = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "stratum": "11:50:0.1"})
 
 
@@ -54,38 +48,30 @@ def test_what_is_no_probability_is_refused(bad: object) -> None:
     ],
 )
 def test_two_designs_in_one_file_are_refused(column: str, values: list[object], message: str) -> None:
-    with pytest.raises(TableError, match=message):
-        check_query_design(DESIGN.assign(**{column: values}), where="query_design.csv")
+    refused(message, check_query_design, DESIGN.assign(**{column: values}), by=TableError)
 
 
 def test_two_samples_in_one_pool_or_qrels_are_refused() -> None:
     mixed = PAIRS.assign(inclusion_probability=[0.1, 0.2])
-    with pytest.raises(TableError, match=r"pool: stratum 11:50:0.1: inclusion_probability 0.1 and 0.2"):
-        check_pool(mixed)
-    with pytest.raises(TableError, match=r"qrels: stratum 11:50:0.1: inclusion_probability 0.1 and 0.2"):
-        check_qrels(mixed.assign(relevance=1))
-    with pytest.raises(TableError, match="seed 1 and 2, expected one"):
-        check_pool(PAIRS.assign(seed=[1, 2]))
+    said = "stratum 11:50:0.1: inclusion_probability 0.1 and 0.2"
+    refused(f"pool: {said}", check_pool, mixed, by=TableError)
+    refused(f"qrels: {said}", check_qrels, mixed.assign(relevance=1), by=TableError)
+    refused("seed 1 and 2, expected one", check_pool, PAIRS.assign(seed=[1, 2]), by=TableError)
     partly = {"stratum": ["", "11:50:0.1"], "inclusion_probability": [None, 0.1]}
     sound = check_qrels(PAIRS.assign(relevance=1, **partly))
     assert sound["inclusion_probability"].tolist()[1:] == [0.1]
 
 
-def test_strata_that_overlap_are_of_two_samples() -> None:
+def test_strata_that_overlap_are_of_two_samples(tmp_path: Path) -> None:
     mixed = PAIRS.assign(stratum=["1:10:1", "6:50:0.2"], inclusion_probability=[1.0, 0.2])
-    with pytest.raises(TableError, match=r"pool: strata 1:10:1 and 6:50:0.2 overlap"):
-        check_pool(mixed)
+    refused("pool: strata 1:10:1 and 6:50:0.2 overlap", check_pool, mixed, by=TableError)
     side_by_side = mixed.assign(stratum=["1:5:1", "6:50:0.2"])
     assert check_pool(side_by_side)["stratum"].tolist() == ["1:5:1", "6:50:0.2"]
-    with pytest.raises(TableError, match="strata 1:10:1 and deep; a sample of two designs"):
-        check_pool(mixed.assign(stratum=["1:10:1", "deep"]))
-
-
-def test_text_of_five_columns_mixes_no_designs_either(tmp_path: Path) -> None:
+    odd = mixed.assign(stratum=["1:10:1", "deep"])
+    refused("strata 1:10:1 and deep; a sample of two designs", check_pool, odd, by=TableError)
     for one, other, said in (("1:10:1", "6:50:0.2", "overlap"), ("shallow", "1:10:1", "1:10:1 and shallow")):
-        (tmp_path / "qrels.txt").write_text(f"q 0 a {one} 1\nq 0 b {other} 0\n")
-        with pytest.raises(TableError, match=said):
-            read_qrels(tmp_path / "qrels.txt")
+        text = put(tmp_path / "qrels.txt", f"q 0 a {one} 1\nq 0 b {other} 0\n")  # of five columns
+        refused(said, read_qrels, text, by=TableError)
 
 
 def table(**columns: object) -> pd.DataFrame:
@@ -103,31 +89,26 @@ def test_query_and_doc_and_a_score_are_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "said"),
     [
         ({"score": [1, None]}, "neither score nor label in an answer that is ok (1 of 2; q a)"),
         (
             {"score": [1, 0], "status": ["ok", "failed"]},
-            "a score or a label in an answer that failed (1 of 2; q a)",
+            "a score or a label ... that failed (1 of 2; q a)",
         ),
         ({"score": [1, 0], "status": "done"}, "status 'done', expected ok or failed"),
         ({"score": [1, "inf"]}, "score is not finite"),
         ({"score": [1, 0], "doc_id": "a"}, "judge_id, query_id, doc_id, sample_number given twice"),
     ],
 )
-def test_what_is_refused(columns: dict[str, object], message: str) -> None:
-    with pytest.raises(TableError) as found:
-        check_machine_judgments(table(**columns), where="machine.csv")
-    assert str(found.value).startswith("machine.csv: ")
-    assert message in str(found.value)
+def test_what_is_refused(columns: dict[str, object], said: str) -> None:
+    asked = {"where": "machine.csv"}
+    refused(f"machine.csv:  ... {said}", check_machine_judgments, table(**columns), **asked, by=TableError)
 
 
-def test_samples_of_one_pair_are_rows_of_their_own() -> None:
+def test_samples_of_one_pair_are_rows_of_their_own_and_no_row_at_all_is_a_table() -> None:
     checked = check_machine_judgments(table(score=[0.5, 0.25], doc_id="a", sample_number=[2, 1]))
     assert checked["score"].tolist() == [0.25, 0.5]
-
-
-def test_no_row_at_all_is_a_table() -> None:
     assert check_machine_judgments(table(score=1.0).iloc[:0]).empty
 
 
