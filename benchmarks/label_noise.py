@@ -466,7 +466,7 @@ def check_against_the_product(world: World, cell: Cell, seed: int) -> None:
         a, b, m = int(run_a[1]), int(run_b[1]), MEASURES.index(measure)
         np.testing.assert_allclose(gap.terms.mean(), mean[a, m] - mean[b, m], rtol=0, atol=1e-12)
     assert len(terms) == N_RUNS * len(MEASURES)
-    alarm = label_errors(votes, n_resamples=20).alarm
+    alarm = label_errors(votes).alarm
     enough, is_raised = fourth_votes(own, voted, estimate.counts, is_doubled=is_doubled)
     assert alarm is not None
     assert (alarm.is_enough, alarm.is_raised) == (enough, is_raised)

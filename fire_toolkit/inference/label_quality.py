@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.inference.distributions import Z
 from fire_toolkit.inference.judged import SETTLED, Votes, votes_by_design, with_best_ranks
 from fire_toolkit.inference.label_errors import (
     Alarm,
@@ -19,52 +20,12 @@ from fire_toolkit.inference.label_errors import (
     relevance_given_votes,
     why_no_rates,
 )
-from fire_toolkit.inference.resampling import bootstrap_means, cluster_sums
+from fire_toolkit.inference.resampling import cluster_sums
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN, DOUBLED, kinds_of_votes, n_votes_by_design
 
-
-class _Patterns(NamedTuple):
-    """What tells judged pairs apart: their kind, their votes beyond the design, and the label they have.
-
-    code: the pattern of each pair; kind: of each pattern; more: (n_patterns, 2), positive and negative votes
-    beyond the design, but for the fourth vote on a positive by 2 to 1, which only the alarm counts; label: 1,
-    0, or −1 where there is none.
-    """
-
-    votes: Votes
-    code: Ints
-    kind: Ints
-    more: Ints
-    label: Ints
-
-    @classmethod
-    def of(cls, votes: Votes) -> _Patterns:
-        own, found = kinds_of_votes(votes.pairs.assign(design_votes=votes.pairs["votes"]))
-        counted = [(name, v[:3] + v[4:] if v[:3] in ("101", "011") else v) for name, v in found]
-        later = [v[n_votes_by_design(name, v) :] for name, v in counted]
-        more = np.array([(v.count("1"), v.count("0")) for v in later]).reshape(-1, 2)
-        each = np.column_stack([votes.kind, more[own], votes.pairs["label"]])
-        patterns, code = np.unique(each, axis=0, return_inverse=True)
-        return cls(votes, code.ravel(), patterns[:, 0], patterns[:, 1:3], patterns[:, 3])
-
-    def shares(self, cells: Floats, rates: ErrorRates) -> Floats:
-        """Return the wrong share of positive labels and the found share of relevant pairs, (..., 2).
-
-        cells: (..., n_patterns) pairs of each pattern. Without further votes the wrong share is
-        Σ N(1 − π)f / positives and the found share 1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive
-        labels, or relevant pairs.
-        """
-        n_pairs = cells @ np.eye(self.votes.n_kinds)[self.kind]
-        odds = self.votes.odds(n_pairs, rates)[..., self.kind]
-        band = self.kind // 2 % self.votes.n_bands
-        relevant = cells * relevance_given_votes(odds, self.more, rates.t[..., band], rates.f[..., band])
-        is_positive = self.label == 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            right = relevant[..., is_positive].sum(axis=-1)
-            shares = (1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1))
-        return np.stack(shares, axis=-1)
+_STEP = 1e-4  # of a pair, by which slopes are taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,42 +55,72 @@ class LabelErrors:
         return f"{rates} ({self.votes.n_second:,} {kind}, {self.votes.n_differ:,} disagreements)"
 
 
-def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> LabelErrors:
+def label_errors(votes: Votes) -> LabelErrors:
     """Return the rates of error of votes by design, and what they say of the labels.
-
-    Args:
-        votes: of `votes_by_design`.
-        n_resamples, seed: of a bootstrap of queries in which the rates are estimated anew each time.
 
     Returns:
         `LabelErrors`; with a `reason` where rates are refused: no or missing third votes, rates that are no
-        probabilities or less than .5 apart. Limits are those of the bootstrap's standard error, with the
-        binomial variance of what came about in these pairs added.
+        probabilities or less than .5 apart. Limits are by a standard error to first order over queries, with
+        the binomial variance of what came about in these pairs added.
     """
     nothing = (np.nan, np.nan, np.nan)
     if votes.reason:
         return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
-    held, columns = _Patterns.of(votes), votes.columns
-    query, n = pd.factorize(votes.pairs["query_id"])[0], columns.shape[1]
-    table = cluster_sums(np.hstack([columns, np.eye(len(held.kind))[held.code]]), query)[:, :-1]
-    sums = len(table) * bootstrap_means(table, n_resamples=n_resamples, seed=seed)
-    raw = votes.rates(table.sum(axis=0)[:n])
+    columns, (pattern, shares_of) = votes.columns, _shares_by_pattern(votes)
+    of_pairs = np.hstack([columns, np.eye(int(pattern.max()) + 1)[pattern]])
+    table = cluster_sums(of_pairs, pd.factorize(votes.pairs["query_id"])[0])[:, :-1]
+    total, n = table.sum(axis=0), columns.shape[1]
+    raw = votes.rates(total[:n])
     if reason := why_no_rates(raw):
         return LabelErrors(votes, raw.t, raw.f, nothing, nothing, None, reason)
-    point, draws = (ErrorRates(*np.clip(each, 0, 1)) for each in (raw, votes.rates(sums[:, :n])))
-    shares, drawn = (held.shares(table.sum(axis=0)[n:], point), held.shares(sums[:, n:], draws))
-    spread = np.nanstd(drawn, axis=0)
+
+    point, steps = ErrorRates(*np.clip(raw, 0, 1)), _STEP * np.eye(len(total))
+    shares = shares_of(total[n:], point)
+    # by the rates as they come out: of one that is cut off the slope would be 0, as if it were known
+    above, below = (
+        shares_of(each[:, n:], votes.rates(each[:, :n])) for each in (total + steps, total - steps)
+    )
+    slopes = (above - below) / (2 * _STEP)
+    n_queries = len(table)
+    variance = ((table @ slopes) ** 2).sum(axis=0) * n_queries / max(n_queries - 1, 1)
     n_positives = max(int((votes.pairs["label"] == 1).sum()), 1)
     n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found
-    binomial = shares * np.maximum(1 - shares, 0) / [n_positives, n_relevant]
-    spread = np.hypot(spread, np.sqrt(binomial))
+    errors = np.sqrt(variance + shares * np.maximum(1 - shares, 0) / [n_positives, n_relevant])
     wrong, found = (
-        (float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0))
-        for share, error in zip(shares, spread, strict=True)
+        (float(share), max(float(share - Z * error), 0.0), min(float(share + Z * error), 1.0))
+        for share, error in zip(shares, errors, strict=True)
     )
-    n_pairs = np.bincount(votes.pairs["band"], votes.counted[:, 0], votes.n_bands)
-    alarm = alarm_of_fourth_votes(*votes.fourth_votes, point, n_pairs)
+    alarm = alarm_of_fourth_votes(*votes.fourth_votes, point, total[:n:4])
     return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
+
+
+def _shares_by_pattern(votes: Votes) -> tuple[Ints, Callable[[Floats, ErrorRates], Floats]]:
+    """Return the pattern of each judged pair, and what turns counts of patterns and rates into shares.
+
+    A pattern is a kind of pairs, the label they have, and their positive and negative votes beyond the
+    design, but for the fourth vote on a positive by 2 to 1, which only the alarm counts. The shares, (..., 2)
+    from (..., n_patterns) pairs, are those of positive labels that are wrong and of relevant pairs that are
+    found: without further votes Σ N(1 − π)f / positives and 1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without
+    positive labels, or relevant pairs.
+    """
+    own, found = kinds_of_votes(votes.pairs.assign(design_votes=votes.pairs["votes"]))
+    counted = [(name, v[:3] + v[4:] if v[:3] in ("101", "011") else v) for name, v in found]
+    later = [v[n_votes_by_design(name, v) :] for name, v in counted]
+    beyond = np.array([(v.count("1"), v.count("0")) for v in later]).reshape(-1, 2)
+    each = np.column_stack([votes.kind, beyond[own], votes.pairs["label"]])
+    patterns, pattern = np.unique(each, axis=0, return_inverse=True)
+    kind, more, is_positive = patterns[:, 0], patterns[:, 1:3], patterns[:, 3] == 1
+    band = kind // 2 % votes.n_bands
+
+    def shares(cells: Floats, rates: ErrorRates) -> Floats:
+        odds = votes.odds(cells @ np.eye(votes.n_kinds)[kind], rates)[..., kind]
+        relevant = cells * relevance_given_votes(odds, more, rates.t[..., band], rates.f[..., band])
+        right = relevant[..., is_positive].sum(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            both = 1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1)
+        return np.stack(both, axis=-1)
+
+    return pattern.reshape(-1), shares
 
 
 def errors_of_labels(

@@ -101,7 +101,7 @@ def check_judge(
         )
     n_queries = int(pairs["query"].max()) + 1
     drawn = draw_units(n_queries, n_resamples=n_resamples, seed=seed)
-    draws = np.concatenate([np.ones((1, n_queries)), *(counts for _, counts in drawn)])
+    draws = np.concatenate([np.ones((1, n_queries)), *drawn])
     statistics = [*_agreements(pairs, judgments, positive), auc_row(pairs, draws)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
     n_silent = int(pairs["vote"].isna().sum())

@@ -114,7 +114,7 @@ def first_query(design: pd.DataFrame, value: Callable[[float, float], float]) ->
 
 
 def test_rates_of_one_vote_and_their_words() -> None:
-    errors = label_errors(votes_by_design(doubled(), ORIGINAL), n_resamples=200)
+    errors = label_errors(votes_by_design(doubled(), ORIGINAL))
     assert (errors.t[0], errors.f[0]) == pytest.approx((T, F), abs=1e-6)
     assert errors.in_words == (
         "finds 91.0% of positives and calls 3.55% of others positive (1,000 doubled, 80 disagreements)"
@@ -189,7 +189,7 @@ def test_pairs_that_were_drawn_weigh_more_in_p_at_k_and_leave_c_at_k_bounds() ->
     ],
 )
 def test_what_is_refused(design: pd.DataFrame, reason: str) -> None:
-    errors = label_errors(votes_by_design(design, ORIGINAL), n_resamples=50)
+    errors = label_errors(votes_by_design(design, ORIGINAL))
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(errors.reason)
 
@@ -206,14 +206,14 @@ def test_labels_are_wrong_as_often_as_all_their_votes_say() -> None:
     ids = {"query_id": [f"q{n % 400}" for n in range(40_000)], "doc_id": [f"d{n}" for n in range(40_000)]}
     classes = np.where(is_doubled, "doubled", "single")
     design = pd.DataFrame({**ids, "design_class": classes, "design_votes": texts})
-    later = label_errors(votes_by_design(design.assign(relevance=label), ORIGINAL), n_resamples=100)
+    later = label_errors(votes_by_design(design.assign(relevance=label), ORIGINAL))
     assert later.wrong[1] < 1 - relevant[label].mean() < later.wrong[2]
     assert later.wrong[0] == pytest.approx(1 - relevant[label].mean(), abs=0.008)
     assert later.found[1] < label[relevant].mean() < later.found[2]
-    alone = label_errors(votes_by_design(design, ORIGINAL), n_resamples=100)
+    alone = label_errors(votes_by_design(design, ORIGINAL))
     assert alone.wrong[0] > 0.15  # of labels by first votes
     disputed = design.assign(relevance=np.where(n_votes == 3, np.nan, label))
-    assert label_errors(votes_by_design(disputed, ORIGINAL), n_resamples=50).found[0] < later.found[0]
+    assert label_errors(votes_by_design(disputed, ORIGINAL)).found[0] < later.found[0]
 
 
 def test_a_doubled_pair_with_one_vote_counts_as_single() -> None:
@@ -402,7 +402,7 @@ def test_bands_of_ranks_have_rates_of_their_own_where_votes_show_it() -> None:
         sources = check_pool_sources(design[["query_id", "doc_id", "rank"]].assign(run_id="r"))
         votes = votes_by_design(with_best_ranks(design.drop(columns="rank"), sources), original)
         assert votes.bands == (("1", "4 and more") if is_split else ("",))
-        errors = label_errors(votes, n_resamples=50)
+        errors = label_errors(votes)
         assert errors.f == pytest.approx(f if is_split else f[:1], abs=0.003)
         assert errors.in_words.startswith("at rank 1 finds 92" if is_split else "finds 92")
     alone = design[design["rank"] == 1].drop(columns="rank")
@@ -414,7 +414,7 @@ def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> N
     design = doubled().assign(design_votes=votes)
     raw = VoteCounts.of_doubled(1000, 100, 18, 18)
     assert moment_rates(raw).f < 0
-    errors = label_errors(votes_by_design(design, ORIGINAL), n_resamples=50)
+    errors = label_errors(votes_by_design(design, ORIGINAL))
     assert errors.reason == ""
     assert errors.f[0] == 0
     found = corrected(pd.concat([design, single(a="1")]), "a", measure="C@1")
@@ -425,7 +425,7 @@ def test_a_rate_that_chance_put_below_0_is_used_and_one_far_below_refused() -> N
 def test_fourth_votes_raise_one_alarm_and_say_when_they_are_enough() -> None:
     votes = doubled()["design_votes"]
     of_four = doubled().assign(design_votes=[v + "1" if v in ("101", "011") else v for v in votes])
-    found = [label_errors(votes_by_design(table, ORIGINAL), n_resamples=50) for table in (doubled(), of_four)]
+    found = [label_errors(votes_by_design(table, ORIGINAL)) for table in (doubled(), of_four)]
     alarms = [errors.alarm for errors in found]
     assert alarms[0] is not None
     assert alarms[1] is not None
