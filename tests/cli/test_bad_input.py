@@ -17,6 +17,7 @@ def error_line(result: Result) -> str:
     return lines[0]
 
 
+BOTH = "clip.run ssb.run --qrels qrels.txt"
 RELEASE = Path(__file__).parents[1] / "golden/fire-release/release.json"
 # What is typed in the folder of small files, and what is said of it; first what ends with 1, then with 2.
 CANNOT = {
@@ -35,6 +36,16 @@ CANNOT = {
     "status": "no fire.toml in this folder or above it",
     "gallery": "a gallery is made from a workspace",
     "report methods": "no fire.toml in this folder or above it, so nothing is known of the study",
+    "score clip.run --qrels qrels.txt --ties expected -m MedR": "no closed form for MedR; leave them out",
+    "score clip.run --qrels qrels.txt --queries queries.tsv --by kin": "no column 'kin'; found query_id",
+    f"reuse {BOTH} --augmented a --pool-sources p --family late": "'late'; expected NAME=RUN,RUN",
+    f"plan {BOTH} --budget 2h": "a budget in hours needs the seconds that a judgment takes; give --seconds",
+    f"plan {BOTH} --budget nan": "--budget nan: expected judgments, as in 5000, or hours, as in 80h",
+    f"plan {BOTH} --budget much": "--budget much: expected judgments, as in 5000, or hours, as in 80h",
+    f"plan {BOTH} --draw-pilot 50 --all": "--draw-pilot does not read --all",
+    f"plan {BOTH} -m MedR": "MedR: plan takes measures that are means over queries",
+    "audit --queries queries.tsv --qrels qrels.txt --media m --out a": "name them with --items",
+    "demo --out .": ".: already exists and is no demo",
     f"import {RELEASE} --out a": "no fire.toml in this folder or above it",
     "release check nowhere": "nowhere: no such folder; expected a release",
 }

@@ -7,12 +7,6 @@ import pytest
 from command import run
 
 
-def test_it_takes_no_folder_that_is_not_its_own(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    result = run("demo", "--out", tmp_path / "mine", code=1)
-    assert "is no demo" in result.stderr
-
-
 def test_the_live_demo_takes_no_folder_of_the_other(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".fire-demo").write_text("")

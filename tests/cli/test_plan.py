@@ -101,20 +101,9 @@ def test_a_design_that_costs_nothing_needs_no_budget(sample: Fire) -> None:
         assert {row["n_queries"] for row in rows} == {60}
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("--budget", "3"), "a budget of 3 judgments is too small: 40 queries of the cheapest design take"),
-        (("--budget", "2h"), "a budget in hours needs the seconds that a judgment takes; give --seconds"),
-        (("--budget", "nan"), "--budget nan: expected judgments, as in 5000, or hours, as in 80h"),
-        (("--budget", "much"), "--budget much: expected judgments, as in 5000, or hours, as in 80h"),
-        (("--draw-pilot", "50", "--all"), "--draw-pilot does not read --all"),
-        (("-m", "MedR"), "MedR: plan takes measures that are means over queries"),
-    ],
-)
-def test_what_cannot_be_planned_is_one_line(sample: Fire, words: tuple[str, ...], expected: str) -> None:
-    done = sample("plan", *RUNS[:2], *QRELS, *words, code=1)
-    assert expected in done.stderr
+def test_a_budget_of_too_few_judgments_is_one_line(sample: Fire) -> None:
+    done = sample("plan", *RUNS[:2], *QRELS, "--budget", "3", code=1)
+    assert "a budget of 3 judgments is too small: 40 queries of the cheapest design take" in done.stderr
     assert done.stdout == ""
 
 
