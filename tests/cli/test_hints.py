@@ -39,6 +39,7 @@ def plain(fire: Fire, folder: Path, copied: Copied) -> Fire:
 
 def begin() -> None:
     begun = run("init", "work")
+    assert "already exists" in run("init", "work", code=1).stderr
     assert hints(begun) == ["cd work && fire-toolkit status"]
     for name in ("qrels.txt", "queries.tsv"):
         Path(name).rename(Path("work/collection", name))

@@ -72,12 +72,6 @@ def every(command: click.Command) -> list[click.Command]:
     return [command, *(each for member in members for each in every(member))]
 
 
-@pytest.mark.parametrize("name", list(main.commands))
-def test_every_option_has_a_sentence(name: str) -> None:
-    options = [option for command in every(main.commands[name]) for option in command.params]
-    assert [each.name for each in options if isinstance(each, click.Option) and not each.help] == []
-
-
 def test_words_of_completion_are_told() -> None:
     words = {"COMP_WORDS": "fire-toolkit score --ties op", "COMP_CWORD": "3"}
     environ = {**words, "_FIRE_TOOLKIT_COMPLETE": "bash_complete"}
@@ -87,3 +81,16 @@ def test_words_of_completion_are_told() -> None:
 
 def test_help_after_two_hyphens_is_no_wish_for_help(fire: Fire) -> None:
     assert "Usage" not in fire("score", "--", "--help", code=1).stdout
+
+
+def options(command: click.Command) -> set[str]:
+    return {option for parameter in command.params for option in parameter.opts}
+
+
+def test_no_command_has_an_old_spelling_and_every_one_prints_its_form_by_format() -> None:
+    commands = [each for each in every(main) if not isinstance(each, click.Group)]
+    anywhere = {"--json", "--clusters", "--statistics", "--top", "--k", "--sets"}
+    assert [command.name for command in commands if options(command) & anywhere] == []
+    without = {command.name for command in commands if "--format" not in options(command)}
+    told = "demo init guideline retire refresh snippet start stop serve write gallery doctor add reassign"
+    assert without == {*told.split(), "transcode"}

@@ -113,7 +113,9 @@ def test_what_was_edited_by_hand_is_made_again_as_its_refusal_says(ready: Fire, 
     right = (folder / "labels/labels.csv").read_bytes()
     (folder / "labels/labels.csv").write_bytes(right + b"\n")
     words = ("augment", *QRELS, "--labels", "labels", "--out", "a.txt")
-    assert "run that again" in ready(*words, code=1).stderr
+    said = ready(*words, code=1).stderr
+    assert "changed since `fire-toolkit resolve` wrote it" in said
+    assert "run that again" in said
     ready("resolve", "judgments.csv", "--out", "labels")
     assert (folder / "labels/labels.csv").read_bytes() == right
 

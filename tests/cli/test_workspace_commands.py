@@ -27,15 +27,10 @@ def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
     fire("pool")
     fire("tasks")
     answer_all(workspace)
-    for command in ("import", "agree", "resolve", "augment"):
-        fire(command)
-    assert "(50.0 + 50.0)" in fire("score").stdout
-    fire("compare")
-    assert {state for state, _ in states().values()} == {"done"}
-    assert fire("status").stderr == "all is done\n"
     answer_all(workspace, account=2, label="irrelevant")
     for command in ("import", "agree", "resolve", "augment", "score", "compare"):
         fire(command)
+    assert {state for state, _ in states().values()} == {"done"}
     n_pairs = len(rows(workspace / "pool/pool.csv"))
     words = f"all is done; {n_pairs} pairs still in dispute (`next-round` asks again)\n"
     assert fire("status").stderr == words
@@ -78,16 +73,13 @@ def test_the_next_command_is_that_of_the_way_the_workspace_goes(
 def test_status_says_what_is_stale_and_why(fire: Fire, workspace: Path) -> None:
     fire("pool")
     (workspace / "runs" / "new.run").write_text("1 Q0 z 1 1 new\n")
-    result = fire("status")
-    assert "runs/new.run is new" in result.stdout
-    assert "next: fire-toolkit pool" in result.stderr
-    fire("pool")
     (workspace / "collection" / "qrels.txt").write_text("1 0 b 1\n2 0 a 1\n")
-    assert "collection/qrels.txt has changed" in fire("status").stdout
-    fire("pool")
     config = (workspace / "fire.toml").read_text()
     (workspace / "fire.toml").write_text(config.replace("depth = 10", "depth = 1", 1))
-    assert "depth is 1 in fire.toml, was 10" in fire("status").stdout
+    told = fire("status")
+    for why in ("runs/new.run is new", "collection/qrels.txt has changed", "depth is 1 in fire.toml, was 10"):
+        assert why in told.stdout
+    assert "next: fire-toolkit pool" in told.stderr
 
 
 def test_a_setting_counts_and_the_command_line_wins(fire: Fire, workspace: Path) -> None:
@@ -107,15 +99,3 @@ def test_commands_work_from_below_and_name_inputs_from_the_root(
     fire("pool")
     assert before == (workspace / "pool/manifest.json").read_bytes()
     assert "collection/qrels.txt" in read_manifest(workspace / "pool/manifest.json").inputs
-
-
-def test_an_output_changed_by_hand_is_refused_by_the_next_stage(fire: Fire, workspace: Path) -> None:
-    fire("pool")
-    pool = workspace / "pool" / "pool.csv"
-    pool.write_text(pool.read_text().replace("007", "008"))
-    assert "changed since `fire-toolkit pool` wrote it" in fire("tasks", code=1).stderr
-    assert states()["pool"][0] == "stale"
-
-
-def test_init_does_not_overwrite(fire: Fire, workspace: Path) -> None:
-    assert "already exists" in fire("init", code=1).stderr
