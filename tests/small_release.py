@@ -55,16 +55,14 @@ def make_workspace(root: Path, run: Run) -> None:
     run("init", ".")
     for name, text in RUNS.items():
         (root / "runs" / name).write_text(text)
-    (root / "collection/qrels.txt").write_text(
-        "".join(f"{query} 0 {doc} {grade}\n" for (query, doc), grade in ORIGINAL.items())
+    qrels = "".join(f"{query} 0 {doc} {grade}\n" for (query, doc), grade in ORIGINAL.items())
+    (root / "collection/qrels.txt").write_text(qrels)
+    queries = "query_id\ttext\n1\ta red circle\n2\tbob@example.org moves\n"
+    (root / "collection/queries.tsv").write_text(queries)
+    items = "".join(
+        f"{doc}\thttps://example.org/{doc}.mp4\n" for doc in ["a", "b", "c", "007", "NA", "unpooled"]
     )
-    (root / "collection/queries.tsv").write_text(
-        "query_id\ttext\n1\ta red circle\n2\tbob@example.org moves\n"
-    )
-    rows = "".join(
-        f"{doc}\thttps://example.org/{doc}.mp4\n" for doc in ("a", "b", "c", "007", "NA", "unpooled")
-    )
-    (root / "collection/items.tsv").write_text(f"doc_id\tmedia_url\n{rows}")
+    (root / "collection/items.tsv").write_text(f"doc_id\tmedia_url\n{items}")
     set_in(root, overlap=0.0, measures=["C@1", "AP"], creators=["Curie, Marie", "Radium Institute"], **STATED)
     run("pool")
     run("tasks")
@@ -75,32 +73,22 @@ def make_workspace(root: Path, run: Run) -> None:
 
 def answer(root: Path, answers: dict[str, dict[tuple[str, str], int]]) -> None:
     """Write the export of each annotator, as Label Studio writes it."""
-    data = {
-        task["data"]["pair_id"]: task["data"] for task in json.loads((root / "tasks/tasks.json").read_text())
-    }
     from fire_toolkit.campaign.tasks import pair_id
 
+    tasks = json.loads((root / "tasks/tasks.json").read_text())
+    data = {task["data"]["pair_id"]: task["data"] for task in tasks}
+    comment = {"from_name": "comment", "type": "textarea", "value": {"text": ["write to mail@example.net"]}}
     for person, (name, labels) in enumerate(answers.items(), start=1):
         exported = []
         for n, (pair, relevant) in enumerate(labels.items(), start=1):
-            chosen = [{"from_name": "relevance", "type": "choices",
-                       "value": {"choices": ["relevant" if relevant else "irrelevant"]}}]  # fmt: skip
-            if n == 1:
-                chosen.append(
-                    {
-                        "from_name": "comment",
-                        "type": "textarea",
-                        "value": {"text": ["write to mail@example.net"]},
-                    }
-                )
-            moment = f"2026-03-0{n}T09:23:5{n}Z"
+            label = "relevant" if relevant else "irrelevant"
+            chosen = {"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}
             annotation = {
                 "id": 100 * person + n,
                 "completed_by": {"id": person, "email": name},
-                "result": chosen,
+                "result": [chosen, comment] if n == 1 else [chosen],
                 "lead_time": 4.0,
-                "created_at": moment,
-                "updated_at": moment,
+                **dict.fromkeys(("created_at", "updated_at"), f"2026-03-0{n}T09:23:5{n}Z"),
                 "was_cancelled": False,
             }
             exported.append({"id": n, "data": data[pair_id(*pair)], "annotations": [annotation]})

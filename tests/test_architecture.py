@@ -7,31 +7,14 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+import count_house as house
 import pytest
-from count_house import (
-    definitions,
-    floors_of,
-    imports,
-    length_of,
-    modules_below,
-    room,
-    rooms_below,
-    rooms_of,
-)
+from count_house import floors_of, imports, room, rooms_of
 
 import fire_toolkit
 
 PACKAGE = Path(fire_toolkit.__file__).parent
-BASE = {
-    "errors",
-    "arrays",
-    "ids",
-    "results",
-    "tables",
-    "guidelines",
-    "plugins",
-    "words",
-}
+BASE = {"errors", "arrays", "ids", "results", "tables", "guidelines", "plugins", "words"}
 # A stage may use the base and the stages named here: scoring is made of measures, say.
 STAGES: dict[str, set[str]] = {
     "matching": set(),
@@ -111,15 +94,7 @@ def test_what_a_campaign_computes_touches_no_file_or_clock() -> None:
 
 
 # People's answers, and what is made of them, know nothing of machine judges.
-OF_PEOPLE = {
-    "campaign",
-    "folder",
-    "labelstudio",
-    "pages",
-    "resolution",
-    "agreement",
-    "guidelines",
-}
+OF_PEOPLE = {"campaign", "folder", "labelstudio", "pages", "resolution", "agreement", "guidelines"}
 
 
 def test_what_people_are_shown_and_say_knows_no_machine() -> None:
@@ -131,30 +106,21 @@ def test_what_people_are_shown_and_say_knows_no_machine() -> None:
 
 
 def test_every_room_has_its_place() -> None:
-    edges = {
-        "files",
-        "stores",
-        "syntax",
-        "formats",
-        "workspace",
-        "labelstudio",
-        "media",
-        "campaign",
-    }
+    edges = {"files", "stores", "syntax", "formats", "workspace", "labelstudio", "media", "campaign"}
     edges |= {"folder", "machines", "pages", "elsewhere", "engines"}
     placed = BASE | set(STAGES) | edges | {"public", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
 
 
 def test_rooms_form_no_circle_and_at_most_ten_floors() -> None:
-    below = rooms_below()
+    below = house.rooms_below()
     floors = floors_of(below)
     assert sorted(below.keys() - floors.keys()) == [], "rooms in a circle"
     assert max(floors.values()) <= 10, floors
 
 
 def test_modules_form_no_circle() -> None:
-    below = modules_below()
+    below = house.modules_below()
     assert sorted(below.keys() - floors_of(below).keys()) == [], "modules in a circle"
 
 
@@ -178,8 +144,10 @@ def test_every_public_name_is_there_and_documented() -> None:
 
 def test_no_file_is_over_400_lines_and_no_function_over_60() -> None:
     assert [path.name for path in MODULES if path.read_text(encoding="utf-8").count("\n") > 400] == []
-    functions = [(path.name, node) for path, node in definitions() if not isinstance(node, ast.ClassDef)]
-    assert [f"{name}:{node.name}" for name, node in functions if length_of(node) > 60] == []
+    functions = [
+        (path.name, node) for path, node in house.definitions() if not isinstance(node, ast.ClassDef)
+    ]
+    assert [f"{name}:{node.name}" for name, node in functions if house.length_of(node) > 60] == []
 
 
 def test_every_public_name_has_an_example_that_runs() -> None:

@@ -1,23 +1,27 @@
-"""The whole loop, and what designs cost, on COCO captions whose positives are known (ECCV Caption)."""
+"""The whole loop, its certainty and what designs cost, on COCO captions with known positives (ECCV)."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fire_toolkit import score
 from fire_toolkit.arrays import Bools
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.inference import coverage, leave_out, scores_with_uncertainty
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.outcomes import Cost, Outcome, Tops, cost_of, outcomes_of
 from fire_toolkit.planning.relevance import Truths
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.tables import Run
+from fire_toolkit.pooling.pool import PoolingResult
+from fire_toolkit.tables import Labels, Qrels, Run, check_labels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,29 +46,103 @@ def runs(coco_eccv: Path) -> list[Run]:
     return [read_run(path) for path in sorted((coco_eccv / "runs").glob("*.run.gz"))]
 
 
-def test_scores_equal_those_of_trec_eval_to_four_decimals(runs: list[Run], coco_eccv: Path) -> None:
-    qrels = [read_qrels(coco_eccv / f"qrels.{name}.txt") for name in ("orig", "eccv")]
-    scores = score(runs, qrels[0], qrels[1], measures=MEASURES).scores
+@pytest.fixture(scope="module")
+def original(coco_eccv: Path) -> Qrels:
+    return read_qrels(coco_eccv / "qrels.orig.txt")
+
+
+@pytest.fixture(scope="module")
+def eccv(coco_eccv: Path) -> Qrels:
+    return read_qrels(coco_eccv / "qrels.eccv.txt")
+
+
+def output_of(folder: Path, *words: object) -> str:
+    """Return what an example prints."""
+    command = [sys.executable, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_scores_equal_those_of_trec_eval_to_four_decimals(
+    runs: list[Run], original: Qrels, eccv: Qrels
+) -> None:
+    scores = score(runs, original, eccv, measures=MEASURES).scores
     found = scores.set_index(["run_id", "qrels", "measure"])["value"]
     for (run_id, name), values in EXPECTED.items():
         rounded = tuple(round(float(found[run_id, name, measure]), 4) for measure in MEASURES)
         assert values == rounded, (run_id, name)
 
 
-def test_the_pool_has_35595_pairs_of_which_5521_are_relevant(runs: list[Run], coco_eccv: Path) -> None:
+def test_the_pool_has_35595_pairs_of_which_5521_are_relevant(runs: list[Run], eccv: Qrels) -> None:
     pool = pool_runs(runs, depth=10).pool
     assert len(pool) == 35_595
-    eccv = read_qrels(coco_eccv / "qrels.eccv.txt")
-    relevant = eccv.loc[eccv["relevance"] >= 1, ["query_id", "doc_id"]]
-    assert len(pool.merge(relevant)) == 5_521
+    assert len(pool.merge(eccv.loc[eccv["relevance"] >= 1, PAIR])) == 5_521
 
 
-@pytest.mark.slow
 def test_the_loop_gives_exactly_original_and_pooled_relevant_pairs(coco_eccv: Path, tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "examples" / "coco_eccv.py", coco_eccv, tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("35,595 pairs judged; the 5,847 positives are original ∪")
+    printed = output_of(tmp_path, ROOT / "examples" / "coco_eccv.py", coco_eccv, tmp_path)
+    assert printed.startswith("35,595 pairs judged; the 5,847 positives are original ∪")
+
+
+def test_the_example_runs_on_the_sample_pool(tmp_path: Path) -> None:
+    printed = output_of(tmp_path, ROOT / "examples" / "certainty.py")
+    assert printed.count("$ fire-toolkit") == 19
+    assert "74.0 (39.0 + 35.0)" in printed
+
+
+@pytest.fixture(scope="module")
+def pooling(runs: list[Run], original: Qrels) -> PoolingResult:
+    """The pool of all runs but tfidf_word_sum."""
+    return pool_runs(runs[:-1], depth=10, originals=original)
+
+
+def labelled(pairs: pd.DataFrame, eccv: Qrels) -> Labels:
+    found = pairs[PAIR].merge(eccv, on=PAIR, how="left")
+    relevance = (found["relevance"] >= 1).astype(int)
+    return check_labels(found[PAIR].assign(label="x", relevance=relevance))
+
+
+def test_the_true_score_of_a_run_that_was_not_pooled_lies_within_its_bounds(
+    runs: list[Run], original: Qrels, eccv: Qrels, pooling: PoolingResult
+) -> None:
+    labels, names = labelled(pooling.pool, eccv), ["C@1", "C@5", "C@10"]
+    found = scores_with_uncertainty(runs, original, labels, names, sources=pooling.sources).scores
+    assert found["pooled"].tolist() == ["yes"] * 12 + ["no"] * 3
+    new = found[found["pooled"] == "no"].set_index("measure")
+    for measure, truth in zip(names, EXPECTED["tfidf_word_sum", "augmented"], strict=False):
+        assert new.loc[measure, "augmented"] <= truth + 5e-5
+        assert new.loc[measure, "lower"] - 5e-5 <= truth <= new.loc[measure, "upper"] + 5e-5
+    pooled = found[found["pooled"] == "yes"]
+    assert (pooled["lower"] == pooled["upper"]).all()
+
+
+def test_judging_what_coverage_names_gives_the_true_score(
+    runs: list[Run], original: Qrels, eccv: Qrels, pooling: PoolingResult
+) -> None:
+    first = labelled(pooling.pool, eccv)
+    augmented, _ = augment_qrels(original, first)
+    asked = coverage(runs[-1], original, augmented, ["C@10"])
+    pairs = pd.concat([first[PAIR], asked.pairs[PAIR]])
+    settled, _ = augment_qrels(original, labelled(pairs.drop_duplicates(), eccv))
+    row = coverage(runs[-1], original, settled, ["C@10"]).summary.iloc[0]
+    assert (row["n_open"], round(row["augmented"], 4)) == (0, 0.8634)
+
+
+def test_leaving_a_run_out_is_pooling_the_others(runs: list[Run], original: Qrels, eccv: Qrels) -> None:
+    """The pool made anew without lsa300, its pairs labelled alike, gives the scores of leaving it out."""
+
+    def scores(pooled: list[Run]) -> pd.DataFrame:
+        whole = pool_runs(pooled, depth=10, originals=original)
+        augmented, _ = augment_qrels(original, labelled(whole.pool, eccv))
+        measures = ["C@10", "nDCG@10", "bpref"]
+        found = leave_out(runs, original, augmented, measures, sources=whole.sources).scores
+        return found.set_index(["measure", "run_id"])
+
+    found, again = scores(runs), scores([run for run in runs if run["run_id"].iloc[0] != "lsa300"])
+    expected = again.loc[again["left_out"] == "bm25", "all"].to_dict()
+    without = found.loc[found["left_out"] == "lsa300", "without"].to_dict()
+    assert expected == pytest.approx(without, abs=1e-12)
 
 
 pytestmark = pytest.mark.slow
@@ -72,14 +150,12 @@ BM25, CHAR, WORD = 0, 2, 3  # places among the runs by name
 
 
 @pytest.fixture(scope="module")
-def lists(coco_eccv: Path) -> Lists:
-    runs = [read_run(path) for path in sorted((coco_eccv / "runs").glob("*.run.gz"))]
-    return lists_of(runs, read_qrels(coco_eccv / "qrels.orig.txt"), depth=50, most_queries=2000, seed=0)
+def lists(runs: list[Run], original: Qrels) -> Lists:
+    return lists_of(runs, original, depth=50, most_queries=2000, seed=0)
 
 
 @pytest.fixture(scope="module")
-def truth(lists: Lists, coco_eccv: Path) -> Bools:
-    eccv = read_qrels(coco_eccv / "qrels.eccv.txt")
+def truth(lists: Lists, eccv: Qrels) -> Bools:
     positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
     return pair_rows(lists.pairs, positives) >= 0
 
@@ -169,8 +245,7 @@ def test_a_sample_of_queries(depth: int, n_queries: int, rmse: float, lists: Lis
 
 
 def test_the_example_prints_what_holds(coco_eccv: Path, tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "examples" / "plan_coco.py", coco_eccv, "2", "4"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
-    lines = [line.split() for line in done.stdout.splitlines()]
+    printed = output_of(tmp_path, ROOT / "examples" / "plan_coco.py", coco_eccv, "2", "4")
+    lines = [line.split() for line in printed.splitlines()]
     assert [line[0] for line in lines[1:]] == ["C@1", "C@10", "P@10"]
     assert all(0 <= float(line[-1].rstrip("%")) <= 100 for line in lines[1:])

@@ -1,7 +1,9 @@
 import pandas as pd
 import pytest
+from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import made, make_qrels
 
 from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
@@ -20,23 +22,13 @@ from fire_toolkit.tables.validity import ALONE
 Relevances = dict[str, int]
 
 
-def original(relevances: Relevances, query_id: str = "q") -> Qrels:
-    table = pd.DataFrame(
-        {"doc_id": pd.Series(relevances.keys(), dtype="str"), "relevance": relevances.values()}
-    )
-    return check_qrels(table.assign(query_id=pd.Series([query_id] * len(table), dtype="str")))
+def original(relevances: Relevances) -> Qrels:
+    return make_qrels({"q": relevances})
 
 
-def labelled(relevances: Relevances, query_id: str = "q") -> Labels:
-    table = pd.DataFrame(
-        {"doc_id": pd.Series(relevances.keys(), dtype="str"), "relevance": relevances.values()}
-    )
-    return check_labels(table.assign(query_id=pd.Series([query_id] * len(table), dtype="str"), label="x"))
-
-
-def augmented(before: Relevances, labels: Relevances, policy: str) -> dict[str, tuple[int, str]]:
-    qrels, _ = augment_qrels(original(before), labelled(labels), policy=policy)
-    return {row.doc_id: (row.relevance, row.source) for row in qrels.itertuples()}
+def labelled(relevances: Relevances) -> Labels:
+    rows = (("q", doc, "x", relevance) for doc, relevance in relevances.items())
+    return made(check_labels, "query_id doc_id label relevance", *rows)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +55,9 @@ def test_what_becomes_of_a_pair_under_each_policy(
     known = {"other": 1} | ({} if before is None else {"d": before})
     labels = {} if label is None else {"d": label}
     for policy, relevance in (("union", union), ("override", override), ("drop", drop)):
-        expected = None if relevance is None else (relevance, source)
-        assert augmented(known, labels, policy).get("d") == expected, policy
-        _, changes = augment_qrels(original(known), labelled(labels), policy=policy)
+        qrels, changes = augment_qrels(original(known), labelled(labels), policy=policy)
+        found = {row.doc_id: (row.relevance, row.source) for row in qrels.itertuples()}
+        assert found.get("d") == (None if relevance is None else (relevance, source)), policy
         row = changes[changes["doc_id"] == "d"].iloc[0]
         shown = [None if pd.isna(value) else value for value in row.iloc[2:]]
         lifted = 2 if (before, label) == (1, 2) else before  # originals count at the labels' highest grade
@@ -95,8 +87,8 @@ def test_confirmations_are_counted_apart_from_new_positives() -> None:
 
 
 def test_an_unknown_policy_is_an_error_that_names_the_policies() -> None:
-    with pytest.raises(UsageError, match="policy 'merge' is unknown; expected one of union, override, drop"):
-        augment_qrels(original({"a": 1}), labelled({}), policy="merge")
+    said = "policy 'merge' is unknown; expected one of union, override, drop"
+    refused(said, augment_qrels, original({"a": 1}), labelled({}), policy="merge", by=UsageError)
 
 
 def test_without_labels_the_qrels_stay_as_they_are() -> None:
@@ -105,25 +97,16 @@ def test_without_labels_the_qrels_stay_as_they_are() -> None:
         qrels, changes = augment_qrels(before, labelled({}), policy=policy)
         pd.testing.assert_frame_equal(before, qrels)
         assert len(changes) == 3
-
-
-def test_without_qrels_and_labels_there_is_nothing() -> None:
     qrels, changes = augment_qrels(original({}), labelled({}))
     assert (len(qrels), len(changes)) == (0, 0)
     assert set(change_counts(changes).values()) == {0}
 
 
 def test_ids_that_run_together_are_kept_apart() -> None:
-    before = check_qrels(pd.DataFrame({"query_id": ["007", "NA"], "doc_id": ["1", "1"], "relevance": 1}))
-    labels = check_labels(
-        pd.DataFrame({"query_id": ["NA", "007"], "doc_id": ["01", "1"], "label": "x", "relevance": [1, 0]})
-    )
-    qrels, _ = augment_qrels(before, labels)
-    assert list(zip(qrels["query_id"], qrels["doc_id"], qrels["source"], strict=True)) == [
-        ("007", "1", "rejected"),
-        ("NA", "01", "new"),
-        ("NA", "1", "original"),
-    ]
+    labels = made(check_labels, "query_id doc_id label relevance", ("NA", "01", "x", 1), ("007", "1", "x", 0))
+    qrels, _ = augment_qrels(make_qrels({"007": {"1": 1}, "NA": {"1": 1}}), labels)
+    rows = qrels[["query_id", "doc_id", "source"]].to_numpy().tolist()
+    assert rows == [["007", "1", "rejected"], ["NA", "01", "new"], ["NA", "1", "original"]]
 
 
 relevances = st.dictionaries(st.sampled_from("abcdef"), st.integers(-1, 2))
@@ -156,30 +139,25 @@ def test_no_policy_loses_a_judgment_and_union_loses_no_positive(
 def test_strata_stay_and_new_pairs_have_none() -> None:
     before = check_qrels(original({"a": 1, "b": -1, "c": 0}).assign(stratum=["1", "2", "2"]))
     qrels, _ = augment_qrels(before, labelled({"b": 1, "d": 1}))
-    assert dict(zip(qrels["doc_id"], qrels["stratum"], strict=True)) == {
-        "a": "1",
-        "b": "2",
-        "c": "2",
-        "d": "",
-    }
+    strata = dict(zip(qrels["doc_id"], qrels["stratum"], strict=True))
+    assert strata == {"a": "1", "b": "2", "c": "2", "d": ""}
     assert "stratum" not in augment_qrels(original({"a": 1}), labelled({"b": 1}))[0]
 
 
 def test_labels_of_captions_that_were_judged_alone_are_refused() -> None:
-    with pytest.raises(JoinError, match=r"labels: doc .* marks captions that were judged alone"):
-        augment_qrels(original({"a": 1}), labelled({ALONE: 1}))
-    answers = labelled({ALONE: 1})
-    with pytest.raises(JoinError, match=r"judge 'vlm': doc .* marks captions that were judged alone"):
-        include_machine(augment_qrels(original({"a": 1}), labelled({})), answers, judge="vlm")
+    before, alone, said = original({"a": 1}), labelled({ALONE: 1}), "marks captions that were judged alone"
+    refused(f"labels: doc ... {said}", augment_qrels, before, alone, by=JoinError)
+    plain, judge = augment_qrels(before, labelled({})), {"judge": "vlm"}
+    refused(f"judge 'vlm': doc ... {said}", include_machine, plain, alone, **judge, by=JoinError)
 
 
 def test_a_machines_labels_are_refused_beside_strata_and_keep_the_grade_of_originals() -> None:
-    answers = labelled({"c": 1})
-    graded = include_machine(augment_qrels(original({"a": 1}), labelled({"b": 3})), answers, judge="vlm")
+    answers, judge = labelled({"c": 1}), {"judge": "vlm"}
+    graded = include_machine(augment_qrels(original({"a": 1}), labelled({"b": 3})), answers, **judge)
     assert (graded.qrels["relevance"].tolist(), graded.original_grade) == ([3, 3, 1], 3)
-    sampled = check_qrels(original({"a": 1}).assign(stratum="1"))
-    with pytest.raises(JoinError, match="the qrels have strata; a machine's labels are not a sample"):
-        include_machine(augment_qrels(sampled, labelled({"b": 1})), answers, judge="vlm")
+    sampled = augment_qrels(check_qrels(original({"a": 1}).assign(stratum="1")), labelled({"b": 1}))
+    said = "the qrels have strata; a machine's labels are not a sample"
+    refused(said, include_machine, sampled, answers, **judge, by=JoinError)
 
 
 def test_originals_take_the_highest_grade_only_where_they_have_none_of_their_own() -> None:

@@ -3,6 +3,8 @@
 import copy
 import gc
 import html
+import io
+import json
 import pickle
 import weakref
 from pathlib import Path
@@ -10,37 +12,30 @@ from typing import Any, get_type_hints
 
 import pandas as pd
 import pytest
+from brought import put, refused
+from small_world import made, make_qrels, make_run
 
 import fire_toolkit as fire
+from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_judgments
-from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.results import Result, bold, drawn_text
-from fire_toolkit.tables import check_labels, check_qrels
+from fire_toolkit.tables import check_labels
 
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
 RUNS = [
     fire.run([[0.9, 0.1, 0.3], [0.2, 0.7, 0.1]], "clip_b", query_ids=["1", "2"], doc_ids=["a", "b", "c"]),
     fire.run([[0.1, 0.9, 0.3], [0.2, 0.7, 0.1]], "ssb", query_ids=["1", "2"], doc_ids=["a", "b", "c"]),
 ]
-QRELS = check_qrels(pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["a", "b"], "relevance": 1}))
-LABELS = check_labels(
-    pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["b", "b"], "label": "x", "relevance": [1, 1]})
-)
-AUGMENTED, CHANGES = fire.augment_qrels(QRELS, LABELS)
+QRELS = make_qrels({"1": {"a": 1}, "2": {"b": 1}})
+LABELS = made(check_labels, "query_id doc_id label relevance", ("1", "b", "x", 1), ("2", "b", "x", 1))
 
 
-def results() -> dict[str, Any]:
-    judgments = read_judgments(SAMPLE / "judgments.csv")
-    pool = pool_runs(RUNS, depth=2)
-    return {
-        "read_judgments": judgments,
-        "augment_qrels": fire.augment_qrels(QRELS, LABELS),
-        "pool_runs": pool,
-    }  # fmt: skip
-
-
-RESULTS = results()
+RESULTS: dict[str, Any] = {
+    "read_judgments": read_judgments(SAMPLE / "judgments.csv"),
+    "augment_qrels": fire.augment_qrels(QRELS, LABELS),
+    "pool_runs": pool_runs(RUNS, depth=2),
+}
 
 
 @pytest.mark.parametrize("name", list(RESULTS))
@@ -74,11 +69,9 @@ HOSTILE = "<script>alert(1)</script>&"
 
 
 def test_what_a_notebook_shows_is_text(tmp_path: Path) -> None:
-    ids = pd.DataFrame({"query_id": [HOSTILE, "2"], "doc_id": ["a", "b"], "relevance": 1})
-    qrels = check_qrels(ids)
+    qrels = make_qrels({HOSTILE: {"a": 1}, "2": {"b": 1}})
     run = fire.run([[0.9, 0.1], [0.2, 0.7]], HOSTILE, query_ids=[HOSTILE, "2"], doc_ids=["a", "b"])
-    file = tmp_path / f"{HOSTILE.replace('/', '')}.csv"
-    file.write_text(f"query_id,text\n1,{HOSTILE}\n")
+    file = put(tmp_path / f"{HOSTILE.replace('/', '')}.csv", f"query_id,text\n1,{HOSTILE}\n")
     shown = {
         "qrels": qrels,
         "run": run,
@@ -125,12 +118,41 @@ def test_equal_values_are_all_bold_and_a_single_run_is_not() -> None:
 
 def test_bold_is_marked_as_each_form_does_and_ids_are_escaped() -> None:
     rows = [["a_b", bold("1.0")], ["<i>", "2.0"]]
-    assert "\\textbf{1.0}" in drawn_text(rows, ["run", "x"], "latex")
-    assert "a\\_b" in drawn_text(rows, ["run", "x"], "latex")
-    assert "| **1.0** |" in drawn_text(rows, ["run", "x"], "markdown")
-    assert "<b>1.0</b>" in drawn_text(rows, ["run", "x"], "html")
-    assert "&lt;i&gt;" in drawn_text(rows, ["run", "x"], "html")
-    assert drawn_text(rows, ["run", "x"], "table").splitlines()[2] == "a_b    1.0"
+    drawn = {form: drawn_text(rows, ["run", "x"], form) for form in ("latex", "markdown", "html", "table")}
+    for form, words in (
+        ("latex", ("\\textbf{1.0}", "a\\_b")),
+        ("markdown", ("| **1.0** |",)),
+        ("html", ("<b>1.0</b>", "&lt;i&gt;")),
+    ):
+        assert all(word in drawn[form] for word in words), form
+    assert drawn["table"].splitlines()[2] == "a_b    1.0"
+
+
+TABLE = pd.DataFrame({"run_id": ["a_b", "c"], "n": [1200, 3], "value": [2 / 3, float("nan")], "is_new": True})
+
+
+def test_forms_for_programs_keep_every_digit_and_an_empty_table_has_its_header() -> None:
+    assert [row["value"] for row in json.loads(fire.table_text(TABLE, "json"))] == [2 / 3, None]
+    for form, delimiter in (("csv", ","), ("tsv", "\t")):
+        again = pd.read_csv(io.StringIO(fire.table_text(TABLE, form)), sep=delimiter)
+        pd.testing.assert_frame_equal(TABLE, again, check_dtype=False)
+    assert fire.table_text(TABLE[:0], "csv") == "run_id,n,value,is_new\n"
+    assert fire.table_text(TABLE[:0], "json") == "[]\n"
+    assert "run_id" in fire.table_text(TABLE[:0], "markdown")
+    said = "form 'xml' is unknown; expected one of table, latex, markdown, html, csv"
+    refused(said, fire.table_text, TABLE, "xml", by=UsageError)
+
+
+def test_forms_for_people_round_at_the_end_and_leave_missing_values_empty() -> None:
+    assert fire.table_text(TABLE, "markdown", digits=2).splitlines()[2:] == [
+        "| a_b      | 1,200 |    0.67 |     True |",
+        "| c        |     3 |         |     True |",
+    ]
+    latex = fire.table_text(TABLE, "latex")
+    assert all(word in latex for word in ("\\toprule", "\\bottomrule", "a\\_b", "0.6667"))
+    assert fire.table_text(TABLE).splitlines()[0].split() == ["run_id", "n", "value", "is_new"]
+    compared = fire.table_text(fire.compare(RUNS).table, "csv")
+    assert compared.startswith("run_a,run_b,query_id,measure,value\n")
 
 
 JUDGMENTS = fire.judgments(SAMPLE / "judgments.csv")
@@ -187,8 +209,7 @@ def test_a_table_stays_a_plain_frame_and_what_is_made_of_it_says_nothing() -> No
 
 def test_a_table_is_let_go_when_nobody_holds_it() -> None:
     table = fire.run([[1.0]], "one", query_ids=["1"], doc_ids=["a"])
-    gone = weakref.ref(table)
-    was_on = gc.isenabled()
+    gone, was_on = weakref.ref(table), gc.isenabled()
     gc.disable()
     try:
         del table
@@ -199,15 +220,14 @@ def test_a_table_is_let_go_when_nobody_holds_it() -> None:
 
 
 def test_a_table_that_was_given_is_not_changed() -> None:
-    given = check_qrels(pd.DataFrame({"query_id": ["1"], "doc_id": ["a"], "relevance": 1}))
+    given = make_qrels({"1": {"a": 1}})
     fire.augment_qrels(given, LABELS[:0])
     assert "_repr_html_" not in vars(given)
 
 
 def test_what_scores_rest_on_counts_queries_and_not_their_aggregate() -> None:
-    ids = {"run_id": "m", "query_id": [f"q{number}" for number in range(6)], "doc_id": "a"}
-    run = rank_run(pd.DataFrame(ids | {"score": 1.0}))
-    qrels = check_qrels(pd.DataFrame({"query_id": ids["query_id"], "doc_id": "a", "relevance": 1}))
+    pairs = {f"q{number}": {"a": 1} for number in range(6)}
+    run, qrels = make_run(pairs), make_qrels(pairs)
     for per_query, n_rows in ((False, 1), (True, 7)):
         found = fire.score(run, qrels, measures=["C@1"], per_query=per_query)
         assert (len(found.table), found.basis) == (n_rows, "1 run; 6 queries; 6 pairs in the original qrels")

@@ -1,3 +1,5 @@
+"""Pickles are read as plain values and arrays by an allow-list; all else is refused with its reason."""
+
 import collections
 import contextlib
 import io
@@ -8,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from brought import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,14 +26,8 @@ def load(raw: bytes, **options: Any) -> Any:
     return load_plain(io.BytesIO(raw), max_bytes=LIMIT, where="f.pkl", **options)
 
 
-scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text()
-    | st.binary(max_size=300)
-)
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.binary(max_size=300))
+scalars |= st.floats(allow_nan=False)
 plain = st.recursive(
     scalars | st.frozensets(st.integers() | st.text()) | st.complex_numbers(allow_nan=False),
     lambda inner: (
@@ -108,29 +105,29 @@ def test_a_byte_string_of_python_2_is_text_where_it_is_utf_8() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "message"),
+    ("raw", "said"),
     [
-        (b"cos\nsystem\n(S'ls'\ntR.", "refers to 'posix.system'|refers to 'os.system'"),
-        (b"(S'ls'\nios\nsystem\n.", "refers to .os.system."),
+        (b"cos\nsystem\n(S'ls'\ntR.", "refers to 'os.system'"),
+        (b"(S'ls'\nios\nsystem\n.", "refers to 'os.system'"),
         (b"\x82\x01.", "damaged or truncated"),
         (b"P7\n.", "outside the file"),
         (b"cnumpy\nndarray\n.", "refers to 'numpy.ndarray'"),
         (b"]q\x00h\x00a.", "contains itself"),
         (b"]" * 100 + b"a" * 99 + b".", "nested deeper than 64"),
         (b"}]N" + b"s.", "a key is a list"),
-        (b"}(((tt" + b"Ns.", "damaged|key"),
+        (b"}(((tt" + b"Ns.", "a key is a tuple"),
         (b"N", "damaged or truncated"),
         (b"", "damaged or truncated"),
         (b".", "damaged or truncated"),
         (b"\x8e" + struct.pack("<Q", 1 << 60) + b"x.", "damaged or truncated"),
-        (REFERENCES, r"stands for .* values through references"),
+        (REFERENCES, "stands for ... values through references"),
         (b"}N" + b"\x85" * 300_000 + b"Ns.", "a key is a tuple"),  # before it is hashed
         (b"S'\\q'\n.", "damaged or truncated pickle"),  # Python warns of the escape
     ],
+    ids=lambda value: str(value)[:20],
 )
-def test_what_is_no_plain_pickle_is_refused_with_its_reason(raw: bytes, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
-        load(raw)
+def test_what_is_no_plain_pickle_is_refused_with_its_reason(raw: bytes, said: str) -> None:
+    refused(said, load, raw)
 
 
 def test_a_place_of_the_memo_far_beyond_the_file_takes_no_memory() -> None:
@@ -151,31 +148,35 @@ VERY_MANY = b"(" + (b"\x8a\x08" + b"\xff" * 7 + b"\x0f") * 80_000 + b"t"
 OF_TWO_MILLION_DIGITS = b"\x8b\x40\x42\x0f\x00" + b"\x01" * 900_000 + b"\x85"
 
 
+OF_EIGHT = b"U\x08AAAAAAAA"
+
+
 @pytest.mark.parametrize(
-    ("dtype", "content", "shape", "message"),
+    ("dtype", "content", "shape", "said"),
     [
-        ("f8", b"U\x08AAAAAAAA", b"\x8a\x06\xff\xff\xff\xff\xff\x7f\x85", "with 8 bytes"),
-        ("f8", b"U\x08AAAAAAAA", VERY_MANY, "expected a few sizes"),
-        ("f8", b"U\x08AAAAAAAA", OF_TWO_MILLION_DIGITS, r"expected a few sizes|damaged"),
-        ("O8", b"U\x08AAAAAAAA", ONE, "without its 1 objects"),
-        ("V8", b"U\x08AAAAAAAA", ONE, "type 'V8'"),
+        ("f8", OF_EIGHT, b"\x8a\x06\xff\xff\xff\xff\xff\x7f\x85", "with 8 bytes"),
+        ("f8", OF_EIGHT, VERY_MANY, "expected a few sizes"),
+        ("f8", OF_EIGHT, OF_TWO_MILLION_DIGITS, "damaged"),
+        ("O8", OF_EIGHT, ONE, "without its 1 objects"),
+        ("V8", OF_EIGHT, ONE, "type 'V8'"),
         ("f8", b"U\x07AAAAAAA", ONE, "with 7 bytes"),
         ("b1", b"U\x01\x07", ONE, "booleans"),
         ("U1", b"U\x04\xff\xff\xff\x7f", ONE, "invalid character"),
-        ("f8,O8", b"U\x08AAAAAAAA", ONE, "type 'f8,O8'"),
+        ("f8,O8", OF_EIGHT, ONE, "type 'f8,O8'"),
         ("S0", b"U\x00", ONE, "with 0 bytes"),
     ],
+    ids=lambda value: str(value)[:20],
 )
 def test_array_content_that_its_type_does_not_allow_is_refused(
-    dtype: str, content: bytes, shape: bytes, message: str
+    dtype: str, content: bytes, shape: bytes, said: str
 ) -> None:
-    with pytest.raises(FormatError, match=message):
-        load(_state(dtype, content, shape))
+    refused(said, load, _state(dtype, content, shape))
 
 
 def test_more_bytes_than_allowed_are_refused() -> None:
-    with pytest.raises(FormatError, match=r"f\.pkl: a pickle of more than 100 bytes is not read"):
-        load_plain(io.BytesIO(pickle.dumps("x" * 200)), max_bytes=100, where="f.pkl")
+    stream = io.BytesIO(pickle.dumps("x" * 200))
+    said = "f.pkl: a pickle of more than 100 bytes is not read"
+    refused(said, load_plain, stream, max_bytes=100, where="f.pkl")
 
 
 def test_builders_and_persistent_ids_of_the_caller_are_used() -> None:
@@ -183,8 +184,7 @@ def test_builders_and_persistent_ids_of_the_caller_are_used() -> None:
     known = {"lib.build": lambda kind, n: (str(kind), n), "lib.Kind": Name("lib.Kind")}
     assert load(raw, known=known) == ("lib.Kind", 2)
     assert load(b"\x80\x02U\x01sQ.", persistent=lambda key: [key]) == ["s"]
-    with pytest.raises(FormatError, match=r"refers to 'lib\.Kind'"):
-        load(b"\x80\x02clib\nKind\n.", persistent=lambda key: key)
+    refused("refers to 'lib.Kind'", load, b"\x80\x02clib\nKind\n.", persistent=lambda key: key)
 
 
 _OPCODES = [opcode.code.encode("latin-1") for opcode in pickletools.opcodes]
@@ -200,8 +200,6 @@ def test_any_order_of_instructions_is_a_value_or_a_format_error(opcodes: list[by
 @settings(max_examples=examples(60))
 @given(st.integers(0, 400), st.sampled_from([2, 4, 5]))
 def test_a_cut_pickle_is_a_format_error(length: int, protocol: int) -> None:
-    raw = pickle.dumps(
-        {"clip": [["a", "dog"], ["b"]], "sims": np.arange(4.0), "more": list(range(30))}, protocol
-    )
-    with pytest.raises(FormatError):
-        load(raw[: min(length, len(raw) - 1)])
+    value = {"clip": [["a", "dog"], ["b"]], "sims": np.arange(4.0), "more": list(range(30))}
+    raw = pickle.dumps(value, protocol)
+    refused("", load, raw[: min(length, len(raw) - 1)])
