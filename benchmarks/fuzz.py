@@ -205,8 +205,8 @@ def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
 
     from fire_toolkit.campaign.task_files import read_task_files
-    from fire_toolkit.elsewhere.files import read_submissions
-    from fire_toolkit.elsewhere.tables import read_elsewhere
+    from fire_toolkit.elsewhere.answers import read_elsewhere
+    from fire_toolkit.elsewhere.tables import read_submissions
     from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.media.transcode import RECORD, read_record

@@ -20,10 +20,10 @@ from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.commands.types import Option
-from fire_toolkit.elsewhere.files import LABEL_STUDIO, read_submissions
+from fire_toolkit.elsewhere.answers import ROLES, read_elsewhere
 from fire_toolkit.elsewhere.meaning import Labels, control_of, lines_of, notes_of, understand
-from fire_toolkit.elsewhere.rows import ledger_rows, new_rows, pseudonym_of
-from fire_toolkit.elsewhere.tables import ROLES, FoundFile, read_elsewhere
+from fire_toolkit.elsewhere.rows import new_rows, pseudonym_of
+from fire_toolkit.elsewhere.tables import LABEL_STUDIO, FoundFile, read_submissions
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.table_files import has_columns
 from fire_toolkit.labelstudio.secrets import key_at
@@ -92,14 +92,14 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     queries = set(given.queries["query_id"]) if given.found("queries") else None
     items = set(given.items_if_any["doc_id"]) if given.found("items") else None
     known = {"query": queries, "doc": items}
-    understood = understand(files, labels, known)
-    refusals = understood.refusals(skips_unknown=asked.skip_unknown)
+    understood = understand(files, labels, known, skips_unknown=asked.skip_unknown)
+    refusals = list(understood.refusals)
     if asked.dry_run:
         if given.values["as_json"]:
             record = {**understood.record, "refused": refusals}
             click.echo(json.dumps(record, ensure_ascii=False))
         else:
-            notes = [f"note       {note}" for note in understood.notes(known)]
+            notes = [f"note       {note}" for note in understood.notes]
             click.echo("\n".join([*lines_of(understood.record), *notes, "nothing was written"]))
         if refusals:
             raise FormatError(f"this would be refused: {'; '.join(refusals)}")
@@ -109,7 +109,7 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
     _take_earlier_exports(workspace.root)
-    is_of_server = all(file.tool == LABEL_STUDIO for file in files)
+    is_of_server = all(file.tool == LABEL_STUDIO.name for file in files)
     name_of = partial(
         pseudonym_of,
         key=key_at(private_folder() / PEOPLE_KEY, _LOSS),
@@ -118,9 +118,8 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     asked_in = rounds_handed_out(workspace.root)
     with Store(workspace.root / STORE) as store:
         for file in files:
-            rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=store.now())
-            store.add_answers(new_rows(rows, store, asked_in))
-        notes = [*notes_of(files), *understood.notes(known), *store.notes]
+            store.add_answers(new_rows(file, labels, store, name_of=name_of, known=known, asked_in=asked_in))
+        notes = [*notes_of(files), *understood.notes, *store.notes]
         added = Fetched(store.counts, tuple(notes))
     exports = Given()
     for path in paths:
@@ -136,7 +135,7 @@ def _read(given: Given, paths: Sequence[Path], asked: Elsewhere, labels: Labels)
     files = [
         read_elsewhere(path, columns, split=asked.split, kept=kept, controls=labels.controls) for path in used
     ]
-    projects = [file for file in files if file.tool == LABEL_STUDIO]
+    projects = [file for file in files if file.tool == LABEL_STUDIO.name]
     controls = list(dict.fromkeys(name for file in projects for name in file.controls))
     for value, label in labels.given.items() if len(projects) == len(files) else ():
         if not control_of(value, controls):

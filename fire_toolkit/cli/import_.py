@@ -25,19 +25,18 @@ from fire_toolkit.cli.common import (
     say_notes,
 )
 from fire_toolkit.cli.elsewhere import Elsewhere, import_elsewhere, is_judgments_table
-from fire_toolkit.cli.fetching import derive_judgments, guideline_of, not_read_yet, read_files
+from fire_toolkit.cli.fetching import derive_judgments, not_read_yet, read_files
 from fire_toolkit.cli.fire_release import import_fire_release
 from fire_toolkit.cli.following import say_following
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import reasons_of
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.commands.types import Option
-from fire_toolkit.elsewhere.files import how_to_read
+from fire_toolkit.elsewhere.tables import how_to_read
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.fire_release import is_fire_release
-from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.resolution.judgments import latest_round
 from fire_toolkit.tables.columns import code_pairs
 from fire_toolkit.workspace.database import STORE
@@ -135,7 +134,7 @@ def _into_ledger(
     records = [path for path in paths if is_record(path)]
     _refuse_other_campaigns(given, records)
     paths = [path if path in records else files.use(path) for path in paths]
-    with _hint_at_foreign([path for path in paths if path not in records], guideline_of(root)):
+    with _hint_at_foreign([path for path in paths if path not in records]):
         added = read_files(root, paths, source=source)
     derive_judgments(root, added, stage="import", exports=files, as_json=given.values["as_json"])
 
@@ -159,7 +158,7 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
     """Write the judgments in exports, without a ledger."""
     rules = given.guideline
     used = [given.use(path) for path in paths]
-    with _hint_at_foreign(used, rules):
+    with _hint_at_foreign(used):
         exported = ((str(path), read_bytes(path)) for path in used)
         result = judgments_from_export(exported, guideline=rules)
     dropped = reasons_of(result.dropped)
@@ -178,14 +177,13 @@ def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
 
 
 @contextmanager
-def _hint_at_foreign(paths: Sequence[Path], rules: Guideline) -> Iterator[None]:
+def _hint_at_foreign(paths: Sequence[Path]) -> Iterator[None]:
     """Say what to type where a file is refused because another tool, or another project, wrote it."""
     try:
         yield
     except FormatError as error:
         path = next((path for path in paths if str(error).startswith(f"{path}:")), None)
-        labels = [label.name for label in rules.labels]
-        if path and (words := how_to_read(path, str(error), labels)):
+        if path and (words := how_to_read(path, str(error))):
             raise FormatError(words) from None
         raise
 

@@ -9,9 +9,9 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import NO_LABEL, SEVERAL_LABELS, SKIPPED
 from fire_toolkit.campaign.votes import ImportResult
+from fire_toolkit.elsewhere.answers import read_elsewhere
 from fire_toolkit.elsewhere.meaning import Labels, understand
-from fire_toolkit.elsewhere.tables import read_elsewhere
-from fire_toolkit.elsewhere.tools import SKIP
+from fire_toolkit.elsewhere.tables import SKIP
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.resolution.judgments import latest_judgments
@@ -62,7 +62,7 @@ def judgments_from_table(
     file = read_elsewhere(Path(path), columns, split=split)
     texts = [f"{value}={label}" for value, label in (labels or {}).items()]
     known = Labels(texts, [label.name for label in guideline.labels])
-    if refusals := understand([file], known, {}).refusals(skips_unknown=True):
+    if refusals := understand([file], known, {}, skips_unknown=True).refusals:
         raise FormatError(f"{path}: {'; '.join(refusals)}")
     meant = [known.of(values, file.tool) or () for values in file.answers["values"]]
     answers = file.answers.assign(

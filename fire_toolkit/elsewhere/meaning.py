@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.elsewhere.tables import FoundFile
-from fire_toolkit.elsewhere.tools import SKIP, TOOLS
+from fire_toolkit.elsewhere.tables import SKIP, TOOLS, FoundFile
 from fire_toolkit.errors import UsageError
 
 _SHOWN = 5
@@ -73,53 +72,21 @@ def control_of(value: str, known: Collection[str]) -> str:
 class Understood(NamedTuple):
     """What the answers of files come to.
 
-    record: as JSON shows it; unmapped: value without a label → answers; strange: `query` or `doc` → id that
-    the collection does not have → answers; n_strange: answers at such pairs; unused: --label whose value is
-    nowhere in the files.
+    record: as JSON shows it; refusals: why nothing can be imported, none where all is understood; notes: on
+    what was left out, or could not be looked at.
     """
 
     record: Mapping[str, Any]
-    unmapped: Counter[str]
-    strange: Mapping[str, Counter[str]]
-    n_strange: int
-    unused: Sequence[str]
-
-    @property
-    def strange_ids(self) -> str:
-        """How many ids the collection does not have, with examples."""
-        return ", ".join(
-            f"{len(ids):,} unknown {role} ids ({', '.join(list(ids)[:_SHOWN])})"
-            for role, ids in self.strange.items()
-            if ids
-        )
-
-    def refusals(self, *, skips_unknown: bool) -> list[str]:
-        """Return why nothing can be imported; none where all is understood."""
-        reasons = []
-        if self.unmapped:
-            values = "; ".join(f"{value!r} ({n:,})" for value, n in self.unmapped.most_common(3 * _SHOWN))
-            reasons.append(
-                f"{self.unmapped.total():,} answers have a value that no --label names: {values}; say "
-                "which label each is, as in --label VALUE=LABEL, or VALUE=- for no vote"
-            )
-        if self.n_strange and not skips_unknown:
-            reasons.append(
-                f"{self.n_strange:,} answers are at pairs that the collection does not have: "
-                f"{self.strange_ids}; name the right columns, or leave these out with --skip-unknown"
-            )
-        return reasons
-
-    def notes(self, known: Mapping[str, Collection[str] | None]) -> list[str]:
-        """Return sentences on what was left out, or could not be looked at."""
-        notes = [f"{self.n_strange:,} answers left out: {self.strange_ids}"] if self.n_strange else []
-        unchecked = [what for role, what in (("query", "queries"), ("doc", "items")) if known[role] is None]
-        if unchecked:
-            notes.append(f"ids not checked: the workspace names no {' and no '.join(unchecked)}")
-        return notes + [f"--label {value}: no answer has that value" for value in self.unused]
+    refusals: Sequence[str]
+    notes: Sequence[str]
 
 
 def understand(
-    files: Sequence[FoundFile], labels: Labels, known: Mapping[str, Collection[str] | None]
+    files: Sequence[FoundFile],
+    labels: Labels,
+    known: Mapping[str, Collection[str] | None],
+    *,
+    skips_unknown: bool,
 ) -> Understood:
     """Return what the answers of files come to.
 
@@ -127,63 +94,84 @@ def understand(
         files: what was read.
         labels: which value is which label.
         known: `query` and `doc` → the ids of the collection; None: they cannot be checked.
+        skips_unknown: whether answers at pairs that the collection does not have are left out.
     """
     parts = [file.answers.assign(tool=file.tool, path=file.path) for file in files]
     answers = pd.concat(parts, ignore_index=True)
-    nobody = answers["worker"].eq("")
-    given = list(zip(answers["values"], answers["tool"].tolist(), strict=True))
-    meanings = {(values, tool): labels.of(values, tool) for values, tool in dict.fromkeys(given)}
-    found = [meanings[each] for each in given]
-    is_vote = pd.Series([each not in (None, (), (SKIP,)) and each[1:] == () for each in found], dtype="bool")
-    by_label: dict[str, Counter[str]] = {}
-    unmapped: Counter[str] = Counter()
-    counts = Counter(zip(answers["values"], answers["why"].tolist(), answers["tool"].tolist(), strict=True))
-    for (values, why, tool), n in counts.items():
-        meant = meanings[values, tool]
-        if meant is None:
-            for value in (value for control, value in values if labels.label(control, value, tool) is None):
-                unmapped[value] += n
-        else:
-            label = meant[0] if len(meant) == 1 and meant[0] != SKIP else NO_VOTE
-            said = " + ".join(value for _, value in values) or why or "nothing answered"
-            by_label.setdefault(label, Counter())[said] += n
-    voter = answers["worker"].where(~nobody, answers["key"]).where(is_vote)
-    votes = voter.groupby([answers["query_id"], answers["doc_id"]], sort=False).nunique().value_counts()
-    strange = {}
-    is_strange = pd.Series(False, answers.index)
-    for role, ids in known.items():
-        own = answers[f"{role}_id"]
-        is_odd = ~own.isin(ids) if ids is not None else own.isna()
-        strange[role], is_strange = Counter(own[is_odd]), is_strange | is_odd
-    used = {
-        text for values, *_ in counts for control, value in values for text in (value, f"{control}:{value}")
-    }
+    by_label, unmapped, used, is_vote = _meant(answers, labels)
+    people = answers["worker"].where(answers["worker"] != "", "#" + answers["path"] + "#" + answers["key"])
+    pairs = [answers["query_id"], answers["doc_id"]]
+    n_votes = people.where(is_vote).groupby(pairs, sort=False).nunique().value_counts()
+    is_odd = {role: ~answers[f"{role}_id"].isin(ids) for role, ids in known.items() if ids is not None}
+    odd = {role: answers[f"{role}_id"][are_odd].unique().tolist() for role, are_odd in is_odd.items()}
+    n_strange = int(pd.DataFrame(is_odd, answers.index).any(axis=1).sum())
     record = {
-        "files": [
-            {
-                "path": file.path,
-                "tool": file.tool,
-                "columns": dict(file.roles),
-                "rows": file.n_rows,
-                "answers": len(file.answers),
-                "left_out": dict(file.left_out),
-                "not_read": list(file.unread),
-                "unknown": ["guideline", *file.unknown],
-                "notes": list(file.notes),
-            }
-            for file in files
-        ],
-        "people": int(
-            answers["worker"].where(~nobody, "#" + answers["path"] + "#" + answers["key"]).nunique()
-        ),
-        "pairs": int(votes.sum()),
-        "pairs_by_votes": {str(count): int(n) for count, n in sorted(votes.items())},
+        "files": [_record_of(file) for file in files],
+        "people": int(people.nunique()),
+        "pairs": int(n_votes.sum()),
+        "pairs_by_votes": {str(count): int(n) for count, n in sorted(n_votes.items())},
         "labels": {label: dict(values.most_common()) for label, values in by_label.items()},
         "without_label": dict(unmapped),
-        "unknown_ids": {role: len(ids) for role, ids in strange.items()},
+        "unknown_ids": {role: len(odd.get(role, ())) for role in known},
     }
-    unused = [value for value in labels.given if value not in used]
-    return Understood(record, unmapped, strange, int(is_strange.sum()), unused)
+    notes = [f"--label {value}: no answer has that value" for value in labels.given if value not in used]
+    unchecked = [what for role, what in (("query", "queries"), ("doc", "items")) if known.get(role) is None]
+    if unchecked:
+        notes.insert(0, f"ids not checked: the workspace names no {' and no '.join(unchecked)}")
+    refusals = []
+    if unmapped:
+        values = "; ".join(f"{value!r} ({n:,})" for value, n in unmapped.most_common(3 * _SHOWN))
+        refusals.append(
+            f"{unmapped.total():,} answers have a value that no --label names: {values}; say "
+            "which label each is, as in --label VALUE=LABEL, or VALUE=- for no vote"
+        )
+    if n_strange:
+        found = [(f"{len(ids):,} unknown {role} ids", ids[:_SHOWN]) for role, ids in odd.items() if ids]
+        ids = ", ".join(f"{words} ({', '.join(some)})" for words, some in found)
+        if skips_unknown:
+            notes.insert(0, f"{n_strange:,} answers left out: {ids}")
+        else:
+            refusals.append(
+                f"{n_strange:,} answers are at pairs that the collection does not have: {ids}; "
+                "name the right columns, or leave these out with --skip-unknown"
+            )
+    return Understood(record, refusals, notes)
+
+
+def _meant(
+    answers: pd.DataFrame, labels: Labels
+) -> tuple[dict[str, Counter[str]], Counter[str], set[str], pd.Series]:
+    """Return label → what was said → answers; values without a label; all values; what is a vote."""
+    given = list(zip(answers["values"], answers["tool"], strict=True))
+    meanings = {each: labels.of(*each) for each in dict.fromkeys(given)}
+    votes = {each for each, meant in meanings.items() if meant and len(meant) == 1 and meant[0] != SKIP}
+    by_label: dict[str, Counter[str]] = {}
+    unmapped, used = Counter[str](), set()
+    for (each, why), n in Counter(zip(given, answers["why"], strict=True)).items():
+        values, tool = each
+        used |= {text for control, value in values for text in (value, f"{control}:{value}")}
+        meant = meanings[each]
+        if meant is None:
+            unknown = (value for control, value in values if labels.label(control, value, tool) is None)
+            unmapped.update(dict.fromkeys(unknown, n))
+        else:
+            said = " + ".join(value for _, value in values) or why or "nothing answered"
+            by_label.setdefault(meant[0] if each in votes else NO_VOTE, Counter())[said] += n
+    return by_label, unmapped, used, pd.Series([each in votes for each in given], dtype="bool")
+
+
+def _record_of(file: FoundFile) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "tool": file.tool,
+        "columns": dict(file.roles),
+        "rows": file.n_rows,
+        "answers": len(file.answers),
+        "left_out": dict(file.left_out),
+        "not_read": list(file.unread),
+        "unknown": ["guideline", *file.unknown],
+        "notes": list(file.notes),
+    }
 
 
 def notes_of(files: Sequence[FoundFile]) -> list[str]:

@@ -13,10 +13,12 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.resolution.judgments import describe_bad_time, utc_time
 from fire_toolkit.syntax import parse_json
 
+_VALUES = ("choices", "rating", "number", "text", "taxonomy", "datetime")  # of Label Studio's controls
 _NOTHING = ("", "false", "0", "none", "null", "nan")
 _EPOCH = re.compile(r"[0-9]{10}(?:[0-9]{3})?(?:\.[0-9]+)?")
-_OF_MTURK = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} +[0-9]{1,2} [0-9:]{8}) (PDT|PST|UTC|GMT) ([0-9]{4})")
-_OFFSETS = {"PDT": "-0700", "PST": "-0800", "UTC": "+0000", "GMT": "+0000"}
+_OF_MTURK = re.compile(r"\w{3} ([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9:]{8}) (PDT|PST|UTC|GMT) ([0-9]{4})")
+_OFFSETS = {"PDT": "-07:00", "PST": "-08:00", "UTC": "Z", "GMT": "Z"}
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _HAS_OFFSET = re.compile(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$")
 _SPENT = re.compile(r"(?:Time spent: )?([0-9]+)d ([0-9]+)h ([0-9]+)m ([0-9]+)s *")
 
@@ -85,15 +87,54 @@ def texts_of(value: Any) -> tuple[str, ...]:
     if isinstance(value, dict) and list(value) == ["choices"]:
         value = value["choices"]  # Label Studio's JSON_MIN, where several were chosen
     if isinstance(value, dict):
-        return tuple(str(key) for key, chosen in value.items() if _is_chosen(chosen))
+        return tuple(
+            str(key)
+            for key, chosen in value.items()
+            if (chosen if isinstance(chosen, dict | list) else text_of_value(chosen).lower() not in _NOTHING)
+        )
     if isinstance(value, list):
         return tuple(dict.fromkeys(text for entry in value for text in texts_of(entry)))
     text = text_of_value(value)
     return (text,) if text else ()
 
 
-def _is_chosen(value: Any) -> bool:
-    return text_of_value(value).lower() not in _NOTHING if not isinstance(value, dict | list) else bool(value)
+def controls_in(result: Any) -> dict[str, list[str] | str]:
+    """Return what was answered with each control of Label Studio as texts; of what answers nothing its kind.
+
+    Examples:
+        >>> controls_in([{"from_name": "fits", "type": "rating", "value": {"rating": 4}}])
+        {'fits': ['4']}
+    """
+    found: dict[str, list[str] | str] = {}
+    for each in result if isinstance(result, list) else ():
+        if isinstance(each, dict) and isinstance(name := each.get("from_name"), str):
+            value = each.get("value")
+            named = [value[key] for key in _VALUES if key in value] if isinstance(value, dict) else []
+            before = found.setdefault(name, [])
+            if not isinstance(before, str):
+                texts = [text for given in named for text in texts_of(given)]
+                found[name] = [*before, *texts] if named else str(each.get("type"))
+    return found
+
+
+def chosen_texts(chosen: Sequence[str], result: Any) -> tuple[tuple[str, str], ...]:
+    """Return each text that was answered with one of the chosen controls of Label Studio, with its control.
+
+    Raises:
+        FormatError: a control that answers no question.
+    """
+    answered = controls_in(result)
+    for name in chosen:
+        if isinstance(kind := answered.get(name), str):
+            raise FormatError(f"control {name} is of type {kind}, which does not answer a question")
+    return tuple(dict.fromkeys((name, text) for name in chosen for text in answered.get(name, ())))
+
+
+def author_of(value: Any) -> str:
+    """Return an account's number, else its e-mail; empty where the account is deleted."""
+    if isinstance(value, dict):
+        value = value.get("email") if value.get("id") is None else value["id"]
+    return text_of_value(value).lower()
 
 
 def text_of_value(value: Any) -> str:
@@ -129,11 +170,8 @@ def time_of(text: str) -> tuple[str, bool]:
         return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z", True
     written = text
     if found := _OF_MTURK.fullmatch(text):
-        try:
-            read = datetime.strptime(f"{found[1]} {_OFFSETS[found[2]]} {found[3]}", "%b %d %H:%M:%S %z %Y")
-            written = read.isoformat()
-        except ValueError:
-            pass  # said below, as it was written
+        month, day, clock, zone, year = found.groups()
+        written = f"{year}-{_MONTHS.find(month) // 3 + 1:02d}-{int(day):02d}T{clock}{_OFFSETS[zone]}"
     time = utc_time(written) if text else ""
     if time is None:
         raise FormatError(f"{text!r}: {describe_bad_time(text)}")

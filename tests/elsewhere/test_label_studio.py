@@ -50,12 +50,8 @@ def save(*tasks: dict[str, Any], name: str = "export.json") -> str:
 def test_without_the_options_it_is_refused_and_says_what_to_type(fire: Fire, workspace: Path) -> None:
     file = save(task("NA", "v1", annotation(1, 3, choice("Yes"), choice("blurry", "quality"))))
     error = fire("import", file, code=1).stderr
-    for words in (
-        "Data fields: caption, caption_id, video_id, video",
-        "controls: match (Yes); quality (blurry)",
-        "--columns query=data.caption_id,doc=data.video_id --label 'match:Yes=irrelevant'",
-    ):
-        assert words in error
+    assert "a project that was not made here (its tasks name no pair_id)? Found data.caption, " in error
+    assert "--columns 'query=data.caption_id,doc=data.video_id' --label CONTROL:VALUE=LABEL" in error
     assert not Path("judgments").exists()
     wrong = fire("import", file, *PAIR, "--label", "Yes=relevant", code=1).stderr
     assert "expected CONTROL:VALUE=LABEL with one of match, quality" in wrong

@@ -122,6 +122,21 @@ def test_responses_of_argillas_api_say_their_status(fire: Fire, workspace: Path,
     assert "dropped: 1 skipped" in done.stderr
 
 
+def test_drafts_alone_are_no_answer_and_a_way_that_leads_nowhere_no_column(
+    fire: Fire, workspace: Path
+) -> None:
+    response = {"user_id": "u", "values": {"match": {"value": "Yes"}}, "status": "draft"}
+    Path("r.json").write_text(json.dumps([{"metadata": {"q": "NA", "d": "v1"}, "responses": [response]}]))
+    columns = "query=metadata.q,annotator=responses.user_id,label=responses.values.match.value,doc=metadata."
+    assert (
+        "r.json: no answer in it"
+        in fire("import", "r.json", "--columns", f"{columns}d", *YES_NO, code=1).stderr
+    )
+    error = fire("import", "r.json", "--columns", f"{columns}doc", *YES_NO, code=1).stderr
+    assert "r.json: no column metadata.doc (doc); found metadata.q, metadata.d, " in error
+    assert "doc=metadata.d," in error
+
+
 def test_several_choices_in_json_min_are_no_vote(fire: Fire, workspace: Path, votes: Votes) -> None:
     row = {"q": "NA", "d": "v1", "annotation_id": 1, "lead_time": 2.0, "updated_at": "2026-06-01T10:00:00Z"}
     rows = [

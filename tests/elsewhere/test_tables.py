@@ -312,7 +312,7 @@ def test_answers_without_times_count_as_they_stand(fire: Fire, workspace: Path, 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"q": "two\twords"}, r"row 1: query is 'two\twords', expected an id"),
+        ({"q": "two\twords"}, r"row 1: q (query) is 'two\twords', expected an id"),
         ({"when": "3/14/2026 10:00"}, "row 1: when is '3/14/2026 10:00': a US date"),
         ({"s": "-3"}, "row 1: s is '-3', expected seconds"),
         ({"state": "odd"}, "row 1: state is 'odd', expected a known word"),

@@ -1,0 +1,375 @@
+"""What people answered in files of other tools: a row for each answer, by the columns that are named."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.elsewhere.tables import (
+    COUNTS,
+    NOT_YET,
+    SKIPS,
+    UNKNOWN,
+    FoundFile,
+    line_to_type,
+    names_of,
+    own_roles,
+    some_of,
+    table_of,
+    tool_of,
+)
+from fire_toolkit.elsewhere.values import (
+    are_objects,
+    are_of_people,
+    as_it_is,
+    author_of,
+    chosen_texts,
+    controls_in,
+    find_columns,
+    kind_of,
+    round_of,
+    seconds_of,
+    text_of_value,
+    texts_of,
+    time_of,
+)
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.tables.blanks import spelling_of
+from fire_toolkit.tables.checks import is_id
+
+ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
+BY_FILE, BY_FOLDER = "@file", "@folder"  # in the place of a column: whose the answers are, its name says
+_AMONG_RESPONSES, _EACH = "@responses", "@each"
+_SESSION = re.compile(r"[0-9]{4}-.{5}_")
+
+
+def read_elsewhere(
+    path: Path,
+    columns: Mapping[str, str],
+    *,
+    split: str = "",
+    kept: Collection[str] | None = None,
+    controls: Callable[[Collection[str]], Sequence[str]] = list,
+) -> FoundFile:
+    """Return the answers in a table of another tool, or in an export of a project that was not made here.
+
+    Args:
+        path: CSV or TSV with a header line, JSON Lines, or JSON with a list of objects; gzip by content.
+        columns: role (`ROLES`) → column: its name, a dotted way into JSON, or the beginning of several
+            columns with one option each; `-`: do not read it. annotator can be `@file` or `@folder`: the name
+            of the file, or of its folder. Roles that the tool always has need not be given. Of a Label Studio
+            export: `query` and `doc` → where a task has them (`data.caption_id`, or `caption_id`).
+        split: what stands between query and doc in the column `pair`; empty: it is a pair_id.
+        kept: the annotators whose answers count (as `Prolific` lists them); None: all.
+        controls: of a Label Studio project's controls, those whose values are labels; others are not read.
+
+    Raises:
+        FormatError: no such table; a role without a column; a row with a bad id, time, number or status, with
+            its number (the first below the header is 1).
+    """
+    table = table_of(path)
+    rows = _Rows(path, table, columns)
+    answers = rows.answers(split, kept, controls)
+    unread = [name for name in map(str, table) if name not in rows.used]
+    if rows.tool.each:
+        unread = [name for name in rows.controls if name not in rows.chosen]
+    unknown = [words for role, words in UNKNOWN.items() if role not in rows.roles]
+    found = (rows.left_out, unread, unknown, rows.notes, rows.controls)
+    return FoundFile(str(path), rows.tool.name, rows.roles, len(table), answers, *found)
+
+
+class _Rows:
+    """The rows of a table, each of one response, read column by column.
+
+    tool: which wrote it; roles: role → column; used: columns that were looked at; controls: those of a Label
+    Studio project, and those chosen; left_out: what is no answer, counted; notes: in words.
+    """
+
+    def __init__(self, path: Path, table: pd.DataFrame, columns: Mapping[str, str]) -> None:
+        self._path, self._table = path, table
+        self.tool = tool = tool_of(table.columns)
+        self.roles = roles = own_roles(tool, table.columns, columns)
+        self.controls: list[str] = []
+        self.chosen: Sequence[str] = []
+        self.left_out = +Counter(
+            {name: sum(map(len, filter(None, table[name]))) for name in tool.apart if name in table}
+        )
+        self.notes = [tool.note] if tool.note else []
+        self._whose = {BY_FILE: _stem(path), BY_FOLDER: path.resolve().parent.name}
+        self._at: dict[str, tuple[list[str], Callable[..., Any]]] = {}  # role → columns, what makes its value
+        for role, name in roles.items():
+            if role != "annotator" or name not in self._whose:
+                self._at[role] = self._find(role, name)
+        self.used = {name for names, _ in self._at.values() for name in names}
+        self._spread()
+        self._check_roles()
+        for role in columns.keys() & self._at.keys() if len(self._table) else ():
+            if "." in roles[role] and all(each is None for each in self._read(role, as_it_is)):
+                raise self._no_column(role, roles[role])  # a way into JSON that leads nowhere
+
+    def _find(self, role: str, name: str) -> tuple[list[str], Callable[..., Any]]:
+        names = list(map(str, self._table))
+        name = f"data.{name}" if self.tool.each and f"data.{name}" in names_of(self._table) else name
+        found = find_columns(name, names)
+        if found is None:
+            raise self._no_column(role, name)
+        options = find_columns(name, [each for each in names if each != name])
+        if self.tool.name == "Potato" and role == "label" and name in names and options:
+            # The columns with one option each say the answer; this one only where those say several things.
+            columns, of_options = options
+            return [name, *columns], lambda own, *each: own or of_options(*each)
+        return found
+
+    def _no_column(self, role: str, name: str) -> FormatError:
+        names = names_of(self._table)
+        return FormatError(
+            f"{self._path}: no column {name} ({role}); found {some_of(names)}; "
+            f"if the guess is right, type {line_to_type(names, self.roles, wrong=role)}"
+        )
+
+    def _spread(self) -> None:
+        """Give each response a row of its own, where a row holds several."""
+        people = self.roles.get("annotator", "")
+        within, table = people.partition(".")[0], self._table
+        ways: Mapping[str, str] = {}
+        if people not in table and within in table:  # Label Studio's annotations, responses of Argilla's API
+            column, entries = within, [each or [] for each in table[within]]
+            if not all(map(are_objects, entries)):
+                return
+            if "status" not in self.roles and any("status" in each for own in entries for each in own):
+                ways = {"status": "status"}
+                self.roles["status"] = f"{within}.status"
+        elif people in table and any(isinstance(each, list) for each in table[people]):  # lists side by side
+            ways = {role: role for role in ("annotator", "label", "status") if role in self._at}
+            parts = (self._read(role, as_it_is) for role in ways)
+            lists = enumerate(zip(*parts, strict=True))
+            column, entries = _EACH, [self._beside(row, ways, each) for row, each in lists]
+        elif "label" in self._at and "annotator" not in self.roles:  # a list of responses
+            column, entries = _EACH, list(self._read("label", lambda value: value or []))
+            if not are_of_people(next(filter(None, entries), None)):
+                return
+            ways = {"annotator": "user_id", "label": "value", "status": "status"}
+            bad = next((row for row, each in enumerate(entries) if not are_of_people(each)), None)
+            if bad is not None:
+                words = f"{self.roles['label']}: expected a list of responses with user_id and value"
+                raise FormatError(f"{self._path}: {self._place(bad)}: {words}")
+            self.roles["annotator"] = _AMONG_RESPONSES
+            self._note(
+                "responses do not say whether they were submitted, drafts or discarded, and all count; "
+                "records.to_list(flatten=True) says it",
+                sum("status" not in each for own in entries for each in own),
+            )
+        else:
+            return
+        values = pd.Series(entries, table.index, dtype="object")
+        self._table = table.assign(**{column: values}).loc[list(map(bool, entries))].explode(column)
+        for role, way in ways.items():
+            self._at[role] = find_columns(f"{column}.{way}", [column])  # type: ignore[assignment]
+
+    def _beside(self, row: int, roles: Collection[str], parts: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the responses of a row whose annotators, answers and states are lists beside each other."""
+        workers, answers, *_ = lists = [
+            each if isinstance(each, list) else [each] * (each is not None) for each in parts
+        ]
+        if len({*map(len, lists)}) > 1:
+            words = f"{len(answers)} answers by {len(workers)} annotators, expected as many"
+            raise FormatError(f"{self._path}: {self._place(row)}: {words}")
+        return [dict(zip(roles, each, strict=True)) for each in zip(*lists, strict=True)]
+
+    def _check_roles(self) -> None:
+        """Refuse a table in which a role has no column, or whose answers are nobody's."""
+        path, roles = self._path, self.roles
+        needed = ["annotator", "label", *(() if "pair" in roles else ("query", "doc"))]
+        if missing := [role for role in needed if role not in roles]:
+            names = names_of(self._table)
+            of_file = "; annotator=@file or @folder where its name says whose it is"
+            line = line_to_type(names, roles) + of_file * ("annotator" in missing)
+            raise FormatError(
+                f"{path}: which column is {' and which '.join(missing)}? If the guess is right, type {line}; "
+                f"found ({self.tool.name}): {some_of(names)}"
+            )
+        if roles["annotator"] == BY_FILE and _stem(path) in self.tool.merged:
+            raise FormatError(
+                f"{path}: the labels of everybody together, so whose they are is lost; export a project "
+                "without shared annotations, which gives a file for each person"
+            )
+
+    def answers(
+        self, split: str, kept: Collection[str] | None, controls: Callable[[Collection[str]], Sequence[str]]
+    ) -> pd.DataFrame:
+        """Return the answers, see `FoundFile`; of a Label Studio project none is left out."""
+        tool, label = self.tool, self.roles["label"]
+        if tool.each:
+            known = (name for each in self._read("label", controls_in) for name in each)
+            self.controls = list(dict.fromkeys(known))
+            self.chosen = controls(self.controls)
+            self.roles["label"] = ", ".join(self.chosen)
+        read_worker = author_of if tool.each else text_of_value
+        read_values = partial(chosen_texts, self.chosen) if tool.each else partial(_texts, label)
+        read_states = self._read("status", self._state)
+        rejected = self._read("rejected")  # in the file, and perhaps not on the platform yet
+        states = (
+            self._state("Rejected") if no else state for no, state in zip(rejected, read_states, strict=True)
+        )
+        columns = (self._read("annotator", read_worker), self._read("label", read_values), states)
+        rows = list(zip(*columns, self._read("origin", kind_of), strict=True))
+        if not tool.each:
+            reasons = [_why_not(*row) for row in rows]
+            self.left_out.update(filter(None, reasons))
+            rows = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
+            self._table = self._table.loc[[not reason for reason in reasons]]
+        workers = [who for who, *_ in rows]
+        is_out = {who: kept is not None and who not in kept for who in workers}
+        whys = ["left out (by --submissions)" if is_out[who] else why for who, _, (_, why), _ in rows]
+        times = list(self._read("time", self._of_role("time", time_of)))
+        updated = [time for time, _ in times]
+        created = [time for time, _ in self._read("created", self._of_role("created", time_of))]
+        created = created if "created" in self._at else updated
+        query_ids, doc_ids = self._ids(split)
+        found = {
+            "query_id": query_ids,
+            "doc_id": doc_ids,
+            "worker": workers,
+            "values": [() if why else values for why, (_, values, *_) in zip(whys, rows, strict=True)],
+            "why": whys,
+            "created_at": created,
+            "updated_at": [time or first for time, first in zip(updated, created, strict=True)],
+            "seconds": list(self._read("seconds", self._of_role("seconds", seconds_of))),
+            "number": self._table.index,
+            "key": "",
+            "comment": ["" if why else text for why, text in zip(whys, self._read("comment"), strict=True)],
+            "round": list(self._read("round", round_of)),
+        }
+        answers = pd.DataFrame(found, range(len(rows)), dtype="object")
+        if tool.each:
+            self._name_annotations(answers)
+        n_without = sum(not has_zone for _, has_zone in times)
+        self._note("times do not say their zone; they count as UTC", n_without)
+        n_unnamed = sum(_SESSION.match(who) is not None for who in workers) * (tool.name == "Prodigy")
+        words = "answers are from unnamed sessions, so their authors are unknown; each counts as a person"
+        self._note(words, n_unnamed)
+        return answers
+
+    def _read(self, role: str, read: Callable[[Any], Any] = text_of_value) -> Iterator[Any]:
+        """Yield what is read of each row's value, of equal texts once; an error says its row."""
+        if role not in self._at:
+            value = read(self._whose.get(self.roles.get(role, "")))
+            yield from [value] * len(self._table)
+            return
+        names, combine = self._at[role]
+        columns = [self._table[name].to_numpy(dtype="object").tolist() for name in names]
+        known: dict[str, Any] = {}
+        for row, values in enumerate(zip(*columns, strict=True)):
+            try:
+                value = combine(*values)
+                if type(value) is not str:
+                    found = read(value)
+                elif (found := known.get(value, known)) is known:
+                    found = known[value] = read(value)
+            except FireError as error:
+                raise FormatError(f"{self._path}: {self._place(row)}: {error}") from None
+            yield found
+
+    def _place(self, row: int) -> str:
+        number = self._table.index[row]
+        return f"task {number} (id {self._table['id'].iat[row]})" if self.tool.each else f"row {number}"
+
+    def _of_role(self, role: str, read: Callable[[str], Any]) -> Callable[[Any], Any]:
+        """Return what reads a time or seconds; what is none is said with its column."""
+
+        def read_text_of(value: Any) -> Any:
+            try:
+                return read(text_of_value(value))
+            except FormatError as error:
+                raise FormatError(f"{self.roles[role]} is {error}; {role}=- leaves it unread") from None
+
+        return read_text_of
+
+    def _state(self, value: Any) -> tuple[str, str]:
+        """Return an answer's state, and why it makes the answer no vote; empty where it counts."""
+        text = text_of_value(value)
+        known = self.tool.states.get(text, text).lower()
+        if known in COUNTS or known in NOT_YET:
+            return text, ""
+        if known not in SKIPS:
+            raise FormatError(
+                f"{self.roles.get('status', 'status')} is {text!r}, expected a known word (approved, "
+                "submitted, rejected, ignored, draft …); status=- leaves it unread"
+            )
+        return text, SKIPS[known] if SKIPS[known] == known else f"{SKIPS[known]} ({text})"
+
+    def _ids(self, split: str) -> tuple[list[str], list[str]]:
+        """Return the query_id and the doc_id of each row."""
+
+        def read_pair(value: Any) -> tuple[str, str]:
+            text = text_of_value(value)
+            if not split:
+                return split_pair_id(text)
+            query_id, found, doc_id = text.partition(split)
+            if not found:
+                raise FormatError(f"pair is {text!r}, expected query and doc with {split!r} between them")
+            return self._id("pair", query_id), self._id("pair", doc_id)
+
+        if "pair" in self.roles:
+            pairs = list(self._read("pair", read_pair))
+            return [query_id for query_id, _ in pairs], [doc_id for _, doc_id in pairs]
+        texts = [value for role in ("query", "doc") for value in self._read(role, as_it_is)]
+        encode = spelling_of([value for value in texts if isinstance(value, str)])
+        query_ids, doc_ids = (
+            list(self._read(role, partial(self._id, role, encode=encode))) for role in ("query", "doc")
+        )
+        return query_ids, doc_ids
+
+    def _id(self, role: str, value: Any, *, encode: Callable[[str], str] = str) -> str:
+        named = f"{self.roles[role]} ({role})"
+        if isinstance(value, float):
+            raise FormatError(f"{named} is the number {value}, expected an id: text, or a whole number")
+        text = encode(text_of_value(value))
+        if not is_id(text):
+            raise FormatError(f"{named} is {text[:40]!r}, expected an id without white space")
+        return text
+
+    def _name_annotations(self, found: pd.DataFrame) -> None:
+        """Set what Label Studio knows answers by, and note whose they are."""
+        annotations = self._table[self.tool.each].tolist()
+        projects = self._table["project"] if "project" in self._table else [None] * len(annotations)
+        found["number"] = [each["id"] if isinstance(each.get("id"), int) else 0 for each in annotations]
+        found["key"] = [
+            str(each.get("unique_id") or f"{each.get('project', project)}#{each.get('id')}")
+            for each, project in zip(annotations, projects, strict=True)
+        ]
+        n_deleted = int(found["worker"].eq("").sum())
+        n_true = sum(each.get("ground_truth") is True for each in annotations)
+        self._note("annotations are by deleted accounts; each counts as an annotator of its own", n_deleted)
+        self._note("annotations are marked as ground truth, and count as answers of their annotators", n_true)
+
+    def _note(self, words: str, n: int) -> None:
+        self.notes += [f"{n:,} {words}"] * (n > 0)
+
+
+def _texts(label: str, value: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((label, text) for text in texts_of(value))
+
+
+def _why_not(worker: str, values: Sequence[object], state: tuple[str, str], kind: str) -> str:
+    """Return why a response is no answer; empty if it is one."""
+    status, why = state
+    reasons = {
+        "by a machine": kind not in ("", "human"),
+        "without an annotator": not worker,
+        f"not submitted ({status})": status.lower() in NOT_YET,
+        "without an answer": not (values or why),
+    }
+    return next((words for words, is_so in reasons.items() if is_so), "")
+
+
+def _stem(path: Path) -> str:
+    """Return a file's name without its kind; what else stands behind a dot is part of it (ann.lee.jsonl)."""
+    return re.sub(r"(?:\.(?:jsonl?|csv|tsv|txt|gz))+$", "", path.name, flags=re.IGNORECASE)
