@@ -16,12 +16,6 @@ from fire_toolkit.measures import parse_measure
         (0.291667, "AP@10/min"),
         (0.65, "AP_fire@20"),
         (0.729167, "AP_fire@10"),
-        (1.0, "C@1"),
-        (5 / 12, "R@20"),
-        (0.4, "P@10"),
-        (1.0, "RR"),
-        (1.0, "MnR"),
-        (1.0, "MedR"),
     ],
 )
 def test_average_precision_by_its_divisors(at_ranks, expected: float, name: str) -> None:
@@ -37,6 +31,10 @@ def test_average_precision_by_its_divisors(at_ranks, expected: float, name: str)
         (2.892789 / 4.761860, "nDCG"),
         (1.892789 / 4.261860, "nDCG@2"),
         (0.0, "nDCG@1"),
+        # DCG is the numerator; in the form of Järvelin and Kekäläinen rank 2 is not discounted.
+        (2.892789, "DCG"),
+        (1.892789, "DCG@2"),
+        (3 / 5, "nDCG_J@2"),
     ],
 )
 def test_ndcg_of_a_hand_computed_ranking(join, expected: float, name: str) -> None:
@@ -101,13 +99,6 @@ def test_cumulated_gains_of_the_papers_example(join, expected: list[float], name
     found = [parse_measure(f"{name}@{k}").per_query(ranking)[0] for k in range(1, 11)]
     assert expected == pytest.approx(found, abs=0.0051)
     assert found[-1] == parse_measure(name).per_query(ranking)[0]
-
-
-def test_dcg_is_the_numerator_of_ndcg(join) -> None:
-    ranking = join({"q": {"a": 9, "b": 8, "c": 7}}, {"q": {"b": 3, "c": 2, "x": 1}})
-    assert parse_measure("DCG").per_query(ranking)[0] == pytest.approx(2.892789, abs=1e-6)
-    assert parse_measure("DCG@2").per_query(ranking)[0] == pytest.approx(1.892789, abs=1e-6)
-    assert parse_measure("nDCG_J@2").per_query(ranking)[0] == pytest.approx(3 / 5, abs=1e-12)
 
 
 def test_map_at_r_stops_at_the_number_of_positives(at_ranks) -> None:

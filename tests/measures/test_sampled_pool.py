@@ -1,4 +1,4 @@
-"""infNDCG, iP@k, inferred counts and NIST's rescaled xinfAP, against their formulas written as loops."""
+"""Measures of sampled strata, against their formulas written as loops; strata from file to scores."""
 
 import math
 import random
@@ -7,36 +7,42 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import judge_matrix, make_run
 
+from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.matching.stored_runs import HeldRun
 from fire_toolkit.measures import code_qrels, judge_run, parse_measure
-from fire_toolkit.tables import check_qrels
+from fire_toolkit.measures.views import values_of
+from fire_toolkit.tables import Qrels, Run, check_qrels
 
 Judged = dict[str, tuple[str, int]]  # doc → stratum, relevance
 
 
-def sampled(ranked: list[str], pairs: Judged) -> dict[str, float]:
+def sampled(ranked: list[str], pairs: Judged, level: int = 1) -> dict[str, float]:
     """The numbers of one query as NIST's sample_eval.pl defines them (Yilmaz et al. 2008)."""
     top, strata = ranked[:1000], sorted({s for s, _ in pairs.values()})
     rels = {s: [r for t, r in pairs.values() if t == s] for s in strata}
     n = {s: sum(r >= 0 for r in rels[s]) for s in strata}
     each = {s: len(rels[s]) / n[s] if n[s] else 0.0 for s in strata}  # pooled docs that one judged stands for
-    inferred = sum(each[s] * sum(r > 0 for r in rels[s]) for s in strata)
+    inferred = sum(each[s] * sum(r >= level for r in rels[s]) for s in strata)
 
     def count(docs: list[str]) -> float:
         total = 0.0
         for s in strata:
             seen = [pairs[d][1] for d in docs if d in pairs and pairs[d][0] == s]
-            total += len(seen) * (sum(r > 0 for r in seen) + 1e-5) / (sum(r >= 0 for r in seen) + 3e-5)
+            total += len(seen) * (sum(r >= level for r in seen) + 1e-5) / (sum(r >= 0 for r in seen) + 3e-5)
         return total
 
     precisions = 0.0
     gain = dict.fromkeys(strata, 0.0)
     for rank, doc in enumerate(top, 1):
         stratum, rel = pairs.get(doc, ("", -1))
-        if rel > 0:
+        if rel >= level:
             precisions += each[stratum] * (1 + count(top[: rank - 1])) / rank
+        if rel > 0:
             gain[stratum] += rel / math.log2(rank + 1)
     dcg = 0.0
     for s in strata:
@@ -66,6 +72,7 @@ def sampled(ranked: list[str], pairs: Judged) -> dict[str, float]:
         "inum_rel_ret": count(top),
         "iP@3": count(top[:3]) / 3,
         "iP@100": count(top[:100]) / 100,
+        "xinfAP": ap,
         "xinfAP/nist": ap * inferred / 1000 if inferred > 1000 else ap,
         "infNDCG": dcg / ideal if ideal else 0.0,
         "infNDCG/nist": dcg / unrounded if unrounded else 0.0,
@@ -80,30 +87,93 @@ def tables(runs: dict[str, list[str]], pairs: dict[str, Judged], *, has_strata: 
     return run, check_qrels(qrels if has_strata else qrels.drop(columns="stratum"))
 
 
+def values(run: Run, qrels: Qrels, name: str = "xinfAP") -> np.ndarray:
+    measure = parse_measure(name)
+    return measure.per_query(measure.view(judge_run(run, code_qrels(qrels))))
+
+
+DOCS = [f"d{n:02d}" for n in range(40)]
+
+
+def drawn(
+    strata: str, relevances: list[int], *, seed: int = 7, is_whole: bool = False
+) -> tuple[dict[str, list[str]], dict[str, Judged]]:
+    """Return random lists of 60 queries, of all docs or some, and random strata and relevances of some."""
+    draw, runs, pairs = random.Random(seed), {}, {}
+    for query in (f"q{n:02d}" for n in range(60)):
+        pool = draw.sample(DOCS, draw.randint(1, 40))
+        pairs[query] = {doc: (draw.choice(strata), draw.choice(relevances)) for doc in pool}
+        runs[query] = draw.sample(DOCS, 40 if is_whole else draw.randint(1, 40))
+    return runs, pairs
+
+
+def by_formula(name: str, ranked: list[str], pairs: Judged) -> float:
+    """Return the number by the formula; a condensed list and its strata hold judged docs alone."""
+    if ":condensed" in name:
+        pairs = {doc: pair for doc, pair in pairs.items() if pair[1] >= 0}
+        ranked = [doc for doc in ranked if doc in pairs]
+    return sampled(ranked, pairs, 2 if ":rel=2" in name else 1)[name.partition(":")[0]]
+
+
 @pytest.mark.parametrize("has_strata", [True, False])
 def test_equals_the_formulas(has_strata: bool) -> None:
-    draw = random.Random(7)
-    docs = [f"d{n}" for n in range(40)]
-    runs, pairs = {}, {}
-    for n in range(60):
-        strata = ["1", "2", "3"] if has_strata else ["1"]
-        pool = draw.sample(docs, draw.randint(1, 40))
-        pairs[f"q{n:02d}"] = {d: (draw.choice(strata), draw.choice([-1, -1, 0, 0, 1, 1, 2])) for d in pool}
-        runs[f"q{n:02d}"] = draw.sample(docs, draw.randint(1, 40))
+    runs, pairs = drawn("123" if has_strata else "1", [-1, -1, 0, 0, 1, 1, 2])
     run, qrels = tables(runs, pairs, has_strata=has_strata)
-    coded = code_qrels(qrels)
     joined = join_runs(run, qrels)
-    rankings = judge_run(run, coded), joined.ranking("m", joined.label(qrels))
-    for name in sampled([], {}):
+    rankings = judge_run(run, code_qrels(qrels)), joined.ranking("m", joined.label(qrels))
+    modified = ["xinfAP:rel=2", "xinfAP:condensed", "xinfAP:rel=2:condensed"]
+    for name in [*sampled([], {}), *modified]:
         measure = parse_measure(name)
-        expected = [sampled(runs[q], pairs[q])[name] for q in sorted(pairs)]
+        expected = [by_formula(name, runs[q], pairs[q]) for q in sorted(pairs)]
         for ranking in rankings:
             assert measure.per_query(measure.view(ranking)) == pytest.approx(expected, abs=1e-9), name
 
 
+def test_one_stratum_is_inferred_ap_and_a_judged_pool_is_ap() -> None:
+    run, qrels = tables(*drawn("1", [-1, 0, 1, 2]))
+    # Both estimate by the same ratio but for ε, which decides where nothing above was judged.
+    assert values(run, qrels) == pytest.approx(values(run, Qrels(qrels.drop(columns="stratum"))))
+    run, qrels = tables(*drawn("123", [0, 1, 2]))
+    assert values(run, qrels) == pytest.approx(values(run, qrels, "AP"), abs=1e-4)
+
+
+def test_every_way_to_join_knows_the_strata() -> None:
+    lists, pairs = drawn("123", [-1, -1, 0, 1, 2], is_whole=True)
+    run, qrels = tables(lists, pairs)
+    expected, measure, queries = values(run, qrels), parse_measure("xinfAP"), sorted(lists)
+    matrix = np.array([[-float(lists[q].index(doc)) for doc in DOCS] for q in queries])
+    joined = judge_matrix(matrix, code_qrels(qrels), query_ids=queries, doc_ids=DOCS)
+    assert expected == pytest.approx(measure.per_query(joined))
+    _, more = tables(lists, {q: dict.fromkeys(DOCS, ("1", 0)) for q in queries})  # pairs that `qrels` lack
+    for others in ((more,), ()):
+        held = join_runs(run, qrels, *others)
+        assert expected == pytest.approx(measure.per_query(held.ranking("m", held.label(qrels))))
+    last = held.within(np.array([59]))
+    own = Qrels(qrels[qrels["query_id"] == queries[-1]])
+    assert expected[-1:] == pytest.approx(measure.per_query(last.ranking("m", last.label(own))))
+    assert expected == pytest.approx(values(run, check_qrels(qrels.sample(frac=1, random_state=1))))
+
+
+def test_qrels_of_another_query_or_doc_than_were_joined_are_refused() -> None:
+    run, own = tables({"q": ["a"]}, {"q": {"a": ("1", 1), "b": ("1", 0)}})
+    joined = join_runs(run, own)
+    for query, doc in (("q", "z"), ("r", "a"), ("r", "z")):
+        with pytest.raises(JoinError, match=f"not joined with query '{query}' and doc '{doc}'"):
+            joined.label(tables({}, {query: {doc: ("1", 1)}})[1])
+
+
+def test_strata_follow_docs_that_a_tie_rule_moves() -> None:
+    pairs: Judged = {"a": ("1", 1), "b": ("2", 0), "c": ("2", -1), "z": ("1", -1)}
+    coded = code_qrels(tables({}, {"q": pairs})[1])
+    run = HeldRun("m", make_run({"q": dict.fromkeys("abc", 1)}))
+    tied = look_up_pairs(run, coded, with_ties=True).under(coded)
+    for rule, ranked in (("optimistic", ["a", "c", "b"]), ("pessimistic", ["b", "c", "a"])):
+        found = values_of(tied, [parse_measure("xinfAP")], rule)
+        assert found[0, 0] == pytest.approx(sampled(ranked, pairs)["xinfAP"])
+
+
 def test_more_than_a_thousand_inferred_positives_and_a_list_longer_than_that() -> None:
-    docs = [f"d{n:04d}" for n in range(3000)]
-    draw = random.Random(3)
+    docs, draw = [f"d{n:04d}" for n in range(3000)], random.Random(3)
     pairs = {d: ("1", 1 if n % 3 else 0) if n % 2 else ("1", -1) for n, d in enumerate(docs[:2500])}
     ranked = docs[500:] + docs[:500]
     draw.shuffle(ranked)
@@ -111,6 +181,7 @@ def test_more_than_a_thousand_inferred_positives_and_a_list_longer_than_that() -
     ranking = judge_run(run, code_qrels(qrels))
     expected = sampled(ranked, pairs)
     assert expected["inum_rel"] > 1000
+    del expected["xinfAP"]  # which reads the whole list
     for name, value in expected.items():
         assert parse_measure(name).per_query(ranking) == pytest.approx([value]), name
     plain = parse_measure("xinfAP").per_query(ranking)[0]
