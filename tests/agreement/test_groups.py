@@ -1,11 +1,10 @@
-import numpy as np
 import pandas as pd
 import pytest
 from small_judgments import judged
 
 from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.table import agreement
-from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.tables import check_judgments, first_round
 
 ROWS = [("a", "u", "1"), ("a", "v", "0"), ("a", "w", "1"), ("b", "u", "1"), ("b", "v", "1")]
@@ -27,23 +26,6 @@ def test_without_a_column_round_all_judgments_are_kept() -> None:
     assert len(first_round(judged([]))) == 0
 
 
-def test_adaptive_thirds_move_alpha_and_the_first_round_does_not_have_them() -> None:
-    draw = np.random.default_rng(3)
-    truth = draw.random(4000) < 0.13
-    answers = truth[:, None] ^ (draw.random((4000, 3)) < 0.04)
-    rows, rounds = [], []
-    for pair, (one, two, three) in enumerate(answers.astype(int)):
-        given = [one, two] if one == two else [one, two, three]
-        rows += [(f"d{pair}", name, str(label)) for name, label in zip("uvw", given, strict=False)]
-        rounds += [1, 1, 2][: len(given)]
-    table = pd.DataFrame(rows, columns=["doc_id", "annotator_id", "label"]).assign(query_id="q", round=rounds)
-    both = check_judgments(table)
-    expected = agreement(judged([row for row, n in zip(rows, rounds, strict=True) if n == 1]))["value"][0]
-    assert expected == agreement(first_round(both))["value"][0]
-    assert expected != pytest.approx(agreement(both, all_rounds=True)["value"][0], abs=1e-4)
-    assert expected == agreement(both)["value"][0]
-
-
 def test_a_pair_that_two_runs_pooled_is_in_both_groups() -> None:
     sources = pd.DataFrame({"query_id": "q", "doc_id": ["a", "a", "b"], "run_id": ["x", "y", "x"]})
     table = agreement(join_columns(judged(ROWS), sources, by="run_id"), by="run_id")
@@ -51,12 +33,6 @@ def test_a_pair_that_two_runs_pooled_is_in_both_groups() -> None:
     assert alpha[["group", "n_units"]].to_numpy().tolist() == [["x", 2], ["y", 1]]
     expected = [(1 / 3 + 1) / 2, 1 / 3]
     assert expected == pytest.approx(alpha["value"].tolist())
-
-
-def test_several_rows_for_a_pair_can_only_be_grouped_by() -> None:
-    sources = pd.DataFrame({"query_id": "q", "doc_id": ["a", "a"], "run_id": ["x", "y"]})
-    with pytest.raises(UsageError, match=r"several rows for one query_id, doc_id, .*group by one of run_id"):
-        join_columns(judged(ROWS), sources, by="annotator_id")
 
 
 def test_queries_bring_the_length_of_their_text_in_the_order_of_numbers() -> None:

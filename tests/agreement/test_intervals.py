@@ -149,13 +149,6 @@ def test_pairs_that_repeat_within_a_cluster_are_no_new_evidence() -> None:
         assert widths[0] / widths[1] == pytest.approx(2, rel=0.15), name
 
 
-def test_equal_inclusion_probabilities_change_nothing() -> None:
-    judgments = doubled(MIXED, p=[0.25] * len(MIXED))
-    assert alpha_interval(judgments, n_resamples=50) == alpha_interval(
-        judgments, n_resamples=50, inclusion="p"
-    )
-
-
 @pytest.mark.parametrize("cluster", [None, "query_id", "doc_id"])
 def test_the_same_seed_gives_the_same_numbers_whatever_the_block(
     monkeypatch: pytest.MonkeyPatch, cluster: str | None

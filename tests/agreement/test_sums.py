@@ -13,7 +13,7 @@ from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.resolution.votes import code_votes
-from fire_toolkit.tables import Judgments, check_judgments
+from fire_toolkit.tables import Judgments
 
 NAMES = list(STATISTICS)
 OF_TWO = ["cohen_kappa"]
@@ -141,24 +141,11 @@ def test_pairs_drawn_one_by_one_where_captions_have_several_are_said(
     assert ("captions have 2.0 each" in row["interval_note"]) == warned
 
 
-def test_fleiss_of_an_uneven_draw_by_hand() -> None:
-    # Ten pairs first called positive are all asked twice (five agree), of ninety others nine (eight agree).
-    # Shares of all answers at weight 1 made it -.019.
-    answers = ["11"] * 5 + ["10"] * 5 + ["00"] * 8 + ["01"] + ["0"] * 81
-    judgments = pairs(answers, p=[1.0] * 10 + [0.1] * 90)
-    agreeing, share = (5 + 80) / 100, (5 + 5 / 2 + 10 / 2) / 100
-    by_chance = share**2 + (1 - share) ** 2
-    found = agreement(judgments, statistics=["fleiss_kappa"], inclusion="p")["value"][0]
-    assert (agreeing - by_chance) / (1 - by_chance) == pytest.approx(found) == pytest.approx(0.314, abs=5e-4)
-
-
 def test_weighted_label_shares_by_hand() -> None:
     # Doubled at chance 1: six pairs 11 and four 10; at chance .1: nine pairs 00 and one 01; 90 single zeros.
     given = [("11", 1.0)] * 6 + [("10", 1.0)] * 4 + [("00", 0.1)] * 9 + [("01", 0.1)] + [("0", 0.1)] * 90
-    rows = [("q", f"d{unit:03d}", "uv"[place], label, chance)
-            for unit, (labels, chance) in enumerate(given) for place, label in enumerate(labels)]  # fmt: skip
-    names = ["query_id", "doc_id", "annotator_id", "label", "inclusion_probability"]
-    judgments = check_judgments(pd.DataFrame(rows, columns=names))
+    answers, chances = zip(*given, strict=True)
+    judgments = pairs(answers, inclusion_probability=chances)
     found = agreement(judgments, statistics=["fleiss_kappa", "gwet_ac1", "prevalence", "percent_agreement"])
     agreeing = (6 + 9 * 10) / (10 + 10 * 10)
     share = (6 + 4 / 2 + 10 / 2) / (10 + 10 * 10)

@@ -20,12 +20,10 @@ from fire_toolkit.engines.work import rank_shared_vectors
 from fire_toolkit.errors import FormatError, ServerError, TableError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.ingest import Request, ingest
-from fire_toolkit.formats.runs.matrices import MatrixRun
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.coded import code_qrels
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items
-from fire_toolkit.matching.pair_ranks import look_up_pairs
 from fire_toolkit.matching.stored_runs import top_blocks
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.scoring import score_runs
@@ -76,21 +74,6 @@ MAKE = {"matrix": matrix, "columns": partial(matrix, is_turned=True), "stored": 
 def runs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(native, "_BLOCK_ROWS", 20)
     return [open_run(MAKE[request.param](tmp_path, seed)) for seed in (1, 2)]
-
-
-@pytest.mark.parametrize("own", [{}, {q: f"d{q[1:]}" for q in QUERIES}], ids=["whole", "own_items"])
-def test_pairs_of_runs_in_parts_stand_where_they_do_in_the_whole(
-    runs: list[Any], qrels: Qrels, own: dict[str, str]
-) -> None:
-    coded = code_qrels(qrels)
-    for run in (drop_own_items(each, own, tell=lambda _: None) if own else each for each in runs):
-        stands = isinstance(run, MatrixRun)
-        whole = run.rank_pairs(coded, None) if stands else look_up_pairs(run, coded, with_ties=True)
-        joined = in_parts(run).rank_pairs(coded, None)
-        for name, expected in vars(whole).items():
-            np.testing.assert_array_equal(getattr(joined, name), expected, err_msg=name)
-        assert joined.n_own_items == (len(QUERIES) if own and stands else 0)
-    assert done == [N_PARTS] * 2
 
 
 def test_lists_with_gaps_joined_from_parts_are_as_long_as_in_the_whole(
@@ -224,8 +207,9 @@ def test_vectors_ranked_in_parts_are_ranked_as_all(
     [
         ([2, 6], "", r"one score for all docs in 2 queries \(q1\)"),
         ([2, 3, 4, 5, 6], "constant", r"4 of 7 queries repeat another's list \(q0 that of q1\)"),
+        ([3], "cosine", "a vector is zero, which has no cosine"),
     ],
-    ids=["constant", "duplicates"],
+    ids=["constant", "duplicates", "no_cosine"],
 )
 def test_anomalies_of_parts_are_told_by_the_first_of_the_whole(
     tmp_path: Path, qrels: Qrels, same: list[int], allow: str, said: str
@@ -237,23 +221,13 @@ def test_anomalies_of_parts_are_told_by_the_first_of_the_whole(
     files = [tmp_path / f"{name}.npy" for name in ("queries", "docs")]
     for file, vectors in zip(files, (queries, docs), strict=True):
         np.save(file, vectors)
-    asked = Request(query_ids=QUERIES, doc_ids=DOCS, depth=5, similarity="dot", allow=frozenset({allow}))
+    similarity = allow if allow == "cosine" else "dot"
+    asked = Request(query_ids=QUERIES, doc_ids=DOCS, depth=5, similarity=similarity, allow=frozenset({allow}))
     parted = Request(**{**vars(asked), "rank_vectors": partial(rank_shared_vectors, here, files)})
     for request in (asked, parted):
-        with pytest.raises(TableError, match=said):
+        with pytest.raises((FormatError, TableError), match=said):
             ingest(files[0], request, other=files[1])
-    assert done == [N_PARTS]
-
-
-def test_a_zero_vector_is_refused_as_ever(tmp_path: Path) -> None:
-    files = [tmp_path / f"{name}.npy" for name in ("queries", "docs")]
-    np.save(files[0], np.eye(4)[[0, 1, 2, 3]] * [1, 1, 1, 0])
-    np.save(files[1], np.eye(4))
-    request = Request(query_ids=QUERIES[:4], doc_ids=DOCS[:4], similarity="cosine")
-    parted = Request(**{**vars(request), "rank_vectors": partial(rank_shared_vectors, here, files)})
-    for each in (request, parted):
-        with pytest.raises(FormatError, match="a vector is zero, which has no cosine"):
-            ingest(files[0], each, other=files[1])
+    assert done == [N_PARTS] * (similarity == "dot")
 
 
 def test_ranges_hold_each_place_once() -> None:

@@ -26,18 +26,6 @@ def runs(coco_eccv: Path) -> list[Run]:
     return [read_run(path, depth=50) for path in sorted((coco_eccv / "runs").glob("*.run.gz"))]
 
 
-@pytest.fixture(scope="module")
-def entries(coco_eccv: Path) -> pd.DataFrame:
-    """The files as pandas reads them, ranked by score, then doc id, both descending."""
-    names = ["query_id", "Q0", "doc_id", "rank", "score", "run_id"]
-    files = sorted((coco_eccv / "runs").glob("*.run.gz"))
-    ids = dict.fromkeys(["query_id", "doc_id", "run_id"], str)
-    table = pd.concat([pd.read_csv(file, sep=r"\s+", names=names, dtype=ids) for file in files])
-    table = table.sort_values(["run_id", "query_id", "score", "doc_id"], ascending=[True, True, False, False])
-    table["rank"] = table.groupby(["run_id", "query_id"]).cumcount() + 1
-    return table[table["rank"] <= 50]
-
-
 def test_unions_and_positives_by_depth_are_the_known_ones(runs: list[Run], truth: Qrels) -> None:
     positives = pd.MultiIndex.from_frame(truth.loc[truth["relevance"] >= 1, PAIR])
     pools = {depth: pool_runs(runs, depth=depth).pool for depth in (1, 5, 10, 20, 50)}
@@ -74,16 +62,6 @@ def test_a_shallow_pool_makes_ap_and_ndcg_worse_than_the_original_labels(
         [0.2, 0.2, 13.0, 12.8], abs=0.11
     )
     assert off(pool_runs(runs, depth=10).pool) == [0.0, 0.0, 13.2, 13.4]
-
-
-def test_fusion_takes_the_first_of_each_query_by_its_score(runs: list[Run], entries: pd.DataFrame) -> None:
-    score = (1 / (60 + entries["rank"])).groupby([entries[name] for name in PAIR]).sum()
-    score = score.round(13).rename("score").reset_index()  # sums in any order are equal
-    score = score.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
-    expected = score.groupby("query_id").head(10)[PAIR].sort_values(PAIR, ignore_index=True)
-    result = pool_runs(runs, depth=50, strategy="rrf(k=60)", per_query=10)
-    pd.testing.assert_frame_equal(expected, result.pool[PAIR], check_dtype=False)
-    assert result.counts["stopped_per_query"] == 1_332
 
 
 def test_a_judge_with_fusion_finds_twice_the_positives_of_fusion(runs: list[Run], truth: Qrels) -> None:

@@ -9,7 +9,7 @@ from small_world import run_in_order as run
 
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.pooling import pool_runs, source_changes
-from fire_toolkit.tables import Run, check_pool
+from fire_toolkit.tables import check_pool
 
 CLIP = run("clip", {"1": "abc", "2": "xyz"})
 SSB = run("ssb", {"1": "cde", "2": "xwv", "3": "k"})
@@ -134,20 +134,6 @@ def test_changes_of_runs_are_counted() -> None:
         own_judged = (old - others) & set(zip(judged["query_id"], judged["doc_id"], strict=True))
         assert len(own_judged) == row["n_own_judged"]
     assert found["n_own_relevant"].isna().all(), "without labels nobody knows"
-
-
-@given(st.integers(1, 4), st.permutations([CLIP, SSB, run("third", {"1": "ba", "2": "zx"})]))
-def test_the_pool_is_the_union_whatever_the_order_of_runs(depth: int, runs: list[Run]) -> None:
-    expected = {
-        (str(row.query_id), str(row.doc_id))
-        for each in runs
-        for row in each.itertuples()
-        if row.rank <= depth
-    }
-    result = pool_runs(runs, depth=depth)
-    assert expected == set(zip(result.pool["query_id"], result.pool["doc_id"], strict=True))
-    pd.testing.assert_frame_equal(result.pool, pool_runs(runs[::-1], depth=depth).pool)
-    assert result.pool["n_runs"].sum() == len(result.sources)
 
 
 def test_runs_of_other_collections_are_refused() -> None:

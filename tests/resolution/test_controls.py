@@ -32,19 +32,6 @@ def test_fewer_than_two_controls_say_nothing() -> None:
     assert full.on_controls is None
 
 
-def test_a_rule_is_not_told_the_controls_it_is_measured_on() -> None:
-    # All annotators answer by chance: a model that is told the controls would be right on all of them.
-    draw = np.random.default_rng(5)
-    answers = {f"d{n:03d}": "".join(draw.choice(["n", "y"], 3)) for n in range(300)}
-    controls = known(**{doc: str(draw.choice(["n", "y"])) for doc in list(answers)[:100]})
-    full = resolve(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls)
-    assert full.on_controls is not None
-    assert full.on_controls["n_controls"] == 100
-    assert full.on_controls["n_right"] < 70
-    own = full.labels.merge(controls, on=["query_id", "doc_id"], suffixes=("", "_known"))
-    assert (own["label"] == own["label_known"]).all()  # what it is told it does say
-
-
 def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
     draw = np.random.default_rng(6)
     truth = draw.random(120) < 0.3

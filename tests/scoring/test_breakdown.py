@@ -32,22 +32,19 @@ KEYS = ["aspect", "run_id", "qrels", "measure"]
 MEASURES = ["RR", "MedR", "C@1", "AP"]
 
 
-@pytest.mark.parametrize(("aspect", "own"), [("x", "q1 q3"), ("y", "q2 q3"), ("", "q4")])
-def test_equals_the_scores_of_its_queries_alone(aspect: str, own: str) -> None:
+@pytest.mark.parametrize(
+    ("column", "aspect", "own"),
+    [("kind", "x", "q1 q3"), ("kind", "y", "q2 q3"), ("kind", "", "q4"), ("text", "t", "q1 q2 q3 q4")],
+)
+def test_equals_the_scores_of_its_queries_alone(column: str, aspect: str, own: str) -> None:
     runs = [make_run(1), make_run(2)]
     scores = score_runs(runs, ORIGINAL, MEASURES, augmented=AUGMENTED, per_query=True).scores
-    found = score_breakdown(scores, QUERIES, column="kind")
+    found = score_breakdown(scores, QUERIES, column=column)
     part = found[found["aspect"] == aspect].drop(columns=["aspect", "n_queries"]).reset_index(drop=True)
     only = [Qrels(table[table["query_id"].isin(own.split())]) for table in (ORIGINAL, AUGMENTED)]
     expected = score_runs(runs, only[0], MEASURES, augmented=only[1]).scores
     pd.testing.assert_frame_equal(part, expected)
     assert set(found.loc[found["aspect"] == aspect, "n_queries"]) == {len(own.split())}
-
-
-def test_one_value_for_all_is_the_whole() -> None:
-    scores = score_runs(make_run(1), ORIGINAL, MEASURES, per_query=True).scores
-    found = score_breakdown(scores, QUERIES, column="text")
-    assert list(found["value"]) == list(scores.loc[scores["query_id"] == "all", "value"])
 
 
 def test_what_cannot_be_broken_down_is_refused() -> None:

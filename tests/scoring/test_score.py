@@ -176,17 +176,17 @@ def test_one_table_may_hold_many_runs_and_measures_may_repeat() -> None:
             r"run other: none of its docs \('z', ...\) is in the qrels; is it a run for another collection",
             (make_run({"q1": {"z": 1}, "q2": {"y": 1}}, "other"), QRELS, ["C@1"]),
         ),
+        (
+            JoinError,
+            r"augmented qrels: 1 query not in the original qrels \(q7\)",
+            (RUN, QRELS, ["C@1"], make_qrels({"q1": {"b": 1}, "q7": {"b": 1}})),
+        ),
     ],
 )
 def test_what_cannot_be_scored_is_refused(error: type[Exception], message: str, arguments) -> None:
+    runs, qrels, measures, *augmented = arguments
     with pytest.raises(error, match=message):
-        score_runs(*arguments)
-
-
-def test_augmented_qrels_with_queries_of_their_own_are_refused() -> None:
-    augmented = make_qrels({"q1": {"b": 1}, "q7": {"b": 1}})
-    with pytest.raises(JoinError, match=r"augmented qrels: 1 query not in the original qrels \(q7\)"):
-        score_runs(RUN, QRELS, ["C@1"], augmented=augmented)
+        score_runs(runs, qrels, measures, augmented=next(iter(augmented), None))
 
 
 def test_a_query_named_all_is_refused_only_where_it_could_be_taken_for_the_aggregate() -> None:
