@@ -19,14 +19,14 @@ from typing import BinaryIO
 from fire_toolkit.errors import FormatError
 
 STDIN = "-"
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"  # what a file of it begins with
 _GZIP_BYTES = 256 << 20
 _GZIP_RATIO = 200
 _DAMAGED = "damaged gzip file ({}); copy it again from its source"
 _START_BYTES = 1 << 16
 _SETTLED_S = 2  # after a change, from where on the next one shows in a file's times
 _HASHES: dict[tuple[int, ...], str] = {}  # of files as they were found
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"  # the byte order mark that UTF-8 may begin with
 _ADDRESS = re.compile(r"(s3|gs|hf|https?):/+")  # of which a Path keeps one stroke
 
 
@@ -39,7 +39,7 @@ def read_bytes(path: str | Path) -> bytes:
     """
     with opened(path) as stream:
         raw = stream.read()
-    if not is_gzip(raw):
+    if not raw.startswith(GZIP):
         return raw
     most = max(_GZIP_BYTES, _GZIP_RATIO * len(raw))
     try:
@@ -64,7 +64,7 @@ def start_of(path: str | Path) -> tuple[bytes, bool]:
         start = stream.read(_START_BYTES)
     if not start:
         raise FormatError(f"{path}: empty file, expected at least one line")
-    if not is_gzip(start):
+    if not start.startswith(GZIP):
         return start, False
     try:
         return zlib.decompressobj(wbits=31).decompress(start, _START_BYTES), True
@@ -130,23 +130,13 @@ def paths_in(folder: Path) -> list[Path]:
     raise FormatError(f"{folder}: cannot be read: {reason}; expected a folder whose files you may read")
 
 
-def is_gzip(start: bytes) -> bool:
-    """Whether a file with this beginning is gzip."""
-    return start.startswith(_GZIP_MAGIC)
-
-
 def read_text(path: str | Path) -> str:
     """Return the text of `path`, UTF-8 with or without a byte order mark; line ends are kept.
 
     Raises:
         FormatError: as `read_bytes` and `text_of`.
     """
-    return text_of(without_mark(read_bytes(path)), path)
-
-
-def without_mark(raw: bytes) -> bytes:
-    """Return bytes without the byte order mark that they may begin with."""
-    return raw.removeprefix(_BOM)
+    return text_of(read_bytes(path).removeprefix(BOM), path)
 
 
 def text_of(raw: bytes, path: str | Path) -> str:

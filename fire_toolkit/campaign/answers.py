@@ -38,7 +38,7 @@ from fire_toolkit.campaign.page_json import PAGE, split_pages
 from fire_toolkit.campaign.task_json import PAIR_ID, round_of
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import text_of, without_mark
+from fire_toolkit.files import BOM, text_of
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
 from fire_toolkit.resolution.judgments import utc_time
 from fire_toolkit.tables.checks import are_ids, is_id
@@ -72,7 +72,7 @@ def read_export(content: bytes, *, where: str) -> Answers:
     Raises:
         FormatError: as `text_of`, `parse_export` and `read_answers`.
     """
-    text = text_of(without_mark(content), where)
+    text = text_of(content.removeprefix(BOM), where)
     try:
         if f'"{PAGE}' not in text:
             return _table(_of_tasks(TASKS.decode(text)))

@@ -9,7 +9,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,18 +33,15 @@ FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
 DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
 
 
-def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
-    """Return what says each note on a file once; other warnings are shown as before."""
-    noted: set[str] = set()
-
-    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-        if not issubclass(category, FileNote):
-            shown(message, category, *where)
-        elif str(message) not in noted:
-            noted.add(str(message))
-            say(f"note: {message}")
-
-    return show
+def _show(
+    shown: Callable[..., None], noted: set[str], message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """Say a note on a file that was not noted yet; other warnings are shown as before."""
+    if not issubclass(category, FileNote):
+        shown(message, category, *where)
+    elif str(message) not in noted:
+        noted.add(str(message))
+        say(f"note: {message}")
 
 
 ELSEWHERE = {  # what is said in one place for all commands, and where
@@ -80,7 +77,7 @@ class FireGroup(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", FileNote)
-                warnings.showwarning = _say_once(warnings.showwarning)
+                warnings.showwarning = partial(_show, warnings.showwarning, set())
                 try:
                     return super().invoke(ctx)
                 finally:

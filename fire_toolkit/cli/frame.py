@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from functools import cache
 from typing import Any, get_type_hints
 
 import click
@@ -39,7 +38,6 @@ _OUT = "Also write the table as CSV, with a manifest."
 _OUT_OF_STAGE = "Where to write, with a manifest. [default: the workspace's {place}]"
 
 
-@cache
 def framed(function: Callable[..., Found]) -> click.Command:
     """Return the command of a function of `commands`."""
     own, place = inspect.unwrap(function), getattr(function, "place", None)
@@ -48,6 +46,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
     name = own.__name__.replace("_", "-")
     parameters = inspect.signature(own).parameters
     plain = [each for name, each in parameters.items() if name not in (*tables, "tell")]
+    options = {each.name: marked(hints[each.name], Option) or Option() for each in plain}
     params: list[click.Parameter] = []
     for each, table in tables.items():
         params += _options_of_table(each, table, helps[each])
@@ -59,10 +58,13 @@ def framed(function: Callable[..., Found]) -> click.Command:
         given = Given({**dict.fromkeys(tables), **values})
         stage = click.get_current_context().command_path.partition(" ")[2] or name
         refuse_apart(own, values, {str(each.name): each.opts[0] for each in params})
-        called = {each.name: value_of(each, hints[each.name], values[each.name]) for each in plain}
+        called = {each.name: value_of(each, options[each.name], values[each.name]) for each in plain}
         if called.get("measures"):
             called["measures"] = measure_names(called["measures"])
-        kept = {each.name: _for_manifest(called[each.name], hints[each.name]) for each in plain}
+        kept = {
+            name: _for_manifest(called[name], each) if isinstance(called[name], tuple) else called[name]
+            for name, each in options.items()
+        }
         with workspace_lock() if place else nullcontext():
             out = given.out(place) if place else None
             with Progress(f"{own.__name__} ...") as tell:
@@ -139,10 +141,8 @@ def _options_of_frame(place: str | None) -> list[click.Parameter]:
     return made_by(click.option("--out", metavar=metavar, help=words), json_option)
 
 
-def _for_manifest(value: Any, hint: Any) -> Any:
-    """Return a value as fire.toml would have it: one alone where its setting is one."""
-    setting = (marked(hint, Option) or Option()).setting
-    if not isinstance(value, tuple):
-        return value
+def _for_manifest(value: tuple[Any, ...], option: Option) -> Any:
+    """Return values as fire.toml would have them: one alone where its setting is one."""
+    setting = option.setting
     is_one = len(value) == 1 and setting and not isinstance(SETTINGS[setting[0]][setting[1]], list)
     return value[0] if is_one else list(value)

@@ -138,7 +138,7 @@ class Given:
         if path.is_file() and path.stat().st_size >= _LARGE_BYTES:
             self._line(f"working on {path} …")
         context = click.get_current_context(silent=True)
-        if not self.used and context:
+        if not self.used and context and current_workspace():
             context.call_on_close(self._say_age)
         self.used.append(path)
         self._read += [] if goes_on else [Path.cwd() / path]

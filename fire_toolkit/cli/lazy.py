@@ -26,10 +26,16 @@ class LazyCommands(Mapping[str, click.Command]):
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = tuple(names)
+        self._made: dict[str, click.Command] = {}
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self.names:
             raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> click.Command:
         if name != "add-run":  # which ranks vectors; on the small matrices of resampling threads wait
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         word = name.replace("-", "_")

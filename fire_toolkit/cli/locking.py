@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any
 
@@ -24,8 +24,7 @@ def writes_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
     return alone
 
 
-@contextmanager
-def workspace_lock() -> Iterator[None]:
+def workspace_lock() -> AbstractContextManager[Any]:
     """Hold the lock of the workspace here, if there is one, in the name of the running command.
 
     Raises:
@@ -33,8 +32,6 @@ def workspace_lock() -> Iterator[None]:
     """
     workspace = current_workspace()
     if workspace is None:
-        yield
-        return
+        return nullcontext()
     name = click.get_current_context().info_name or "fire-toolkit"
-    with hold_workspace(workspace.root, name, report=say):
-        yield
+    return hold_workspace(workspace.root, name, report=say)

@@ -57,9 +57,8 @@ def option_of(parameter: inspect.Parameter, hint: Any, words: str) -> click.Para
     return click.Option(spelled, multiple=several, **settings)
 
 
-def value_of(parameter: inspect.Parameter, hint: Any, value: Any) -> Any:
+def value_of(parameter: inspect.Parameter, more: Option, value: Any) -> Any:
     """Return the value of an option: as given, else of fire.toml, else the default."""
-    more = marked(hint, Option) or Option()
     if more.parse:
         return more.parse(value)
     if more.setting:

@@ -18,6 +18,8 @@ import click
 
 from fire_toolkit.cli.common import FireGroup, format_option, json_option
 from fire_toolkit.cli.parameters import described, made_by, option_of, value_of
+from fire_toolkit.commands.command import marked
+from fire_toolkit.commands.types import Option
 
 
 @cache
@@ -74,15 +76,19 @@ def _parameters(own: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, li
             options = [option for _, of_field, _ in fields for option in of_field]
             yield each, options, partial(_made, hint, {field.name: value for field, _, value in fields})
         else:
-            yield each, [option_of(each, hint, helps.get(each.name, ""))], partial(_one, each, hint)
+            yield (
+                each,
+                [option_of(each, hint, helps.get(each.name, ""))],
+                partial(_one, each, marked(hint, Option) or Option()),
+            )
 
 
 def _given(name: str, values: Mapping[str, Any]) -> Any:
     return values[name]
 
 
-def _one(parameter: inspect.Parameter, hint: Any, values: Mapping[str, Any]) -> Any:
-    return value_of(parameter, hint, values[parameter.name])
+def _one(parameter: inspect.Parameter, more: Option, values: Mapping[str, Any]) -> Any:
+    return value_of(parameter, more, values[parameter.name])
 
 
 def _made(kind: Callable[..., Any], fields: Mapping[str, Value], values: Mapping[str, Any]) -> Any:

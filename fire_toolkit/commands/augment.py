@@ -110,7 +110,7 @@ def augment(
         2      c          1       new
     """
     told = asked or Asked()
-    found = _unusable_among(qrels, validity, unusable)
+    found = None if validity is None else _unusable_among(qrels, validity, unusable)
     original, counted = (qrels, labels) if found is None else (found.counted(qrels), found.counted(labels))
     grade, source = _grade(original, counted, original_grade, told.highest_grade)
     made, by_machine = augment_qrels(original, counted, policy=policy, original_grade=grade), dict[str, Any]()
@@ -133,7 +133,7 @@ def augment(
         takes_out=takes_out,
     )
     beside[f"evidence.{'csv' if len(pairs) <= MOST_ROWS else 'parquet'}"] = pairs
-    errors = _errors(counted, original, told, found)
+    errors = _errors(counted, original, told, found) if {*DESIGN} <= {*counted} else None
     kinds = change_counts(made.changes)
     counts = {**kinds, **losses(made.changes), **by_machine}
     counts |= {} if errors is None else {"label_errors": numbers_of_errors(errors)}
@@ -155,14 +155,12 @@ def augment(
     )
 
 
-def _unusable_among(qrels: Qrels, validity: QueryLabels | None, policy: str) -> Unusable | None:
-    """Return the unusable queries of original qrels; None where nobody was asked.
+def _unusable_among(qrels: Qrels, validity: QueryLabels, policy: str) -> Unusable:
+    """Return the unusable queries of original qrels.
 
     Raises:
         UsageError: labels of other queries; no query would be left.
     """
-    if validity is None:
-        return None
     queries = qrels["query_id"].unique()
     own = validity[validity["query_id"].isin(queries)]
     if len(validity) and not len(own):
@@ -260,12 +258,11 @@ def _words_of_open(missing: pd.DataFrame, disputes: pd.DataFrame | None) -> list
 
 
 def _errors(labels: Labels, original: Qrels, told: Asked, found: Unusable | None) -> LabelErrors | None:
-    """Return what the votes say of the labels' errors; None where labels hold no design."""
+    """Return what the votes of labels that hold a design say of their errors."""
     disputes, is_settled = told.disputes, told.settled is not None
     if disputes is not None and found is not None:
         disputes = found.counted(disputes)
-    if not set(DESIGN) <= set(labels.columns) or is_settled:
-        disputes = None
+    disputes = None if is_settled else disputes
     return errors_of_labels(labels, original, disputes=disputes, sources=told.sources, is_settled=is_settled)
 
 

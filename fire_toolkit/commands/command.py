@@ -85,8 +85,7 @@ def refuse_apart(
 ) -> None:
     """Raise `OptionError` for arguments that do not go together, or alone; spelled: as users write them."""
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
-
-    marks = {name: marked(hint, Option) or marked(hint, Table) for name, hint in _hints(function).items()}
+    marks = _marks(function)
     given = {
         name: (spelled or {}).get(name, name)
         for name in {other for own, mark in marks.items() if mark for other in (own, mark.needs, *mark.apart)}
@@ -104,8 +103,10 @@ def refuse_apart(
 
 
 @cache
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    return get_type_hints(function, include_extras=True)
+def _marks(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return what each parameter is marked with: an Option, a Table, or nothing."""
+    hints = get_type_hints(function, include_extras=True)
+    return {name: marked(hint, Option) or marked(hint, Table) for name, hint in hints.items()}
 
 
 class Part(NamedTuple):
@@ -168,10 +169,10 @@ def counting(function: Callable[..., Any], values: Mapping[str, Any]) -> Collect
     return names if parts is None else (names[0], *parts[values[names[0]]].counting)
 
 
+@cache
 def tables_of(function: Callable[..., Any]) -> dict[str, Table]:
     """Return the tables that a command is given, by parameter."""
-    marks = {name: marked(hint, Table) for name, hint in _hints(function).items()}
-    return {name: table for name, table in marks.items() if table is not None}
+    return {name: mark for name, mark in _marks(function).items() if isinstance(mark, Table)}
 
 
 def marked(hint: Any, kind: type) -> Any:

@@ -75,7 +75,8 @@ def make_evidence(
     if pool is not None:
         is_found = pool["best_rank"].notna().to_numpy()
         _put(table, "best_rank", of_pool[is_found], pool.loc[is_found, "best_rank"])
-    _put_queries(table, query_design, validity)
+    if query_design is not None or validity is not None:
+        _put_queries(table, query_design, validity)
     if takes_out:
         is_out = ~table["is_usable"]
         table["source"] = table["source"].mask(is_out, TAKEN_OUT)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels
@@ -108,9 +107,7 @@ def augment_qrels(
     grade = grade_of_originals(original, labels) if original_grade is None else original_grade
     original = lift_originals(original, grade=grade)
     rows = pair_rows(labels, original)
-    rest = np.flatnonzero(
-        ~are_among(rows[rows >= 0], len(original))
-    )  # the pairs of the qrels without a label
+    rest = np.setdiff1d(np.arange(len(original)), rows)  # the pairs of the qrels without a label
     before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[np.append(rows, rest)]
     labelled = np.append(labels["relevance"].to_numpy(dtype=np.float64), np.full(len(rest), np.nan))
     was_positive, is_positive = before >= 1, labelled >= 1

@@ -23,8 +23,6 @@ from fire_toolkit.workspace.manifests import (
     MANIFEST,
     checked,
     manifest_at,
-    manifest_path,
-    read_manifest,
     writer_of,
 )
 
@@ -49,17 +47,10 @@ def collection_files(folder: Path) -> list[Path]:
     return [folder / name for name in _COLLECTION]
 
 
-def _release_of(file: Path) -> Path | None:
-    """Return the folder of the release, written by `fire-toolkit release`, that a file lies in."""
-    return next((folder for folder in list(file.parents)[:2] if is_release(folder)), None)
-
-
 def machine_labels_in(file: Path) -> list[str]:
     """Return what no person labelled of a file of qrels, in words, by its manifest or that of its release."""
-    released = _release_of(file)
-    manifest = manifest_at(manifest_path(file, is_folder=False))
-    manifest = manifest or (manifest_at(released / MANIFEST) if released else None)
-    return words_of_machine({**manifest.parameters, **manifest.counts}) if manifest else []
+    writer = writer_of(file)
+    return words_of_machine({**writer.parameters, **writer.counts}) if writer else []
 
 
 def release_version(folder: Path) -> str:
@@ -93,28 +84,26 @@ def qrels_file(folder: Path) -> Path:
 
 def kind_of_qrels(file: Path) -> str:
     """Return what qrels are, by the manifest beside them: original, or corrected, and by which release."""
-    released = _release_of(file)
-    if released and file.relative_to(released).as_posix() in _QRELS:
-        about = read_manifest(released / MANIFEST).parameters
-        return f"corrected qrels of {about.get('name', released.name)} {about.get('version', '')}"
     writer = writer_of(file) if file.is_file() else None
+    if writer and writer.stage == STAGE and file.name != _ORIGINAL:
+        folder = file.absolute().parent
+        name = (folder.parent if folder.name == "qrels" else folder).name
+        about = writer.parameters
+        return f"corrected qrels of {about.get('name', name)} {about.get('version', '')}"
     return "corrected qrels" if writer and writer.stage == "augment" else ORIGINAL
 
 
 def refuse_corrected(file: Path) -> None:
     """Raise `UsageError` where a file holds corrected qrels, by a manifest: a release's, or `augment`'s."""
-    released = _release_of(file)
-    if kind_of_qrels(file) == ORIGINAL:
-        return
-    if released:
+    writer = writer_of(file) if file.is_file() else None
+    if writer and writer.stage == STAGE and file.name != _ORIGINAL:
+        at = next(folder for folder in file.parents if is_release(folder)) / _ORIGINAL
+        raise UsageError(f"{file}: the corrected qrels of a release, expected the original ones: {at}")
+    if writer and writer.stage == "augment":
         raise UsageError(
-            f"{file}: the corrected qrels of a release, expected the original ones: {released / _ORIGINAL}"
+            f"{file}: corrected qrels, which `fire-toolkit augment` wrote; expected the original ones, from "
+            f"which it made them ({', '.join(writer.inputs)})"
         )
-    writer = writer_of(file)
-    raise UsageError(
-        f"{file}: corrected qrels, which `fire-toolkit augment` wrote; expected the original ones, from "
-        f"which it made them ({', '.join(writer.inputs if writer else ())})"
-    )
 
 
 def judged_file(path: Path) -> Path:

@@ -23,7 +23,7 @@ from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.records import BY_PAGE, Campaign, Round
 from fire_toolkit.campaign.store import Record, Store
 from fire_toolkit.errors import FireError, FormatError, UsageError
-from fire_toolkit.files import read_bytes, read_text, text_sha256, without_mark
+from fire_toolkit.files import BOM, read_bytes, read_text, text_sha256
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, checked_answer, checked_text, fold_records
@@ -150,7 +150,7 @@ def _source(text: str) -> str:
 def is_answer_file(path: Path) -> bool:
     """Whether a file begins as one that a written page saves."""
     with path.open("rb") as stream:
-        return without_mark(stream.read(100)).startswith(f'{{"form":"{FORM}"'.encode())
+        return stream.read(100).removeprefix(BOM).startswith(f'{{"form":"{FORM}"'.encode())
 
 
 def take_files(

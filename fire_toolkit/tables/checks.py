@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from functools import cached_property, partial
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +64,7 @@ class Column:
     default: object = None
     rare: bool = False
 
-    @property
+    @cached_property
     def dtype(self) -> Any:
         """The dtype of the column in a checked table."""
         return "Int64" if self.kind == "int" and self.missing else _DTYPES.get(self.kind, _STR)
@@ -88,12 +89,12 @@ class TableSpec:
     file: str = ""
     about: str = ""
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all columns."""
         return tuple(column.name for column in self.columns)
 
-    @property
+    @cached_property
     def needed(self) -> list[str]:
         """The names of the columns without which there is no such table."""
         return [column.name for column in self.columns if not (column.optional or column.rare)]
@@ -115,13 +116,10 @@ class Check(Protocol[Checked]):
 
 
 def checks_as(kind: Callable[[pd.DataFrame], Checked], spec: TableSpec) -> Check[Checked]:
-    """Return the function that makes a table of a kind by its spec, see `check_table`."""
-
-    def check(table: pd.DataFrame, *, where: str = "") -> Checked:
-        return kind(check_table(spec, table, where=where))
-
+    """Return the function that makes a table of a kind, which is a NewType, by its spec: `check_table`."""
+    check = partial(check_table, spec)
     check.__doc__ = f"Return a table as {spec.name}, or raise with all that is wrong with it.\n\n{spec.about}"
-    return check
+    return cast(Check[Checked], check)
 
 
 def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.DataFrame:
@@ -175,11 +173,13 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     order = () if spec.as_given else spec.order or spec.key
     codes = {name: codes_in_order(typed[name]) for name in {*spec.key, *order}}
     key = packed_codes([codes[name] for name in spec.key])
-    if has_repeats(key):
+    is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
+    if not is_in_order and has_repeats(key):
         rows = typed.loc[typed.duplicated(list(spec.key)), list(spec.key)]
         examples = ", ".join(" ".join(map(str, row)) for row in rows.head(3).itertuples(index=False))
         raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(rows)} rows; {examples})")
-    typed = _by(typed, key if order == spec.key else packed_codes([codes[name] for name in order]))
+    if order and not (is_in_order and order == spec.key):
+        typed = _by(typed, key if order == spec.key else packed_codes([codes[name] for name in order]))
     if spec.further is not None:
         spec.further(typed, where)
     return typed
@@ -223,8 +223,15 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def _text(column: Column, values: Series, problems: list[str]) -> Series:
+    """Return text, or the values with what is wrong; where all is text in UTF-8 one look tells."""
     missing = np.asarray(values.isna(), dtype=bool)
-    if not _is_sound_text(values):
+    is_sound = isinstance(values.dtype, pd.StringDtype)
+    if is_sound:
+        try:
+            pa.array(values.array).validate(full=True)
+        except (pa.ArrowInvalid, UnicodeError):
+            is_sound = False
+    if not is_sound:
         is_text = np.array([isinstance(value, str) for value in values], dtype=bool)
         _say(problems, column, "is not text", ~missing & ~is_text, values)
         unwritable = np.array([isinstance(v, str) and bool(_HALF.search(v)) for v in values], dtype=bool)
@@ -235,17 +242,6 @@ def _text(column: Column, values: Series, problems: list[str]) -> Series:
         return values
     text = values if values.dtype == _STR else values.astype(_STR)
     return text.where(~missing, "") if missing.any() else text
-
-
-def _is_sound_text(values: Series) -> bool:
-    """Return whether all values are text in UTF-8 or missing, as far as that can be told in one look."""
-    if not isinstance(values.dtype, pd.StringDtype):
-        return False
-    try:
-        pa.array(values.array).validate(full=True)
-    except (pa.ArrowInvalid, UnicodeError):
-        return False
-    return True
 
 
 _BAD_ID = (

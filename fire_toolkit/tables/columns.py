@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import Bools, Ints, are_among, places_among
+from fire_toolkit.arrays import Bools, Ints, are_among
 
 PAIR = ["query_id", "doc_id"]
 _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$"
@@ -44,7 +44,9 @@ def places_in_order(distinct: Any) -> Ints | None:
     if len(texts) < 2 or compute.all(compute.less(texts[:-1], texts[1:])).as_py():
         return None
     order = compute.array_sort_indices(texts).to_numpy()  # UTF-8 sorts as code points do
-    return places_among(order, len(order))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
 
 
 def packed_codes(keys: Sequence[npt.NDArray[Any]]) -> Ints:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FireError, FormatError, StaleError
-from fire_toolkit.files import read_text, sha256_of
+from fire_toolkit.files import BOM, read_bytes, sha256_of, text_of
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.workspace.exchange import exchange
 
@@ -68,7 +68,11 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         FormatError: it is not a manifest, or has a newer schema than this version knows.
     """
-    found, wrong = parse_json(read_text(path), str(path)), ""
+    return _manifest_in(read_bytes(path), path)
+
+
+def _manifest_in(content: bytes, path: Path) -> Manifest:
+    found, wrong = parse_json(text_of(content.removeprefix(BOM), path), str(path)), ""
     try:
         if found["schema_version"] > SCHEMA_VERSION:
             newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
@@ -105,7 +109,7 @@ def manifest_at(path: Path) -> Manifest | None:
         return None
     content = path.read_bytes()
     is_ours = sum(mark in content for mark in _MARKS) > 1 or not content.strip(b"\0 \t\r\n")
-    return read_manifest(path) if is_ours else None
+    return _manifest_in(content, path) if is_ours else None
 
 
 def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import read_bytes, without_mark
+from fire_toolkit.files import BOM, read_bytes
 from fire_toolkit.formats.arrays.pickles import load_plain
 from fire_toolkit.formats.ids import id_text
 from fire_toolkit.formats.runs.parquet_files import guarded
@@ -48,7 +48,7 @@ class Source:
     def text(self) -> str:
         """Return the text if the bytes are UTF-8 without a NUL byte and not blank."""
         try:
-            text = without_mark(self.raw).decode("utf-8")
+            text = self.raw.removeprefix(BOM).decode("utf-8")
         except UnicodeDecodeError:
             return ""
         return text if "\0" not in text and text.strip() else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fire_toolkit.files import without_mark
+from fire_toolkit.files import BOM
 from fire_toolkit.formats.columns import headed, is_number, renamed
 
 _LFS = b"version https://git-lfs"
@@ -71,7 +71,9 @@ def line_to_type(start: bytes, path: Path) -> str:
 
 def _first_lines(start: bytes) -> tuple[str, list[str], list[str]]:
     """Return what separates fields, empty for blanks, and the fields of the first two lines of text."""
-    lines = [line.decode("utf-8", errors="replace").strip() for line in without_mark(start).split(b"\n", 2)]
+    lines = [
+        line.decode("utf-8", errors="replace").strip() for line in start.removeprefix(BOM).split(b"\n", 2)
+    ]
     if b"\0" in start or not lines[0].replace("\t", " ").isprintable():
         return "", [], []
     most = max(_MARKS, key=lines[0].count)

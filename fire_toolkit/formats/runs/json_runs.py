@@ -25,7 +25,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError, UsageError
-from fire_toolkit.files import read_text, without_mark
+from fire_toolkit.files import BOM, read_text
 from fire_toolkit.formats.arrays.matrix import Array
 from fire_toolkit.formats.columns import (
     RANK,
@@ -54,12 +54,12 @@ NUMBERED = (
 
 def is_json(start: bytes, path: Path) -> bool:
     """Whether the text begins as a JSON object or list does."""
-    return without_mark(start).lstrip()[:1] in (b"{", b"[")
+    return start.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def is_jsonl(start: bytes, path: Path) -> bool:
     """Whether the first line is a whole JSON object or list and another of its kind follows."""
-    first, _, rest = without_mark(start).lstrip().partition(b"\n")
+    first, _, rest = start.removeprefix(BOM).lstrip().partition(b"\n")
     ends = {b"{": b"}", b"[": b"]"}
     return first.rstrip()[-1:] == ends.get(first[:1]) and rest.lstrip()[:1] == first[:1]
 
@@ -241,7 +241,7 @@ _PLACE = re.compile("[0-9]{1,15}")
 
 def is_index_list(start: bytes, path: Path) -> bool:
     """Whether the first line is two or more whole numbers between commas."""
-    fields = without_mark(start).split(b"\n", 1)[0].strip().split(b",")
+    fields = start.removeprefix(BOM).split(b"\n", 1)[0].strip().split(b",")
     return len(fields) > 1 and all(field.strip().isdigit() for field in fields)
 
 

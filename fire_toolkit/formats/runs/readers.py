@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import start_of, without_mark
+from fire_toolkit.files import BOM, start_of
 from fire_toolkit.formats.arrays.containers import FORMATS, tree_of
 from fire_toolkit.formats.arrays.matrix import Array, Stored
 from fire_toolkit.formats.columns import pair_columns, renamed
@@ -28,7 +28,7 @@ from fire_toolkit.plugins import Registry
 
 def is_table(start: bytes, path: Path) -> bool:
     """Whether the first line is a header that names a query and a doc."""
-    line = without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    line = start.removeprefix(BOM).split(b"\n", 1)[0].decode("utf-8", errors="replace")
     names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
     return all(pair_columns(names, role) for role in ("query_id", "doc_id"))
 
@@ -36,7 +36,9 @@ def is_table(start: bytes, path: Path) -> bool:
 def read_table(path: Path, key: str | None = None) -> Listed:
     """Return a CSV or TSV file as ranked lists; see `listed_table`."""
     table = read_delimited(path)
-    mark = delimiter_of(without_mark(start_of(path)[0]).split(b"\n", 1)[0].decode("utf-8", errors="replace"))
+    mark = delimiter_of(
+        start_of(path)[0].removeprefix(BOM).split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    )
     return listed_table(table, str(path), key, line=renamed(list(table.columns), mark, path))
 
 

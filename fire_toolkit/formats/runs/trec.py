@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyarrow import compute, csv
 
 from fire_toolkit.errors import FileNote, FormatError
-from fire_toolkit.files import STDIN, read_bytes, read_text, start_of, without_mark
+from fire_toolkit.files import BOM, STDIN, read_bytes, read_text, start_of
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.tables.columns_text import field_texts, joined_lines
 from fire_toolkit.matching.ranking import rank_run
@@ -187,7 +187,7 @@ def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
 
 def _above_and_row(start: bytes, kind: _Kind) -> tuple[list[str], str]:
     """Return the lines above the first row of a file with this beginning, and the row; empty if none is."""
-    lines = without_mark(start).decode(errors="replace").split("\n")
+    lines = start.removeprefix(BOM).decode(errors="replace").split("\n")
     place = _first_row(lines, kind)
     return lines[:place], lines[place] if place < len(lines) else ""
 

@@ -19,9 +19,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from fire_toolkit.errors import FileNote, FormatError
-from fire_toolkit.files import read_bytes, text_of, without_mark
+from fire_toolkit.files import BOM, read_bytes, text_of
 from fire_toolkit.formats.tables.columns_text import Texts, changed, field_texts, joined_lines
 from fire_toolkit.tables.columns import bytes_of
 
@@ -61,26 +63,9 @@ def read_delimited(
     Warns:
         FileNote: a TSV has quotes around a field that needs none, which are taken off.
     """
-    raw = without_mark(read_bytes(path))
+    raw = read_bytes(path).removeprefix(BOM)
     _note_needless_quotes(raw, path)
-    return parse_delimited(raw, path, required=required, only=only, numbers_repeats=numbers_repeats)
-
-
-def parse_delimited(
-    raw: bytes,
-    path: str | Path,
-    *,
-    required: Sequence[str] = (),
-    only: Collection[str] | None = None,
-    numbers_repeats: bool = False,
-) -> pd.DataFrame:
-    """Return the bytes of `path`, without a byte order mark, as `read_delimited` returns the file.
-
-    Arrow reads them. Where it refuses them, or may have taken what is no CSV, a pass by Python's reader
-    finds the line to name.
-    """
-    _check_text(raw, path)
-    mark = delimiter_of(_first_line(raw))
+    mark = delimiter_of(_first_line(raw, path))
     is_quoted = b'"' in raw and (mark != "\t" or _OPENING.search(raw) is not None)
     _, header, start = next(_rows(raw, mark, path, is_quoted=is_quoted))
     header = [name.strip() for name in header]
@@ -91,7 +76,8 @@ def parse_delimited(
         _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
     kept = [name for name in names if only is None or name in only]
     columns = _columns(body, names, kept or names[:1], mark, is_quoted=is_quoted)
-    if columns is None or max(map(_longest, columns)) >= _LONGEST_FIELD:
+    lengths = [compute.max(compute.binary_length(column)).as_py() or 0 for column in columns or ()]
+    if columns is None or max(lengths) >= _LONGEST_FIELD:
         _refuse_faults(raw, mark, path, names, is_quoted=is_quoted)
     if columns is None:
         raise FormatError(f"{path}: expected CSV or TSV with a header line; save it again as such")
@@ -106,20 +92,15 @@ def delimiter_of(header: str) -> str:
     return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
 
 
-def _first_line(raw: bytes) -> str:
-    return (raw[: raw.find(b"\n") + 1] or raw).decode()
-
-
-def _check_text(raw: bytes, path: str | Path) -> None:
-    """Refuse what `text_of` refuses, without making a text of all bytes."""
-    is_utf8 = raw.isascii() or _is_utf8(raw)
-    if b"\0" in raw or not is_utf8 or not _first_line(raw).strip():
+def _first_line(raw: bytes, path: str | Path) -> str:
+    """Return the first line; refuse what `text_of` refuses, without making a text of all bytes."""
+    first = raw[: raw.find(b"\n") + 1] or raw
+    if b"\0" in raw or not (raw.isascii() or _is_utf8(raw)) or not first.strip():
         text_of(raw, path)
+    return first.decode()
 
 
 def _is_utf8(raw: bytes) -> bool:
-    import pyarrow as pa
-
     ends = pa.array([0, len(raw)], pa.int64()).buffers()[1]
     whole = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(raw)])
     try:
@@ -148,7 +129,6 @@ def _columns(
     body: memoryview, names: Sequence[str], kept: Sequence[str], mark: str, *, is_quoted: bool
 ) -> list[Any] | None:
     """Return the columns `kept` of rows as large strings; None where Arrow refuses the rows."""
-    import pyarrow as pa
     from pyarrow import csv
 
     if _NO_ROW.match(body):
@@ -188,12 +168,6 @@ def _is_well_quoted(body: memoryview, delimiter: str) -> bool:
     begins = np.isin(before, bounds) | np.concatenate([[False], is_doubled])
     ends = np.isin(after, bounds) | np.concatenate([is_doubled, [False]])
     return bool(begins.all() and ends.all())
-
-
-def _longest(column: Any) -> int:
-    from pyarrow import compute
-
-    return compute.max(compute.binary_length(column)).as_py() or 0
 
 
 def _n_lines(raw: bytes, start: int) -> int:

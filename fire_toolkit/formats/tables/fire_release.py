@@ -20,7 +20,7 @@ import pandas as pd
 
 from fire_toolkit.collections.duplicates import normal_text
 from fire_toolkit.errors import FormatError, JoinError
-from fire_toolkit.files import STDIN, is_gzip, opened, without_mark
+from fire_toolkit.files import BOM, GZIP, STDIN, opened
 from fire_toolkit.formats.collections.source import Entry, Source
 from fire_toolkit.resolution.judgments import latest_judgments
 from fire_toolkit.tables import (
@@ -83,7 +83,7 @@ def is_fire_release(path: str | Path) -> bool:
         return False
     with opened(path) as stream:
         start = stream.read(64)
-    if not is_gzip(start) and not without_mark(start).lstrip().startswith(b"{"):
+    if not start.startswith(GZIP) and not start.removeprefix(BOM).lstrip().startswith(b"{"):
         return False
     try:
         found = Source(path).json

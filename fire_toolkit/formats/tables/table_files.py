@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import STDIN, is_gzip, opened, read_bytes, text_of, without_mark
+from fire_toolkit.files import BOM, GZIP, STDIN, opened, read_bytes, text_of
 from fire_toolkit.formats.columns import LABEL, RELEVANCE, SCORE, find_name, needed_column
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.resolution.judgments import latest_judgments, typed_judgments
@@ -150,7 +150,7 @@ def has_columns(path: str | Path, *names: str) -> bool:
     """Whether the header of a CSV or TSV file names all these columns."""
     with opened(path) as stream:
         line = b"" if str(path) == STDIN else stream.readline()
-    raw = without_mark(line if line and not is_gzip(line) else read_bytes(path))
+    raw = (line if line and not line.startswith(GZIP) else read_bytes(path)).removeprefix(BOM)
     header = raw[: raw.find(b"\n") + 1] or raw
     found = text_of(header, path) if header.strip() else ""
     return set(names) <= {field.strip(' "\r\n') for field in found.replace("\t", ",").split(",")}

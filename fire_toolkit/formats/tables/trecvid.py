@@ -9,7 +9,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import read_text, without_mark
+from fire_toolkit.files import BOM, read_text
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.runs.reader import RunReader
 
@@ -22,7 +22,7 @@ Lists = dict[str, dict[int, str]]  # topic → place → shot
 
 def is_trecvid(start: bytes, path: Path) -> bool:
     """Whether the text begins as XML and names a result of ad-hoc video search."""
-    text = without_mark(start).lstrip()
+    text = start.removeprefix(BOM).lstrip()
     return text.startswith(b"<") and _ROOT.search(text) is not None
 
 
