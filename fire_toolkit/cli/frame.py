@@ -72,7 +72,8 @@ def framed(function: Callable[..., Found]) -> click.Command:
                     _refuse_others(own, called, params)
                 called = with_tables(function, given, called)
                 result = own(**called, **({"tell": tell} if "tell" in hints else {}))
-                result = given.renamed(result) if values.get("qrels") else result
+                if values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
+                    result = given.renamed(result)
             if out is None and result.files:
                 stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)
             if out is not None:

@@ -252,12 +252,11 @@ class Given:
         )
 
     def renamed(self, result: Found) -> Found:
-        """Return a result by the names that its qrels have where corrected ones alone were named by --qrels.
+        """Return a result by the names that its qrels have where --qrels named corrected ones.
 
         They are `augmented` in the column qrels, as where they stand beside the original ones.
         """
-        beside = self.__dict__.get("augmented_if_any")
-        if not self.kind_of_qrels.startswith("corrected") or beside is not None:
+        if self.__dict__.get("augmented_if_any") is not None:
             return result
         tables = {
             name: table.assign(qrels=table["qrels"].replace("original", "augmented"))

@@ -13,7 +13,7 @@ from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
 from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.tables import Judgments, repeated_answers
-from fire_toolkit.workspace.config import BY_GUIDELINE, SETTINGS
+from fire_toolkit.workspace.config import BY_GUIDELINE
 
 
 def judgments_from(path: Path) -> Judgments:
@@ -53,9 +53,8 @@ def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
 
 def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     """Return the grades of the labels found: by `rules_of`, or as they spell."""
-    rules, default = rules_of(judgments, guideline), read_guideline(SETTINGS["tasks"]["guideline"])
     counts = {str(label): int(n) for label, n in judgments["label"].value_counts().items()}
-    return choose_grades(counts, guideline=rules, default=default)
+    return choose_grades(counts, guideline=rules_of(judgments, guideline))
 
 
 def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:

@@ -173,7 +173,8 @@ class Measure(Shown):
         """Return the name, which `parse_measure` reads back to an equal measure."""
         own = self.definition
         parameters = zip(own.parameters, self.arguments, strict=True)
-        shown = _arguments((p.name, value) for p, value in parameters if value != p.default)
+        named = [(p.name, value) for p, value in parameters if value != p.default]
+        shown = _arguments(named) if named else ""
         k = "" if self.k is None else f"@{self.k}"
         level = "" if self.level == 1 else f":rel={self.level}"
         return f"{own.name}{shown}{k}{own.key.removeprefix(own.name)}{level}" + ":condensed" * self.condensed

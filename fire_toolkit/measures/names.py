@@ -70,7 +70,9 @@ def parse_measure(name: str) -> Measure:
         raise UsageError(f"no measure {name!r}; {_nearest(key, match['k'])}")
     try:
         k = None if definition.name != match["name"] else _cutoff(definition, match)
-        measure = Measure(definition, k, _arguments(definition, match["arguments"]))
+        has_arguments = bool(definition.parameters) or match["arguments"] is not None
+        arguments = _arguments(definition, match["arguments"]) if has_arguments else ()
+        measure = Measure(definition, k, arguments)
         for modifier in match["modifiers"].split(":")[1:]:
             level = re.fullmatch(r"rel=([1-9][0-9]{0,8})", modifier)
             if modifier == "condensed" and not measure.condensed:

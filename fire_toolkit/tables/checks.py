@@ -20,7 +20,6 @@ from fire_toolkit.arrays import are_among
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables.blanks import with_encoded_ids
 from fire_toolkit.tables.columns import (
-    are_ascending,
     arrow_text,
     bytes_of,
     codes_in_order,
@@ -195,7 +194,7 @@ def ordered(table: pd.DataFrame, names: Sequence[str], *, without: npt.ArrayLike
 
 
 def _by(table: pd.DataFrame, keys: npt.NDArray[Any], without: npt.ArrayLike = ()) -> pd.DataFrame:
-    if not np.size(without) and are_ascending(keys):
+    if not np.size(without) and not (keys[1:] < keys[:-1]).any():
         return table
     rows = np.argsort(keys, kind="stable")
     rows = rows[~np.isin(rows, without)] if np.size(without) else rows

@@ -79,11 +79,6 @@ def has_repeats(keys: npt.NDArray[Any]) -> bool:
     return bool((in_order[1:] == in_order[:-1]).any())
 
 
-def are_ascending(numbers: npt.NDArray[Any]) -> bool:
-    """Return whether no number is below the one before it."""
-    return not bool((numbers[1:] < numbers[:-1]).any())
-
-
 def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     """Return for each row of `pairs` the row of `among` with the same query_id and doc_id, -1 where none is.
 

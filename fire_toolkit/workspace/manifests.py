@@ -62,17 +62,14 @@ def manifest_path(out: Path, *, is_folder: bool) -> Path:
     return out / MANIFEST if is_folder else out.with_name(out.name + _SUFFIX)
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Return the manifest at `path`.
+def read_manifest(path: Path, content: bytes | None = None) -> Manifest:
+    """Return the manifest at `path`; content: its bytes, where they are read.
 
     Raises:
         FormatError: it is not a manifest, or has a newer schema than this version knows.
     """
-    return _manifest_in(read_bytes(path), path)
-
-
-def _manifest_in(content: bytes, path: Path) -> Manifest:
-    found, wrong = parse_json(text_of(content.removeprefix(BOM), path), str(path)), ""
+    text = text_of((read_bytes(path) if content is None else content).removeprefix(BOM), path)
+    found, wrong = parse_json(text, str(path)), ""
     try:
         if found["schema_version"] > SCHEMA_VERSION:
             newer = f"schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
@@ -109,7 +106,7 @@ def manifest_at(path: Path) -> Manifest | None:
         return None
     content = path.read_bytes()
     is_ours = sum(mark in content for mark in _MARKS) > 1 or not content.strip(b"\0 \t\r\n")
-    return _manifest_in(content, path) if is_ours else None
+    return read_manifest(path, content) if is_ours else None
 
 
 def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:

@@ -80,18 +80,23 @@ def _bytes_of(path: Path, member: ZipInfo | None = None, where: str = "") -> Cal
     return partial(unpacked, path.absolute(), member, where) if member else partial(mapped, path.absolute())
 
 
-def _is_npy(start: bytes, path: Path) -> bool:
-    return start.startswith(b"\x93NUMPY")
+def container_of(start: bytes, path: Path) -> str:
+    """Return which of `FORMATS` a file of arrays has, by its first bytes; empty where it holds none."""
+    if start.startswith(b"\x93NUMPY"):
+        return "npy"
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "torch" if _torch_pickles(path) else "npz"
+    if _TORCH_BEFORE_1_6 in start[:32]:
+        return "torch"
+    if start[5:9] == b"\0\0\0{" and start[0:5] != bytes(5):
+        return "safetensors"
+    return "pickle" if _PICKLE_STARTS.match(start) else ""
 
 
 def _of_npy(path: Path) -> Any:
     """Return the array of a `.npy` file, or what an array of objects holds."""
     with path.open("rb") as stream:
         return _npy(str(path), stream.read(_NPY_HEADER_BYTES), _bytes_of(path))
-
-
-def _is_npz(start: bytes, path: Path) -> bool:
-    return start.startswith((b"PK\x03\x04", b"PK\x05\x06")) and not _torch_pickles(path)
 
 
 def _of_npz(path: Path) -> dict[str, Stored]:
@@ -129,18 +134,10 @@ def _npy(where: str, start: bytes, raw_of: Callable[[], Array]) -> Stored:
     return _lying(where, raw_of, at, shape, dtype, is_fortran=is_fortran)
 
 
-def _is_pickle(start: bytes, path: Path) -> bool:
-    return bool(_PICKLE_STARTS.match(start))
-
-
 def _of_pickle(path: Path) -> Any:
     """Return the plain value of a pickle."""
     with path.open("rb") as stream:
         return load_plain(stream, max_bytes=_PICKLE_BYTES, where=str(path))
-
-
-def _is_torch(start: bytes, path: Path) -> bool:
-    return _TORCH_BEFORE_1_6 in start[:32] or (start.startswith(b"PK\x03\x04") and _torch_pickles(path) != [])
 
 
 def _torch_pickles(path: Path) -> list[str]:
@@ -205,10 +202,6 @@ _TORCH_NAMES: dict[str, Any] = {
 }
 
 
-def _is_safetensors(start: bytes, path: Path) -> bool:
-    return start[5:9] == b"\0\0\0{" and start[0:5] != bytes(5)
-
-
 def _of_safetensors(path: Path) -> dict[str, Stored | Name]:
     """Return the tensors of a safetensors file by name: a length, a JSON header, then numbers."""
     size = path.stat().st_size
@@ -254,15 +247,16 @@ def _safetensor(path: Path, name: str, about: Any, start: int) -> Stored | Name:
 
 _LENGTH_FIRST = "begins with the length of a JSON header"
 # Of each format: its name, what it is, how it is known, whether a file is of it, and its tree.
-FORMATS: tuple[tuple[str, str, str, Callable[[bytes, Path], bool], Callable[[Path], Any]], ...] = (
-    ("torch", "a file of torch.save", "a zip with data.pkl", _is_torch, _of_torch),
-    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", _is_npz, _of_npz),
-    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", _is_npy, _of_npy),
-    ("safetensors", "a safetensors file", _LENGTH_FIRST, _is_safetensors, _of_safetensors),
-    ("pickle", "a pickle of arrays", "begins as pickles do", _is_pickle, _of_pickle),
+FORMATS: tuple[tuple[str, str, str, Callable[[Path], Any]], ...] = (
+    ("torch", "a file of torch.save", "a zip with data.pkl", _of_torch),
+    ("npz", "NumPy arrays, .npz", "a zip without data.pkl", _of_npz),
+    ("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", _of_npy),
+    ("safetensors", "a safetensors file", _LENGTH_FIRST, _of_safetensors),
+    ("pickle", "a pickle of arrays", "begins as pickles do", _of_pickle),
 )
 
 
 def tree_of(start: bytes, path: Path) -> Any:
     """Return what a file of arrays holds, None of another file; start: its first bytes."""
-    return next((tree(path) for _, _, _, is_of_it, tree in FORMATS if is_of_it(start, path)), None)
+    name = container_of(start, path)
+    return next((tree(path) for own, _, _, tree in FORMATS if own == name), None)

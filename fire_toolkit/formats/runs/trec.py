@@ -92,7 +92,7 @@ _RUN = _Kind(
     f"6 ({' '.join(RUN_FIELDS)})",
 )
 _QRELS = _Kind(
-    dict.fromkeys(_QRELS_FIELDS, pa.string()) | {"0": _CODED, "relevance": _CODED},
+    dict.fromkeys(_QRELS_FIELDS, pa.string()),
     "4 or 5 (query_id 0 doc_id relevance, or query_id 0 doc_id stratum relevance)",
     are_qrels=True,
 )
@@ -100,7 +100,9 @@ _QRELS = _Kind(
 
 def is_trec_qrels(path: str | Path) -> bool:
     """Whether a file's first line that is neither blank nor a comment has the fields of qrels."""
-    return str(path) != STDIN and _QRELS.width_of(_above_and_row(start_of(path)[0], _QRELS)[1].split()) > 0
+    if str(path) == STDIN:
+        return False
+    return _QRELS.width_of(_above_and_row(start_of(path)[0], _QRELS)[1].split()) > 0
 
 
 def is_trec_run(start: bytes, path: Path) -> bool:
@@ -137,9 +139,8 @@ def read_trec_lists(path: Path, key: str | None = None) -> Listed:
         return Listed(scored, _one_tag(scored, path))
     own = scored[scored["run_id"] == key]
     if own.empty:
-        raise FormatError(
-            f"{path}: no run {key!r} in it; choose one with --key: {', '.join(_tags(scored)[:8])}"
-        )
+        tags = sorted(map(str, scored["run_id"].unique()))
+        raise FormatError(f"{path}: no run {key!r} in it; choose one with --key: {', '.join(tags[:8])}")
     return Listed(own.reset_index(drop=True), key)
 
 
@@ -169,12 +170,8 @@ def trec_qrels_text(qrels: Qrels) -> str:
     return b"".join(joined_lines([query, " 0 ", doc, " ", *strata, relevance])).decode()
 
 
-def _tags(scored: pd.DataFrame) -> list[str]:
-    return sorted(map(str, scored["run_id"].unique()))
-
-
 def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
-    tags = _tags(scored)
+    tags = sorted(map(str, scored["run_id"].unique()))
     if not tags:
         raise FormatError(f"{path}: nothing but comments, expected the lines of a run")
     if len(tags) > 1:
@@ -185,26 +182,21 @@ def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
     return tags[0]
 
 
-def _above_and_row(start: bytes, kind: _Kind) -> tuple[list[str], str]:
-    """Return the lines above the first row of a file with this beginning, and the row; empty if none is."""
-    lines = start.removeprefix(BOM).decode(errors="replace").split("\n")
-    place = _first_row(lines, kind)
-    return lines[:place], lines[place] if place < len(lines) else ""
-
-
-def _first_row(lines: Sequence[str], kind: _Kind) -> int:
-    """Return the place of the first row among lines; the number of lines where there is none.
+def _above_and_row(start: bytes | str, kind: _Kind) -> tuple[list[str], str]:
+    """Return the lines above the first row of a file with this beginning, and the row; empty if none is.
 
     A line that starts with # is a row if it has as many fields as the first line that does not.
     """
+    text = start if isinstance(start, str) else start.removeprefix(BOM).decode(errors="replace")
+    lines = text.split("\n")
     split = (line.split() for line in lines)
     usual = next((kind.width_of(fields) for fields in split if fields and not fields[0].startswith("#")), 0)
     for place, line in enumerate(lines):
         fields = line.split()
         width = kind.width_of(fields)
         if fields and (not fields[0].startswith("#") or (width and width == (usual or width))):
-            return place
-    return len(lines)
+            return lines[:place], line
+    return lines, ""
 
 
 def _note_left_out(path: str | Path, above: Sequence[str], n_longer: int, n_ids: int) -> None:
@@ -242,7 +234,9 @@ def _as_it_lies(path: str | Path, kind: _Kind) -> pd.DataFrame | None:
         return None
     if found is not None:
         n_ids = compute.sum(compute.starts_with(table["query_id"], "#")).as_py()
-        _note_left_out(path, above, table.num_rows if len(names) > len(RUN_FIELDS) else 0, n_ids)
+        n_longer = table.num_rows if len(names) > len(RUN_FIELDS) else 0
+        if above or n_longer or n_ids:
+            _note_left_out(path, above, n_longer, n_ids)
     return found
 
 
@@ -272,9 +266,9 @@ def _in_plain_lines(path: str | Path, kind: _Kind) -> Any:
     """
     n_longer = n_ids = 0
     plain, top = list[str](), list[str]()
-    lines = read_text(path).split("\n")
-    first = _first_row(lines, kind)
-    for number, line in enumerate(lines[first:], start=first + 1):
+    text = read_text(path)
+    above, _ = _above_and_row(text, kind)
+    for number, line in enumerate(text.split("\n")[len(above) :], start=len(above) + 1):
         if fields := line.split():
             width = kind.width_of(fields)
             own = fields[: width or None]
@@ -282,7 +276,7 @@ def _in_plain_lines(path: str | Path, kind: _Kind) -> Any:
             plain.append(" ".join(kind.plain(own, top, f"{path}:{number}")))
             n_ids += fields[0].startswith("#")
             n_longer += 0 < width < len(fields)
-    _note_left_out(path, lines[:first], n_longer, n_ids)
+    _note_left_out(path, above, n_longer, n_ids)
     if not plain:
         return pa.schema(list(kind.types.items())).empty_table()
     source, longest = pa.BufferReader("\n".join(plain).encode()), 4 * max(map(len, plain)) + 1

@@ -64,7 +64,8 @@ def read_delimited(
         FileNote: a TSV has quotes around a field that needs none, which are taken off.
     """
     raw = read_bytes(path).removeprefix(BOM)
-    _note_needless_quotes(raw, path)
+    if b'"' in raw:
+        _note_needless_quotes(raw, path)
     mark = delimiter_of(_first_line(raw, path))
     is_quoted = b'"' in raw and (mark != "\t" or _OPENING.search(raw) is not None)
     _, header, start = next(_rows(raw, mark, path, is_quoted=is_quoted))
@@ -238,7 +239,7 @@ def _check_quotes(lines: Sequence[str], width: int, where: str) -> None:
 def _note_needless_quotes(raw: bytes, path: str | Path) -> None:
     """Warn where a TSV has quotes around a field that needs none: they may have been part of the text."""
     head = raw[: raw.find(b"\n") + 1]
-    if b"\t" not in head or b'"' in head or b'"' not in raw:
+    if b"\t" not in head or b'"' in head:
         return
     if found := _NEEDLESS.search(raw):
         line = raw.count(b"\n", 0, found.start(1)) + 1
