@@ -72,7 +72,7 @@ def framed(function: Callable[..., Found]) -> click.Command:
                     _refuse_others(own, called, params)
                 called = with_tables(function, given, called)
                 result = own(**called, **({"tell": tell} if "tell" in hints else {}))
-                if values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
+                if not place and values.get("qrels") and given.kind_of_qrels.startswith("corrected"):
                     result = given.renamed(result)
             if out is None and result.files:
                 stage, out = f"{name} {called[plain[0].name]}", given.out(result.place)

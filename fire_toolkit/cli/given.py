@@ -23,7 +23,7 @@ from fire_toolkit.cli.common import (
     say,
 )
 from fire_toolkit.cli.progress_line import Progress, wipe_progress
-from fire_toolkit.cli.streams import as_files, copy_of_stdin, own_name
+from fire_toolkit.cli.streams import as_files, copy_of_stdin, in_own_names
 from fire_toolkit.commands.command import counting, rests_on, tables_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN
@@ -167,7 +167,7 @@ class Given:
         """Note a file that was read (standard input by its copy), with its hash."""
         from fire_toolkit.files import sha256_of
 
-        name = own_name(path)
+        name = in_own_names(str(path))
         if name == str(path):
             self.use(path)
         else:

@@ -32,9 +32,10 @@ def as_files(files: Sequence[str]) -> list[Path]:
 
 def copy_of_stdin() -> Path:
     """Return a file with all of standard input, made once, until the command ends."""
-    if (kept := _kept()) is not None:
-        return kept
-    folder, root = Path(tempfile.mkdtemp()), click.get_current_context().find_root()
+    root = click.get_current_context().find_root()
+    if (kept := root.meta.get(_KEPT)) is not None:
+        return Path(kept)
+    folder = Path(tempfile.mkdtemp())
     root.call_on_close(partial(shutil.rmtree, folder, ignore_errors=True))
     file = folder / "stdin"
     with file.open("wb") as stream:
@@ -43,17 +44,8 @@ def copy_of_stdin() -> Path:
     return file
 
 
-def own_name(path: Path) -> str:
-    """Return what was typed for a file: `-` for the copy of standard input."""
-    return STDIN if path == _kept() else str(path)
-
-
 def in_own_names(message: str) -> str:
     """Return a message in which the copy of standard input is called `-`."""
-    kept = _kept()
-    return message if kept is None else message.replace(str(kept), STDIN)
-
-
-def _kept() -> Path | None:
     context = click.get_current_context(silent=True)
-    return context.meta.get(_KEPT) if context else None
+    kept = context.meta.get(_KEPT) if context else None
+    return message if kept is None else message.replace(str(kept), STDIN)

@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.checks import Column, TableSpec, check_table, ordered
-from fire_toolkit.tables.columns import codes_of, has_repeats, packed_codes
+from fire_toolkit.tables.columns import codes_of, packed_codes
 
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
@@ -50,7 +50,7 @@ def latest_judgments(
     checked = check_table(_ANSWERS, answers, where=where)
     vote = pd.Series(packed_codes([codes_of(checked[name]) for name in _VOTE]))
     earlier = checked.index[:0]
-    if has_repeats(vote.to_numpy()):
+    if not vote.is_unique:
         contested = vote[vote.duplicated(keep=False)].to_frame("vote")
         times = checked.loc[contested.index, time]
         contested["when"] = [utc_time(text) if text else "" for text in times]

@@ -23,7 +23,6 @@ from fire_toolkit.tables.columns import (
     arrow_text,
     bytes_of,
     codes_in_order,
-    has_repeats,
     numbers_of,
     packed_codes,
     places_in_order,
@@ -161,7 +160,9 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         if column.name in table.columns and len(table):
             columns[column.name] = _CHECKS[column.kind](column, table[column.name], problems)
         elif column.name in table.columns or not column.rare:
-            columns[column.name] = _default(column, len(table))
+            value = _MISSING.get(column.kind, "") if column.default is None else column.default
+            one = pd.array([value] if len(table) else [], dtype=column.dtype)
+            columns[column.name] = pd.Series(one.repeat(len(table)))
     if problems:
         if (encoded := with_encoded_ids(table, where)) is not None:
             return check_table(spec, encoded, where=where)
@@ -173,7 +174,7 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     codes = {name: codes_in_order(typed[name]) for name in {*spec.key, *order}}
     key = packed_codes([codes[name] for name in spec.key])
     is_in_order = bool((key[1:] > key[:-1]).all())  # of the key, which then stands once
-    if not is_in_order and has_repeats(key):
+    if not is_in_order and len(np.unique(key)) < len(key):
         rows = typed.loc[typed.duplicated(list(spec.key)), list(spec.key)]
         examples = ", ".join(" ".join(map(str, row)) for row in rows.head(3).itertuples(index=False))
         raise TableError(f"{where}: {', '.join(spec.key)} given twice ({len(rows)} rows; {examples})")
@@ -199,11 +200,6 @@ def _by(table: pd.DataFrame, keys: npt.NDArray[Any], without: npt.ArrayLike = ()
     rows = np.argsort(keys, kind="stable")
     rows = rows[~np.isin(rows, without)] if np.size(without) else rows
     return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
-
-
-def _default(column: Column, n_rows: int) -> Series:
-    value = _MISSING.get(column.kind, "") if column.default is None else column.default
-    return pd.Series(pd.array([value] if n_rows else [], dtype=column.dtype).repeat(n_rows))
 
 
 def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:

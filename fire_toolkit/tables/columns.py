@@ -73,12 +73,6 @@ def packed_codes(keys: Sequence[npt.NDArray[Any]]) -> Ints:
     return packed
 
 
-def has_repeats(keys: npt.NDArray[Any]) -> bool:
-    """Return whether a number stands twice."""
-    in_order = np.sort(keys)
-    return bool((in_order[1:] == in_order[:-1]).any())
-
-
 def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     """Return for each row of `pairs` the row of `among` with the same query_id and doc_id, -1 where none is.
 

@@ -200,9 +200,7 @@ def test_a_table_is_what_pythons_reader_reads(body: str, header: str) -> None:
     except csv.Error:
         rows = []
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            (file := Path(folder) / "table").write_bytes(text.encode())
-            table = read_delimited(file)
+        table = read_delimited(put("table", text.encode()))
     except FormatError:
         names = [name.strip() for name in rows[0]] if text.strip() and rows else []
         is_refused_tsv = mark == "\t" and has_quotes  # quotes that fit neither CSV nor plain text

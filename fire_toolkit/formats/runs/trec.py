@@ -13,6 +13,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -212,31 +213,22 @@ def _note_left_out(path: str | Path, above: Sequence[str], n_longer: int, n_ids:
 
 def _read(path: str | Path, kind: _Kind) -> pd.DataFrame:
     """Return the columns of a file, read by Arrow: as it lies, else with its lines made plain."""
-    found = None if str(path) == STDIN else _as_it_lies(path, kind)
-    if found is None:
-        found = _frame(_in_plain_lines(path, kind))
-    assert found is not None, "plain lines hold what rows hold"
-    return found
-
-
-def _as_it_lies(path: str | Path, kind: _Kind) -> pd.DataFrame | None:
-    """Return the columns of a file whose fields have one separator between them; None of another."""
-    start, is_packed = start_of(path)
+    start, is_packed = (b"", False) if str(path) == STDIN else start_of(path)
     above, row = _above_and_row(start, kind)
-    names = kind.names_of(row.split())
-    if not names:
-        return None
-    try:
-        source = pa.BufferReader(read_bytes(path)) if is_packed else pa.OSFile(str(path))
-        table = _by_arrow(source, names, kind, above=len(above), between="\t" if "\t" in row else " ")
-        found = _frame(table) if table.num_rows else None
-    except (pa.ArrowInvalid, OSError):
-        return None
+    names, found = kind.names_of(row.split()), None
+    if names:
+        with suppress(pa.ArrowInvalid, OSError):
+            source = pa.BufferReader(read_bytes(path)) if is_packed else pa.OSFile(str(path))
+            table = _by_arrow(source, names, kind, above=len(above), between="\t" if "\t" in row else " ")
+            found = _frame(table) if table.num_rows else None
     if found is not None:
         n_ids = compute.sum(compute.starts_with(table["query_id"], "#")).as_py()
         n_longer = table.num_rows if len(names) > len(RUN_FIELDS) else 0
         if above or n_longer or n_ids:
             _note_left_out(path, above, n_longer, n_ids)
+        return found
+    found = _frame(_in_plain_lines(path, kind))
+    assert found is not None, "plain lines hold what rows hold"
     return found
 
 

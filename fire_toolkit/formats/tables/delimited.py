@@ -14,6 +14,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any, Literal
 
@@ -190,30 +191,22 @@ def _rows(
     raw: bytes, mark: str, path: str | Path, *, is_quoted: bool
 ) -> Iterator[tuple[int, list[str], int]]:
     """Yield the line that each row begins on, its fields, and where it ends in the bytes; no blank lines."""
-    lines: list[str] = []  # of the row
-    end = 0
-
-    def read() -> Iterator[str]:
-        nonlocal end
-        for found in _LINE.finditer(raw):
-            end = found.end()
-            lines.append(found[0].decode())
-            yield lines[-1]
-
     line, width = 1, 0
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    found, again = tee(_LINE.finditer(raw))
+    rows = csv.reader((each[0].decode() for each in found), delimiter=mark, quoting=quoting, strict=True)
     try:
-        for fields in csv.reader(read(), delimiter=mark, quoting=quoting, strict=True):
+        for fields in rows:
+            own = [*islice(again, rows.line_num + 1 - line)]  # of the row
             if is_quoted and mark == "\t":
-                _check_quotes(lines, width, f"{path}:{line}")
+                _check_quotes([each[0].decode() for each in own], width, f"{path}:{line}")
             width = width or len(fields)
             if fields:
-                yield line, fields, end
-            line += len(lines)
-            lines.clear()
+                yield line, fields, own[-1].end()
+            line += len(own)
     except csv.Error as error:
         if mark == "\t" and "larger than" not in str(error):
-            _check_quotes(lines[:1], 0, f"{path}:{line}")
+            _check_quotes([each[0].decode() for each in islice(again, 1)], 0, f"{path}:{line}")
         raise FormatError(f"{path}:{line}: {error}; expected CSV with a header line") from None
 
 
@@ -286,7 +279,9 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
         data = bytes_of(texts)
         return changed(texts, quoted) if any(mark.encode() in data for mark in marks) else texts
 
-    header = delimiter.join(quoted(str(name)) for name in table.columns) + "\n"
+    names = pa.array(map(str, table.columns), pa.large_string())
+    names = changed(names, quoted) if quotes_all else marked(names)
+    header = delimiter.join(names.to_pylist()) + "\n"
     if table.empty:
         return header.encode()
     written = io.BytesIO()  # whose value is its own buffer
