@@ -13,7 +13,7 @@ from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels
 
 MakeWorld = Callable[..., Any]
-MEASURES = ["C@5", "RR", "DCG@5", "RR", "P@5", "MnR"]
+MEASURES = ["C@5", "RR", "DCG@5", "P@5", "MnR"]
 
 
 @pytest.mark.parametrize("seed", seeds(4))

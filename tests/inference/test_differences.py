@@ -77,7 +77,8 @@ def test_less_is_better_for_ranks(make_world: MakeWorld) -> None:
     table = differences(make_world(4), ["MnR", "RR"])
     ranks = table[(table["measure"] == "MnR") & (table["qrels"] == "augmented")].reset_index()
     inverse = table[(table["measure"] == "RR") & (table["qrels"] == "augmented")].reset_index()
-    assert ranks["n_better"].tolist() == inverse["n_better"].tolist()
+    for name in ("n_better", "superiority"):
+        assert ranks[name].tolist() == inverse[name].tolist()
 
 
 def test_runs_of_different_depths_are_said(make_world: MakeWorld) -> None:
