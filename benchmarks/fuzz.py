@@ -209,7 +209,6 @@ def records() -> list[Target]:
     from fire_toolkit.elsewhere.tables import read_submissions
     from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
-    from fire_toolkit.media.transcode import RECORD, read_record
     from fire_toolkit.workspace.config import config_text, read_workspace
     from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, read_manifest, verify
     from fire_toolkit.workspace.stages import stage_states
@@ -218,7 +217,6 @@ def records() -> list[Target]:
     manifest = Manifest("pool", "0", {"depth": 3}, {"runs/a": sha}, {"pool.csv": sha}, {"pairs": 1})
     made = json.dumps(vars(manifest), indent=1)
     tasks = [{"data": {"caption": "a dog", "video": "x.mp4", "pair_id": "q|d"}, "meta": {"round": 1}}]
-    record = json.dumps({"source_sha256": "a", "settings": "b", "output": "c.mp4", "seconds": 1.0})
     guideline = ROOT / "guidelines" / "caption-relevance-v1"
     names = ("guideline.md", "labels.toml", "label_config.xml")
     parts = tuple((f"g/{name}", (guideline / name).read_bytes()) for name in names)
@@ -250,7 +248,6 @@ def records() -> list[Target]:
         of("table.jsonl", ELSEWHERE, read_elsewhere, {"query": "meta.q", "doc": "d"}),
         of("submissions.csv", "Participant id,Status\na,APPROVED\nb,RETURNED\n", read_submissions),
         of("export.json", PROJECT, read_project),
-        Target("transcoded", RECORD, record.encode(), read_record),
         *(Target(path, path, raw, lambda folder: read_guideline(folder / "g"), parts) for path, raw in parts),
     ]
 

@@ -157,8 +157,8 @@ def transcode(
 
     Args:
         to: Which codec.
-        out: Folder for the videos, items.tsv and the record. [default: media/transcoded
-            of the workspace, or of [media] root in fire.toml]
+        out: Folder for the videos and items.tsv. [default: media/transcoded of the workspace, or of
+            [media] root in fire.toml]
     """
     inputs = Given({"out": out})
     folder = inputs.out(str(media_root() / "media/transcoded") if current_workspace() else None)

@@ -1,14 +1,12 @@
-"""A collection's videos to ones that browsers play; what is done is remembered, so a killed run goes on.
+"""A collection's videos to ones that browsers play; what is finished is there, so a killed run goes on.
 
-One video becomes pictures only, upright, by one encoder thread. Beside the videos lies `transcoded.jsonl`: a
-line for each finished one, with the hash of its source, the settings, and its own hash. A line is written
-once the file is in place; a file that is no longer what its line says is made again.
+One video becomes pictures only, upright, by one encoder thread. A finished one's name holds a hash of its
+source and of the settings; it is put in place whole, and is made again where it does not play any more.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.files import sha256_of
+from fire_toolkit.files import sha256_of, text_sha256
 from fire_toolkit.media.places import file_at
 from fire_toolkit.media.probe import PLAYS, first_video, judge_media, load_pyav, open_media, probe_file
 from fire_toolkit.tables import Items, check_items
@@ -140,20 +138,8 @@ def _fitted(picture: Any, ticks: int, stream: Any) -> Any:
     return fitted
 
 
-RECORD = "transcoded.jsonl"
 DONE, THERE, PLAYED, FAILED, ELSEWHERE = "transcoded", "done before", "plays", "failed", "not a file here"
 _NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
-
-
-class Finished(NamedTuple):
-    """A finished video: hashes of source and output, the settings, the output's name, what was left out."""
-
-    source_sha256: str
-    settings: str
-    output: str
-    output_sha256: str
-    n_pictures: int
-    n_damaged: int
 
 
 def transcode_media(
@@ -191,19 +177,19 @@ def transcode_media(
     except OSError as error:
         raise FireError(f"{out}: cannot be made: {error.strerror}") from None
     finish_interrupted(out)
-    record = read_record(out)
     rows: list[tuple[str, str, str]] = []
     moved: dict[str, str] = {}
     for number, media_url in enumerate(dict.fromkeys(items["media_url"]), start=1):
         report(number, Path(media_url).name)
-        source, finished, reason = file_at(media_url, root), None, ""
+        source, n_damaged = file_at(media_url, root), 0
         try:
-            state, finished = _finished(source, out, target, record) if source else (ELSEWHERE, None)
+            state, made, n_damaged = _finished(source, out, target) if source else (ELSEWHERE, None, 0)
         except ValueError as error:
-            state, reason = FAILED, str(error)
-        if finished:
-            reason = f"{finished.n_damaged} damaged packets left out" if finished.n_damaged else ""
-            path, base = (out / finished.output).resolve(), root.resolve()
+            state, made, reason = FAILED, None, str(error)
+        else:
+            reason = f"{n_damaged} damaged packets left out" if n_damaged else ""
+        if made:
+            path, base = made.resolve(), root.resolve()
             moved[media_url] = (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
         rows.append((media_url, state, reason))
     files = pd.DataFrame(rows, columns=["media_url", "state", "reason"], dtype="str")
@@ -211,41 +197,38 @@ def transcode_media(
     return check_items(items.assign(media_url=urls)), files
 
 
-def _finished(
-    source: Path, out: Path, target: Target, record: dict[tuple[str, str], Finished]
-) -> tuple[str, Finished | None]:
-    """Return the new video of a source, as it was made before or is made now; None where the source plays.
+def _finished(source: Path, out: Path, target: Target) -> tuple[str, Path | None, int]:
+    """Return the new video of a source, as it was made before or is made now, None where the source plays.
+
+    The last number is that of the damaged packets that were left out.
 
     Raises:
         ValueError: it cannot be done with this source; the text says why.
     """
     if not source.is_file():
         raise ValueError("no such file")
-    key = (sha256_of(source), str(target))
-    known = record.get(key)
-    if known and (out / known.output).is_file() and sha256_of(out / known.output) == known.output_sha256:
-        return THERE, known
+    key = text_sha256(f"{sha256_of(source)} {target}")[:12]  # tells sources of one name apart
+    made = out / f"{source.stem[:80]}-{key}.{target.container}"
+    if judge_media(probe_file(made)).state == PLAYS:
+        return THERE, made, 0
     facts = probe_file(source)
     verdict = judge_media(facts)
     if verdict.state == PLAYS:
-        return PLAYED, None
+        return PLAYED, None, 0
     if facts.fault or facts.kind != "video":
         raise ValueError(verdict.reason)
-    name = f"{source.stem[:80]}-{key[0][:8]}.{target.container}"  # the hash tells sources of one name apart
-    part = out / f".{name}.{os.getpid()}.tmp"
+    part = out / f".{made.name}.{os.getpid()}.tmp"
     pyav_fault = load_pyav().error.FFmpegError
     try:
-        counts = encode_video(source, part, target)
-        made = probe_file(part)
-        if (verdict := judge_media(made)).state != PLAYS:
+        _, n_damaged = encode_video(source, part, target)
+        new = probe_file(part)
+        if (verdict := judge_media(new)).state != PLAYS:
             raise ValueError(f"the new video does not play ({verdict.reason})")
-        if facts.duration_s and made.duration_s < facts.duration_s - max(1.0, 0.05 * facts.duration_s):
-            raise ValueError(f"only {made.duration_s:.1f} of {facts.duration_s:.1f} s can be decoded")
+        if facts.duration_s and new.duration_s < facts.duration_s - max(1.0, 0.05 * facts.duration_s):
+            raise ValueError(f"only {new.duration_s:.1f} of {facts.duration_s:.1f} s can be decoded")
         with part.open("rb+") as stream:
             os.fsync(stream.fileno())
-        record[key] = Finished(*key, name, sha256_of(part), *counts)
-        part.replace(out / name)
-        _remember(out, record[key])
+        part.replace(made)
     except (pyav_fault, OSError) as error:
         if isinstance(error, pyav_fault) and error.errno not in _NOT_WRITABLE:
             raise ValueError(f"cannot be decoded ({error.strerror})") from None
@@ -255,34 +238,4 @@ def _finished(
         ) from None
     finally:
         part.unlink(missing_ok=True)
-    return DONE, record[key]
-
-
-def read_record(out: Path) -> dict[tuple[str, str], Finished]:
-    """Return what was finished in `out`, by the source's hash and the settings.
-
-    A line that cannot be read (a kill cut it short) counts as not finished; a later line replaces an
-    earlier one.
-    """
-    path = out / RECORD
-    found: dict[tuple[str, str], Finished] = {}
-    for line in path.read_bytes().splitlines() if path.is_file() else []:
-        try:
-            finished = Finished(**json.loads(line))
-            if Path(finished.output).name == finished.output:
-                found[finished.source_sha256, finished.settings] = finished
-        except (ValueError, TypeError, RecursionError):
-            continue
-    return found
-
-
-def _remember(out: Path, finished: Finished) -> None:
-    """Add a line and flush it to disk; what a kill left of a line before it is ended first."""
-    line = json.dumps(finished._asdict(), ensure_ascii=False) + "\n"
-    with (out / RECORD).open("ab+") as stream:
-        if stream.tell() > 0:
-            stream.seek(-1, os.SEEK_END)
-            line = line if stream.read(1) == b"\n" else "\n" + line
-        stream.write(line.encode())
-        stream.flush()
-        os.fsync(stream.fileno())
+    return DONE, made, n_damaged
