@@ -5,8 +5,9 @@ import csv
 import io
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner, Result
 
@@ -15,8 +16,10 @@ from fire_toolkit.campaign.store import Store
 from fire_toolkit.cli import main
 
 Fire = Callable[..., Result]  # `run`, in the folder that a fixture makes
+Pair = tuple[str, str]
 Make = Callable[[], object]
 Copied = Callable[[Make, Path], Path]  # the fixture `copied`
+StandIn = Callable[..., Path]  # the fixture `stand_in`
 
 
 def run(*arguments: object, code: int = 0, stdin: bytes = b"") -> Result:
@@ -44,10 +47,47 @@ def write_run(path: Path, ranked: Mapping[str, Iterable[str]]) -> None:
     path.write_text("".join(lines))
 
 
+def write_table(
+    path: Path, table: Sequence[dict[str, str]], *, delimiter: str = ",", encoding: str = "utf-8"
+) -> None:
+    """Write the rows of a table as a spreadsheet does."""
+    with path.open("w", newline="", encoding=encoding) as stream:
+        writer = csv.DictWriter(stream, list(table[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def by_pair(table: Path | str | Result, column: str = "") -> dict[Pair, Any]:
+    """Return the rows of a table, or one column of them, by query and doc."""
+    return {(row["query_id"], row["doc_id"]): row[column] if column else row for row in rows(table)}
+
+
+def pairs_in(table: Path | str | Result) -> set[Pair]:
+    """Return the pairs in the rows of a table."""
+    return set(by_pair(table))
+
+
+def as_json(*arguments: object) -> Any:
+    """Run a command, and return what it prints as JSON."""
+    return json.loads(run(*arguments, "--format", "json").stdout)
+
+
+def manifest_of(path: Path | str) -> Any:
+    """Return the manifest of a stage's folder, or the one beside a file."""
+    at = Path(path)
+    beside = at / "manifest.json" if at.is_dir() else at.with_name(f"{at.name}.manifest.json")
+    return json.loads(beside.read_text())
+
+
+def named(told: Result) -> str:
+    """Return the command that a command says is next; empty where it names none."""
+    lines = [line for line in told.stderr.splitlines() if line.startswith("next: fire-toolkit ")]
+    return lines[-1].removeprefix("next: fire-toolkit ") if lines else ""
+
+
 def states() -> dict[str, tuple[str, str]]:
     """Return the state of each stage of the workspace here, and the reason, by `status`."""
-    told = json.loads(run("status", "--format", "json").stdout)
-    return {row["stage"]: (row["state"], row["reason"]) for row in told}
+    return {row["stage"]: (row["state"], row["reason"]) for row in as_json("status")}
 
 
 def given(root: Path, number: int = 1) -> list[dict[str, str]]:

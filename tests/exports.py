@@ -1,9 +1,11 @@
-"""What Label Studio exports of a file of tasks after somebody has answered them."""
+"""What comes back of tasks: what Label Studio exports of a file, and sheets that were filled in."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from command import rows, write_table
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
@@ -31,3 +33,13 @@ def export(tasks: Path, to: Path, label_of: Callable[[str, str], str], **how: An
     found = answered(tasks, label_of, **how)
     to.write_text(json.dumps(found))
     return len(found)
+
+
+def fill_in(sheet: Path, to: Path, label_of: Callable[[str, str], str], n: int | None = None) -> list[str]:
+    """Fill in the first n rows of a sheet, save it, and return their pairs' keys."""
+    table = rows(sheet)
+    keys = [row["pair_id"].removeprefix("'") for row in table[:n]]
+    for row, key in zip(table, keys, strict=False):
+        row["label"] = label_of(*split_pair_id(key))
+    write_table(to, table)
+    return keys

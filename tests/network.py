@@ -1,12 +1,15 @@
-"""Media on the network, answered in this process."""
+"""A Label Studio and media on the network, answered in this process."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
+from fake_api import TOKEN, URL, FakeServer
 
-from fire_toolkit.labelstudio import showing
+from fire_toolkit.cli import server_options
+from fire_toolkit.labelstudio import api, showing
 from fire_toolkit.media import check, links
 
 
@@ -21,3 +24,17 @@ def answer_links(patched: pytest.MonkeyPatch, answer: Callable[[httpx.Request], 
 
     for module in (links, check, showing):
         patched.setattr(module, "open_links", opened)
+
+
+def connect(patched: pytest.MonkeyPatch, server: FakeServer) -> None:
+    """Connect all commands to a Label Studio in this process."""
+    read = server_options.read_connection
+
+    def reached(*place: Any) -> Any:
+        return dataclasses.replace(read(*place), transport=server.transport())
+
+    patched.setattr(server_options, "read_connection", reached)
+    answer_links(patched, server.media)
+    patched.setattr(api.Api, "pause", lambda self, seconds: None)
+    patched.setenv("FIRE_LABEL_STUDIO_URL", URL)
+    patched.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)

@@ -1,18 +1,15 @@
 """A folder of small plain files, and the commands run in it as a person would."""
 
 import contextlib
-import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import Result
-from command import Copied, Make, run
-
-if TYPE_CHECKING:
-    from fake_api import FakeServer
+from command import Copied, Make, StandIn, run
+from fake_api import FakeServer
+from network import connect
 
 RUNS = {
     "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n1 Q0 c 3 7 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
@@ -63,6 +60,17 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Copied:
 
 
 @pytest.fixture
+def stand_in(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """Stand in a copy of what a function makes, or in a folder of it."""
+
+    def enter(make: Make, place: str = "") -> Path:
+        monkeypatch.chdir(copied(make, tmp_path) / place)
+        return tmp_path / place
+
+    return enter
+
+
+@pytest.fixture
 def fire(folder: Path) -> Callable[..., Result]:
     """The commands, in the folder of small files."""
     return run
@@ -77,24 +85,8 @@ def sample(corrected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
+def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     """A Label Studio in this process, to which all commands are connected."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "labelstudio")
-    from fake_api import TOKEN, URL, FakeServer
-    from network import answer_links
-
-    from fire_toolkit.cli import server_options
-    from fire_toolkit.labelstudio import api
-
     fake = FakeServer()
-    read = server_options.read_connection
-
-    def reached(*place: Any) -> Any:
-        return dataclasses.replace(read(*place), transport=fake.transport())
-
-    monkeypatch.setattr(server_options, "read_connection", reached)
-    answer_links(monkeypatch, fake.media)
-    monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
-    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)
-    monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)
+    connect(monkeypatch, fake)
     return fake
