@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import itertools
 import json
 import os
 import random
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import Result
-from command import Copied, alter, given, has_answers, rows, run
+from command import StandIn, alter, as_json, given, has_answers, pairs_in, rows, run, states, write_table
 from exports import answered
 
 from fire_toolkit.campaign import store
@@ -28,9 +24,8 @@ from fire_toolkit.campaign.tasks import pair_id, split_pair_id
 if TYPE_CHECKING:
     from fake_api import FakeServer
 
-Fire = Callable[..., Result]
 PEOPLE = ("A02", "A03", "A04")  # the accounts 2, 3, 4 of the server in this process
-USER = {name: int(name[1:]) for name in PEOPLE}
+ALL = ("--annotator", ",".join(PEOPLE))
 ASKED = ("tasks", "pool/pool.csv", "--overlap", 0.5)
 N_PAIRS = 30
 N_SEQUENCES = int(os.environ.get("FIRE_SEQUENCES", "5"))
@@ -42,29 +37,42 @@ def label(pair: str, person: str) -> str:
     return "relevant" if is_relevant else "irrelevant"
 
 
-def make_workspace(fire: Fire, root: Path) -> Path:
-    fire("init", root)
+def make_workspace(root: Path) -> Path:
+    run("init", root)
     (root / "pool").mkdir()
-    pairs = "".join(f"q{n},d{n}\n" for n in range(N_PAIRS))
-    (root / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
-    queries = "".join(f'q{n}\ta "dog", {n} years old\n' for n in range(N_PAIRS))
-    (root / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
-    items = "".join(f"d{n}\thttp://media.test/d{n}.mp4\n" for n in range(N_PAIRS))
-    (root / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    for file, header, line in (
+        ("pool/pool.csv", "query_id,doc_id", "q{0},d{0}"),
+        ("collection/queries.tsv", "query_id\ttext", 'q{0}\ta "dog", {0} years old'),
+        ("collection/items.tsv", "doc_id\tmedia_url", "d{0}\thttp://media.test/d{0}.mp4"),
+    ):
+        (root / file).write_text("\n".join([header, *map(line.format, range(N_PAIRS)), ""]))
     return root
 
 
 def hand_out() -> None:
-    with contextlib.chdir(make_workspace(run, Path("hand"))):
-        run(*ASKED, "--annotator", ",".join(PEOPLE))
+    with contextlib.chdir(make_workspace(Path("hand"))):
+        run(*ASKED, *ALL)
+
+
+def judge_all() -> None:
+    hand_out()
+    with contextlib.chdir("hand"):
+        for person in PEOPLE:
+            fill_in(Path(), person)
+        run("import")
+        run("resolve")
 
 
 @pytest.fixture
-def hand(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def hand(stand_in: StandIn) -> Path:
     """A workspace whose tasks were handed out as files."""
-    root = copied(hand_out, tmp_path) / "hand"
-    monkeypatch.chdir(root)
-    return root
+    return stand_in(hand_out, "hand")
+
+
+@pytest.fixture
+def judged(stand_in: StandIn) -> Path:
+    """The same workspace after all sheets came back, with disputes."""
+    return stand_in(judge_all, "hand")
 
 
 def key_of(row: dict[str, str]) -> str:
@@ -72,8 +80,8 @@ def key_of(row: dict[str, str]) -> str:
     return row["pair_id"].removeprefix("'")
 
 
-def queue_of(root: Path, person: str, number: int = 1) -> list[str]:
-    mine = [row for row in given(root, number) if row["annotator_id"] == person]
+def queue_of(root: Path, person: str) -> list[str]:
+    mine = [row for row in given(root) if row["annotator_id"] == person]
     return [row["pair_id"] for row in sorted(mine, key=lambda row: int(row["position"]))]
 
 
@@ -87,17 +95,14 @@ def fill_in(root: Path, person: str, *, number: int = 1, n: int | None = None, f
             row["label"] = "irrelevant" if row["label"] == "relevant" else "relevant"
             row["comment"] = "looked again"
     path = root / "exports" / f"round-{number}.{person}.csv"
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(sheet[0]))
-        writer.writeheader()
-        writer.writerows(sheet)
+    write_table(path, sheet)
     return path
 
 
-def export(root: Path, person: str, name: str, *, account: int = 1, n: int | None = None) -> Path:
-    """Answer the first n tasks of a person's file in a Label Studio of their own, and export them."""
+def export(root: Path, person: str, name: str, *, account: int = 1) -> Path:
+    """Answer the tasks of a person's file in a Label Studio of their own, and export them."""
     said, tasks = lambda *pair: label(pair_id(*pair), person), root / f"tasks/tasks.{person}.json"
-    exported = answered(tasks, said, account=account, at="2026-11-01T10:00:00Z", lead_time=4.5)[:n]
+    exported = answered(tasks, said, account=account, at="2026-11-01T10:00:00Z", lead_time=4.5)
     for number, task in enumerate(exported, start=1):
         task["project"] = 1
         task["annotations"][0]["unique_id"] = f"{person}-{number}"
@@ -106,12 +111,13 @@ def export(root: Path, person: str, name: str, *, account: int = 1, n: int | Non
     return path
 
 
-def counts(result: Result) -> dict[str, Any]:
-    return dict(json.loads(result.stdout))
+def pool_more(root: Path, n_pairs: int = 6) -> None:
+    with (root / "pool/pool.csv").open("a") as stream:
+        stream.write("".join(f"q{n},d{n + 1}\n" for n in range(n_pairs)))
 
 
-def bring_in(fire: Fire, *paths: Path) -> dict[str, Any]:
-    return counts(fire("import", *paths, "--format", "json"))
+def bring_in(*paths: Path) -> dict[str, Any]:
+    return dict(as_json("import", *paths))
 
 
 def judgments(root: Path) -> list[dict[str, str]]:
@@ -120,7 +126,7 @@ def judgments(root: Path) -> list[dict[str, str]]:
 
 def answer_on_server(server: FakeServer, person: str, number: int) -> None:
     for task in server.tasks_of(server.project_of(person, number)):
-        server.answer(task["id"], USER[person], label(task["data"]["pair_id"], person))
+        server.answer(task["id"], int(person[1:]), label(task["data"]["pair_id"], person))
 
 
 def export_from_server(server: FakeServer, root: Path, person: str, number: int, name: str) -> None:
@@ -138,22 +144,21 @@ def without_times(table: list[dict[str, str]]) -> list[tuple[str, ...]]:
 
 @pytest.mark.slow
 def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
-    fire: Fire, hand: Path, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hand: Path, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A02 exports a project as Label Studio names it, A03 under their name, A04 fills in the sheet."""
-    online = make_workspace(fire, tmp_path / "online")
-    people = [word for name in PEOPLE for word in ("--annotator", name)]
+    online = make_workspace(tmp_path / "online")
     for number in (1, 2):
         monkeypatch.chdir(online)
         if number == 1:
-            fire(*ASKED)
-            fire("push", *people)
+            run(*ASKED)
+            run("push", *ALL)
         else:
-            fire("next-round", *people)
-            fire("push")
+            run("next-round", *ALL)
+            run("push")
             monkeypatch.chdir(hand)
             before = {path: path.read_bytes() for path in (hand / "tasks").iterdir() if path.is_file()}
-            told = fire("next-round").stderr
+            told = run("next-round").stderr
             assert {path: path.read_bytes() for path in before} == before
             assert "tasks/round-2/tasks.A02.json or tasks.A02.csv" in told
             monkeypatch.chdir(online)
@@ -161,8 +166,8 @@ def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
         asked = {row["annotator_id"] for row in given(hand, number)}
         for person in sorted(asked):
             answer_on_server(server, person, number)
-        fire("pull")
-        fire("resolve")
+        run("pull")
+        run("resolve")
 
         monkeypatch.chdir(hand)
         names = {"A02": f"project-{number}-at-2026-11-22-07-00.json", "A03": f"round-{number}.A03.json"}
@@ -170,14 +175,13 @@ def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
             export_from_server(server, hand, person, number, names[person])
         if "A04" in asked:
             fill_in(hand, "A04", number=number)
-        bring_in(fire)
-        fire("resolve")
+        run("import")
+        run("resolve")
 
         by_hand, pulled = judgments(hand), judgments(online)
         assert without_times(by_hand) == without_times(pulled)
-        assert [row for row in by_hand if row["annotator_id"] != "A04"] == [
-            row for row in pulled if row["annotator_id"] != "A04"
-        ]
+        of_exports = [[row for row in table if row["annotator_id"] != "A04"] for table in (by_hand, pulled)]
+        assert of_exports[0] == of_exports[1]
         assert len(by_hand) == (45 if number == 1 else 45 + len(given(hand, number)))
         for name in ("labels.csv", "disputes.csv"):
             assert (hand / "labels" / name).read_bytes() == (online / "labels" / name).read_bytes()
@@ -185,244 +189,168 @@ def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
     assert len(given(hand, 2)) > 2
 
 
-def test_a_file_read_again_doubles_nothing(fire: Fire, hand: Path) -> None:
-    export(hand, "A02", "A02.json")
+def test_a_file_read_again_doubles_nothing(hand: Path) -> None:
+    path = export(hand, "A02", "A02.json")
     fill_in(hand, "A03", n=5)
-    first = bring_in(fire)
+    first = bring_in()
     assert (first["new"], first["judgments"]) == (15 + 5, 15 + 5)
     table = (hand / "judgments/judgments.csv").read_bytes()
-    assert bring_in(fire)["new"] == 0
-    (hand / "exports/A02.json").rename(hand / "exports/project-9-at-2026-11-22.json")
-    again = bring_in(fire)
+    assert bring_in()["new"] == 0
+    path.rename(path.with_name("project-9-at-2026-11-22.json"))
+    again = bring_in()
     assert (again["new"], again["edited"], again["dropped"]) == (0, 0, {})
     assert (hand / "judgments/judgments.csv").read_bytes() == table
     assert len(read_ledger(hand / "campaign.sqlite")) == 20
 
 
-def test_late_and_changed_answers_count_by_the_ledgers_rules(fire: Fire, hand: Path) -> None:
+def test_late_and_changed_answers_count_by_the_ledgers_rules(hand: Path) -> None:
     fill_in(hand, "A03", n=5)
-    bring_in(fire)
+    bring_in()
     before = {row["query_id"]: row for row in judgments(hand)}
     fill_in(hand, "A03", n=7, flip=2)
-    changed = bring_in(fire)
+    changed = bring_in()
     assert (changed["new"], changed["edited"], changed["dropped"]) == (2, 2, {"edited": 2})
     after = {row["query_id"]: row for row in judgments(hand)}
     assert sum(after[query]["label"] != row["label"] for query, row in before.items()) == 2
     assert sum(row["comment"] == "looked again" for row in after.values()) == 2
     fill_in(hand, "A03", n=0)  # rows without a label say nothing
-    assert bring_in(fire)["judgments"] == 7
+    assert bring_in()["judgments"] == 7
 
-    older = export(hand, "A02", "A02.json")
-    newer = json.loads(older.read_text())
-    old_text = older.read_text()
+    path = export(hand, "A02", "A02.json")
+    older = path.read_text()
+    newer = json.loads(older)
     newer[0]["annotations"][0]["result"][0]["value"]["choices"] = ["ambiguous"]
     newer[0]["annotations"][0]["updated_at"] = "2026-11-03T10:00:00Z"
-    older.write_text(json.dumps(newer))
-    assert bring_in(fire)["new"] == 15
-    older.write_text(old_text)  # an export that lay about
-    assert bring_in(fire)["judgments"] == 7 + 15
-    latest = {row["query_id"]: row for row in judgments(hand) if row["annotator_id"] == "A02"}
-    pair = newer[0]["data"]["pair_id"]
-    assert latest[split_pair_id(pair)[0]]["label"] == "ambiguous"
+    path.write_text(json.dumps(newer))
+    assert bring_in()["new"] == 15
+    path.write_text(older)  # an export that lay about
+    assert bring_in()["judgments"] == 7 + 15
+    latest = {row["query_id"]: row["label"] for row in judgments(hand) if row["annotator_id"] == "A02"}
+    assert latest[split_pair_id(newer[0]["data"]["pair_id"])[0]] == "ambiguous"
 
 
-def test_an_export_whose_answers_are_of_another_control_is_named_and_the_corrected_one_counts(
-    fire: Fire, hand: Path
+def test_an_export_of_another_control_or_of_an_earlier_change_is_named(
+    hand: Path,
 ) -> None:
     path = export(hand, "A02", "A02.json")
     right = path.read_text()
     path.write_text(right.replace('"relevance"', '"label"'))
-    told = fire("import").stderr
     assert (
         "15 of 15 answers have no label: they are of the control label, expected relevance; if the project's "
         "page was made by hand, export it with that name, or read it with --columns and --label"
-    ) in told
+    ) in run("import").stderr
     path.write_text(right)
-    told = fire("import").stderr
+    told = run("import").stderr
     assert "15 answers came again with the same time and another content; both versions are kept" in told
     assert len(judgments(hand)) == 15
+    path.write_text(right.replace("2026-11-01", "2026-10-01"))
+    assert "15 answers changed at a time before the version in the ledger" in run("import").stderr
 
 
-def test_another_site_s_record_is_merged(fire: Fire, hand: Path, tmp_path: Path) -> None:
+def test_a_copy_of_the_record_brings_nothing_new_and_one_of_other_captions_is_refused(
+    hand: Path, tmp_path: Path
+) -> None:
     fill_in(hand, "A02", n=4)
-    bring_in(fire)
-    other = tmp_path / "other.sqlite"
-    shutil.copy(hand / "campaign.sqlite", other)
-    for path in (hand / "exports").iterdir():
-        path.unlink()
-    fill_in(hand, "A03", n=3)
-    alter(hand, "answers")
-    bring_in(fire)
-    for n_new in (4, 0):
-        told = json.loads(fire("import", str(other), "--format", "json").stdout)
-        assert (told["new"], told["judgments"]) == (n_new, 7)
-    stages = {row["stage"]: row["reason"] for row in json.loads(fire("status", "--format", "json").stdout)}
-    assert "campaign.sqlite" not in stages["import"]
+    bring_in()
+    other = Path(shutil.copy(hand / "campaign.sqlite", tmp_path / "other.sqlite"))
+    told = bring_in(other)
+    assert (told["new"], told["judgments"]) == (0, 4)
+    assert "campaign.sqlite" not in states()["import"][1]
     queries = hand / "collection/queries.tsv"
     queries.write_text("query_id\ttext\n" + "".join(queries.read_text().splitlines(keepends=True)[2:]))
     before = (hand / "campaign.sqlite").read_bytes()
-    error = fire("import", str(other), code=1).stderr
+    error = run("import", other, code=1).stderr
     assert "pairs are on queries that collection/queries.tsv does not have; expected another copy of" in error
     assert (hand / "campaign.sqlite").read_bytes() == before
 
 
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_corrected_label_wins_whatever_the_clock_says(
-    fire: Fire, hand: Path, monkeypatch: pytest.MonkeyPatch, renamed: bool
+    hand: Path, monkeypatch: pytest.MonkeyPatch, renamed: bool
 ) -> None:
     """The clock was two hours ahead when the first file was read."""
-    clock = ["2026-11-01T12:00:00.000000Z"]
-    monkeypatch.setattr(store, "time_now", lambda: clock[0])
-    path = fill_in(hand, "A03", n=2)
-    assert "clock" not in fire("import").stderr
-    clock[0] = "2026-11-01T10:00:00.000000Z"
+    hour = 12
+    monkeypatch.setattr(store, "time_now", lambda: f"2026-11-01T{hour}:00:00.000000Z")
+    fill_in(hand, "A03", n=2)
+    assert "clock" not in run("import").stderr
+    hour = 10
     path = fill_in(hand, "A03", n=2, flip=1)
     if renamed:
-        path.rename(path.with_name("corrected.A03.csv"))
-    said = fire("import").stderr
+        path = path.rename(path.with_name("corrected.A03.csv"))
     assert (
         "this clock says 2026-11-01T10:00:00.000000Z, and the ledger was last read into at "
         "2026-11-01T12:00:00.000000Z: it is behind, or was ahead then; what is read now counts as later"
-    ) in said
-    sheet = {
-        key_of(row): row["label"] for row in rows(next((hand / "exports").glob("*.A03.csv"))) if row["label"]
-    }
-    now = {row["query_id"]: row["label"] for row in judgments(hand)}
-    assert now == {split_pair_id(pair)[0]: label for pair, label in sheet.items()}
-    clock[0] = "2026-11-01T11:00:00.000000Z"
-    assert bring_in(fire)["edited"] == 0
-    assert {row["query_id"]: row["label"] for row in judgments(hand)} == now
+    ) in run("import").stderr
+    meant = {split_pair_id(key_of(row))[0]: row["label"] for row in rows(path) if row["label"]}
+    assert {row["query_id"]: row["label"] for row in judgments(hand)} == meant
+    hour = 11
+    assert bring_in()["edited"] == 0
+    assert {row["query_id"]: row["label"] for row in judgments(hand)} == meant
 
 
 def test_answers_of_another_tool_that_have_no_time_are_corrected_whatever_the_clock_says(
-    fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hour = 12
     monkeypatch.setattr(store, "time_now", lambda: f"2026-11-01T{hour}:00:00.000000Z")
-    fire("init")
-    words = ("import", "a.csv", "--columns", "annotator=who,query=q,doc=d,label=l")
+    run("init")
     for said, hour in (("relevant", 12), ("irrelevant", 10)):  # noqa: B007 (the clock reads it)
         (folder / "a.csv").write_text(f"who,q,d,l\nann,1,a,{said}\n")
-        told = fire(*words).stderr
+        told = run("import", "a.csv", "--columns", "annotator=who,query=q,doc=d,label=l").stderr
         assert [row["label"] for row in judgments(folder)] == [said]
     assert "this clock says 2026-11-01T10:00:00.000000Z" in told
 
 
-def test_an_export_with_an_earlier_change_than_the_ledgers_is_named(fire: Fire, hand: Path) -> None:
-    path = export(hand, "A02", "A02.json")
-    fire("import")
-    tasks = json.loads(path.read_text())
-    tasks[0]["annotations"][0]["updated_at"] = "2026-10-01T10:00:00Z"
-    path.write_text(json.dumps(tasks))
-    assert "1 answer changed at a time before the version in the ledger" in fire("import").stderr
-
-
-_KILLED = """
-import os, signal, sys
-left = int(sys.argv[1])
-def counting(call):
-    def counted(*arguments, **options):
-        global left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*arguments, **options)
-    return counted
-os.fsync, os.replace, os.rename = map(counting, (os.fsync, os.replace, os.rename))
-from fire_toolkit.cli import main
-main(["import"])
-"""
-
-
-@pytest.mark.slow
-def test_killed_in_the_middle_of_an_import_the_next_one_goes_on(
-    fire: Fire, hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    export(hand, "A02", "A02.json")
-    fill_in(hand, "A03")
-    export(hand, "A04", "project-3-at-2026-11-22.json", account=8)
-    whole = shutil.copytree(hand, tmp_path / "whole")
-    monkeypatch.chdir(whole)
-    bring_in(fire)
-    told = judgments(whole)
-    assert len(told) == 45
-    n_killed, place = 0, 1
-    while True:
-        folder = shutil.copytree(hand, tmp_path / f"killed-{place}")
-        ended = subprocess.run([sys.executable, "-c", _KILLED, str(place)], cwd=folder, capture_output=True)
-        if ended.returncode == 0:
-            break
-        assert ended.returncode == -9, ended.stderr
-        n_killed, place = n_killed + 1, place + 3
-        monkeypatch.chdir(folder)
-        bring_in(fire)
-        assert judgments(folder) == told
-        assert sorted(read_ledger(folder / "campaign.sqlite")["annotation"]) == sorted(
-            read_ledger(whole / "campaign.sqlite")["annotation"]
-        )
-        assert bring_in(fire)["new"] == 0
-    assert n_killed >= 4
-
-
-def test_a_file_whose_owner_cannot_be_told_is_refused_and_nothing_is_added(fire: Fire, hand: Path) -> None:
+def test_a_file_whose_owner_cannot_be_told_is_refused_and_nothing_is_added(hand: Path) -> None:
     shared = set(queue_of(hand, "A02")) & set(queue_of(hand, "A03"))
-    tasks = json.loads(export(hand, "A02", "project-1.json").read_text())
-    few = [task for task in tasks if task["data"]["pair_id"] in shared]
-    (hand / "exports/project-1.json").write_text(json.dumps(few))
-    told = fire("import", code=1).stderr
+    path = export(hand, "A02", "project-1.json")
+    few = [task for task in json.loads(path.read_text()) if task["data"]["pair_id"] in shared]
+    path.write_text(json.dumps(few))
+    told = run("import", code=1).stderr
     assert f"answered {len(few)} tasks, each in the queues of A02 and A03" in told
     assert "name the file after its annotator, as in exports/project-1.A02.json" in told
-    (hand / "exports/project-1.json").rename(hand / "exports/project-1.A02.json")
-    assert bring_in(fire)["new"] == len(few)
+    path.rename(path.with_name("project-1.A02.json"))
+    assert bring_in()["new"] == len(few)
 
-    export(hand, "A03", "A04.json")
-    assert "those of A03, but the file is named after A04" in fire("import", code=1).stderr
-    (hand / "exports/A04.json").unlink()
-    mixed = json.loads(export(hand, "A03", "A03.json").read_text())
+    wrong = export(hand, "A03", "A04.json")
+    assert "those of A03, but the file is named after A04" in run("import", code=1).stderr
+    wrong.unlink()
+    path = export(hand, "A03", "A03.json")
+    mixed = json.loads(path.read_text())
     mixed[0]["annotations"][0]["completed_by"] = 5
-    (hand / "exports/A03.json").write_text(json.dumps(mixed))
-    assert "accounts 1, 5 all answered tasks of A03" in fire("import", code=1).stderr
+    path.write_text(json.dumps(mixed))
+    assert "accounts 1, 5 all answered tasks of A03" in run("import", code=1).stderr
     assert len(judgments(hand)) == len(few)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("column", "cell", "told"),
     [
-        (("label", "relevent"), "row 1: label 'relevent', expected one of"),
-        (("pair_id", "x" * 20), "row 1: pair_id 'xxxxxxxxxxxxxxxxxxxx' is damaged"),
-        (("duration_s", "soon"), "row 1: duration_s is 'soon', expected seconds"),
-        (("created_at", "1.11.2026"), "row 1: created_at is '1.11.2026', expected a time"),
-        (("annotator_id", ""), "file is named after A03"),
+        ("label", "relevent", "row 1: label 'relevent', expected one of"),
+        ("pair_id", "x" * 20, "row 1: pair_id 'xxxxxxxxxxxxxxxxxxxx' is damaged"),
+        ("duration_s", "soon", "row 1: duration_s is 'soon', expected seconds"),
+        ("created_at", "1.11.2026", "row 1: created_at is '1.11.2026', expected a time"),
+        ("annotator_id", "", "file is named after A03"),
     ],
 )
-def test_what_is_wrong_in_a_sheet_is_said_with_its_row(
-    fire: Fire, hand: Path, change: tuple[str, str], told: str
-) -> None:
-    sheet = rows(fill_in(hand, "A02"))
-    path = hand / "exports" / ("A03.csv" if change[0] == "annotator_id" else "A02.csv")
-    (hand / "exports/round-1.A02.csv").unlink()
-    sheet = [row | {change[0]: ""} for row in sheet]
-    sheet = [row | {"label": label(row["pair_id"], "A02")} for row in rows_filled(sheet)]
-    sheet[0] |= {change[0]: change[1]}
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(sheet[0]))
-        writer.writeheader()
-        writer.writerows(sheet)
-    assert told in fire("import", code=1).stderr
+def test_what_is_wrong_in_a_sheet_is_said_with_its_row(hand: Path, column: str, cell: str, told: str) -> None:
+    path = fill_in(hand, "A02")
+    sheet = [row | {column: row.get(column, "")} for row in rows(path)]
+    sheet[0][column] = cell
+    path.unlink()
+    write_table(hand / "exports" / ("A03.csv" if column == "annotator_id" else "A02.csv"), sheet)
+    assert told in run("import", code=1).stderr
     assert not has_answers(hand)
 
 
-def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(
-    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = make_workspace(fire, tmp_path / "hand")
-    monkeypatch.chdir(root)
-    queries = root / "collection/queries.tsv"
+def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(here: Path) -> None:
+    make_workspace(here)
+    queries = here / "collection/queries.tsv"
     queries.write_text(queries.read_text().replace("\ta ", "\t=a "))
     pairs = "".join(f"q{q},d{d}\n" for q in range(N_PAIRS) for d in range(N_PAIRS))
-    (root / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
-    fire("tasks", "pool/pool.csv", "--overlap", 0, "--annotator", "A02")
-    sheet = rows(root / "tasks/tasks.A02.csv")
+    (here / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
+    run("tasks", "pool/pool.csv", "--overlap", 0, "--annotator", "A02")
+    sheet = rows(here / "tasks/tasks.A02.csv")
     keys = [task["data"]["pair_id"] for task in json.loads(Path("tasks/tasks.A02.json").read_text())]
     assert any(key.startswith("-") for key in keys)
     assert [key_of(row) for row in sheet] == keys
@@ -430,318 +358,250 @@ def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(
     assert not [cell for row in sheet for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
 
 
-def test_a_sheet_saved_with_semicolons_and_capitals_is_read_alike(fire: Fire, hand: Path) -> None:
-    sheet = rows(fill_in(hand, "A02"))
-    fire("import")
+def test_a_sheet_saved_with_semicolons_and_capitals_is_read_alike(hand: Path) -> None:
+    path = fill_in(hand, "A02")
+    run("import")
     expected = (hand / "judgments/judgments.csv").read_text()
-    with (hand / "exports/round-1.A02.csv").open("w", newline="", encoding="utf-8-sig") as stream:
-        writer = csv.DictWriter(stream, list(sheet[0]), delimiter=";")
-        writer.writeheader()
-        writer.writerows(row | {"label": row["label"].title()} for row in sheet)
-    assert f"0 new, 0 edited, 0 deleted, 0 restored; {len(sheet)} judgments" in fire("import").stderr
+    sheet = [row | {"label": row["label"].title()} for row in rows(path)]
+    write_table(path, sheet, encoding="utf-8-sig", delimiter=";")
+    assert f"0 new, 0 edited, 0 deleted, 0 restored; {len(sheet)} judgments" in run("import").stderr
     assert (hand / "judgments/judgments.csv").read_text() == expected
 
 
-def test_a_later_round_names_the_people_of_the_campaign(fire: Fire, hand: Path) -> None:
-    with (hand / "pool/pool.csv").open("a") as stream:
-        stream.write("q0,d1\nq1,d2\n")
-    told = fire("tasks", "pool/pool.csv").stderr
+def test_a_later_round_names_the_people_of_the_campaign(hand: Path) -> None:
+    pool_more(hand, 2)
+    told = run("tasks", "pool/pool.csv").stderr
     assert f"next: fire-toolkit tasks --annotator {','.join(PEOPLE)}" in told
     repeated = [word for name in PEOPLE for word in ("--annotator", name)]
-    assert "tasks/round-2/tasks.A02.json" in fire(*ASKED, *repeated).stderr
+    assert "tasks/round-2/tasks.A02.json" in run(*ASKED, *repeated).stderr
 
 
-def rows_filled(sheet: list[dict[str, str]]) -> list[dict[str, str]]:
-    keys = [task["data"]["pair_id"] for task in json.loads(Path("tasks/tasks.A02.json").read_text())]
-    return [row | {"pair_id": key} for row, key in zip(sheet, keys, strict=True)]
-
-
-def test_a_damaged_file_is_one_clear_line(fire: Fire, hand: Path) -> None:
-    (hand / "exports/A02.csv").write_text("id,caption,annotator\n1,a dog,3\n")
-    assert "A02.csv: not JSON; if this is a CSV or TSV export" in fire("import", code=1).stderr
-    (hand / "exports/A02.csv").unlink()
-    (hand / "exports/A02.json").write_text('[{"data"')
-    assert "cut short? export it again" in fire("import", code=1).stderr
+def test_a_damaged_file_is_one_clear_line(hand: Path) -> None:
     tasks = (hand / "tasks/tasks.A02.json").read_text()
-    (hand / "exports/A02.json").write_text(tasks)
-    assert "each with its annotations" in fire("import", code=1).stderr
+    for name, text, told in (
+        ("A02.csv", "id,caption,annotator\n1,a dog,3\n", "A02.csv: not JSON; if this is a CSV or TSV export"),
+        ("A02.json", '[{"data"', "cut short? export it again"),
+        ("A02.json", tasks, "each with its annotations"),
+    ):
+        (hand / "exports" / name).write_text(text)
+        assert told in run("import", code=1).stderr
+        (hand / "exports" / name).unlink()
 
 
-def test_what_was_handed_out_is_no_answer_and_the_page_stays(fire: Fire, hand: Path) -> None:
-    told = fire("import", "tasks/tasks.A02.csv", code=1).stderr
+def test_what_was_handed_out_is_no_answer_and_the_page_stays(hand: Path) -> None:
+    told = run("import", "tasks/tasks.A02.csv", code=1).stderr
     assert "tasks/tasks.A02.csv: this file was handed out; save the returned file in exports/" in told
     path = fill_in(hand, "A02")
-    told = fire("import", path, "--guideline", "caption-image-relevance-v1", code=1).stderr
+    told = run("import", path, "--guideline", "caption-image-relevance-v1", code=1).stderr
     assert "the campaign began with another labeling page" in told
     assert not has_answers(hand)
 
 
-def test_killed_before_the_record_the_same_command_begins_the_same_campaign(fire: Fire, hand: Path) -> None:
+def test_killed_before_the_record_the_same_command_begins_the_same_campaign(hand: Path) -> None:
     before = given(hand)
     (hand / "campaign.sqlite").unlink()
-    fire(*ASKED, "--annotator", ",".join(PEOPLE))
-    assert given(hand) == before
-    told = fire(*ASKED, "--annotator", "A02,A03", code=1).stderr
-    assert "round 1 was assigned differently" in told or "would change" in told
+    run(*ASKED, *ALL)
     assert given(hand) == before
 
 
-def test_status_says_how_far_everybody_is_and_where_tasks_lie(fire: Fire, hand: Path) -> None:
+def test_status_says_how_far_everybody_is_and_where_tasks_lie(hand: Path) -> None:
     export(hand, "A02", "A02.json")
     fill_in(hand, "A03", n=5)
-    bring_in(fire)
-    told = fire("status")
+    bring_in()
+    told = run("status")
     assert "import   done" in told.stdout
     assert "push" not in told.stdout
     assert "A02, round 1: 15 of 15 tasks\n" in told.stderr
     assert "A03, round 1: 5 of 15 tasks (tasks/tasks.A03.json)" in told.stderr
     assert "A04, round 1: 0 of 15 tasks (tasks/tasks.A04.json)" in told.stderr
     fill_in(hand, "A03", n=6)
-    assert "exports/round-1.A03.csv has changed" in fire("status").stdout
-    far = {queue["annotator_id"]: queue for queue in json.loads(fire("progress", "--format", "json").stdout)}
+    assert "exports/round-1.A03.csv has changed" in run("status").stdout
+    far = {queue["annotator_id"]: queue for queue in as_json("progress")}
     assert (far["A02"]["n_done"], far["A03"]["n_done"], far["all"]["n_left"]) == (15, 5, 25)
-    bring_in(fire)
-    assert "A03, round 1: 6 of 15 tasks" in fire("status").stderr
+    bring_in()
+    assert "A03, round 1: 6 of 15 tasks" in run("status").stderr
 
 
-def test_a_campaign_without_a_server_needs_none_to_be_well(fire: Fire, hand: Path) -> None:
-    told = fire("doctor")
+def test_a_campaign_without_a_server_needs_none_to_be_well_and_a_damaged_record_is_named(hand: Path) -> None:
+    told = run("doctor")
     assert "no server is configured, and no round of this campaign is on one" in told.stdout
     assert "all is well" in told.stderr
     (hand / "campaign.sqlite").write_bytes(b"no record")
-    assert "damaged" in fire("doctor", code=1).output
+    for command in ("doctor", "status"):
+        assert "damaged" in run(command, code=1).output
 
 
-def test_status_counts_what_came_in_and_names_a_damaged_record(fire: Fire, hand: Path) -> None:
-    for n_answers in (5, 6):
-        fill_in(hand, "A03", n=n_answers)
-        bring_in(fire)
-        assert f"A03, round 1: {n_answers} of 15 tasks" in fire("status").stderr
-    (hand / "campaign.sqlite").write_bytes(b"no record")
-    assert "damaged" in fire("status", code=1).stderr
-
-
-def test_a_round_cut_short_is_given_out_again_and_nothing_over_it(fire: Fire, hand: Path) -> None:
-    for person in PEOPLE:
-        fill_in(hand, person)
-    bring_in(fire)
-    fire("resolve")
-    fire("next-round")
-    files = {path: path.read_bytes() for path in (hand / "tasks/round-2").iterdir()}
-    told = fire("status").stderr
+def test_a_round_cut_short_is_given_out_again_and_nothing_over_it(judged: Path) -> None:
+    run("next-round")
+    files = {path: path.read_bytes() for path in (judged / "tasks/round-2").iterdir()}
+    told = run("status").stderr
     assert "round 1: all 45 tasks of 3 annotators" in told
     assert "A02, round 1" not in told
     assert ", round 2: 0 of " in told
-    shutil.rmtree(hand / "tasks/round-2")
-    sheet = hand / "tasks/tasks.A02.csv"
+    shutil.rmtree(judged / "tasks/round-2")
+    sheet = judged / "tasks/tasks.A02.csv"
     sheet.write_text("somebody wrote over it\n")
-    assert "wait for an answer in a round that has begun" in fire("next-round").stderr
+    assert "wait for an answer in a round that has begun" in run("next-round").stderr
     assert {path: path.read_bytes() for path in files} == files
     assert sheet.read_text() == "somebody wrote over it\n"
-    assert not given(hand, 3)
+    assert not given(judged, 3)
 
 
-def test_who_is_retired_gets_no_further_files(fire: Fire, hand: Path) -> None:
-    for person in PEOPLE:
-        fill_in(hand, person)
-    bring_in(fire)
-    fire("resolve")
-    assert (
-        "no annotator is called 'A09'; active: A02, A03, A04"
-        in fire("annotators", "retire", "A09", code=1).stderr
-    )
-    able = json.loads(fire("next-round", "--dry-run", "--format", "json").stdout)["annotators"]
+def test_who_is_retired_gets_no_further_files(judged: Path) -> None:
+    told = run("annotators", "retire", "A09", code=1).stderr
+    assert "no annotator is called 'A09'; active: A02, A03, A04" in told
+    able = as_json("next-round", "--dry-run")["annotators"]
     assert "A02" in able
-    fire("annotators", "retire", "A02")
-    told = fire("next-round", "--dry-run", "--format", "json")  # the other two have judged some of the pairs
-    assert f"note: {able['A02']} pair left out that every annotator has seen" in told.stderr
-    assert sum(json.loads(told.stdout)["annotators"].values()) == sum(able.values()) - able["A02"]
-    rest = json.loads(fire("next-round", "--annotator", "A02", "--annotator", "A03", "--annotator", "A04",
-                           "--dry-run", "--format", "json").stdout)  # fmt: skip
-    assert rest["annotators"] == able
+    run("annotators", "retire", "A02")
+    dry = run("next-round", "--dry-run", "--format", "json")  # the other two have judged some of the pairs
+    assert f"note: {able['A02']} pair left out that every annotator has seen" in dry.stderr
+    assert sum(json.loads(dry.stdout)["annotators"].values()) == sum(able.values()) - able["A02"]
+    assert as_json("next-round", *ALL, "--dry-run")["annotators"] == able
 
 
 def test_a_round_by_hand_goes_to_a_server_only_while_nobody_has_answered(
-    fire: Fire, hand: Path, server: FakeServer
+    hand: Path, server: FakeServer
 ) -> None:
-    people = [word for name in PEOPLE for word in ("--annotator", name)]
-    assert "all was handed out as files" in fire("push", code=1).stderr
-    assert server.projects == {}
+    assert "all was handed out as files" in run("push", code=1).stderr
     fill_in(hand, "A02", n=3)
-    bring_in(fire)
-    assert "round 1 was handed out as files, and answers came back" in fire("push", *people, code=1).stderr
+    bring_in()
+    assert "round 1 was handed out as files, and answers came back" in run("push", *ALL, code=1).stderr
     assert server.projects == {}
     alter(hand, "answers")
-    fire("push", *people)
+    run("push", *ALL)
     assert len(server.projects) == 3
-    assert "push" in fire("status").stdout
+    assert "push" in run("status").stdout
     answer_on_server(server, "A02", 1)
-    fire("pull")
+    run("pull")
     assert len(judgments(hand)) == 15
 
 
-@pytest.mark.parametrize("carrier", ["page", "labelstudio"])
+@pytest.mark.parametrize(("carrier", "following"), [("page", "page serve"), ("labelstudio", "pull")])
 def test_disputes_by_hand_go_whole_to_another_carrier(
-    fire: Fire, hand: Path, server: FakeServer, carrier: str
+    judged: Path, server: FakeServer, carrier: str, following: str
 ) -> None:
     """`next-round` hands out files after a round by hand; its own people may get that round elsewhere."""
-    for person in PEOPLE:
-        fill_in(hand, person)
-    bring_in(fire)
-    fire("resolve")
-    fire("next-round")
-    asked = given(hand, 2)
+    run("next-round")
+    asked = given(judged, 2)
     people = sorted({row["annotator_id"] for row in asked})
     assert len(asked) > 2
     assert len(people) > 1
     to = ("push", "--carrier", carrier, "--check-media", 0)
-    told = fire(*to, "--annotator", people[0], code=1).stderr
+    told = run(*to, "--annotator", people[0], code=1).stderr
     assert "round 2 was handed out as files to " in told
-    fire(*to, "--annotator", ",".join(people))
-    assert given(hand, 2) == asked
+    run(*to, "--annotator", ",".join(people))
+    assert given(judged, 2) == asked
     assert len(server.projects) == (len(people) if carrier == "labelstudio" else 0)
-    following = {"page": "page serve", "labelstudio": "pull"}[carrier]
-    assert f"next: fire-toolkit {following}" in fire("status").stderr
-    fire("push", "--check-media", 0)  # goes on, and asks nothing anew
-    assert given(hand, 2) == asked
+    assert f"next: fire-toolkit {following}" in run("status").stderr
+    run("push", "--check-media", 0)  # goes on, and asks nothing anew
+    assert given(judged, 2) == asked
 
 
-def test_a_later_pool_goes_to_the_people_and_by_the_carrier_of_the_round_before(
-    fire: Fire, hand: Path
-) -> None:
-    fire("push", "--carrier", "page", "--check-media", 0, "--annotator", ",".join(PEOPLE))
-    fire("annotators", "retire", "A03")
-    with (hand / "pool/pool.csv").open("a") as stream:
-        stream.write("".join(f"q{n},d{n + 1}\n" for n in range(6)))
-    fire(*ASKED)
-    fire("push", "--check-media", 0)
+def test_a_later_pool_goes_to_the_people_and_by_the_carrier_of_the_round_before(hand: Path) -> None:
+    run("push", "--carrier", "page", "--check-media", 0, *ALL)
+    run("annotators", "retire", "A03")
+    pool_more(hand)
+    run(*ASKED)
+    run("push", "--check-media", 0)
     assert {row["annotator_id"] for row in given(hand, 2)} == {"A02", "A04"}
     with sqlite3.connect(hand / "campaign.sqlite") as record:
         rounds = record.execute("select number, carrier from rounds order by rowid").fetchall()
     assert rounds == [(1, "folder"), (1, "page"), (2, "page")]
 
 
-def test_server_and_files_are_one_campaign(fire: Fire, hand: Path, server: FakeServer) -> None:
+def test_server_and_files_are_one_campaign(hand: Path, server: FakeServer) -> None:
     """Round 1 on the server, the pairs of a later pool by hand: one ledger, one table of judgments."""
-    people = [word for name in PEOPLE for word in ("--annotator", name)]
-    fire("push", *people)
+    run("push", *ALL)
     for person in PEOPLE:
         answer_on_server(server, person, 1)
-    fire("pull")
-    more = "".join(f"q{n},d{n + 1}\n" for n in range(6))
-    with (hand / "pool/pool.csv").open("a") as stream:
-        stream.write(more)
-    fire(*ASKED, "--annotator", "A02,A03")
+    run("pull")
+    pool_more(hand)
+    run(*ASKED, "--annotator", "A02,A03")
     assert (hand / "tasks/round-2/tasks.A02.json").is_file()
-    told = fire("push").stderr
-    assert "round 2 was handed out as files and is not sent" in told
+    assert "round 2 was handed out as files and is not sent" in run("push").stderr
     assert len(server.projects) == 3
     for person in ("A02", "A03"):
         fill_in(hand, person, number=2)
-    assert bring_in(fire)["new"] == 9
+    assert bring_in()["new"] == 9
     both = judgments(hand)
     assert {row["round"] for row in both} == {"1", "2"}
     assert len(both) == 45 + 9
-    fire("pull")
+    run("pull")
     assert judgments(hand) == both
-    stages = {row["stage"]: row["state"] for row in json.loads(fire("status", "--format", "json").stdout)}
-    assert (stages["push"], stages["pull"], stages["import"]) == ("done", "done", "done")
+    assert [states()[stage][0] for stage in ("push", "pull", "import")] == ["done"] * 3
 
 
-def test_rounds_before_the_campaign_keep_their_answers(fire: Fire, hand: Path) -> None:
+def test_rounds_before_the_campaign_keep_their_answers(hand: Path) -> None:
     """What was handed out without names is nobody's queue: its answers stay as `import` had them."""
     (hand / "campaign.sqlite").unlink()
     shutil.rmtree(hand / "tasks")
-    fire(*ASKED)
-    path = hand / "tasks/tasks.json"
-    shutil.copy(path, hand / "tasks/tasks.7.json")
+    run(*ASKED)
+    handed_out = hand / "tasks/tasks.7.json"
+    shutil.copy(hand / "tasks/tasks.json", handed_out)
     export(hand, "7", "first.json", account=7)
-    (hand / "tasks/tasks.7.json").unlink()
-    fire("import")
+    handed_out.unlink()
+    run("import")
     before = judgments(hand)
     assert {row["annotator_id"] for row in before} == {"7"}
-    with (hand / "pool/pool.csv").open("a") as stream:
-        stream.write("".join(f"q{n},d{n + 1}\n" for n in range(6)))
-    fire(*ASKED, "--annotator", "A02,A03")
+    pool_more(hand)
+    run(*ASKED, "--annotator", "A02,A03")
     fill_in(hand, "A02", number=2)
-    bring_in(fire)
-    after = judgments(hand)
-    assert [{name: row[name] for name in before[0]} for row in after if row["annotator_id"] == "7"] == before
-    assert {(row["round"], row["kind"]) for row in after if row["annotator_id"] == "A02"} <= {
-        ("2", "task"),
-        ("2", "overlap"),
-    }
-    assert {row["kind"] for row in after if row["annotator_id"] == "7"} == {""}
-
-
-class People:
-    """Three people at work: A02 and A03 each on a Label Studio of their own (account 1), A04 on a sheet."""
-
-    def __init__(self, root: Path, chance: random.Random) -> None:
-        self.root, self.chance = root, chance
-        self.labels: dict[tuple[str, str], str] = {}  # what each of them means by now
-        self._annotations: dict[tuple[str, str], dict[str, Any]] = {}
-        self._clock = 0
-        self._saved: dict[str, list[str]] = {"A02": [], "A03": []}
-
-    def work(self, person: str) -> None:
-        """Answer some tasks, or think better of some answers, and save the file."""
-        queue = queue_of(self.root, person)
-        for pair in self.chance.sample(queue, self.chance.randint(1, 6)):
-            self.labels[person, pair] = self.chance.choice(["relevant", "irrelevant", "ambiguous"])
-            self._annotate(person, pair)
-        self._save_sheet() if person == "A04" else self._save_export(person)
-
-    def mislay(self) -> None:
-        """Find an export of some days ago, and put it beside the others again."""
-        person = self.chance.choice(["A02", "A03"])
-        if self._saved[person]:
-            name = f"found-{self.chance.randint(1, 3)}.{person}.json"
-            (self.root / "exports" / name).write_text(self.chance.choice(self._saved[person]))
-
-    def _annotate(self, person: str, pair: str) -> None:
-        self._clock += 1
-        now = f"2026-11-01T10:{self._clock // 60:02}:{self._clock % 60:02}Z"
-        number = len(self._annotations) + 1
-        choice = {"choices": [self.labels[person, pair]]}
-        first = {"id": number, "unique_id": f"{person}-{number}", "completed_by": 1, "created_at": now}
-        self._annotations[person, pair] = self._annotations.get((person, pair), first) | {
-            "updated_at": now,
-            "result": [{"from_name": "relevance", "type": "choices", "value": choice}],
-        }
-
-    def _save_export(self, person: str) -> None:
-        tasks = [
-            {
-                "id": n,
-                "project": 1,
-                "data": {"pair_id": pair},
-                "annotations": [self._annotations[person, pair]],
-            }
-            for n, pair in enumerate(queue_of(self.root, person), start=1)
-            if (person, pair) in self._annotations
-        ]
-        self._saved[person].append(json.dumps(tasks))
-        name = self.chance.choice([f"{person}.json", f"project-{self._clock}.{person}.json"])
-        (self.root / "exports" / name).write_text(json.dumps(tasks))
-
-    def _save_sheet(self) -> None:
-        sheet = rows(self.root / "tasks/tasks.A04.csv")
-        self.chance.shuffle(sheet)
-        with (self.root / "exports/A04.csv").open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(sheet[0]))
-            writer.writeheader()
-            writer.writerows(row | {"label": self.labels.get(("A04", key_of(row)), "")} for row in sheet)
+    bring_in()
+    of_7, of_a02 = ([row for row in judgments(hand) if row["annotator_id"] == who] for who in ("7", "A02"))
+    assert [{name: row[name] for name in before[0]} for row in of_7] == before
+    assert {(row["round"], row["kind"]) for row in of_a02} <= {("2", "task"), ("2", "overlap")}
+    assert {row["kind"] for row in of_7} == {""}
 
 
 class Killed(BaseException):
     pass
 
 
+class People:
+    """Three people at work: A02 and A03 each on a Label Studio of their own (account 1), A04 on a sheet."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        self.root, self.chance, self.clock = root, chance, itertools.count()
+        # what each of them means by now, and since when
+        self.labels: dict[str, dict[str, tuple[str, str]]] = {name: {} for name in PEOPLE}
+        self.saved: list[tuple[str, str]] = []
+
+    def work(self, person: str) -> None:
+        """Answer some tasks, or think better of some answers, and save the file."""
+        queue, mine = queue_of(self.root, person), self.labels[person]
+        for pair in self.chance.sample(queue, self.chance.randint(1, 6)):
+            minute, second = divmod(next(self.clock), 60)
+            now = f"2026-11-01T10:{minute:02}:{second:02}Z"
+            mine[pair] = self.chance.choice(["relevant", "irrelevant", "ambiguous"]), now
+        if person == "A04":
+            sheet = rows(self.root / "tasks/tasks.A04.csv")
+            self.chance.shuffle(sheet)
+            said = [row | {"label": mine.get(key_of(row), ("", ""))[0]} for row in sheet]
+            write_table(self.root / "exports/A04.csv", said)
+            return
+        tasks = []
+        for number, (pair, (meant, at)) in enumerate(mine.items(), start=1):
+            result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [meant]}}]
+            answer = {"id": number, "unique_id": f"{person}-{pair}", "completed_by": 1, "result": result}
+            answer |= {"created_at": "2026-11-01T09:00:00Z", "updated_at": at}
+            tasks.append({"id": number, "project": 1, "data": {"pair_id": pair}, "annotations": [answer]})
+        self.saved.append((person, json.dumps(tasks)))
+        self.save(self.chance.choice([f"{person}.json", f"project-{len(self.saved)}.{person}.json"]), tasks)
+
+    def mislay(self) -> None:
+        """Find an export of some days ago, and put it beside the others again."""
+        if self.saved:
+            person, text = self.chance.choice(self.saved)
+            self.save(f"found-{self.chance.randint(1, 3)}.{person}.json", json.loads(text))
+
+    def save(self, name: str, tasks: list[dict[str, Any]]) -> None:
+        (self.root / "exports" / name).write_text(json.dumps(tasks))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(N_SEQUENCES))
 def test_whatever_happens_on_the_way_the_judgments_are_what_people_mean(
-    fire: Fire, hand: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    hand: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Work, old exports that turn up, and imports of which some are killed at any renaming or flushing."""
     chance = random.Random(seed)
@@ -756,13 +616,17 @@ def test_whatever_happens_on_the_way_the_judgments_are_what_people_mean(
             with monkeypatch.context() as patch, contextlib.suppress(Killed):
                 if step == "killed":
                     kill_at(chance.randint(1, 20), patch)
-                fire("import")
+                run("import")
     people.work("A02")
-    bring_in(fire)
+    bring_in()
     told = {(row["annotator_id"], row["query_id"]): row["label"] for row in judgments(hand)}
-    assert told == {(name, split_pair_id(pair)[0]): label for (name, pair), label in people.labels.items()}
+    assert told == {
+        (name, split_pair_id(pair)[0]): label
+        for name, labels in people.labels.items()
+        for pair, (label, _) in labels.items()
+    }
     assert len(judgments(hand)) == len(told)
-    again = bring_in(fire)
+    again = bring_in()
     assert (again["new"], again["edited"], again["restored"]) == (0, 0, 0)
 
 
@@ -782,19 +646,15 @@ def kill_at(place: int, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(os, name, stopping(getattr(os, name)))
 
 
-def test_disputes_go_to_people_who_have_not_seen_them(fire: Fire, hand: Path) -> None:
+def test_disputes_go_to_people_who_have_not_seen_them(judged: Path) -> None:
     """In a campaign `tasks` would give half of them to those who disagreed: `next-round` asks others."""
-    for person in PEOPLE:
-        fill_in(hand, person)
-    fire("import")
-    fire("resolve")
-    disputes = "".join(f"{row['query_id']},{row['doc_id']}\n" for row in rows(hand / "labels/disputes.csv"))
-    (hand / "again.csv").write_text(f"query_id,doc_id\n{disputes}")
-    refused = fire("tasks", "again.csv", "--overlap", 0, code=1).stderr
+    disputes = "".join(f"{query},{doc}\n" for query, doc in pairs_in(judged / "labels/disputes.csv"))
+    (judged / "again.csv").write_text(f"query_id,doc_id\n{disputes}")
+    refused = run("tasks", "again.csv", "--overlap", 0, code=1).stderr
     assert "were given out in this campaign before" in refused
     assert "`next-round` asks them of others" in refused
-    assert not (hand / "tasks/round-2").exists()
-    fire("next-round")
-    first, second = ({(row["annotator_id"], row["pair_id"]) for row in given(hand, n)} for n in (1, 2))
+    assert not (judged / "tasks/round-2").exists()
+    run("next-round")
+    first, second = ({(row["annotator_id"], row["pair_id"]) for row in given(judged, n)} for n in (1, 2))
     assert second
     assert not first & second

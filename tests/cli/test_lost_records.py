@@ -4,19 +4,17 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import Copied, given
+from command import StandIn, as_json, given, run
 from page_site import make_workspace
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED
 from fire_toolkit.campaign.store import Store
 
-Fire = Callable[..., Result]
 _NOBODY = 65534
 
 
@@ -25,9 +23,8 @@ def begin() -> None:
 
 
 @pytest.fixture
-def begun(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return copied(begin, tmp_path)
+def begun(stand_in: StandIn) -> Path:
+    return stand_in(begin)
 
 
 @contextmanager
@@ -59,69 +56,61 @@ def shared(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-@pytest.mark.parametrize("command", ["progress", "status", "pull"])
-def test_a_record_that_nobody_may_read_is_named(fire: Fire, shared: Path, command: str) -> None:
+commands = pytest.mark.parametrize("command", ["progress", "status", "pull"])
+
+
+@commands
+def test_a_record_that_nobody_may_read_is_named(shared: Path, command: str) -> None:
     with without_rights(shared / "campaign.sqlite"):
-        told = fire(command, code=1).stderr
+        told = run(command, code=1).stderr
     assert "campaign.sqlite" in told
     assert "Permission denied" in told
 
 
-@pytest.mark.parametrize("command", ["progress", "status", "pull"])
-def test_a_link_to_a_disk_that_is_not_there_is_named(fire: Fire, begun: Path, command: str) -> None:
+@commands
+def test_a_link_to_a_disk_that_is_not_there_is_named(begun: Path, command: str) -> None:
     (begun / "campaign.sqlite").unlink()
     (begun / "campaign.sqlite").symlink_to("/mnt/nowhere/record")
-    told = fire(command, code=1).stderr
+    told = run(command, code=1).stderr
     assert "campaign.sqlite: cannot be read: it leads to /mnt/nowhere/record, which is not there" in told
 
 
 @pytest.mark.parametrize(("state", "n_judgments"), [(ANSWERED, 1), (DELETED, 0)])
-def test_a_deletion_without_its_answer_is_no_judgment(
-    fire: Fire, begun: Path, state: str, n_judgments: int
-) -> None:
+def test_a_deletion_without_its_answer_is_no_judgment(begun: Path, state: str, n_judgments: int) -> None:
     """As where another site's record was merged of which only a part could be salvaged."""
-    is_hers = [each for each in given(begun) if (each["annotator_id"], each["kind"]) == ("A01", "task")]
-    pair = is_hers[0]["pair_id"]
+    asked = [row["pair_id"] for row in given(begun) if (row["annotator_id"], row["kind"]) == ("A01", "task")]
     said = {"type": "choices", "from_name": "relevance", "value": {"choices": ["relevant"]}}
     day = "2026-01-01T00:00:00.000000Z"
-    found = {
-        **{"source": "http://s", "project": "1"},
-        **{"annotation": "a", "updated_at": day, "seen_at": day, "state": state, "pair_id": pair},
-        **{"task": "5", "queue": "1/A01", "annotator_id": "A01"},
-        "answer": json.dumps({"id": 1, "result": [said], "lead_time": 2.0, "created_at": day}),
-    }
+    answer = json.dumps({"id": 1, "result": [said], "lead_time": 2.0, "created_at": day})
+    found = {"source": "http://s", "project": "1", "annotation": "a", "task": "5", "state": state}
+    found |= {"queue": "1/A01", "annotator_id": "A01", "pair_id": asked[0], "answer": answer}
+    found |= dict.fromkeys(("updated_at", "seen_at"), day)
     with Store(begun / "campaign.sqlite") as store:
         store.add_rows([found])
-    assert f"{n_judgments} judgment" in fire("pull").stderr
-    queues = json.loads(fire("progress", "--format", "json").stdout)
+    assert f"{n_judgments} judgment" in run("pull").stderr
+    queues = as_json("progress")
     assert [each["n_done"] for each in queues if each["annotator_id"] == "A01"] == [n_judgments]
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o777])
-def test_a_key_whose_rights_a_disk_does_not_keep_is_taken_with_a_word(
-    fire: Fire, begun: Path, mode: int
-) -> None:
+def test_a_key_whose_rights_a_disk_does_not_keep_is_taken_with_a_word(begun: Path, mode: int) -> None:
     key = begun / ".fire/private" / "media.key"
     key.chmod(mode)
-    told = fire("page", "write", "A01").stderr
+    told = run("page", "write", "A01").stderr
     assert told.count(f"media.key: contains a key and others can access it ({mode:04o})") == 1
     assert key.stat().st_mode & 0o777 == mode
 
 
-def test_our_own_page_is_not_begun_without_the_items(
-    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    make_workspace(tmp_path)
+def test_our_own_page_is_not_begun_without_the_items(begun: Path) -> None:
     for name in ("v0.webm", "v1.webm"):
-        (tmp_path / "media" / name).rename(tmp_path / name)
-    (tmp_path / "campaign.sqlite").unlink()
-    push = ("push", "--carrier", "page", "--annotator", "A01", "--annotator", "A02")
-    told = fire(*push, code=1).stderr
+        (begun / "media" / name).rename(begun / name)
+    (begun / "campaign.sqlite").unlink()
+    push = ("push", "--carrier", "page", "--annotator", "A01,A02")
+    told = run(*push, code=1).stderr
     assert "error: 2 items of 8 tasks not there (" in told
     assert "push with --check-media 0" in told
-    assert not given(tmp_path)
-    (tmp_path / "v1.webm").rename(tmp_path / "media" / "v1.webm")
-    assert "error: 1 item of 4 tasks not there (" in fire(*push, code=1).stderr
-    fire(*push, "--check-media", 0)
-    assert given(tmp_path)
+    assert not given(begun)
+    (begun / "v1.webm").rename(begun / "media" / "v1.webm")
+    assert "error: 1 item of 4 tasks not there (" in run(*push, code=1).stderr
+    run(*push, "--check-media", 0)
+    assert given(begun)

@@ -1,48 +1,33 @@
 """`progress`: how far and how well, on the terminal, as JSON, and as the team's page."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from command import Copied, Fire, alter, rows, run
-
-if TYPE_CHECKING:
-    pass
+from command import StandIn, alter, as_json, begin_workspace, rows, run
 
 N_PAIRS = 24
 
 
 def judge_all() -> None:
-    run("init", ".")
-    Path("pool").mkdir()
-    pairs = "".join(f"q{n},v{n}\n" for n in range(N_PAIRS))
-    Path("pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
-    queries = "".join(f"q{n}\ta <b>dog</b> {n}\n" for n in range(N_PAIRS))
-    Path("collection/queries.tsv").write_text("query_id\ttext\n" + queries)
+    begin_workspace(Path(), N_PAIRS)
     items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\t2\t8\n" for n in range(N_PAIRS))
     Path("collection/items.tsv").write_text("doc_id\tmedia_url\tstart_s\tend_s\n" + items)
     run("tasks", "pool/pool.csv", "--overlap", "1", "--annotator", "A02,A03")
-    for name in ("A02", "A03"):
-        tasks = [row["pair_id"] for row in rows(Path(f"tasks/tasks.{name}.csv"))]
-        seconds, labels = (3, ["irrelevant"] * 2) if name == "A02" else (9, ["irrelevant", "relevant"])
-        answers = [f"{pair},{labels[place % 2]},{seconds}\n" for place, pair in enumerate(sorted(tasks))]
-        text = "pair_id,label,duration_s\n" + "".join(answers)
-        Path(f"exports/back.{name}.csv").write_text(text)
+    for name, seconds, labels in (("A02", 3, ("irrelevant",) * 2), ("A03", 9, ("irrelevant", "relevant"))):
+        pairs = sorted(row["pair_id"] for row in rows(Path(f"tasks/tasks.{name}.csv")))
+        answers = [f"{pair},{labels[place % 2]},{seconds}\n" for place, pair in enumerate(pairs)]
+        Path(f"exports/back.{name}.csv").write_text("pair_id,label,duration_s\n" + "".join(answers))
     run("import")
 
 
 @pytest.fixture
-def root(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(stand_in: StandIn) -> Path:
     """A campaign by hand in which A02 and A03 judged all pairs: A02 in 3 seconds each, always the same."""
-    monkeypatch.chdir(tmp_path)
-    return copied(judge_all, tmp_path)
+    return stand_in(judge_all)
 
 
-def test_alpha_everybody_beside_the_others_and_alarms_are_said(fire: Fire, root: Path) -> None:
-    told = fire("progress")
+def test_alpha_everybody_beside_the_others_and_alarms_are_said(root: Path) -> None:
+    told = run("progress")
     assert "alpha so far -0.306" in told.stderr  # 1 - .5 / (2 * 36 * 12 / (48 * 47))
     assert "look into A02: 24 of 24 answers took less time than the item lasts" in told.stderr
     assert "look into A02: all 24 votes are 'irrelevant'; of the others' votes 50% are" in told.stderr
@@ -51,8 +36,8 @@ def test_alpha_everybody_beside_the_others_and_alarms_are_said(fire: Fire, root:
     assert ["A02", "24", "24", "0.50", "0.00", "0.50", "3.0", "9.0"] in lines
 
 
-def test_json_has_the_same(fire: Fire, root: Path) -> None:
-    *queues, everybody = json.loads(fire("progress", "--format", "json").stdout)
+def test_json_has_the_same(root: Path) -> None:
+    *queues, everybody = as_json("progress")
     by_name = {queue["annotator_id"]: queue for queue in queues}
     assert (by_name["A02"]["n_faster"], by_name["A03"]["n_faster"]) == (24, 0)
     assert (by_name["A02"]["shared_duration_s"], by_name["A02"]["peer_duration_s"]) == (3.0, 9.0)
@@ -61,8 +46,8 @@ def test_json_has_the_same(fire: Fire, root: Path) -> None:
     assert {alarm["alarm"] for alarm in everybody["alarms"]} == {"fast", "one_answer", "agreement"}
 
 
-def test_before_anybody_has_answered(fire: Fire, tmp_path: Path, root: Path) -> None:
+def test_before_anybody_has_answered(root: Path) -> None:
     alter(root, "answers")
-    told = fire("progress")
+    told = run("progress")
     assert "no alpha yet: no pair has two judgments" in told.stderr
-    assert json.loads(fire("progress", "--format", "json").stdout)[-1]["alpha"] is None
+    assert as_json("progress")[-1]["alpha"] is None
