@@ -3,66 +3,56 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from command import Fire, run
+from command import by_pair, manifest_of, rows, run
 from small_release import make_workspace
+
+MARK = "2 pairs labelled by the machine judge vlm and by no person, 1 of them positive"
+QRELS, JUDGE = Path("augmented/qrels.txt"), Path("machine/vlm/machine.csv")
 
 
 @pytest.fixture
-def judged(fire: Fire, folder: Path) -> Path:
-    """Return a workspace of one query: a is its original, people said no to b and differ on c."""
-    fire("init", ".")
-    for place in ("collection", "runs", "labels", "machine/vlm"):
-        (folder / place).mkdir(parents=True, exist_ok=True)
-    (folder / "collection/queries.tsv").write_text("query_id\ttext\nq\ta cat\n")
-    (folder / "collection/qrels.txt").write_text("q 0 a 1\n")
-    (folder / "runs/m.run").write_text("".join(f"q Q0 {doc} 1 {9 - n} m\n" for n, doc in enumerate("dbcea")))
-    (folder / "labels/labels.csv").write_text("query_id,doc_id,label,relevance\nq,b,x,0\n")
-    (folder / "labels/disputes.csv").write_text("query_id,doc_id,reason\nq,c,tie\n")
-    answers = {
-        "judge_id": "vlm",
-        "query_id": "q",
-        "doc_id": list("abcde"),
-        "score": [0.1, 0.9, 0.9, 0.8, 0.2],
-    }
-    pd.DataFrame(answers).to_csv(folder / "machine/vlm/machine.csv", index=False)
-    return folder
+def judged(here: Path) -> None:
+    """Make a workspace of one query: a is its original, people said no to b and differ on c."""
+    run("init", ".")
+    answers = zip("abcde", (0.1, 0.9, 0.9, 0.8, 0.2), strict=True)
+    for path, text in {
+        "collection/queries.tsv": "query_id\ttext\nq\ta cat\n",
+        "collection/qrels.txt": "q 0 a 1\n",
+        "runs/m.run": "".join(f"q Q0 {doc} 1 {9 - n} m\n" for n, doc in enumerate("dbcea")),
+        "labels/labels.csv": "query_id,doc_id,label,relevance\nq,b,x,0\n",
+        "labels/disputes.csv": "query_id,doc_id,reason\nq,c,tie\n",
+        JUDGE: "judge_id,query_id,doc_id,score\n" + "".join(f"vlm,q,{doc},{p}\n" for doc, p in answers),
+    }.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
 
 
-def written(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "augmented").iterdir())}
+@pytest.mark.usefixtures("judged")
+def test_without_it_a_judge_changes_no_byte() -> None:
+    run("augment")
+    with_judge = {path: path.read_bytes() for path in QRELS.parent.iterdir()}
+    JUDGE.unlink()
+    run("augment")
+    assert with_judge == {path: path.read_bytes() for path in QRELS.parent.iterdir()}
+    assert QRELS.read_text() == "q 0 a 1\nq 0 b 0\n"
 
 
-def test_without_it_a_judge_changes_no_byte(fire: Fire, judged: Path) -> None:
-    fire("augment")
-    with_judge = written(judged)
-    (judged / "machine/vlm/machine.csv").unlink()
-    fire("augment")
-    assert with_judge == written(judged)
-    assert (judged / "augmented/qrels.txt").read_text() == "q 0 a 1\nq 0 b 0\n"
-
-
-def test_its_labels_stand_where_people_said_nothing_and_are_marked(fire: Fire, judged: Path) -> None:
-    said = fire("augment", "--include-machine", "vlm")
-    words = "2 pairs labelled by the machine judge vlm and by no person, 1 of them positive"
-    assert words in said.output
+@pytest.mark.usefixtures("judged")
+def test_its_labels_stand_where_people_said_nothing_and_are_marked() -> None:
+    assert MARK in run("augment", "--include-machine", "vlm").output
     # a is an original, b people's, c in dispute between people
-    assert (judged / "augmented/qrels.txt").read_text() == "q 0 a 1\nq 0 b 0\nq 0 d 1\nq 0 e 0\n"
+    assert QRELS.read_text() == "q 0 a 1\nq 0 b 0\nq 0 d 1\nq 0 e 0\n"
     for name in ("qrels.csv", "changes.csv"):
-        sources = pd.read_csv(judged / "augmented" / name).set_index("doc_id")["source"].to_dict()
+        sources = {row["doc_id"]: row["source"] for row in rows(QRELS.with_name(name))}
         assert sources == {"a": "original", "b": "irrelevant", "d": "machine:vlm", "e": "machine:vlm"}
-    assert words in fire("score", "-m", "P@1").stderr
-    methods = fire("report", "methods").stdout
-    assert words in " ".join(methods.split())
-    manifest = json.loads((judged / "augmented/qrels.txt.manifest.json").read_text())
-    assert manifest["counts"]["include_machine"] == "vlm"
+    assert manifest_of(QRELS)["counts"]["include_machine"] == "vlm"
 
 
-def test_scores_that_are_no_probabilities_make_no_labels(fire: Fire, judged: Path) -> None:
-    path = judged / "machine/vlm/machine.csv"
-    path.write_text(path.read_text().replace("0.9", "3.5"))
-    found = fire("augment", "--include-machine", "vlm", code=1)
+@pytest.mark.usefixtures("judged")
+def test_scores_that_are_no_probabilities_make_no_labels() -> None:
+    JUDGE.write_text(JUDGE.read_text().replace("0.9", "3.5"))
+    found = run("augment", "--include-machine", "vlm", code=1)
     assert "scores lie between 0.1 and 3.5, expected labels, or probabilities from 0 to 1" in found.stderr
 
 
@@ -81,16 +71,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-MARK = "2 pairs labelled by the machine judge vlm and by no person, 1 of them positive"
-IN_WORKSPACE = (
-    "score",
-    "difference",
-    "orders",
-    "coverage",
-    "reuse",
-    "score --honest",
-    "report methods",
-)
+IN_WORKSPACE = ("score", "difference", "orders", "coverage", "reuse", "score --honest", "report methods")
 OF_FILES = (
     "score runs/clip.run --qrels augmented/qrels.txt",
     "score runs/clip.run --qrels releases/1.0",
@@ -118,8 +99,8 @@ def test_so_do_a_report_in_html_and_all_texts_of_a_release(
     croissant = json.loads((folder / "croissant.json").read_text())
     assert croissant["rai:hasSyntheticData"] is True
     assert croissant["rai:machineAnnotationTools"] == f"{MARK}."
-    sources = pd.read_csv(folder / "changes.csv").query("source == 'machine:vlm'")
-    assert sources[["query_id", "doc_id"]].values.tolist() == [[1, "unpooled"], [2, "c"]]
+    sources = by_pair(folder / "changes.csv", "source")
+    assert {pair for pair in sources if sources[pair] == "machine:vlm"} == {("1", "unpooled"), ("2", "c")}
     assert "vlm" not in (folder / "labels.csv").read_text() + (folder / "judgments.csv").read_text()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from command import Copied, Fire, begin_small_workspace, run
+from command import StandIn, begin_small_workspace, run
 from exports import export
 from small_release import set_in
 
@@ -21,7 +21,7 @@ def score() -> None:
     with contextlib.chdir(root):
         run("pool")
         run("tasks", "--overlap", "0")
-        answer(root, {})
+        answer()
         for words in (["import"], ["resolve", "--count-unassigned"], ["augment", "--original-grade", "1"]):
             run(*words)
         set_in(root, measures=["C@1", "P@2"])
@@ -29,50 +29,52 @@ def score() -> None:
 
 
 @pytest.fixture
-def judged(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def judged(stand_in: StandIn) -> Path:
     """A workspace with answers in an export, taken all the way to scores."""
-    monkeypatch.chdir(copied(score, tmp_path) / "work")
-    return tmp_path / "work"
+    return stand_in(score, "work")
 
 
-def answer(root: Path, edited: dict[tuple[str, str], str], at: str = "2026-01-01T00:00:00Z") -> None:
-    """Write an export in which every pair is irrelevant, but for those edited."""
-    said = lambda *pair: edited.get(pair, "irrelevant")  # noqa: E731
-    export(root / "tasks/tasks.json", root / "exports/one.json", said, at=at)
+def answer(*, day: int = 1, relevant: tuple[str, str] = ("", "")) -> None:
+    """Write an export in which every pair is irrelevant, but for one."""
+    said = lambda *pair: "relevant" if pair == relevant else "irrelevant"  # noqa: E731
+    export(Path("tasks/tasks.json"), Path("exports/one.json"), said, at=f"2026-01-0{day}T00:00:00Z")
+
+
+def change_answer() -> None:
+    """The pair of query 1 and doc b is relevant a day later."""
+    answer(day=2, relevant=("1", "b"))
 
 
 def warnings(found: Result) -> list[str]:
     return [line for line in found.stderr.splitlines() if line.startswith(OUT_OF_DATE)]
 
 
-def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_line(
-    fire: Fire, judged: Path
-) -> None:
+def test_each_command_that_reads_results_older_than_their_inputs_says_so_in_one_line(judged: Path) -> None:
     reads_labels = (["score", "--honest", "-m", "C@1"], ["difference", "-m", "C@1"], ["report", "table1"])
     for command in reads_labels:
-        assert warnings(fire(*command)) == []
-    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
+        assert warnings(run(*command)) == []
+    change_answer()
     changed = f"{OUT_OF_DATE}import (exports/one.json has changed); {HOW}"
-    assert warnings(fire("agree")) == [changed]
-    fire("import")
-    assert warnings(fire("agree")) == []
+    assert warnings(run("agree")) == [changed]
+    run("import")
+    assert warnings(run("agree")) == []
     for command in (*reads_labels, ["score"], ["orders"], ["own"], ["report", "methods"]):
         told = f"{OUT_OF_DATE}resolve (judgments/judgments.csv has changed); {HOW}"
-        assert warnings(fire(*command)) == [told], command
-    fire("resolve", "--count-unassigned")
-    assert "out of date: augment (labels/labels.csv has changed)" in warnings(fire("score"))[0]
-    assert warnings(fire("resolve", "--count-unassigned")) == []
+        assert warnings(run(*command)) == [told], command
+    run("resolve", "--count-unassigned")
+    assert "out of date: augment (labels/labels.csv has changed)" in warnings(run("score"))[0]
+    assert warnings(run("resolve", "--count-unassigned")) == []
 
 
-def test_the_report_says_in_its_first_line_what_is_out_of_date(fire: Fire, judged: Path) -> None:
-    fire("report", "html")
+def test_the_report_says_in_its_first_line_what_is_out_of_date(judged: Path) -> None:
+    run("report", "html")
     assert "out of date" not in (judged / "report.html").read_text()
-    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    fire("import")
-    fire("report", "html")
+    change_answer()
+    run("import")
+    run("report", "html")
     body = (judged / "report.html").read_text().partition("<body>")[2]
     assert body.index("out of date: resolve (judgments/judgments.csv has changed)") < body.index("<nav")
-    latex = fire("score", "-m", "C@1", "--format", "latex").stdout
+    latex = run("score", "-m", "C@1", "--format", "latex").stdout
     assert "out of date: resolve (judgments/judgments.csv has changed)" in latex
 
 
@@ -81,59 +83,59 @@ def given_again(refreshed: Result) -> list[str]:
     return [line.removeprefix(sign) for line in refreshed.stderr.splitlines() if line.startswith(sign)]
 
 
-def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(fire: Fire, judged: Path) -> None:
-    fire("agree")
-    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    assert fire("status").stderr.endswith("next: fire-toolkit refresh\n")
-    redone = fire("refresh")
+def test_refresh_redoes_what_is_stale_in_order_as_it_was_given(judged: Path) -> None:
+    run("agree")
+    change_answer()
+    assert run("status").stderr.endswith("next: fire-toolkit refresh\n")
+    redone = run("refresh")
     augment = "augment --original-grade 1"
     assert given_again(redone) == ["import", "agree", "resolve --count-unassigned", augment, "score"]
     assert "redone: import, agree, resolve, augment, score" in redone.stderr
     assert "1 0 b 1" in (judged / "augmented/qrels.txt").read_text()
     assert read_manifest(judged / "labels/manifest.json").parameters["count_unassigned"] is True
     kept = {path: path.read_bytes() for path in judged.rglob("[!.]*") if path.is_file()}
-    assert "nothing to redo" in fire("refresh").stderr
+    assert "nothing to redo" in run("refresh").stderr
     assert {path: path.read_bytes() for path in kept} == kept
-    assert warnings(fire("score", "--honest", "-m", "C@1")) == []
+    assert warnings(run("score", "--honest", "-m", "C@1")) == []
 
 
 def test_refresh_gives_a_command_again_where_it_was_given(
-    fire: Fire, judged: Path, monkeypatch: pytest.MonkeyPatch
+    judged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(judged / "runs")
-    fire("compare", "clip.run", "ssb.run", "--out", "../comparison/comparison.csv")
+    run("compare", "clip.run", "ssb.run", "--out", "../comparison/comparison.csv")
     monkeypatch.chdir(judged / "exports")
     ssb = judged / "runs/ssb.run"
     ssb.write_text(ssb.read_text().replace("ssb\n2 Q0 a", "ssb\n2 Q0 c"))
-    found = fire("refresh")
+    found = run("refresh")
     assert given_again(found)[-1] == "compare clip.run ssb.run --out ../comparison/comparison.csv"
     assert "still stale: pool (runs/ssb.run has changed)" in found.stderr
     assert Path.cwd() == judged / "exports"
 
 
-def test_refresh_overwrites_nothing_that_was_changed_by_hand(fire: Fire, judged: Path) -> None:
-    fire("agree")
+def test_refresh_overwrites_nothing_that_was_changed_by_hand(judged: Path) -> None:
+    run("agree")
     labels = judged / "labels/labels.csv"
     labels.write_text(labels.read_text().replace("irrelevant", "relevant"))
     edited = labels.read_bytes()
-    assert "labels.csv: changed since `fire-toolkit resolve` wrote it" in fire("refresh", code=1).stderr
+    assert "labels.csv: changed since `fire-toolkit resolve` wrote it" in run("refresh", code=1).stderr
     assert labels.read_bytes() == edited
-    assert "next: fire-toolkit resolve --count-unassigned" in fire("status").stderr
+    assert "next: fire-toolkit resolve --count-unassigned" in run("status").stderr
 
 
-def test_refresh_guesses_no_options_and_ends_where_a_command_fails(fire: Fire, judged: Path) -> None:
-    fire("agree")
+def test_refresh_guesses_no_options_and_ends_where_a_command_fails(judged: Path) -> None:
+    run("agree")
     at = judged / "labels/manifest.json"
     found = json.loads(at.read_text())
     del found["command"]
     at.write_text(json.dumps(found))
-    answer(judged, {("1", "b"): "relevant"}, at="2026-01-02T00:00:00Z")
-    assert fire("refresh", code=1).stderr.splitlines()[-1] == (
+    change_answer()
+    assert run("refresh", code=1).stderr.splitlines()[-1] == (
         "error: labels/manifest.json: does not tell the command that was given; run `fire-toolkit resolve` "
         "with the options that it needs"
     )
-    assert "next: fire-toolkit resolve\n" in fire("status").stderr
+    assert "next: fire-toolkit resolve\n" in run("status").stderr
     (judged / "exports/one.json").write_text("[{]")
     judgments = (judged / "judgments/judgments.csv").read_bytes()
-    assert "exports/one.json" in fire("refresh", code=1).stderr.splitlines()[-1]
+    assert "exports/one.json" in run("refresh", code=1).stderr.splitlines()[-1]
     assert (judged / "judgments/judgments.csv").read_bytes() == judgments

@@ -2,83 +2,94 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Copied, Fire, rows, run
+from command import StandIn, as_json, by_pair, manifest_of, rows, run
 
 from fire_toolkit.campaign.tasks import split_pair_id
 
 QUERIES, DOCS, T, F = 100, 6, 0.9, 0.06
+NAMES = [f"q{n}" for n in range(QUERIES)]
+ORIGINALS = {(q, f"d{(n + 8) % 9}") for n, q in enumerate(NAMES)}
+LABELS, DISPUTES = Path("labels/labels.csv"), Path("labels/disputes.csv")
+QRELS = Path("augmented/qrels.txt")
 
 
 def is_relevant(query: str, doc: str) -> bool:
     return (7 * int(query[1:]) + 3 * int(doc[1:])) % 4 == 0
 
 
+def write(path: Path, header: str, lines: Iterable[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in (header, *lines) if line))
+
+
 def pool_two() -> None:
     run("init", ".")
-    names = [f"q{n}" for n in range(QUERIES)]
-    Path("collection/queries.tsv").write_text(
-        "query_id\ttext\n" + "".join(f"{q}\ta dog {q}\n" for q in names)
-    )
-    Path("collection/qrels.txt").write_text("".join(f"{q} 0 d{(n + 8) % 9} 1\n" for n, q in enumerate(names)))
+    write(Path("collection/queries.tsv"), "query_id\ttext", (f"{q}\ta dog {q}" for q in NAMES))
+    write(Path("collection/qrels.txt"), "", (f"{q} 0 {doc} 1" for q, doc in sorted(ORIGINALS)))
     for name, step in (("one", 1), ("two", 5)):
         lines = (
-            f"{q} Q0 d{(n + step * place) % 9} {place + 1} {9 - place} {name}\n"
-            for n, q in enumerate(names)
+            f"{q} Q0 d{(n + step * place) % 9} {place + 1} {9 - place} {name}"
+            for n, q in enumerate(NAMES)
             for place in range(DOCS)
         )
-        Path(f"runs/{name}.run").write_text("".join(lines))
+        write(Path(f"runs/{name}.run"), "", lines)
     run("pool", "--depth", DOCS)
 
 
 @pytest.fixture
-def begun(copied: Copied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def begun(stand_in: StandIn) -> Path:
     """A workspace with a pool of two runs of six docs a query, nothing asked yet."""
-    monkeypatch.chdir(tmp_path)
-    return copied(pool_two, tmp_path)
+    return stand_in(pool_two)
 
 
-def judge(draw: np.random.Generator) -> Iterator[str]:
-    """Fill in every sheet that nobody has filled in yet, with errors; yield whose."""
+def fill_in(say: Callable[[str, str], bool]) -> bool:
+    """Fill in and import every sheet that nobody has filled in yet; return whether there was one."""
+    n_filled = 0
     for sheet in sorted(Path("tasks").glob("**/tasks.*.csv")):
         name = "round-1" if sheet.parent.name == "tasks" else sheet.parent.name
         done = Path("exports") / f"{name}.{sheet.name.removeprefix('tasks.')}"
         if not done.exists():
-            table = rows(sheet)
-            for row in table:
-                chance = T if is_relevant(*split_pair_id(row["pair_id"])) else F
-                row["label"] = "relevant" if draw.random() < chance else "irrelevant"
-            lines = ["pair_id,label", *(f"{row['pair_id']},{row['label']}" for row in table)]
-            done.write_text("\n".join(lines) + "\n")
-            yield done.name
+            pairs = [row["pair_id"] for row in rows(sheet)]
+            said = ["relevant" if say(*split_pair_id(pair)) else "irrelevant" for pair in pairs]
+            write(done, "pair_id,label", (f"{pair},{label}" for pair, label in zip(pairs, said, strict=True)))
+            n_filled += 1
+    if n_filled:
+        run("import")
+    return n_filled > 0
 
 
-def go_on(fire: Fire, draw: np.random.Generator) -> int:
+def judge(draw: np.random.Generator) -> bool:
+    """Answer what is asked, with errors, and resolve it; return whether anything was asked."""
+    is_asked = fill_in(lambda query, doc: draw.random() < (T if is_relevant(query, doc) else F))
+    if is_asked:
+        run("resolve")
+    return is_asked
+
+
+def go_on(draw: np.random.Generator) -> int:
     """Judge, import, resolve, ask the next round, until nothing is asked; return how many rounds it took."""
     for number in range(20):
-        if not list(judge(draw)):
+        if not judge(draw):
             return number
-        fire("import")
-        fire("resolve")
-        fire("next-round")
+        run("next-round")
     raise AssertionError("20 rounds, and still pairs to ask")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["verify-positives", "until-confirmed"])
-def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path, policy: str) -> None:
-    told = fire("tasks", "--annotator", "A,B,C,D", "--overlap", 0, "--policy", policy)
+def test_a_policy_is_kept_by_design_and_corrects_c_at_k(begun: Path, policy: str) -> None:
+    told = run("tasks", "--annotator", "A,B,C,D", "--overlap", 0, "--policy", policy)
     assert f"policy {policy}: " in told.stderr
-    assert go_on(fire, np.random.default_rng(7)) >= 3
-    labels = rows(Path("labels/labels.csv"))
+    assert go_on(np.random.default_rng(7)) >= 3
+    labels = rows(LABELS)
     assert {row["design_class"] for row in labels} <= {"single", "verify"}
-    assert "of the new positives an expected" in fire("augment").stderr
-    counts = json.loads(Path("augmented/qrels.txt.manifest.json").read_text())["counts"]["label_errors"]
-    shown = fire("score", "--honest", "-m", "C@5", "-m", "AP", "--out", "honest.csv")
+    assert "of the new positives an expected" in run("augment").stderr
+    counts = manifest_of(QRELS)["counts"]["label_errors"]
+    shown = run("score", "--honest", "-m", "C@5", "-m", "AP", "--out", "honest.csv")
     assert "C@5: corrected for errors of votes, of which one" in shown.stderr
     assert (
         "as labelled comes first: nobody checked by fourth votes whether votes err independently"
@@ -93,13 +104,11 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
         for place, doc in enumerate((f"d{n % 9}", "d90", "d91", "d92", "d93"), start=1)
     )
     Path("late.run").write_text(late)
-    lacking = fire("score", "late.run", "--honest", "-m", "C@5", "--out", "late.csv").stderr
+    lacking = run("score", "late.run", "--honest", "-m", "C@5", "--out", "late.csv").stderr
     assert "a doc that nobody judged counts as not relevant" in lacking
     honest = {(row["run_id"], row["measure"]): row for row in rows(Path("honest.csv"))}
 
     # the same by hand: rates of the verified pairs, then the product over each query's top 5
-    lines = Path("collection/qrels.txt").read_text().splitlines()
-    originals = {(query, doc) for query, _, doc, _ in map(str.split, lines)}
     votes = {(r["query_id"], r["doc_id"]): (r["design_class"], r["design_votes"]) for r in labels}
     rank = {(r["query_id"], r["doc_id"]): int(r["best_rank"]) for r in rows(Path("pool/pool.csv"))}
     band = {pair: sum(found >= least for least in (2, 4)) for pair, found in rank.items()}
@@ -112,7 +121,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
             known = [
                 v
                 for pair, (name, v) in votes.items()
-                if name == "verify" and pair not in originals and band[pair] == place and pair[0] in kept
+                if name == "verify" and pair not in ORIGINALS and band[pair] == place and pair[0] in kept
             ]
             m1, m2, p3 = (np.mean([v.startswith(start) for v in known]) for start in ("1", "11", "101"))
             s = (m2 - p3 - m1 * m2) / (m2 - m1**2)
@@ -130,7 +139,7 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
                 t, f = rates[band[pair]]
                 of_class = (lambda e: e) if name == "single" else (lambda e: e**2 * (2 - e))
                 label = int(v[0]) if name == "single" or v[0] == "0" else int(v[:2] == "11" or v[:3] == "101")
-                rest *= 0 if pair in originals else 1 - (label - of_class(f)) / (of_class(t) - of_class(f))
+                rest *= 0 if pair in ORIGINALS else 1 - (label - of_class(f)) / (of_class(t) - of_class(f))
             values.append(1 - rest)
         return float(np.mean(values))
 
@@ -143,34 +152,32 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     assert float(honest["one", "C@5"]["estimate"]) == pytest.approx(expected, abs=1e-9)
     assert honest["one", "C@5"]["estimate_method"] == "corrected if errors are independent"
     assert honest["one", "AP"]["estimate_method"] == ""
-    fire("report", "html")
+    run("report", "html")
     page = Path("report.html").read_text()
     assert "as labelled comes first: nobody checked by fourth votes" in page
     assert "corrected if errors are independent" in page
 
 
 @pytest.mark.slow
-def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun: Path) -> None:
-    refused = fire("tasks", "--policy", "verify-positives", code=2)
+def test_a_policy_begins_with_the_campaign_or_later_and_stays(begun: Path) -> None:
+    refused = run("tasks", "--policy", "verify-positives", code=2)
     assert "--policy is for a campaign in a workspace: with --annotator, or `push --policy`" in refused.stderr
-    fire("tasks", "--annotator", "A,B,C", "--overlap", 0.2)
+    run("tasks", "--annotator", "A,B,C", "--overlap", 0.2)
     assert not Path("campaign/design.csv").exists()
-    list(judge(np.random.default_rng(1)))
-    fire("import")
-    fire("resolve")
-    table = rows(Path("labels/labels.csv"))
+    judge(np.random.default_rng(1))
+    table = rows(LABELS)
     assert {row["design_class"] for row in table} == {"single", "doubled"}
     assert {len(row["design_votes"]) for row in table if row["design_class"] == "doubled"} == {2}
-    fire("augment")
-    honest = fire("score", "--honest", "-m", "C@1").stderr
+    run("augment")
+    honest = run("score", "--honest", "-m", "C@1").stderr
     assert "have no third vote, so that one vote may find " in honest
-    asked = json.loads(fire("next-round", "--policy", "verify-positives", "--format", "json").stdout)
+    asked = as_json("next-round", "--policy", "verify-positives")
     by_stratum = {row["stratum"]: row["n_asked"] for row in asked["plan"]}
     positives = [row for row in table if row["design_class"] == "single" and row["design_votes"] == "1"]
-    assert by_stratum["by_design"] > len(rows(Path("labels/disputes.csv")))
+    assert by_stratum["by_design"] > len(rows(DISPUTES))
     assert by_stratum["dispute"] == 0
-    assert len(positives) >= by_stratum["by_design"] - len(rows(Path("labels/disputes.csv")))
-    told = fire("next-round", "--policy", "until-confirmed", code=1).stderr
+    assert len(positives) >= by_stratum["by_design"] - len(rows(DISPUTES))
+    told = run("next-round", "--policy", "until-confirmed", code=1).stderr
     assert "the campaign's policy is verify-positives, and votes were asked by it; it cannot be" in told
 
 
@@ -183,148 +190,124 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun:
         ("q0,d0,single,B02", "place is no number; expected one, or nothing"),
     ],
 )
-def test_a_design_that_is_wrong_is_refused_with_its_line(
-    fire: Fire, begun: Path, text: str, told: str
-) -> None:
+def test_a_design_that_is_wrong_is_refused_with_its_line(begun: Path, text: str, told: str) -> None:
     place = ",place" if text.count(",") == 3 else ""
     Path("design.csv").write_text(f"query_id,doc_id,design_class{place}\n{text}\n")
     Path("judgments.csv").write_text("query_id,doc_id,annotator_id,label\nq0,d0,A,relevant\n")
-    refused = fire("resolve", "judgments.csv", "--design", "design.csv", "--out", "labels", code=1)
+    refused = run("resolve", "judgments.csv", "--design", "design.csv", "--out", "labels", code=1)
     assert told in refused.stderr
 
 
 @pytest.mark.slow
-def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) -> None:
-    fire("tasks", "--annotator", "A,B,C,D", "--overlap", 0.8)
+def test_a_recheck_counts_for_the_label_and_in_no_rate(begun: Path) -> None:
+    run("tasks", "--annotator", "A,B,C,D", "--overlap", 0.8)
     draw = np.random.default_rng(7)
-    list(judge(draw))
-    fire("import"), fire("resolve")
-    fire("next-round", "--ask", "dispute")  # the thirds, which the rates need
-    list(judge(draw))
-    fire("import"), fire("resolve")
-    lines = Path("collection/qrels.txt").read_text().splitlines()
-    originals = {(query, doc) for query, _, doc, _ in map(str.split, lines)}
-    before = {(row["query_id"], row["doc_id"]): row for row in rows(Path("labels/labels.csv"))}
+    judge(draw)
+    run("next-round", "--ask", "dispute")  # the thirds, which the rates need
+    judge(draw)
+    before = by_pair(LABELS)
     doubted = [
-        pair for pair, row in before.items() if row["design_class"] == "single" and pair not in originals
+        pair for pair, row in before.items() if row["design_class"] == "single" and pair not in ORIGINALS
     ]
     marks = "".join(f"{query},{doc}\n" for query, doc in doubted[:5])
     Path("recheck.csv").write_text(f"query_id,doc_id\n{marks}q0,nobody-judged\n")
     honest = ("score", "--honest", "-m", "C@5")
-    fire("augment")
-    corrected = fire(*honest).stderr
+    run("augment")
+    corrected = run(*honest).stderr
     assert "corrected for errors of votes, of which one" in corrected
-    told = fire("next-round", "--recheck", "recheck.csv")
+    told = run("next-round", "--recheck", "recheck.csv")
     assert "1 pair of recheck.csv left out, which nobody judged (first: q0 nobody-judged)" in told.stderr
     assert "5 pairs to ask again" in told.stderr
     assert "given to A 2, " in told.stderr
     assert {row["design_class"] for row in rows(Path("plan/round-3/pool.csv"))} == {"recheck"}
-    assert "all of them wait for an answer" in fire("next-round", "--recheck", "recheck.csv").stderr
-    list(judge(draw))
-    fire("import"), fire("resolve")
+    assert "all of them wait for an answer" in run("next-round", "--recheck", "recheck.csv").stderr
+    judge(draw)
     again = [row for row in rows(Path("judgments/judgments.csv")) if row["kind"] == "recheck"]
     assert {(row["query_id"], row["doc_id"]) for row in again} == set(doubted[:5])
-    tables = [*rows(Path("labels/labels.csv")), *rows(Path("labels/disputes.csv"))]
-    after = {(row["query_id"], row["doc_id"]): row for row in tables}
+    after = by_pair(LABELS) | by_pair(DISPUTES)
     for pair in doubted[:5]:
         assert after[pair]["design_class"] == "recheck"
         assert after[pair]["design_votes"] == before[pair]["design_votes"]
-    fire("augment")
-    refused = fire(*honest).stderr
+    run("augment")
+    refused = run(*honest).stderr
     assert (
         "not corrected for errors of votes: 5 pairs asked again because somebody doubted the label" in refused
     )
-    fire("resolve", "--without-rechecks")
-    assert {row["design_class"] for row in rows(Path("labels/labels.csv"))} == {"single", "doubled"}
-    fire("augment")
-    assert fire(*honest).stderr == corrected
+    run("resolve", "--without-rechecks")
+    assert {row["design_class"] for row in rows(LABELS)} == {"single", "doubled"}
+    run("augment")
+    assert run(*honest).stderr == corrected
 
 
-def test_judgments_made_elsewhere_take_their_classes_from_a_file(fire: Fire, begun: Path) -> None:
+def test_judgments_made_elsewhere_take_their_classes_from_a_file(begun: Path) -> None:
     Path("design.csv").write_text("query_id,doc_id,design_class\nq0,d0,doubled\nq0,d1,single\n")
     answers = ["q0,d0,A,relevant", "q0,d0,B,irrelevant", "q0,d0,C,relevant", "q0,d1,A,irrelevant"]
-    Path("judgments.csv").write_text("\n".join(["query_id,doc_id,annotator_id,label", *answers]) + "\n")
-    fire("resolve", "judgments.csv", "--design", "design.csv", "--out", "labels")
-    found = {
-        row["doc_id"]: (row["design_class"], row["design_votes"]) for row in rows(Path("labels/labels.csv"))
-    }
+    write(Path("judgments.csv"), "query_id,doc_id,annotator_id,label", answers)
+    run("resolve", "judgments.csv", "--design", "design.csv", "--out", "labels")
+    found = {row["doc_id"]: (row["design_class"], row["design_votes"]) for row in rows(LABELS)}
     assert found == {"d0": ("doubled", "101"), "d1": ("single", "0")}
 
 
-def test_a_file_adds_the_design_of_pairs_to_that_of_the_campaign(fire: Fire, begun: Path) -> None:
-    fire("tasks", "--annotator", "A,B,C,D", "--overlap", 0.1, "--policy", "verify-positives")
-    list(judge(np.random.default_rng(3)))
-    fire("import"), fire("resolve")
+def test_a_file_adds_the_design_of_pairs_to_that_of_the_campaign(begun: Path) -> None:
+    run("tasks", "--annotator", "A,B,C,D", "--overlap", 0.1, "--policy", "verify-positives")
+    judge(np.random.default_rng(3))
 
-    def classes() -> dict[tuple[str, str], str]:
-        tables = [*rows(Path("labels/labels.csv")), *rows(Path("labels/disputes.csv"))]
-        return {(row["query_id"], row["doc_id"]): row["design_class"] for row in tables}
-
-    own = classes()
+    own = by_pair(LABELS, "design_class") | by_pair(DISPUTES, "design_class")
     assert {*own.values()} == {"doubled", "verify"}
     named = {next(pair for pair, kind in own.items() if kind == "verify"): "single"}
     elsewhere = {("q0", "d8"): "doubled"}
-    lines = [f"{query},{doc},{kind}" for (query, doc), kind in (named | elsewhere).items()]
-    Path("design.csv").write_text("\n".join(["query_id,doc_id,design_class", *lines]) + "\n")
-    fire("resolve", "--design", "design.csv")
-    assert classes() == own | named | {pair: kind for pair, kind in elsewhere.items() if pair in own}
+    lines = (f"{query},{doc},{kind}" for (query, doc), kind in (named | elsewhere).items())
+    write(Path("design.csv"), "query_id,doc_id,design_class", lines)
+    run("resolve", "--design", "design.csv")
+    found = by_pair(LABELS, "design_class") | by_pair(DISPUTES, "design_class")
+    assert found == own | named | {pair: kind for pair, kind in elsewhere.items() if pair in own}
 
 
-def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun: Path) -> None:
-    lines = Path("collection/qrels.txt").read_text().splitlines()
-    originals = {(query, doc) for query, _, doc, _ in map(str.split, lines)}
-    pairs = [(row["query_id"], row["doc_id"]) for row in rows(Path("pool/pool.csv"))]
+def test_experts_audit_labels_and_scores_are_corrected_by_them(begun: Path) -> None:
+    rank = {pair: int(best) for pair, best in by_pair(Path("pool/pool.csv"), "best_rank").items()}
+    pairs = [*rank]
     draw = np.random.default_rng(2)
     chances = [T if is_relevant(*pair) else F for pair in pairs]
     labels = ["relevant" if draw.random() < chance else "irrelevant" for chance in chances]
     answers = [f"{q},{d},A,{label}" for (q, d), label in zip(pairs, labels, strict=True)]
     Path("judgments").mkdir(exist_ok=True)
-    Path("judgments/judgments.csv").write_text(
-        "\n".join(["query_id,doc_id,annotator_id,label", *answers]) + "\n"
-    )
-    fire("resolve")
-    fire("augment")
+    write(Path("judgments/judgments.csv"), "query_id,doc_id,annotator_id,label", answers)
+    run("resolve")
+    run("augment")
     votes = Path("judgments/judgments.csv").read_bytes()
-    drawn = fire("next-round", "--ask", "audit", "--budget", 9000)
+    drawn = run("next-round", "--ask", "audit", "--budget", 9000)
     assert "for experts in audit/labels/sheet.csv" in drawn.stderr
     sheet = rows(Path("audit/labels/sheet.csv"))
     assert set(sheet[0]) & {"relevance", "label"} == {"label"}
     assert {row["label"] for row in sheet} == {""}
-    refused = fire("next-round", "--ask", "audit", code=1).stderr
+    refused = run("next-round", "--ask", "audit", code=1).stderr
     assert "experts may have its sheet" in refused
-    filled = [
-        f"{row['pair_id']},{row['audit']},"
-        f"{'relevant' if is_relevant(*split_pair_id(row['pair_id'])) else 'irrelevant'}"
-        for row in sheet
-    ]
-    uncorrected = json.loads(fire("score", "-m", "P@5", "--format", "json").stdout)
-    fire("score")
-    Path("expert.csv").write_text("\n".join(["pair_id,audit,label", *filled[:-1]]) + "\n")
-    fire("import", "expert.csv")
-    assert re.search(r"score +stale +audit/labels/answers.csv is new", fire("status").stdout)
-    fire("score")
-    assert re.search(r"score +done", fire("status").stdout)
-    Path("expert.csv").write_text("\n".join(["pair_id,audit,label", *filled]) + "\n")
-    read = fire("import", "expert.csv")
-    assert (
-        f"{len(sheet)} answers of experts read; {len(sheet)} pairs in audit/labels/answers.csv" in read.stderr
-    )
+    truth = ["relevant" if is_relevant(*split_pair_id(row["pair_id"])) else "irrelevant" for row in sheet]
+    filled = [f"{r['pair_id']},{r['audit']},{label}" for r, label in zip(sheet, truth, strict=True)]
+    uncorrected = as_json("score", "-m", "P@5")
+    run("score")
+    write(Path("expert.csv"), "pair_id,audit,label", filled[:-1])
+    run("import", "expert.csv")
+    assert re.search(r"score +stale +audit/labels/answers.csv is new", run("status").stdout)
+    run("score")
+    assert re.search(r"score +done", run("status").stdout)
+    write(Path("expert.csv"), "pair_id,audit,label", filled)
+    read = f"{len(sheet)} answers of experts read; {len(sheet)} pairs in audit/labels/answers.csv"
+    assert read in run("import", "expert.csv").stderr
     assert {row["annotator_id"] for row in rows(Path("audit/labels/answers.csv"))} == {"expert"}
     assert Path("judgments/judgments.csv").read_bytes() == votes
     other = Path("expert.csv").read_text().replace(sheet[0]["audit"], "00000000")
     Path("other.csv").write_text(other)
-    assert "a sheet of another draw" in fire("import", "other.csv", code=1).stderr
-    shown = fire("score", "-m", "P@5", "-m", "AP", "--format", "json")
+    assert "a sheet of another draw" in run("import", "other.csv", code=1).stderr
+    shown = run("score", "-m", "P@5", "-m", "AP", "--format", "json")
     assert f"P@5: corrected by {len(sheet)} answers of experts, who are taken as right" in shown.stderr
     scored = json.loads(shown.stdout)
     found = {row["run_id"]: row["value"] for row in scored if row["qrels"] == "corrected"}
-    assert [
-        row for row in scored if row["qrels"] in ("original", "augmented") and row["measure"] == "P@5"
-    ] == [row for row in uncorrected if row["qrels"] in ("original", "augmented")]
+    known = [row for row in scored if row["qrels"] in ("original", "augmented") and row["measure"] == "P@5"]
+    assert known == [row for row in uncorrected if row["qrels"] in ("original", "augmented")]
     # every label was audited, so t and f are those of the labels: by hand, band by band
-    rank = {(row["query_id"], row["doc_id"]): int(row["best_rank"]) for row in rows(Path("pool/pool.csv"))}
     label_of = {pair: int(label == "relevant") for pair, label in zip(pairs, labels, strict=True)}
-    others = [pair for pair in pairs if pair not in originals]
+    others = [pair for pair in pairs if pair not in ORIGINALS]
     rates = {}
     for band in (0, 1, 2):
         own = [pair for pair in others if (rank[pair] > 1) + (rank[pair] > 3) == band]
@@ -334,57 +317,37 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun
     for n in range(QUERIES):
         for pair in ((f"q{n}", f"d{(n + place) % 9}") for place in range(5)):
             t, f = rates[(rank[pair] > 1) + (rank[pair] > 3)]
-            values.append(1.0 if pair in originals else (label_of[pair] - f) / (t - f))
+            values.append(1.0 if pair in ORIGINALS else (label_of[pair] - f) / (t - f))
     assert found["one"] == pytest.approx(np.mean(values), abs=1e-9)
     assert {row["measure"] for row in scored if row["qrels"] == "corrected"} == {"P@5"}
-    honest = json.loads(fire("score", "--honest", "-m", "P@5", "--format", "json").stdout)
+    honest = as_json("score", "--honest", "-m", "P@5")
     assert {row["run_id"]: row["estimate"] for row in honest} == pytest.approx(found)
     assert {row["estimate_method"] for row in honest} == {"corrected for label errors"}
 
 
 @pytest.mark.slow
-def test_fourth_votes_raise_the_alarm_and_change_no_label_and_no_rate(fire: Fire, begun: Path) -> None:
-    fire("tasks", "--annotator", "A,B,C,D,E", "--overlap", 0, "--policy", "verify-positives")
-    go_on(fire, np.random.default_rng(7))
+def test_fourth_votes_raise_the_alarm_and_change_no_label_and_no_rate(begun: Path) -> None:
+    run("tasks", "--annotator", "A,B,C,D,E", "--overlap", 0, "--policy", "verify-positives")
+    go_on(np.random.default_rng(7))
     labels, disputes = (Path(f"labels/{name}.csv").read_text() for name in ("labels", "disputes"))
-    fire("augment")
-    errors = "augmented/qrels.txt.manifest.json"
-    before = json.loads(Path(errors).read_text())["counts"]["label_errors"]
-    originals = {
-        tuple(line.split()[::2][:2]) for line in Path("collection/qrels.txt").read_text().splitlines()
-    }
-    split = {
-        (r["query_id"], r["doc_id"]) for r in rows(Path("labels/labels.csv")) if r["design_votes"] == "101"
-    }
-    split -= originals
-    planned = json.loads(fire("next-round", "--ask", "fourth_vote", "--format", "json").stdout)
+    run("augment")
+    before = manifest_of(QRELS)["counts"]["label_errors"]
+    split = {pair for pair, votes in by_pair(LABELS, "design_votes").items() if votes == "101"} - ORIGINALS
+    planned = as_json("next-round", "--ask", "fourth_vote")
     asked = {row["stratum"]: (row["n_pairs"], row["n_asked"]) for row in planned["plan"]}
     assert asked.pop("fourth_vote") == (len(split), len(split))
     assert sum(n_asked for _, n_asked in asked.values()) == 0
-    for sheet in sorted(Path("tasks").glob("**/tasks.*.csv")):  # nobody finds any of them relevant
-        done = Path("exports") / f"{sheet.parent.name}.{sheet.name.removeprefix('tasks.')}"
-        if sheet.parent.name != "tasks" and not done.exists():
-            lines = ["pair_id,label", *(f"{row['pair_id']},irrelevant" for row in rows(sheet))]
-            done.write_text("\n".join(lines) + "\n")
-    fire("import")
+    fill_in(lambda query, doc: False)
     judged = [row for row in rows(Path("judgments/judgments.csv")) if row["kind"] == "fourth"]
     assert {(row["query_id"], row["doc_id"]) for row in judged} == split
-    told = fire("resolve")
+    told = run("resolve")
     assert f"note: {len(split)} fourth votes kept apart" in told.stderr
-    assert Path("labels/labels.csv").read_text().replace(",1010\n", ",101\n") == labels
-    assert Path("labels/disputes.csv").read_text() == disputes
-    assert f"of {len(split)} fourth votes on positives by 2 to 1 0 are positive" in fire("augment").stderr
-    assert json.loads(Path(errors).read_text())["counts"]["label_errors"] == before
-    told = fire("score", "--honest", "-m", "C@5")
+    assert LABELS.read_text().replace(",1010\n", ",101\n") == labels
+    assert DISPUTES.read_text() == disputes
+    assert f"of {len(split)} fourth votes on positives by 2 to 1 0 are positive" in run("augment").stderr
+    assert manifest_of(QRELS)["counts"]["label_errors"] == before
+    told = run("score", "--honest", "-m", "C@5")
     assert "warning: of " in told.stderr
     assert "some pairs are hard for everybody" in told.stderr
-    again = json.loads(fire("next-round", "--ask", "fourth_vote", "--dry-run", "--format", "json").stdout)
+    again = as_json("next-round", "--ask", "fourth_vote", "--dry-run")
     assert next(row["n_pairs"] for row in again["plan"] if row["stratum"] == "fourth_vote") == 0
-
-
-def test_fourth_votes_need_a_campaign_that_marks_them(fire: Fire, folder: Path) -> None:
-    fire("resolve", "judgments.csv", "--out", "labels")
-    given = ("--judgments", "judgments.csv", "--labels", "labels", "--out", "again")
-    told = fire("next-round", *given, "--ask", "fourth_vote", code=2)
-    assert "--ask fourth_vote is for a campaign, and none has begun here" in told.stderr
-    assert not Path("again").exists()
