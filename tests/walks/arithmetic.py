@@ -13,20 +13,14 @@ Positives = dict[str, set[str]]
 Answers = Mapping[tuple[str, str], Sequence[str]]  # pair → one label a person
 
 
-def ranked(
-    scores: npt.NDArray[np.float32],
-    query_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    own: Mapping[str, str] | None = None,
-) -> Lists:
-    """Return every doc by score, then id, both descending; a query's own item left out."""
+def ranked(scores: npt.NDArray[np.float32], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Lists:
+    """Return every doc by score, then id, both descending."""
     place = {doc: number for number, doc in enumerate(sorted(doc_ids))}
     code = np.array([place[doc] for doc in doc_ids])
-    lists = {}
-    for query, row in zip(query_ids, scores, strict=True):
-        docs = [doc_ids[column] for column in np.lexsort((code, row))[::-1]]
-        lists[query] = [doc for doc in docs if doc != (own or {}).get(query)]
-    return lists
+    return {
+        query: [doc_ids[column] for column in np.lexsort((code, row))[::-1]]
+        for query, row in zip(query_ids, scores, strict=True)
+    }
 
 
 def pooled(runs: Iterable[Lists], depth: int) -> set[tuple[str, str]]:
@@ -85,30 +79,6 @@ def alpha(answers: Answers) -> float:
         n * (n - 1)
     )
     return 1 - observed / expected
-
-
-def inferred_ap(docs: Sequence[str], strata: Mapping[str, tuple[int, int]]) -> float:
-    """Return extended inferred AP (Yilmaz et al., SIGIR 2008) from each pooled doc's stratum and grade."""
-    eps = 1e-5
-    pool, judged, relevant = (Counter[int]() for _ in range(3))
-    for stratum, grade in strata.values():
-        pool[stratum] += 1
-        judged[stratum] += grade >= 0
-        relevant[stratum] += grade > 0
-    inferred = {each: relevant[each] * pool[each] / judged[each] for each in pool if judged[each]}
-    if not sum(inferred.values()):
-        return 0.0
-    total = 0.0
-    above: dict[int, list[int]] = {each: [0, 0, 0] for each in pool}  # pooled, judged, relevant
-    for rank, doc in enumerate(docs, start=1):
-        stratum, grade = strata.get(doc, (0, -1))
-        if grade > 0:
-            weight = inferred[stratum] / sum(inferred.values()) / relevant[stratum]
-            shares = sum(d * (r + eps) / (n + 3 * eps) for d, n, r in above.values() if d)
-            total += weight * (1 + shares) / rank
-        if stratum:
-            above[stratum] = [a + b for a, b in zip(above[stratum], (1, grade >= 0, grade > 0), strict=True)]
-    return total
 
 
 def overlap(first: Lists, second: Lists, depth: int) -> float:

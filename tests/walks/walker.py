@@ -1,16 +1,17 @@
 """One benchmark taken through the commands of the README, with nothing prepared between two of them."""
 
-import csv
-import io
+import hashlib
+import json
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
-from click.testing import CliRunner
-from walks import arithmetic, people
+import command
+from exports import export
+from walks import arithmetic
 from walks.families import Family
 
-from fire_toolkit.cli import main
+from fire_toolkit.campaign.tasks import split_pair_id
 
 TOP, DEPTH = 100, 10
 MEASURES = ("C@1", "C@5", "C@10", "AP", "nDCG@10", "MedR", "Judged@10")
@@ -25,21 +26,13 @@ class Walker:
         self.answers: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.handed_out: dict[Path, bytes] = {}
 
-    def run(self, *arguments: object, code: int = 0) -> str:
-        """Run a command, expect its exit code, and return what it printed."""
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-        assert result.exception is None or isinstance(result.exception, SystemExit), (
-            arguments,
-            repr(result.exception),
-        )
-        assert result.exit_code == code, (arguments, result.output)
-        return result.output
+    def run(self, *arguments: object) -> str:
+        """Run a command, and return what it printed."""
+        return command.run(*arguments).output
 
     def rows(self, *arguments: object) -> list[dict[str, str]]:
         """Run a command that prints a table, and return its rows."""
-        result = CliRunner().invoke(main, [*map(str, arguments), "--format", "csv"])
-        assert result.exit_code == 0, (arguments, result.output)
-        return list(csv.DictReader(io.StringIO(result.stdout)))
+        return command.rows(command.run(*arguments, "--format", "csv"))
 
     def add_collection(self) -> None:
         """Bring the benchmark in: by its own files, or by tables put into their places."""
@@ -52,7 +45,7 @@ class Walker:
     def add_run(self, name: str) -> str:
         """Bring a matrix in, with the R@1 that its model's log printed."""
         family = self.family
-        lists = arithmetic.ranked(family.matrices[name], family.query_ids, family.doc_ids, family.own)
+        lists = arithmetic.ranked(family.matrices[name], family.query_ids, family.doc_ids)
         self.lists[name] = lists
         hits = sum(docs[0] in family.originals[query] for query, docs in lists.items())
         logged = f"R@1={100 * hits / len(lists):.1f}"
@@ -72,28 +65,32 @@ class Walker:
     def answer_tasks(self) -> int:
         """Let a person answer each new file of tasks; return how many tasks these were.
 
-        Only pairs that nobody was asked about before may be among them.
+        Only pairs that nobody was asked about before may be among them, and each shows what its pair is of.
         """
         asked = self.expected_pool() - self.answers.keys()
-        pairs_of = defaultdict(list)
-        for query, doc in sorted(asked):
-            pairs_of[self.family.content(query, doc)].append((query, doc))
         n_tasks = 0
         for path in self.task_files():
             person = len(self.handed_out) + 1
             self.handed_out[path] = path.read_bytes()
-            exported = self.root / "exports" / f"person{person}.json"
-            seen = people.export(path, person, exported, self._label)
-            n_tasks += len(seen)
-            for content, n_shown in Counter(seen).items():
-                label = self._label(person, *content)
-                for pair in pairs_of[content][:n_shown]:  # of one text, which of them was shown is the same
-                    self.answers[pair].append(label)
+            for task in json.loads(path.read_text()):
+                pair, shown = split_pair_id(task["data"]["pair_id"]), task["data"]
+                media = next(shown[name] for name in ("video", "image", "media") if name in shown)
+                assert pair in asked
+                assert (shown["caption"], media) == self.family.content(*pair)
+                self.answers[pair].append(self._label(person, *pair))
+
+            def say(query: str, doc: str, person: int = person) -> str:
+                return self._label(person, query, doc)
+
+            to = self.root / "exports" / f"person{person}.json"
+            n_tasks += export(path, to, say, account=person, lead_time=4.5)
         return n_tasks
 
-    def _label(self, person: int, caption: str, media: str) -> str:
-        is_sure = caption in self.family.repeated
-        return people.answer(person, caption, media, self.family.truth, is_sure=is_sure)
+    def _label(self, person: int, query: str, doc: str) -> str:
+        """Return a person's label: the truth, or in one of 25 cases its opposite."""
+        caption, media = self.family.content(query, doc)
+        digest = hashlib.sha256(f"{person} {caption} {media}".encode()).digest()
+        return "relevant" if self.family.truth(caption, media) != (digest[0] < 10) else "irrelevant"
 
     def positives(self) -> arithmetic.Positives:
         """Return the originals and what people found besides them."""
@@ -127,9 +124,8 @@ class Walker:
 
     def judged(self, qrels: str) -> dict[str, set[str]]:
         """Return the docs that each query has a judgment for."""
-        docs = {query: set(found) for query, found in self.family.originals.items()}
-        for query, found in self.family.irrelevant.items():
-            docs[query] |= found
+        known = self.family.irrelevant
+        docs = {query: found | known.get(query, set()) for query, found in self.family.originals.items()}
         if qrels == "augmented":
             labels, _ = arithmetic.resolved(self.answers)
             for query, doc in labels:
