@@ -1,6 +1,5 @@
 """Original and augmented labels read a run equally deep, whichever way it came."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -101,21 +100,6 @@ def test_a_kept_run_and_its_trec_text_cut_both_halves_alike(fire: Fire, world: W
     world.check(kept, depth)
     world.check(scored(fire, trec(world, depth)), depth)
     assert ("add-run --depth" in kept.stderr) == (depth < N_DOCS)
-
-
-def test_the_note_counts_what_is_missing_and_what_it_changes(fire: Fire, world: World) -> None:
-    depth = 10
-    top = [set(np.argsort(-scores)[:depth]) for scores in world.scores]
-    new = [a - o for a, o in zip(world.augmented, world.original, strict=True)]
-    missing = sum(len(own - known) for own, known in zip(new, top, strict=True))
-    cut, exact = (100 * world.expected(world.original, k)["AP"] for k in (depth, N_DOCS))
-    note = scored(fire, keep(fire, depth)).stderr
-    told = re.search(r"AP, nDCG, MnR, MedR, Rprec read original and augmented labels .*\((m: .*)\)\. ", note)
-    assert told, note
-    assert told[1].startswith(
-        f"m: rank {depth}, {missing} of {sum(map(len, new))} new positives in no list, "
-        f"original AP {cut:.1f} ({exact:.1f} with them), original nDCG "
-    )
 
 
 def test_every_command_reads_the_same_scores(fire: Fire, world: World) -> None:

@@ -21,24 +21,6 @@ def test_each_rule_places_the_tied_positive(fire: Fire, folder: Path, rule: str,
     assert [row["value"] for row in json.loads(result.stdout)] == pytest.approx([expected])
 
 
-def test_a_tie_that_matters_is_said_unasked(fire: Fire) -> None:
-    told = fire(*SCORE, "-m", "RR", "-m", "C@2").stderr
-    assert "note: ssb: docs of equal score could change 1 of 2 queries by the original qrels; pess" in told
-    assert "pessimistic to optimistic: RR 25.0 to 50.0" in told
-
-
-def test_the_rule_stands_in_the_manifest(fire: Fire, folder: Path) -> None:
-    fire(*SCORE, "-m", "RR", "--ties", "average", "--out", "scores.csv")
-    manifest = json.loads((folder / "scores.csv.manifest.json").read_text())
-    assert manifest["parameters"] == {"measures": ["RR"], "ties": "average"}
-
-
-def test_what_a_rule_cannot_know_is_refused(fire: Fire, folder: Path) -> None:
-    (folder / "doc_ids.txt").write_text("a\nb\n")
-    refused = fire(*SCORE, "-m", "RR", "--ties", "index", code=1).stderr
-    assert "run ssb: 2 docs are not in the order of the docs (007)" in refused
-
-
 def test_default_measures_without_an_expectation_are_left_out_and_said(fire: Fire) -> None:
     told = fire(*SCORE, "--ties", "expected", "--format", "json")
     assert "note: left out of the default measures: MedR; --ties expected has no closed form" in told.stderr

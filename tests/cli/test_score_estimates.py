@@ -1,6 +1,7 @@
-"""`score` where queries were judged deep: the estimate beside the score, and what is said below it."""
+"""Estimates and bounds beside a score: queries judged deep, pairs drawn, and docs that no run lists."""
 
 import json
+from math import log2
 from pathlib import Path
 
 import numpy as np
@@ -77,3 +78,65 @@ def test_a_printed_table_of_differences_says_what_the_estimate_is_of(fire: Fire,
     shown = fire(*both, "--format", "latex").stdout
     assert "est. a - b" in shown.splitlines()[2]
     assert "% note: est. a - b: from the queries judged deep" in shown
+
+
+def test_the_design_alone_decides_whether_pairs_drawn_give_an_estimate(fire: Fire, folder: Path) -> None:
+    """However few are relevant. Each query's original positive is first in a and third in b."""
+    for name, step in (("a", 1), ("b", 3)):
+        docs = [f"d{(rank * step + (step - 1)) % 14}" for rank in range(10)]
+        write_run(folder / f"{name}.run", dict.fromkeys([f"q{query:02}" for query in range(60)], docs))
+    (folder / "o.txt").write_text("".join(f"q{query:02} 0 d0 1\n" for query in range(60)))
+    runs, both = ("a.run", "b.run"), (*ORIGINAL, "--augmented", "out/qrels.txt", "--format", "json")
+    fire("pool", *runs, *ORIGINAL, "--depth", 10, "--strategy", "strata(1:2:1,3:10:.4)", "--out", "pool")
+    pool = pd.read_csv("pool/pool.csv", dtype=str)
+    drawn = np.flatnonzero(pool["stratum"] == "3:10:0.4")
+    assert len(drawn) > 100
+    methods = []
+    for n_positive in (0, 3, 9, 60):
+        relevance = np.isin(np.arange(len(pool)), drawn[:n_positive]).astype(int)
+        labels = pool[["query_id", "doc_id"]].assign(label="x", relevance=relevance)
+        labels.to_csv("labels.csv", index=False)
+        fire("augment", "--labels", "labels.csv", "--pool", "pool", *ORIGINAL, "--out", "out/qrels.txt")
+        told = fire("score", "--honest", *runs, *both, "-m", "P@10", "-m", "P@2", "-m", "C@10")
+        rows = {(row["run_id"], row["measure"]): row for row in json.loads(told.stdout)}
+        methods.append([row["estimate_method"] for row in rows.values()])
+        for row in (rows["a", "P@10"], rows["b", "P@10"]):
+            assert row["estimate_method"] == "Horvitz–Thompson"
+            assert row["estimate_low"] < row["estimate_high"]
+            assert row["estimate_low"] - 1e-9 <= row["estimate"] <= row["estimate_high"]
+        if n_positive == 0:  # what was known and nothing more: one positive in ten a query
+            known = rows["a", "P@10"]
+            assert (known["estimate"], known["estimate_low"]) == pytest.approx((0.1, 0.1))
+        differ = fire("difference", *runs, *both, "-m", "P@10")
+        (row,) = [each for each in json.loads(differ.stdout) if each["qrels"] == "augmented"]
+        assert row["estimate_low"] < row["estimate_high"]
+        few = "estimates of P@10 rest on fewer than 15 positives that the draw brought; their intervals"
+        assert [few in said for said in (told.stderr, differ.stderr)] == [n_positive < 15, True]
+    assert methods[1:] == methods[:-1]
+
+
+def test_a_relevant_doc_that_was_never_pooled_counts(fire: Fire) -> None:
+    """Two relevant docs a query, the second at rank 20; judged to depth 5: R@5 was "100.0 to 100.0"."""
+    queries = [f"q{number:02}" for number in range(20)]
+    docs = [f"d{place:02}" for place in range(1, 21)]
+    write_run(Path("m.run"), dict.fromkeys(queries, docs))
+    Path("qrels.txt").write_text("".join(f"{q} 0 d01 1\n" for q in queries))
+    labels = "".join(f"{q},d{place:02},x,{int(place == 1)}\n" for q in queries for place in range(1, 6))
+    Path("labels.csv").write_text("query_id,doc_id,label,relevance\n" + labels)
+    benchmark = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
+    fire("augment", *benchmark[:2], "--labels", "labels.csv", "--out", "augmented.txt")
+    named = [word for name in ("R@5", "nDCG@5", "AP", "P@5") for word in ("-m", name)]
+    result = fire("score", "--honest", "m.run", *benchmark, *named, "--format", "json")
+    found = {row["measure"]: row for row in json.loads(result.stdout)}
+    Path("truth.txt").write_text("".join(f"{q} 0 d01 1\n{q} 0 d20 1\n" for q in queries))
+    told = fire("score", "m.run", "--qrels", "truth.txt", *named, "--format", "json")
+    truth = {row["measure"]: row["value"] for row in json.loads(told.stdout)}
+    assert (truth["R@5"], truth["nDCG@5"]) == pytest.approx((0.5, 1 / (1 + 1 / log2(3))))
+    assert [found[name]["lower"] for name in ("R@5", "AP")] == [None, None]
+    assert found["nDCG@5"]["lower"] == pytest.approx(1 / sum(1 / log2(rank + 1) for rank in range(1, 6)))
+    for name, value in truth.items():
+        assert (found[name]["lower"] or 0) - 1e-12 <= value <= found[name]["upper"] + 1e-12, name
+        assert found[name]["judged"] == (1.0 if name != "AP" else 0.25)
+    assert found["P@5"]["bounds"] == "exact"
+    why = "each relevant doc that nobody judged and the run does not list"
+    assert f"R@5, AP: no lower bound; {why}" in result.stderr

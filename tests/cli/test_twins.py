@@ -9,11 +9,10 @@ from command import Fire
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
-from campaigns import CAMPAIGN, make_api, round_of, tasks_of
+from campaigns import CAMPAIGN, round_of, tasks_of
 from fake_api import FakeServer
 
-from fire_toolkit.campaign.records import QueueName, write_campaign, write_round
-from fire_toolkit.labelstudio.places import find_doubled
+from fire_toolkit.campaign.records import write_campaign, write_round
 
 ROUND = round_of(tasks_of(8, overlap=0.5), ("A02", "A03", "A04"))
 
@@ -94,9 +93,3 @@ def test_a_server_out_of_reach_is_said_and_status_goes_on(fire: Fire, site: Path
     said = fire("status").output
     assert "note: the server was not asked whether anything is there twice" in said
     assert "A02, round 1" in said
-
-
-def test_nothing_is_doubled_in_a_campaign_that_was_pushed_once(fire: Fire, server: FakeServer) -> None:
-    listed = make_api(server).projects()
-    sizes = {QueueName(1, name): n for name, n in ROUND.assignments["annotator_id"].value_counts().items()}
-    assert find_doubled(listed, CAMPAIGN, sizes) == []
