@@ -1,4 +1,4 @@
-"""What is answered, whatever is asked: no path leads out, and a part is always a part of the file."""
+"""What is answered, whatever is asked: no path leads out."""
 
 import socket
 from collections.abc import Iterator
@@ -89,58 +89,6 @@ def test_every_name_comes_back_from_its_address(segments: list[str]) -> None:
     assert url_path(name).isascii()
 
 
-# RFC 9110, section 14.1.2, gives the first of these forms for a file of 10,000 bytes.
-@pytest.mark.parametrize(
-    ("header", "status", "part"),
-    [
-        ("bytes=0-499", 206, CONTENT[:500]),
-        ("bytes=500-999", 206, CONTENT[500:1000]),
-        ("bytes=-500", 206, CONTENT[9500:]),
-        ("bytes=9500-", 206, CONTENT[9500:]),
-        ("bytes=0-0", 206, CONTENT[:1]),
-        ("bytes=-1", 206, CONTENT[-1:]),
-        ("bytes=0-", 206, CONTENT),
-        ("bytes=9999-20000", 206, CONTENT[-1:]),
-        ("bytes=-20000", 206, CONTENT),
-        ("Bytes = 1 - 2", 206, CONTENT[1:3]),
-        ("bytes=10000-", 416, b""),
-        ("bytes=-0", 416, b""),
-        ("bytes=99999999999999999999-", 416, b""),
-    ],
-)
-def test_parts_of_ten_thousand_bytes(client: httpx.Client, header: str, status: int, part: bytes) -> None:
-    found = client.get("/a", headers={"Range": header})
-    assert (found.status_code, found.content) == (status, part)
-
-
-@pytest.mark.parametrize("header", ["bytes", "bytes=", "bytes=-", "bytes=2-1", "bytes=a-b", "items=0-1"])
-def test_what_is_no_range_is_refused(client: httpx.Client, header: str) -> None:
-    assert client.get("/a", headers={"Range": header}).status_code == 400
-
-
-def test_several_ranges_come_in_one_answer(client: httpx.Client) -> None:
-    found = client.get("/a", headers={"Range": "bytes=1-2,5-6"})
-    assert found.status_code == 206
-    assert found.headers["Content-Type"].startswith("multipart/byteranges; boundary=")
-    assert b"Content-Range: bytes 5-6/10000\r\n\r\n" + CONTENT[5:7] in found.content
-
-
-def test_no_part_of_an_empty_file(client: httpx.Client) -> None:
-    found = client.get("/empty", headers={"Range": "bytes=0-"})
-    assert (found.status_code, found.headers["Content-Range"]) == (416, "bytes */0")
-
-
-def test_a_changed_file_is_sent_whole(client: httpx.Client) -> None:
-    def status(condition: str) -> int:
-        headers = {"Range": "bytes=1-2", "If-Range": condition}
-        return client.get("/a", headers=headers).status_code
-
-    now = client.head("/a").headers
-    earlier = "Thu, 01 Jan 1970 00:00:06 GMT"
-    conditions = (now["ETag"], now["Last-Modified"], '"another"', earlier, "W/" + now["ETag"])
-    assert [status(text) for text in conditions] == [206, 206, 200, 200, 200]
-
-
 def test_only_the_given_page_may_read(client: httpx.Client) -> None:
     def allowed(origin: str | None) -> str | None:
         headers = {"Origin": origin} if origin is not None else {}
@@ -154,16 +102,16 @@ def test_only_the_given_page_may_read(client: httpx.Client) -> None:
     assert [allowed(origin) for origin in (None, *others)] == [None] * 7
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8790", "localhost:8790", "LOCALHOST"])
-def test_our_own_names(client: httpx.Client, host: str) -> None:
-    assert client.get("/empty", headers={"Host": host}).status_code == 200
-
-
 @pytest.mark.parametrize(
-    "host", ["", "evil.example", "127.0.0.1.evil.example", "evil.example:1", "a@127.0.0.1b"]
+    ("code", "hosts"),
+    [
+        (200, ["127.0.0.1", "127.0.0.1:8790", "localhost:8790", "LOCALHOST"]),
+        (400, ["", "evil.example", "127.0.0.1.evil.example", "evil.example:1", "a@127.0.0.1b"]),
+    ],
 )
-def test_other_names_are_refused(client: httpx.Client, host: str) -> None:
-    assert client.get("/empty", headers={"Host": host}).status_code == 400
+def test_only_our_own_names_are_answered(client: httpx.Client, code: int, hosts: list[str]) -> None:
+    found = [client.get("/empty", headers={"Host": host}).status_code for host in hosts]
+    assert found == [code] * len(hosts)
 
 
 def test_media_types() -> None:
