@@ -64,22 +64,33 @@ class Resampling:
             raise UsageError(f"n_resamples is {self.n_resamples}; expected 1 or more")
 
 
-def measure(votes: Votes, statistic: str) -> tuple[float, str]:
-    """Return the named statistic of `votes`, by their weights, and a note: where it is nan, why."""
+class Measured(NamedTuple):
+    """A statistic of votes, by their weights.
+
+    note: where it is nan, why; influences: of a mean over every two annotators, see `mean_of_two`.
+    """
+
+    value: float
+    note: str = ""
+    influences: Floats = np.empty(0)
+
+
+def measure(votes: Votes, statistic: str) -> Measured:
+    """Return the named statistic of `votes`."""
     definition = STATISTICS[statistic]
     if reason := definition.reason(votes):
-        return math.nan, reason
+        return Measured(math.nan, reason)
     if definition.of_two is not None:
-        return mean_of_two(votes, definition.of_two)[:2]
+        return Measured(*mean_of_two(votes, definition.of_two))
     if definition.plain is not None and is_evenly_drawn(votes):
-        return definition.plain(votes), ""
+        return Measured(definition.plain(votes))
     pairs = _summed(votes, definition)
     value = float(pairs.value(np.bincount(pairs.place, pairs.weights)[None] @ pairs.columns)[0])
-    return value, "its sums give no value" if math.isnan(value) else ""
+    return Measured(value, "its sums give no value" if math.isnan(value) else "")
 
 
 def interval_of(
-    votes: Votes, statistic: str, resampling: Resampling, measured: tuple[float, str] | None = None
+    votes: Votes, statistic: str, resampling: Resampling, measured: Measured | None = None
 ) -> Interval:
     """Return the named statistic of `votes` with its interval, by their weights and clusters.
 
@@ -95,12 +106,12 @@ def interval_of(
     also says where fewer than ten of the doubled pairs are positive. The same seed gives the same numbers.
     measured: what `measure` returns of it, where that is known.
     """
-    value, note = measured or measure(votes, statistic)
+    value, note, influences = measured or measure(votes, statistic)
     if math.isnan(value):
         return Interval(value, note=note)
     definition = STATISTICS[statistic]
     if definition.of_two is not None:
-        return _linearised(votes, value, mean_of_two(votes, definition.of_two)[2])
+        return _linearised(votes, value, influences)
     pairs = _summed(votes, definition)
     if definition.is_share and is_evenly_drawn(votes):
         return _of_share(pairs, value)

@@ -161,12 +161,12 @@ def _measured(
         left_out = f"{n_left} answer{'s' * (n_left != 1)} without a vote left out" if n_left else ""
         of_whom = (votes.n_votes > 0).sum(), len(votes.counts), len(np.unique(votes.annotator[votes.voting]))
         for name in statistics:
-            value, reason = measure(votes, name)
-            note = "; ".join(filter(None, [reason, left_out]))
+            found = measure(votes, name)
+            note = "; ".join(filter(None, [found.note, left_out]))
             level = votes.level if STATISTICS[name].has_levels else "nominal"
-            row: tuple[object, ...] = (group, name, level, value, *of_whom, note)
+            row: tuple[object, ...] = (group, name, level, found.value, *of_whom, note)
             if intervals is not None:
-                interval = interval_of(votes, name, intervals, (value, reason))
+                interval = interval_of(votes, name, intervals, found)
                 cautions = [interval.note, "" if math.isnan(interval.low) else caution]
                 row += (*astuple(interval)[1:6], "; ".join(filter(None, cautions)))
             rows.append(row)
