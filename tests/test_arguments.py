@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from brought import refused
+from small_world import make_qrels
 
 import fire_toolkit as fire
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.public.arguments import MADE_BY, SPECS, kinds_of
-from fire_toolkit.tables import check_judgments, check_labels, check_pool, check_qrels, check_queries
+from fire_toolkit.tables import check_judgments, check_labels, check_pool, check_queries
 
 GRADES = {"irrelevant": 0, "relevant": 1}
 RUN = fire.run([[0.9, 0.1], [0.2, 0.7]], "clip", query_ids=["1", "2"], doc_ids=["a", "b"])
-PAIRS = {"query_id": ["1", "2"], "doc_id": ["a", "a"]}
-QRELS = check_qrels(pd.DataFrame(PAIRS | {"relevance": 1}))
-LABELS = check_labels(pd.DataFrame(PAIRS | {"label": "relevant", "relevance": 1}))
-JUDGMENTS = check_judgments(pd.DataFrame(PAIRS | {"annotator_id": "ann", "label": "relevant"}))
-QUERIES = check_queries(pd.DataFrame({"query_id": ["1", "2"], "text": "a dog"}))
-POOL = check_pool(pd.DataFrame(PAIRS))
+QRELS = make_qrels({"1": {"a": 1}, "2": {"a": 1}})
+PAIRS = QRELS[["query_id", "doc_id"]]
+LABELS = check_labels(PAIRS.assign(label="relevant", relevance=1))
+JUDGMENTS = check_judgments(PAIRS.assign(annotator_id="ann", label="relevant"))
+QUERIES = check_queries(PAIRS[["query_id"]].assign(text="a dog"))
+POOL = check_pool(PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -43,9 +45,8 @@ POOL = check_pool(pd.DataFrame(PAIRS))
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_qrels_is_told_by_name(given: Any, words: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        fire.score(RUN, given, measures=["C@1"])
-    assert str(refused.value).startswith(f"score: {words}")
+    told = refused(words, fire.score, RUN, given, measures=["C@1"], by=UsageError)
+    assert told.startswith(f"score: {words}")
 
 
 def calls() -> list[tuple[Callable[[], object], str]]:
@@ -71,28 +72,19 @@ def calls() -> list[tuple[Callable[[], object], str]]:
 @pytest.mark.parametrize("place", range(13))
 def test_a_wrong_object_is_told_by_name(place: int) -> None:
     call, words = calls()[place]
-    with pytest.raises(UsageError) as refused:
-        call()
-    assert words in str(refused.value)
+    refused(words, call, by=UsageError)
 
 
-def test_a_table_made_by_hand_is_checked_where_it_comes_in() -> None:
+def test_a_table_made_by_hand_is_checked_where_it_comes_in_and_rows_may_be_out_of_order() -> None:
     expected = fire.score(RUN, QRELS, measures=["C@1", "AP"]).scores
-    plain = pd.DataFrame(
-        {name: list(QRELS[name]) for name in ("query_id", "doc_id", "relevance")}, dtype=object
-    )
+    shuffled: Any = RUN.iloc[[3, 0, 2, 1]]
+    pd.testing.assert_frame_equal(fire.score(shuffled, QRELS, measures=["C@1", "AP"]).scores, expected)
+    plain = QRELS[["query_id", "doc_id", "relevance"]].astype(object)
     by_hand = RUN.iloc[::-1].astype(dict.fromkeys(("run_id", "query_id", "doc_id"), object))
     found = fire.score(by_hand, plain, measures=["C@1", "AP"]).scores  # type: ignore[arg-type]
     pd.testing.assert_frame_equal(found, expected)
-    with pytest.raises(TableError, match=r"score: qrels: query_id is not text \(2 of 2; row 1: 1"):
-        fire.score(RUN, plain.assign(query_id=[1, 2]), measures=["C@1"])  # type: ignore[arg-type]
-
-
-def test_rows_out_of_order_give_the_same_numbers() -> None:
-    shuffled = fire.score(RUN.iloc[[3, 0, 2, 1]], QRELS, measures=["AP"])  # type: ignore[arg-type]
-    assert (
-        shuffled.scores["value"].tolist() == fire.score(RUN, QRELS, measures=["AP"]).scores["value"].tolist()
-    )
+    odd, said = plain.assign(query_id=[1, 2]), "score: qrels: query_id is not text (2 of 2; row 1: 1"
+    refused(said, fire.score, RUN, odd, measures=["C@1"], by=TableError)
 
 
 def test_every_kind_of_table_is_known_by_its_columns() -> None:

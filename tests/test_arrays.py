@@ -14,21 +14,18 @@ from fire_toolkit import arrays
 EMPTY = np.empty(0, dtype=np.int64)
 
 
-def test_sums_are_zero_for_queries_without_entries() -> None:
+def test_sums_counts_shares_and_the_largest_are_zero_where_there_is_nothing() -> None:
     query = np.array([1, 1, 3])
     assert list(arrays.sum_by_query(query, np.array([1, 2, 4]), 5)) == [0.0, 3.0, 0.0, 4.0, 0.0]
     assert list(arrays.count_by_query(query, 5)) == [0, 2, 0, 1, 0]
     assert list(arrays.sum_by_query(EMPTY, EMPTY, 2)) == [0.0, 0.0]
-
-
-def test_the_largest_of_nothing_is_zero() -> None:
-    assert list(arrays.max_by_query(np.array([1, 1, 3]), np.array([0.5, 0.2, 0.1]), 4)) == [0, 0.5, 0, 0.1]
+    assert list(arrays.max_by_query(query, np.array([0.5, 0.2, 0.1]), 4)) == [0, 0.5, 0, 0.1]
+    assert list(arrays.share(np.array([3, 1]), np.array([0, 2]))) == [0.0, 0.5]
 
 
 def test_running_count_starts_anew_with_each_query() -> None:
-    query = np.array([0, 0, 0, 2, 2, 5])
     is_counted = np.array([True, False, True, False, True, True])
-    assert list(arrays.running_count(query, is_counted)) == [1, 1, 2, 0, 1, 1]
+    assert list(arrays.running_count(np.array([0, 0, 0, 2, 2, 5]), is_counted)) == [1, 1, 2, 0, 1, 1]
     assert list(arrays.running_count(EMPTY, EMPTY.astype(bool))) == []
 
 
@@ -64,10 +61,6 @@ def test_codes_know_whether_and_where_they_are_chosen(chosen: set[int]) -> None:
     assert list(arrays.are_among(some, 10)) == [code in chosen for code in range(10)]
     expected = [list(some).index(code) if code in chosen else -1 for code in range(10)]
     assert list(arrays.places_among(some, 10)) == expected
-
-
-def test_share_of_nothing_is_zero() -> None:
-    assert list(arrays.share(np.array([3, 1]), np.array([0, 2]))) == [0.0, 0.5]
 
 
 @pytest.mark.parametrize("n_keys", [40, 10**12])  # with a table of all keys, and with a search

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from brought import put
+from click.testing import CliRunner
+from command import run
 from small_release import make_workspace
 from small_world import make_run
 
@@ -41,35 +43,28 @@ def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
         opened.add(arguments[0])
 
 
-def fire(words: str) -> Result:
-    return CliRunner().invoke(main, words.split())
-
-
-def done(*words: object) -> None:
-    result = fire(" ".join(map(str, words)))
-    assert result.exit_code == 0, (words, result.output)
-
-
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace to its first release; its collection and runs carry hashes too."""
     root, own = (tmp_path_factory.mktemp(name) for name in ("w", "own"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        make_workspace(root, done)
+        make_workspace(root, run)
         for file in (*root.glob("collection/*"), *root.glob("runs/*")):
             shutil.move(file, own / file.name)
-        done("add-collection", own / "queries.tsv", own / "items.tsv", own / "qrels.txt")
-        done("add-run", own / "clip.run", own / "ssb.run")
+        run("add-collection", own / "queries.tsv", own / "items.tsv", own / "qrels.txt")
+        run("add-run", own / "clip.run", own / "ssb.run")
         for words in ("pool", "import", "agree", "resolve", "augment", "score", "release --version 1.0"):
-            done(words)
+            run(*words.split())
     return root
 
 
 @pytest.fixture
 def renew(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Path]:
+    """What makes the workspace anew, as the current folder."""
+    root = tmp_path / "again"
+
     def renewed() -> Path:
-        root = tmp_path / "again"
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(kept, root)
@@ -99,14 +94,13 @@ def test_a_command_notices_a_change_in_each_file_that_it_reads(words: str, renew
     own = {file.resolve(): file for file in hashed(root) if file.name not in NO_TABLES}
     sys.addaudithook(_note_opened)  # no hook can be taken away; a second one notes the same
     opened.clear()
-    clean = fire(words)
-    assert clean.exit_code == 0, clean.output
+    clean = run(*words.split())
     read = {own[path] for each in opened if (path := Path(each).resolve()) in own}
     assert read
     for file in sorted(read):
         renew()
         file.write_bytes(change(file.read_bytes(), dice))
-        result = fire(words)
+        result = CliRunner().invoke(main, words.split())
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         told = result.output.count(file.name)
         assert told > (clean.output.count(file.name) if result.exit_code == 0 else 0), (file, result.output)
@@ -126,24 +120,21 @@ def test_every_change_is_noticed_where_a_file_is_checked(renew: Callable[[], Pat
 
 
 def test_somebodys_own_manifest_above_says_nothing(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"name": "a dataset"}')
-    (tmp_path / "qrels").mkdir()
-    (tmp_path / "qrels/test.tsv").write_text("q 0 d 1\n")
-    assert len(verify(tmp_path / "qrels/test.tsv")) == 64
+    put(tmp_path / "manifest.json", {"name": "a dataset"})
+    assert len(verify(put(tmp_path / "qrels/test.tsv", "q 0 d 1\n"))) == 64
 
 
 @pytest.mark.slow
 def test_a_run_without_its_manifest_is_as_it_was_or_refused(tmp_path: Path) -> None:
     """The checksums of its pages hold ids, ranks and scores; other bytes say nothing of these."""
     scores = np.random.default_rng(0).random((40, 30), dtype=np.float32).astype(float)
-    run = make_run({f"q{n}": {f"d{m}": own[m] for m in range(30)} for n, own in enumerate(scores)})
-    whole, dice, n_refused = run_bytes(run), random.Random(0), 0
+    made = make_run({f"q{n}": {f"d{m}": own[m] for m in range(30)} for n, own in enumerate(scores)})
+    whole, dice, n_refused = run_bytes(made), random.Random(0), 0
     for _ in range(N_CHANGES):
-        (tmp_path / "run.parquet").write_bytes(change(whole, dice))
         try:
-            found = read_run(tmp_path / "run.parquet", run_id="m")
+            found = read_run(put(tmp_path / "run.parquet", change(whole, dice)), run_id="m")
         except FireError:
             n_refused += 1
         else:
-            pd.testing.assert_frame_equal(run, found, check_categorical=False)
+            pd.testing.assert_frame_equal(made, found, check_categorical=False)
     assert n_refused > N_CHANGES / 2

@@ -20,17 +20,21 @@ from fire_toolkit.cli.told import FILE
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "fire_toolkit"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
+SOURCES = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
 def test_the_data_model_is_as_the_code_is() -> None:
-    page = (ROOT / "docs/data-model.md").read_text(encoding="utf-8")
-    assert build_data_model.page() == page, "run: python docs/build_data_model.py"
+    assert build_data_model.page() == TEXTS[ROOT / "docs/data-model.md"], (
+        "run: python docs/build_data_model.py"
+    )
 
 
 def test_the_page_of_the_commands_is_as_the_code_is() -> None:
-    page = (ROOT / "docs/commands/README.md").read_text(encoding="utf-8")
-    assert build_commands.page() == page, "run: python docs/build_commands.py"
+    assert build_commands.page() == TEXTS[ROOT / "docs/commands/README.md"], (
+        "run: python docs/build_commands.py"
+    )
     told = (ROOT / "fire_toolkit/cli" / FILE).read_text(encoding="utf-8")
     assert build_commands.told() == told, "run: python docs/build_commands.py"
     for name in main.commands:
@@ -40,10 +44,10 @@ def test_the_page_of_the_commands_is_as_the_code_is() -> None:
 
 
 def command_lines() -> Iterator[tuple[str, list[str]]]:
-    for page in PAGES:
+    for page, text in TEXTS.items():
         if page.parent.name == "commands":
             continue
-        blocks = re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+        blocks = re.findall(r"```(?:sh|console)\n(.*?)```", text, re.S)
         for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
             if line.startswith(("fire-toolkit", "firetk")):
                 yield page.name, shlex.split(line, comments=True)
@@ -70,14 +74,13 @@ def test_a_command_shown_on_a_page_exists_with_the_options_shown(page: str, word
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
+    for target in LINK.findall(TEXTS[page]):
         if not target.startswith(("http:", "https:")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_the_python_of_the_readme_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (library,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    (library,) = re.findall(r"```python\n(.*?)```", TEXTS[ROOT / "README.md"], re.S)
     monkeypatch.chdir(ROOT / "pools" / "sample")
     names: dict[str, Any] = {}
     exec(library, names)
@@ -102,48 +105,40 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten
 
 def test_the_pages_count_the_models_and_annotators_of_the_demo_alike() -> None:
     n_models = len(list((ROOT / "pools" / "sample" / "runs").glob("*.run")))
-    texts = [page.read_text(encoding="utf-8") for page in PAGES if page.name in ("README.md", "tutorial.md")]
-    texts += [(ROOT / "pools" / "sample" / "README.md").read_text(encoding="utf-8"), help_of("demo")]
+    texts = [text for page, text in TEXTS.items() if page.name in ("README.md", "tutorial.md")]
+    texts.append((ROOT / "pools" / "sample" / "README.md").read_text(encoding="utf-8"))
+    texts.append(" ".join((main.commands["demo"].help or "").split()))
     counted = [word.lower() for text in texts for word in re.findall(r"(\w+) (?:small )?models", text)]
     assert set(counted) & {"four", "five", "six"} == {NUMBERS[n_models - 2]}
     assert set(re.findall(rf"\b({'|'.join(NUMBERS)}) annotators", "\n".join(texts))) == {"four"}
 
 
-def help_of(name: str) -> str:
-    return " ".join((main.commands[name].help or "").split())
-
-
 def test_how_long_label_studio_takes_to_install_is_said_alike() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "fire_toolkit").rglob("*.py")]
-    pages = [path.read_text(encoding="utf-8") for path in PAGES]
-    assert set(re.findall(r"(\d+ minutes), 1\s+GB", "\n".join([*sources, *pages]))) == {"4 minutes"}
+    said = "\n".join([*SOURCES.values(), *TEXTS.values()])
+    assert set(re.findall(r"(\d+ minutes), 1\s+GB", said)) == {"4 minutes"}
 
 
 def test_numbers_of_formats_and_measures_are_not_written_by_hand() -> None:
     """What grows with each version is listed, never counted in words that go stale."""
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        counted = re.findall(r"(?:\d+|\w+teen|twenty|a dozen) (?:other )?(?:measures|formats|forms)\b", text)
-        assert not counted, f"{page.name}: {counted}"
+        words = r"(?:\d+|\w+teen|twenty|a dozen) (?:other )?(?:measures|formats|forms)\b"
+        assert re.findall(words, TEXTS[page]) == [], page.name
 
 
 def test_no_page_or_message_installs_what_is_not_to_be_had() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "fire_toolkit").rglob("*.py")}
-    texts |= {page: page.read_text(encoding="utf-8") for page in PAGES}
-    for path, text in texts.items():
+    for path, text in {**SOURCES, **TEXTS}.items():
         assert not re.search(r"pip install ['\"]?fire-toolkit", text), path
 
 
 def test_the_page_that_leads_through_the_code_names_what_is_there() -> None:
     """A line names files, and after them functions `name()` and classes that one of these files defines."""
-    lines = (ROOT / "docs/reading.md").read_text(encoding="utf-8").splitlines()
+    lines = TEXTS[ROOT / "docs/reading.md"].splitlines()
     assert len(lines) <= 300
     n_named = 0
     for line in lines:
         names = re.findall(r"`((?:\w+/)*\w+\.(?:py|toml))`", line.replace("`fire.toml`", ""))
-        files = [
-            next(path for path in (PACKAGE / name, ROOT / "tests" / name) if path.is_file()) for name in names
-        ]
+        places = ((PACKAGE / name, ROOT / "tests" / name) for name in names)
+        files = [next(path for path in both if path.is_file()) for both in places]
         text = "".join(file.read_text(encoding="utf-8") for file in files)
         for function in re.findall(r"`(\w+)\(\)`", line):
             assert re.search(rf"^ *def {function}\(", text, re.M), f"{names}: no function {function}"
@@ -156,7 +151,7 @@ def test_the_page_that_leads_through_the_code_names_what_is_there() -> None:
 
 def test_each_room_says_how_to_read_it_and_names_files_that_are_there() -> None:
     for path in PACKAGE.rglob("__init__.py"):
-        said, folder = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "", path.parent
+        said, folder = ast.get_docstring(ast.parse(SOURCES[path])) or "", path.parent
         if folder == PACKAGE:
             continue
         assert said.count("\n") >= 2, f"{folder.name}/__init__.py does not say how to read the room"
@@ -164,6 +159,4 @@ def test_each_room_says_how_to_read_it_and_names_files_that_are_there() -> None:
         for name in set(names) - {*main.commands}:
             places = [folder / f"{name}{end}" for end in ("", ".py", ".toml")]
             places += [PACKAGE / name, PACKAGE / f"{name}.py"]
-            assert any(map(Path.exists, places)), (
-                f"{folder.name}/__init__.py names {name}, which is not there"
-            )
+            assert any(map(Path.exists, places)), f"{folder.name}/__init__.py: {name} is not there"

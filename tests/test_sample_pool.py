@@ -6,31 +6,23 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command import run
 
 from fire_toolkit import read_pool
-from fire_toolkit.cli import main
 from fire_toolkit.workspace.manifests import verify
 
 SAMPLE = Path(__file__).resolve().parent.parent / "pools" / "sample"
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(SAMPLE, tmp_path / "sample")
-    monkeypatch.chdir(tmp_path / "sample")
-    return tmp_path / "sample"
-
-
-def fire(*words: str) -> str:
-    result = CliRunner().invoke(main, list(words))
-    assert result.exit_code == 0, result.output
-    return result.stdout
+def sample(here: Path) -> Path:
+    shutil.copytree(SAMPLE, here, dirs_exist_ok=True)
+    return here
 
 
 def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:
     runs = [f"runs/{path.name}" for path in sorted((sample / "runs").glob("*.run"))]
-    fire("pool", *runs, "--depth", "10", "--qrels", "qrels.txt", "--out", "again")
+    run("pool", *runs, "--depth", "10", "--qrels", "qrels.txt", "--out", "again")
     for name in ("pool.csv", "pool_sources.csv"):
         assert (SAMPLE / name).read_bytes() == (sample / "again" / name).read_bytes()
         verify(SAMPLE / name)
@@ -46,7 +38,7 @@ def commands(page: Path) -> list[list[str]]:
 
 
 def test_the_commands_of_its_readme_run(sample: Path) -> None:
-    printed = [fire(*words) for words in commands(SAMPLE / "README.md")]
+    printed = [run(*words).stdout for words in commands(SAMPLE / "README.md")]
     assert re.search(r"^alpha +0\.8276 +0\.7307 to 0\.8911", printed[0], re.M)
     # positives are only added under the policy union, so C@1 cannot fall
     assert re.search(r"^C@1 +\d+\.\d \(39\.0 \+ \d+\.\d\)", printed[-1], re.M)
@@ -54,7 +46,7 @@ def test_the_commands_of_its_readme_run(sample: Path) -> None:
 
 def test_the_tutorial_runs_and_its_numbers_are_printed(sample: Path) -> None:
     page = SAMPLE.parent.parent / "docs" / "tutorial.md"
-    printed = {words[0]: fire(*words) for words in commands(page)}
+    printed = {words[0]: run(*words).stdout for words in commands(page)}
     assert len(printed) == 8
     assert re.search(r"^AP .*\(35\.9 \+", printed["score"], re.M)
     assert len(read_pool("pool")) == 2_244

@@ -10,19 +10,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from fire_toolkit.cli import main
+from command import run
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/commands.txt"))
-
-
-def run(line: str) -> None:
-    command, _, target = line.partition(" > ")
-    result = CliRunner().invoke(main, shlex.split(command)[1:])
-    assert result.exit_code == 0, f"{line}\n{result.output}"
-    if target:
-        Path(target).write_text(result.stdout, encoding="utf-8")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -32,7 +22,10 @@ def test_golden(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(folder)
     before = {path for path in folder.rglob("*") if path.is_file()}
     for line in (case / "commands.txt").read_text(encoding="utf-8").splitlines():
-        run(line)
+        command, _, target = line.partition(" > ")
+        printed = run(*shlex.split(command)[1:]).stdout
+        if target:
+            Path(target).write_text(printed, encoding="utf-8")
     written = sorted(path for path in folder.rglob("*") if path.is_file() and path not in before)
     kept = {path.relative_to(folder): path.read_bytes() for path in written if "manifest" not in path.name}
     if os.environ.get("REGOLD"):
@@ -40,12 +33,8 @@ def test_golden(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for name, content in kept.items():
             (case / "expected" / name).parent.mkdir(parents=True, exist_ok=True)
             (case / "expected" / name).write_bytes(content)
-    expected = {
-        path.relative_to(case / "expected"): path.read_bytes()
-        for path in (case / "expected").rglob("*")
-        if path.is_file()
-    }
-    assert expected == kept
+    files = [path for path in (case / "expected").rglob("*") if path.is_file()]
+    assert {path.relative_to(case / "expected"): path.read_bytes() for path in files} == kept
 
 
 def test_there_are_cases() -> None:

@@ -1,41 +1,24 @@
 """The command `score` on files gives trec_eval's numbers, query by query."""
 
-import csv
-import io
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
-
-from fire_toolkit.cli import main
+from command import rows, run
 
 HERE = Path(__file__).parent
 
 
+def values(table: Any) -> dict[tuple[str, str], float]:
+    return {(row["query_id"], row["measure"]): float(row["value"]) for row in rows(table)}
+
+
 def test_score_equals_trec_eval_on_every_query() -> None:
-    with (HERE / "trec_eval.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    expected = {(row["query_id"], row["measure"]): float(row["value"]) for row in rows}
-    options = [word for name in dict.fromkeys(row["measure"] for row in rows) for word in ("-m", name)]
-    result = CliRunner().invoke(
-        main,
-        [
-            "score",
-            "--qrels",
-            f"{HERE / 'qrels.txt'}",
-            f"{HERE / 'run.txt'}",
-            *options,
-            "--per-query",
-            "--format",
-            "csv",
-        ],
-    )
-    assert result.exit_code == 0, result.output
-    found = {
-        (row["query_id"], row["measure"]): float(row["value"])
-        for row in csv.DictReader(io.StringIO(result.stdout))
-        if row["query_id"] != "all"
-    }
-    assert {query for query, _ in found} == {query for query, _ in expected} | {"q07"}  # not in the run
+    expected = values(HERE / "trec_eval.csv")
+    options = [word for name in dict.fromkeys(name for _, name in expected) for word in ("-m", name)]
+    files = [HERE / "run.txt", "--qrels", HERE / "qrels.txt"]
+    found = values(run("score", *files, *options, "--per-query", "--format", "csv"))
+    queries = {query for query, _ in expected} | {"q07", "all"}  # which is not in the run, and the means
+    assert {query for query, _ in found} == queries
     for key, value in expected.items():
         assert found[key] == pytest.approx(value, abs=1e-6), key
