@@ -1,27 +1,37 @@
-"""The documentation says what the commands do: pages are made from them, and examples are run."""
+"""The documentation says what the commands do: pages and the site follow from them, and examples are run."""
 
 import ast
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import build_commands
 import build_data_model
+import build_measures
+import build_site
 import pytest
 from click import Command, Group
 from click.testing import CliRunner
+from command import run
 from python_page import run_page
 
+from fire_toolkit import read_pool
+from fire_toolkit.arrays import Floats, share
 from fire_toolkit.cli import main
 from fire_toolkit.cli.told import FILE
+from fire_toolkit.measures import Definition, JudgedRanking, list_measures
+from fire_toolkit.measures.registry import MEASURES
+from fire_toolkit.workspace.manifests import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "fire_toolkit"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 SOURCES = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+SAMPLE = ROOT / "pools" / "sample"
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -81,7 +91,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_the_python_of_the_readme_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     (library,) = re.findall(r"```python\n(.*?)```", TEXTS[ROOT / "README.md"], re.S)
-    monkeypatch.chdir(ROOT / "pools" / "sample")
+    monkeypatch.chdir(SAMPLE)
     names: dict[str, Any] = {}
     exec(library, names)
     means = names["scores"].set_index(["run_id", "qrels", "measure"])["value"]
@@ -92,7 +102,7 @@ def test_the_python_of_the_readme_runs_as_it_stands(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_blocks_of_the_page_on_python_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT / "pools" / "sample")
+    monkeypatch.chdir(SAMPLE)
     names, missing = run_page()
     assert set(missing) <= {"ir_measures", "ranx"}
     # the demo's table, which the same pool and judgments give
@@ -104,9 +114,9 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten
 
 
 def test_the_pages_count_the_models_and_annotators_of_the_demo_alike() -> None:
-    n_models = len(list((ROOT / "pools" / "sample" / "runs").glob("*.run")))
+    n_models = len(list((SAMPLE / "runs").glob("*.run")))
     texts = [text for page, text in TEXTS.items() if page.name in ("README.md", "tutorial.md")]
-    texts.append((ROOT / "pools" / "sample" / "README.md").read_text(encoding="utf-8"))
+    texts.append((SAMPLE / "README.md").read_text(encoding="utf-8"))
     texts.append(" ".join((main.commands["demo"].help or "").split()))
     counted = [word.lower() for text in texts for word in re.findall(r"(\w+) (?:small )?models", text)]
     assert set(counted) & {"four", "five", "six"} == {NUMBERS[n_models - 2]}
@@ -160,3 +170,108 @@ def test_each_room_says_how_to_read_it_and_names_files_that_are_there() -> None:
             places = [folder / f"{name}{end}" for end in ("", ".py", ".toml")]
             places += [PACKAGE / name, PACKAGE / f"{name}.py"]
             assert any(map(Path.exists, places)), f"{folder.name}/__init__.py: {name} is not there"
+
+
+@pytest.fixture
+def sample(here: Path) -> Path:
+    shutil.copytree(SAMPLE, here, dirs_exist_ok=True)
+    return here
+
+
+def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:
+    runs = [f"runs/{path.name}" for path in sorted((sample / "runs").glob("*.run"))]
+    run("pool", *runs, "--depth", "10", "--qrels", "qrels.txt", "--out", "again")
+    for name in ("pool.csv", "pool_sources.csv"):
+        assert (SAMPLE / name).read_bytes() == (sample / "again" / name).read_bytes()
+        verify(SAMPLE / name)
+
+
+def commands(page: Path) -> list[list[str]]:
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    lines = [shlex.split(line)[1:] for line in "\n".join(blocks).splitlines() if line.strip()]
+    return [
+        [word for each in line for word in (sorted(map(str, Path().glob(each))) if "*" in each else [each])]
+        for line in lines
+    ]  # as a shell
+
+
+def test_the_commands_of_its_readme_run(sample: Path) -> None:
+    printed = [run(*words).stdout for words in commands(SAMPLE / "README.md")]
+    assert re.search(r"^alpha +0\.8276 +0\.7307 to 0\.8911", printed[0], re.M)
+    # positives are only added under the policy union, so C@1 cannot fall
+    assert re.search(r"^C@1 +\d+\.\d \(39\.0 \+ \d+\.\d\)", printed[-1], re.M)
+
+
+def test_the_tutorial_runs_and_its_numbers_are_printed(sample: Path) -> None:
+    page = ROOT / "docs" / "tutorial.md"
+    printed = {words[0]: run(*words).stdout for words in commands(page)}
+    assert len(printed) == 8
+    assert re.search(r"^AP .*\(35\.9 \+", printed["score"], re.M)
+    assert len(read_pool("pool")) == 2_244
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (
+            '<a href="other.html#here">x</a> <a href="#own">x</a> <p id="own"> <a href="https://x.org">x</a>',
+            "",
+        ),
+        ('<a href="other.html#gone">x</a>', "page.html: links to other.html#gone, which is not there"),
+        ('<a href="gone.html">x</a>', "page.html: links to gone.html, which is not there"),
+        ('<img src="gone.png">', "page.html: links to gone.png, which is not there"),
+        ('<img src="//x.org/a.png">', "page.html: loads //x.org/a.png"),
+        ('<link rel="stylesheet" href="https://x.org/a.css">', "page.html: loads https://x.org/a.css"),
+        ('<link rel="canonical" href="https://x.org/a.html">', ""),
+        ('<script>const a = "<img src=https://x.org/a.png>";</script>', ""),
+    ],
+)
+def test_what_leads_nowhere_or_elsewhere_is_a_fault(tmp_path: Path, body: str, fault: str) -> None:
+    (tmp_path / "page.html").write_text(body)
+    (tmp_path / "other.html").write_text('<h2 id="here">x</h2>')
+    assert [*build_site.broken_links(tmp_path), *build_site.requests_of(tmp_path)] == (
+        [fault] if fault else []
+    )
+
+
+def test_a_style_sheet_that_loads_a_font_from_elsewhere_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "own.css").write_text("@font-face { src: url(font.woff2) } p { background: url(data:,) }")
+    assert not list(build_site.requests_of(tmp_path))
+    (tmp_path / "own.css").write_text('@import "https://fonts.example/css";')
+    assert len(list(build_site.requests_of(tmp_path))) == 1
+
+
+def test_every_page_of_the_contents_is_there() -> None:
+    docs = Path(build_site.__file__).parent
+    named = [name for names in build_site.PARTS.values() for name in names]
+    assert [name for name in named if not (docs / f"{name}.md").is_file()] == []
+
+
+def fullness(ranking: JudgedRanking, *, k: int) -> Floats:
+    return share(ranking.n_retrieved.clip(max=k), k)
+
+
+NEW_MEASURE = Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required")
+
+
+def test_the_page_is_what_the_measures_say() -> None:
+    page = TEXTS[ROOT / "docs/measures.md"]
+    assert build_measures.page() == page, "run: python docs/build_measures.py"
+
+
+def test_every_measure_has_one_section() -> None:
+    page = TEXTS[ROOT / "docs/measures.md"]
+    for definition in list_measures():
+        assert page.count(f"### `{definition.pattern}`\n") == 1
+
+
+def test_a_new_measure_is_seen_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MEASURES.built_in, "Full", NEW_MEASURE)
+    (tmp_path / "a.run").write_text("q Q0 d 1 9 a\nq Q0 e 2 8 a\n")
+    (tmp_path / "qrels.txt").write_text("q 0 z 1\nq 0 d 0\n")
+    monkeypatch.chdir(tmp_path)
+    scored = run("score", "a.run", "--qrels", "qrels.txt", "-m", "Full@4")
+    assert scored.stdout.splitlines()[-1].split() == ["Full@4", "50.0"]
+    assert "Share of k retrieved." in run("measures").stdout
+    assert "Full@k (such as Full@10)" in run("measures", "Full@4").stdout
+    assert "### `Full@k`\n\nShare of k retrieved. None." in build_measures.page()

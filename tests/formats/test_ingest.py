@@ -52,11 +52,6 @@ def test_a_shape_that_differs_or_the_file_tells_the_orientation() -> None:
     assert orientation(told) == ("queries-columns", "said by the file")
 
 
-def test_column_major_order_is_the_same_matrix() -> None:
-    given = {"orientation": "queries-rows"}
-    assert read(SQUARE, **given).run.equals(read(np.asfortranarray(SQUARE), **given).run)
-
-
 @pytest.mark.parametrize(("logged", "side"), [("R@1=50.0", "queries-rows"), ("R@1=75%", "queries-columns")])
 def test_a_logged_score_tells_a_square_matrix(logged: str, side: str) -> None:
     result = read(SQUARE, logged, qrels=diagonal())

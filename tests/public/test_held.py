@@ -12,7 +12,6 @@ from command import run as run_command
 
 import fire_toolkit as fire
 from fire_toolkit.errors import FireError
-from fire_toolkit.tables import check_qrels
 
 pytestmark = pytest.mark.usefixtures("here")
 SCORES = {"q1": {"a": 0.2, "b": 0.9, "c": 0.2}, "7": {"b": -1.0}}
@@ -92,31 +91,12 @@ def test_of_several_judgments_by_one_person_the_latest_counts() -> None:
     assert found.to_numpy().tolist() == [["a", "1", "yes"], ["b", "2", "yes"]]
 
 
-DEPTH = 7
-
-
 def made() -> tuple[np.ndarray, dict[str, list[str]]]:
     """A matrix full of ties, and its ids."""
     rng = np.random.default_rng(3)
     sims = rng.integers(0, 25, size=(30, 50)).astype(np.float32) / 8
     queries, docs = ([f"{side}{n}" for n in rng.permutation(size)] for side, size in (("q", 30), ("v", 50)))
     return sims, {"query_ids": queries, "doc_ids": docs}
-
-
-def test_a_matrix_is_ranked_by_the_rule_and_positives_keep_their_ranks() -> None:
-    sims, ids = made()
-    queries, docs = ids.values()
-    positives = dict(zip(queries, docs, strict=False))
-    pairs = {"query_id": positives.keys(), "doc_id": positives.values(), "relevance": 1}
-    run = fire.run(sims, "clip", **ids, depth=DEPTH, qrels=check_qrels(pd.DataFrame(pairs)))
-    found = {(row.query_id, row.doc_id): (row.rank, row.score) for row in run.itertuples()}
-    expected = {}
-    for query, row in zip(queries, sims, strict=True):
-        order = sorted(zip(row.tolist(), docs, strict=True), reverse=True)  # score, then doc id, descending
-        for rank, (score, doc) in enumerate(order, 1):
-            if rank <= DEPTH or positives[query] == doc:
-                expected[query, doc] = (rank, score)
-    assert found == expected
 
 
 def test_a_matrix_becomes_the_run_that_add_run_writes() -> None:
