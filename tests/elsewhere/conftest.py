@@ -1,21 +1,17 @@
 """A workspace with a small collection, and the commands run in it as a person would."""
 
-import csv
-from collections.abc import Callable, Mapping
+import sys
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command import run
+from command import rows, run
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # answer_files, for the tests of this folder
+
+from answer_files import Table, Votes
 
 QUERIES = ("NA", "007", "1e5", "q4")
 ITEMS = ("v1", "007", "v3")
-
-
-@pytest.fixture
-def fire() -> Callable[..., Result]:
-    """The commands."""
-    return run
 
 
 @pytest.fixture
@@ -28,18 +24,13 @@ def workspace(here: Path) -> Path:
     return here
 
 
-def rows(name: str) -> list[Mapping[str, str]]:
-    with Path("judgments", name).open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
 @pytest.fixture
-def votes() -> Callable[[], list[tuple[str, ...]]]:
-    """query, doc, label and how many people's of the judgments, without names, sorted."""
-    return lambda: sorted((row["query_id"], row["doc_id"], row["label"]) for row in rows("judgments.csv"))
-
-
-@pytest.fixture
-def table() -> Callable[[str], list[Mapping[str, str]]]:
+def table() -> Table:
     """The rows of judgments.csv or dropped.csv."""
-    return rows
+    return lambda name: rows(Path("judgments", name))
+
+
+@pytest.fixture
+def votes(table: Table) -> Votes:
+    """query, doc and label of each judgment, without names, sorted."""
+    return lambda: sorted((row["query_id"], row["doc_id"], row["label"]) for row in table("judgments.csv"))

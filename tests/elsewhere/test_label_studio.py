@@ -1,16 +1,13 @@
 """Label Studio projects that were not made here: fields and controls of their own."""
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from answer_files import Table, Votes
+from command import Fire
 
-Fire = Callable[..., Result]
-Votes = Callable[[], list[tuple[str, ...]]]
-Table = Callable[[str], list[Mapping[str, str]]]
 PAIR = ("--columns", "query=data.caption_id,doc=data.video_id")
 LABELS = ("--label", "match:Yes=relevant", "--label", "match:No=irrelevant", "--label", "match:Unsure=-")
 

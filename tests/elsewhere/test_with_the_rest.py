@@ -1,8 +1,7 @@
 """Judgments made elsewhere go the way of all others: ledger, status, agreement, labels, qrels."""
 
-import csv
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -10,20 +9,10 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import Result
+from answer_files import OF_PEOPLE, YES_NO, Table, Votes, said, save
+from command import Fire, rows
 
 from fire_toolkit.workspace.database import Database
-
-Fire = Callable[..., Result]
-Votes = Callable[[], list[tuple[str, ...]]]
-Table = Callable[[str], list[Mapping[str, str]]]
-COLUMNS = ("--columns", "annotator=who,query=q,doc=d,label=said")
-YES_NO = ("--label", "Yes=relevant", "--label", "No=irrelevant")
-
-
-def save(*rows: tuple[str, str, str, str]) -> str:
-    Path("t.csv").write_text("who,q,d,said\n" + "".join(",".join(row) + "\n" for row in rows))
-    return "t.csv"
 
 
 @pytest.mark.slow
@@ -35,16 +24,11 @@ def test_a_pair_that_two_carriers_asked_is_one_pair(
     Path("collection/qrels.txt").write_text("NA 0 v1 1\n007 0 v3 1\nq4 0 v3 1\n1e5 0 v1 1\n")
     fire("tasks", "pool/pool.csv", "--annotator", "A01")
     sheet = Path("tasks/tasks.A01.csv")
-    with sheet.open(newline="") as stream:
-        tasks = list(csv.DictReader(stream))
-    Path("exports").mkdir(exist_ok=True)
-    with Path("exports/tasks.A01.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(tasks[0]))
-        writer.writeheader()
-        writer.writerows({**task, "label": "relevant"} for task in tasks)
+    tasks = rows(sheet)
+    save("exports/tasks.A01.csv", [{**task, "label": "relevant"} for task in tasks])
     fire("import", "exports/tasks.A01.csv")
-    others = save(("w1", "NA", "v1", "Yes"), ("w2", "007", "v1", "No"), ("w3", "1e5", "v3", "Yes"))
-    fire("import", others, *COLUMNS, *YES_NO)
+    others = said(("w1", "NA", "v1", "Yes"), ("w2", "007", "v1", "No"), ("w3", "1e5", "v3", "Yes"))
+    fire("import", others, *OF_PEOPLE, *YES_NO)
     kinds = sorted((row["query_id"], row["kind"]) for row in table("judgments.csv"))
     assert kinds == [
         *(("007", "elsewhere"), ("007", "task"), ("1e5", "elsewhere")),
@@ -53,11 +37,9 @@ def test_a_pair_that_two_carriers_asked_is_one_pair(
     assert "A01, round 1: 3 of 3 tasks" in fire("status").stderr
     assert "6 judgments of 4 pairs by 4 annotators" in fire("agree").stderr
     fire("resolve")
-    with Path("labels/labels.csv").open(newline="") as stream:
-        labels = {row["query_id"]: (row["label"], row["n_judgments"]) for row in csv.DictReader(stream)}
+    labels = {row["query_id"]: (row["label"], row["n_judgments"]) for row in rows(Path("labels/labels.csv"))}
     assert labels == {"1e5": ("relevant", "1"), "NA": ("relevant", "2"), "q4": ("relevant", "1")}
-    with Path("labels/disputes.csv").open(newline="") as stream:
-        assert [row["query_id"] for row in csv.DictReader(stream)] == ["007"]
+    assert [row["query_id"] for row in rows(Path("labels/disputes.csv"))] == ["007"]
     fire("augment")
     assert "NA 0 v1 1\n" in Path("augmented/qrels.txt").read_text()
     assert "q4 0 007 1\n" in Path("augmented/qrels.txt").read_text()
@@ -72,12 +54,11 @@ def test_judgments_that_were_there_before_stay(fire: Fire, workspace: Path, vote
         "data": {"query_id": "q4", "doc_id": "v1"},
         "annotations": [{**answer, "result": [choice]}],
     }
-    Path("exports").mkdir(exist_ok=True)
-    Path("exports/own.json").write_text(json.dumps([task]))
+    save("exports/own.json", [task])
     both = [("NA", "v1", "irrelevant"), ("q4", "v1", "relevant")]
     fire("import")
     assert votes() == both[1:]
-    fire("import", save(("w1", "NA", "v1", "No")), *COLUMNS, *YES_NO)
+    fire("import", said(("w1", "NA", "v1", "No")), *OF_PEOPLE, *YES_NO)
     assert votes() == both
     fire("import")
     assert votes() == both
@@ -86,8 +67,8 @@ def test_judgments_that_were_there_before_stay(fire: Fire, workspace: Path, vote
 def test_all_rows_of_a_file_are_looked_up_at_once(
     fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [(f"w{n}", "NA", "v1", "Yes") for n in range(20)]
-    fire("import", save(*rows), *COLUMNS, *YES_NO)
+    twenty = [(f"w{n}", "NA", "v1", "Yes") for n in range(20)]
+    fire("import", said(*twenty), *OF_PEOPLE, *YES_NO)
     asked: list[int] = []
     wanted = Database.wanted
 
@@ -96,7 +77,7 @@ def test_all_rows_of_a_file_are_looked_up_at_once(
         return wanted(self, found)
 
     monkeypatch.setattr(Database, "wanted", counted)
-    done = fire("import", save(*rows, ("w20", "NA", "v1", "No")), *COLUMNS, *YES_NO)
+    done = fire("import", said(*twenty, ("w20", "NA", "v1", "No")), *OF_PEOPLE, *YES_NO)
     assert "1 new, 0 edited" in done.stderr
     assert max(asked) == 21
     assert len(asked) <= 3
@@ -108,7 +89,7 @@ def test_judgments_that_nothing_can_make_again_are_not_written_over(fire: Fire, 
     Path("judgments/judgments.csv").write_text(own)
     assert (
         "so it would be lost"
-        in fire("import", save(("w", "NA", "v1", "No")), *COLUMNS, *YES_NO, code=1).stderr
+        in fire("import", said(("w", "NA", "v1", "No")), *OF_PEOPLE, *YES_NO, code=1).stderr
     )
     assert Path("judgments/judgments.csv").read_text() == own
 
@@ -116,11 +97,11 @@ def test_judgments_that_nothing_can_make_again_are_not_written_over(fire: Fire, 
 def test_columns_are_needed_and_a_workspace(
     fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    file = save(("w", "NA", "v1", "No"))
+    file = said(("w", "NA", "v1", "No"))
     assert "says where the ids are" in fire("import", file, "--label", "No=irrelevant", code=1).stderr
-    assert "without --out" in fire("import", file, *COLUMNS, "--out", "j.csv", code=1).stderr
+    assert "without --out" in fire("import", file, *OF_PEOPLE, "--out", "j.csv", code=1).stderr
     monkeypatch.chdir(tmp_path_factory.mktemp("nowhere"))
-    fire("import", save(("w", "NA", "v1", "No")), *COLUMNS, "--out", "j.csv", code=1)
+    fire("import", said(("w", "NA", "v1", "No")), *OF_PEOPLE, "--out", "j.csv", code=1)
 
 
 @pytest.mark.slow
@@ -160,7 +141,7 @@ def test_ids_with_blanks_are_those_of_the_collection(fire: Fire, workspace: Path
         file.unlink()
     Path("theirs.csv").write_text("caption_id,caption,image\ncap 1,a dog,rain 100%.jpg\n2,a cat,v.jpg\n")
     fire("add-collection", "theirs.csv", "--columns", "query_id=caption_id,text=caption,doc_id=image")
-    rows = [("w1", "cap 1", "rain 100%.jpg", "Yes"), ("w2", "2", "rain 100%.jpg", "No")]
-    fire("import", save(*rows), *COLUMNS, *YES_NO)
+    two = [("w1", "cap 1", "rain 100%.jpg", "Yes"), ("w2", "2", "rain 100%.jpg", "No")]
+    fire("import", said(*two), *OF_PEOPLE, *YES_NO)
     found = [(row["query_id"], row["doc_id"], row["label"]) for row in table("judgments.csv")]
     assert found == [("2", "rain%20100%25.jpg", "irrelevant"), ("cap%201", "rain%20100%25.jpg", "relevant")]
