@@ -1,5 +1,7 @@
 """Records of campaigns in tests: of rows that lie ready, or of rounds that were never handed out."""
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -7,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from fire_toolkit.campaign.ledger import COLUMNS
+from fire_toolkit.campaign.ledger import ANSWERED, COLUMNS
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
 from fire_toolkit.campaign.said import keep_said
 from fire_toolkit.campaign.store import _INSERT, Store
@@ -15,6 +17,29 @@ from fire_toolkit.workspace.database import STORE, row_sha256
 
 _FOLDER = TemporaryDirectory()
 _numbers = count()
+
+
+def day(number: int) -> str:
+    """Return a moment of a day."""
+    return f"2026-01-{number:02d}T00:00:00.000000Z"
+
+
+def answer_row(
+    annotation: str = "a1",
+    updated_at: str = day(1),
+    state: str = ANSWERED,
+    *,
+    label: str = "relevant",
+    **columns: str,
+) -> dict[str, str]:
+    """Return the row of an answer as a server gives it; several labels by `;`, none: skipped."""
+    result = [{"from_name": "relevance", "value": {"choices": label.split(";")}}] if label else []
+    number = int(re.sub(r"\D", "", annotation))
+    answer = {"id": number, "updated_at": updated_at, "was_cancelled": not label, "result": result}
+    usual = {"source": "http://server", "project": "1", "seen_at": "2026-02-01T00:00:00.000000Z"}
+    usual |= {"pair_id": "q|d", "task": "5", "queue": "1/ann", "annotator_id": "ann"}
+    key = {"annotation": annotation, "updated_at": updated_at, "state": state}
+    return usual | key | {"answer": json.dumps(answer)} | columns
 
 
 def rows_of(rows: Iterable[Mapping[str, str]] = ()) -> pd.DataFrame:

@@ -5,14 +5,13 @@ version of its own and reported; versions are ordered by time, and by arrival wh
 now; an answer that is gone from its server counts no more until its server shows it again.
 """
 
-import json
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from records import answer_row, day
 
-from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.campaign.store import Store
 from fire_toolkit.campaign.views import record_to_judgments
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -21,17 +20,12 @@ LABELS = ["relevant", "irrelevant", "ambiguous", ""]
 RULES = read_guideline("caption-relevance-v1")
 
 
-def day(number: int) -> str:
-    return f"2026-01-{number:02d}T00:00:00.000000Z"
-
-
 @dataclass
 class History:
     """Of one answer: its versions (time of the source, label), the last one last, and whether it is gone."""
 
     versions: list[tuple[str, str]] = field(default_factory=list)
     is_gone: bool = False
-    n_edits: int = 0
 
     def add(self, moment: str, label: str, *, shows_now: bool) -> str:
         """Return what became of a version that came in; empty: nothing new."""
@@ -49,24 +43,6 @@ class History:
         self.versions.append((moment, label))
         self.is_gone = False
         return "contradicting" if of_time else "earlier" if is_earlier else "new"
-
-
-def row(number: int, moment: str, label: str, seen_at: str) -> dict[str, str]:
-    result = [{"from_name": "relevance", "value": {"choices": [label]}}] if label else []
-    answer = {"id": number, "updated_at": moment, "result": result, "was_cancelled": not label}
-    return {
-        "source": "http://server",
-        "project": "1",
-        "annotation": f"a{number}",
-        "updated_at": moment,
-        "state": ANSWERED,
-        "seen_at": seen_at,
-        "pair_id": f"q{number}|d",
-        "task": str(number),
-        "queue": "",
-        "annotator_id": "ann",
-        "answer": json.dumps(answer),
-    }
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -88,12 +64,12 @@ def test_what_counts_is_what_the_rules_say(tmp_path: Path, seed: int) -> None:
                 number, moment, label = chance.randrange(4), day(chance.randint(1, 6)), chance.choice(LABELS)
                 became = histories[number].add(moment, label, shows_now=shows_now)
                 told |= {became: told[became] + 1} if became in told else {}
-                rows.append(row(number, moment, label, store.now()))
+                pair = {"pair_id": f"q{number}|d", "seen_at": store.now()}
+                rows.append(answer_row(f"a{number}", moment, label=label, **pair))
             store.add_answers(rows)
-            assert sum("same time and another content" in note for note in store.notes) == bool(
-                told["contradicting"]
-            )
-            assert sum("time before the version" in note for note in store.notes) == bool(told["earlier"])
+            said = {"same time and another content": "contradicting", "time before the version": "earlier"}
+            for words, what in said.items():
+                assert sum(words in note for note in store.notes) == bool(told[what])
     with Store(path) as store:
         found = record_to_judgments(store, guideline=RULES)
         n_versions = sum(len(each.versions) for each in histories.values())

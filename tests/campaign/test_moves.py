@@ -17,7 +17,7 @@ from records import moved_round
 from examples import examples, seeds
 from fire_toolkit.campaign.moves import move_tasks
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
-from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
+from fire_toolkit.campaign.records import add_moves, read_rounds, write_round
 
 ENTRY = round_of(
     tasks_of(20, overlap=0.3),
@@ -28,93 +28,89 @@ ENTRY = round_of(
 Key = tuple[str, str]
 
 
-def keys(assignments: Assignments, *kinds: str) -> list[Key]:
+def keys(assignments: Assignments, *kinds: str, of: str = "") -> list[Key]:
     rows = assignments[assignments["kind"].isin(kinds)] if kinds else assignments
-    return list(zip(rows["annotator_id"], rows["pair_id"], strict=True))
+    found = list(zip(rows["annotator_id"], rows["pair_id"], strict=True))
+    return [key for key in found if key[0] == of] if of else found
 
 
 def votes(assignments: Assignments) -> list[str]:
     return sorted(pair for _, pair in keys(assignments, TASK, OVERLAP))
 
 
+EVERY = set(keys(ENTRY.assignments))
+
+
 def moved(
-    left: set[Key], sources: list[str], targets: list[str], *, is_share: bool = False, entry: Round = ENTRY
+    sources: list[str], targets: list[str], left: set[Key] = EVERY, *, is_share: bool = False
 ) -> tuple[pd.DataFrame, Assignments]:
-    seen = keys(entry.assignments)
-    moves = move_tasks(entry.assignments, left, sources, targets, seen=seen, batch=1, is_share=is_share)
-    return moves, moved_round(entry, moves).assignments
+    given = ENTRY.assignments
+    moves = move_tasks(given, left, sources, targets, seen=keys(given), batch=1, is_share=is_share)
+    return moves, moved_round(ENTRY, moves).assignments
 
 
 def test_what_is_not_answered_goes_to_others_and_answers_stay() -> None:
-    mine = [key for key in keys(ENTRY.assignments, TASK, OVERLAP) if key[0] == "ann"]
-    left = {key for key in keys(ENTRY.assignments) if key not in mine[:3]}
-    _, now = moved(left, ["ann"], ["cy", "di"])
+    mine = keys(ENTRY.assignments, TASK, OVERLAP, of="ann")
+    _, now = moved(["ann"], ["cy", "di"], EVERY - set(mine[:3]))
     assert votes(now) == votes(ENTRY.assignments)
     assert keys(now, TASK, OVERLAP)[:3] == mine[:3]
-    loads = [len([key for key in keys(now, TASK, OVERLAP) if key[0] == name]) for name in ("cy", "di")]
+    loads = [len(keys(now, TASK, OVERLAP, of=name)) for name in ("cy", "di")]
     assert sum(loads) == len(mine) - 3
     assert abs(loads[0] - loads[1]) <= 1
 
 
-def test_who_has_seen_a_pair_does_not_get_it() -> None:
+def test_who_has_seen_a_pair_does_not_get_it_and_others_stand_behind_what_was_there() -> None:
     doubled = {pair for _, pair in keys(ENTRY.assignments, OVERLAP)}
-    moves, now = moved(set(keys(ENTRY.assignments)), ["ann"], ["bob"])
+    moves, now = moved(["ann"], ["bob"])
     assert not doubled & set(moves["pair_id"])
-    assert {pair for name, pair in keys(now, TASK, OVERLAP) if name == "ann"} == doubled
+    assert {pair for _, pair in keys(now, TASK, OVERLAP, of="ann")} == doubled
     assert not now[["annotator_id", "pair_id"]].duplicated().any()
+    before = keys(ENTRY.assignments, of="bob")
+    assert keys(now, of="bob")[: len(before)] == before
 
 
 def test_controls_are_withdrawn_with_the_last_task_and_not_before() -> None:
-    left = set(keys(ENTRY.assignments))
-    _, kept = moved(left, ["ann"], ["bob"])
-    assert len([key for key in keys(kept, CONTROL) if key[0] == "ann"]) == 4
-    _, gone = moved(left, ["ann"], ["cy"])
-    assert [key for key in keys(gone) if key[0] == "ann"] == []
-    done = {key for key in left if key[0] == "ann" and key in keys(ENTRY.assignments, TRAINING, CONTROL)}
-    _, answered = moved(left - done, ["ann"], ["cy"])
-    assert {key for key in keys(answered) if key[0] == "ann"} == done
+    _, kept = moved(["ann"], ["bob"])
+    assert len(keys(kept, CONTROL, of="ann")) == 4
+    _, gone = moved(["ann"], ["cy"])
+    assert keys(gone, of="ann") == []
+    done = set(keys(ENTRY.assignments, TRAINING, CONTROL, of="ann"))
+    _, answered = moved(["ann"], ["cy"], EVERY - done)
+    assert set(keys(answered, of="ann")) == done
 
 
 def test_who_is_new_begins_with_the_training_and_has_the_usual_share_of_controls_among_her_tasks() -> None:
-    _, now = moved(set(keys(ENTRY.assignments)), [], ["cy"])
-    assert [key for key in keys(now) if key[0] == "cy"] == []
-    _, now = moved(set(keys(ENTRY.assignments)), ["ann", "bob"], ["cy"], is_share=True)
-    mine = now[now["annotator_id"] == "cy"].sort_values("position")
-    kinds = list(mine["kind"])
+    _, now = moved([], ["cy"])
+    assert keys(now, of="cy") == []
+    _, now = moved(["ann", "bob"], ["cy"], is_share=True)
+    kinds = list(now[now["annotator_id"] == "cy"].sort_values("position")["kind"])
     assert kinds[:2] == [TRAINING, TRAINING]
-    n_votes = len([kind for kind in kinds if kind in (TASK, OVERLAP)])
+    n_votes = kinds.count(TASK) + kinds.count(OVERLAP)
     assert (n_votes, kinds.count(CONTROL)) == (8, 3)  # 26 votes of three people; 8 controls of 26 votes
     assert CONTROL not in kinds[-1:] or CONTROL not in kinds[2:3]
     loads = now[now["kind"].isin([TASK, OVERLAP])]["annotator_id"].value_counts()
     assert loads.max() - loads.min() <= 1
 
 
-def test_what_is_appended_stands_behind_what_was_there() -> None:
-    _, now = moved(set(keys(ENTRY.assignments)), ["ann"], ["bob"])
-    before = ENTRY.assignments[ENTRY.assignments["annotator_id"] == "bob"]
-    after = now[now["annotator_id"] == "bob"]
-    assert list(after["pair_id"])[: len(before)] == list(before["pair_id"])
-
-
 def test_moves_are_kept_and_only_grow(tmp_path: Path) -> None:
     write_round(tmp_path, ENTRY)
-    left = set(keys(ENTRY.assignments))
-    first, now = moved(left, ["ann"], ["cy"])
+    first, now = moved(["ann"], ["cy"])
     add_moves(tmp_path, 1, first)
     (entry,) = read_rounds(tmp_path)
     assert keys(entry.assignments) == keys(now)
     write_round(tmp_path, entry)  # the same as it was drawn
     seen = list(zip(entry.given["annotator_id"], entry.given["pair_id"], strict=True))
-    assert set(keys(ENTRY.assignments)) <= set(seen)
-    second = move_tasks(entry.assignments, set(keys(entry.assignments)), ["cy"], ["ann"], seen=seen, batch=2)
-    assert not len(second)  # she had them all before
-    second = move_tasks(entry.assignments, set(keys(entry.assignments)), ["cy"], ["di"], seen=seen, batch=2)
+    assert set(seen) >= EVERY
+    left = set(keys(entry.assignments))
+    back, second = (
+        move_tasks(entry.assignments, left, ["cy"], [name], seen=seen, batch=2) for name in ("ann", "di")
+    )
+    assert not len(back)  # she had them all before
     add_moves(tmp_path, 1, second)
     (entry,) = read_rounds(tmp_path)
     assert votes(entry.assignments) == votes(ENTRY.assignments)
     came = entry.given["batch"].value_counts()
-    assert came[1] == (first["to_annotator_id"] != "").sum()
-    assert came[2] == (second["to_annotator_id"] != "").sum()
+    assert [came[n] for n in (1, 2)] == [(each["to_annotator_id"] != "").sum() for each in (first, second)]
 
 
 @pytest.mark.slow
@@ -185,11 +181,10 @@ def test_a_page_moves_whole_or_not_at_all(seed: int, is_share: bool) -> None:
     to = dict(zip(moves["pair_id"], moves["to_annotator_id"], strict=True))
     owners = [{to.get(f"p{3 * page + n}", "ann") for n in range(3)} for page in range(4)]
     assert [len(each) for each in owners] == [1, 1, 1, 1]
-    places = [
-        [list(moves["pair_id"]).index(pair) for _, pair in PAGES if to.get(pair) == name] for name in to
-    ]
-    assert all(max(each) - min(each) == len(each) - 1 for each in places if each)
-    counts = [sum(each == {name} for each in owners) for name in ("ann", "bob", "cy")]
+    for name in to:
+        places = [list(moves["pair_id"]).index(pair) for _, pair in PAGES if to.get(pair) == name]
+        assert not places or max(places) - min(places) == len(places) - 1
+    counts = [owners.count({name}) for name in ("ann", "bob", "cy")]
     # ann has 12 tasks, bob 3, cy none: shared, a page goes to cy and one to bob (6, 6 and 3); else all go
     assert counts == ([2, 1, 1] if is_share else [0, *counts[1:]])
     assert sum(counts) == 4

@@ -1,13 +1,14 @@
 """The record keeps every version of every answer, once, whatever happens to it."""
 
+import contextlib
 import json
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +16,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from records import latest_answers, rows_of
+from records import answer_row as row
+from records import day, latest_answers, record_of, rows_of
 
 from examples import examples
 from fire_toolkit.campaign.ledger import (
@@ -24,53 +26,17 @@ from fire_toolkit.campaign.ledger import (
     DELETED,
     EDITED,
     RESTORED,
-    annotation_key,
 )
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.salvage import salvage
 from fire_toolkit.campaign.store import Store, read_ledger
-from fire_toolkit.campaign.views import record_to_judgments
+from fire_toolkit.campaign.views import record_to_judgments, seen_by_all
+from fire_toolkit.campaign.votes import ImportResult
 from fire_toolkit.errors import FireError, FormatError, TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.database import content_sha256
 
-
-def answer(label: str, updated_at: str) -> str:
-    result = [{"from_name": "relevance", "value": {"choices": [label]}}]
-    return json.dumps({"updated_at": updated_at, "result": result})
-
-
-def row(
-    annotation: str = "a1",
-    updated_at: str = "2026-01-01T00:00:00.000000Z",
-    state: str = ANSWERED,
-    *,
-    seen_at: str = "2026-02-01T00:00:00.000000Z",
-    source: str = "http://server",
-    annotator_id: str = "ann",
-    label: str = "relevant",
-) -> dict[str, str]:
-    return {
-        "source": source,
-        "project": "1",
-        "annotation": annotation,
-        "updated_at": updated_at,
-        "state": state,
-        "seen_at": seen_at,
-        "pair_id": "q|d",
-        "task": "5",
-        "queue": "1/ann",
-        "annotator_id": annotator_id,
-        "answer": answer(label, updated_at),
-    }
-
-
-def ledger_of(*rows: dict[str, str]) -> pd.DataFrame:
-    return rows_of(rows)
-
-
-def day(number: int) -> str:
-    return f"2026-01-{number:02d}T00:00:00.000000Z"
+GUIDELINE = read_guideline("caption-relevance-v1")
 
 
 def states(ledger: pd.DataFrame) -> dict[str, str]:
@@ -91,12 +57,6 @@ def add(path: Path, *rows: dict[str, str], shows_now: bool = False) -> tuple[dic
     with Store(path, shows_now=shows_now) as store:
         store.add_answers(rows)
         return {state: n for state, n in store.counts.items() if n}, store.notes
-
-
-def test_of_an_answer_that_came_as_a_deletion_alone_nothing_counts() -> None:
-    """As where a copy of another site's ledger lacks the segment with the answer itself."""
-    ledger = ledger_of(row("a1", state=DELETED), row("a2"), row("a3", state=RESTORED))
-    assert states(latest_answers(ledger)) == {"a1": DELETED, "a2": ANSWERED, "a3": ANSWERED}
 
 
 def test_what_is_added_is_read_again_to_the_letter(path: Path) -> None:
@@ -145,31 +105,17 @@ def test_two_sites_merge_and_what_both_have_is_there_once(tmp_path: Path) -> Non
 def test_another_content_at_the_same_time_is_kept_as_a_version_that_counts(
     path: Path, shows_now: bool
 ) -> None:
-    add(path, row(label="relevant"))
     wrong, right = row(label="relevant"), row(label="irrelevant")
-    assert add(path, right, shows_now=shows_now) == (
-        {EDITED: 1},
-        [
-            "1 answer came again with the same time and another content; both versions are kept, and the one "
-            "that came last counts"
-        ],
+    add(path, wrong)
+    said = (
+        "1 answer came again with the same time and another content; both versions are kept, and the one "
+        "that came last counts"
     )
+    assert add(path, right, shows_now=shows_now) == ({EDITED: 1}, [said])
     for again in (wrong, right):  # each is known now, and changes nothing
         assert add(path, again, shows_now=shows_now) == ({}, [])
     assert labels(read_ledger(path)) == ["relevant", "irrelevant"]
     assert labels(latest_answers(path)) == ["irrelevant"]
-
-
-@pytest.mark.parametrize(("shows_now", "counts"), [(True, "earlier"), (False, "later")])
-def test_versions_are_ordered_by_arrival_where_their_source_shows_them_now(
-    path: Path, shows_now: bool, counts: str
-) -> None:
-    add(path, row(updated_at=day(5), label="later"))
-    added, (note,) = add(path, row(updated_at=day(3), label="earlier"), shows_now=shows_now)
-    assert added == {EDITED: 1}
-    assert note.startswith("1 answer changed at a time before the version in the ledger: ")
-    assert labels(latest_answers(path)) == [counts]
-    assert add(path, row(updated_at=day(3), label="earlier"), shows_now=shows_now) == ({}, [])
 
 
 def test_a_deleted_answer_comes_back_where_its_server_shows_it_and_by_no_old_file(path: Path) -> None:
@@ -187,64 +133,64 @@ def test_a_deleted_answer_comes_back_where_its_server_shows_it_and_by_no_old_fil
 def test_the_hash_of_its_answers_is_the_files_and_only_answers_change_it(path: Path) -> None:
     add(path, row())
     before = content_sha256(path)
-    with sqlite3.connect(path) as db:
-        db.execute("create table other (text)")
-    db.close()
+    changed(path, "create table other (text)")
     assert content_sha256(path) == before
     add(path, row("a2"))
     assert content_sha256(path) != before
 
 
-def test_an_edit_is_a_row_of_its_own_and_the_latest_counts() -> None:
-    ledger = ledger_of(
-        row("a1", day(1), label="relevant"), row("a1", day(2), EDITED, label="irrelevant"), row("a2")
+DELETION = row(state=DELETED, seen_at=day(5))
+# Rows of answers, and state and label of what counts of each.
+STANDING: dict[str, tuple[list[dict[str, str]], dict[str, tuple[str, str]]]] = {
+    "of a deletion alone nothing counts": (
+        [row(state=DELETED), row("a2"), row("a3", state=RESTORED)],
+        {"a1": (DELETED, "relevant"), "a2": (ANSWERED, "relevant"), "a3": (ANSWERED, "relevant")},
+    ),
+    "of two versions the latest": (
+        [row(), row(updated_at=day(2), state=EDITED, label="irrelevant"), row("a2")],
+        {"a1": (EDITED, "irrelevant"), "a2": (ANSWERED, "relevant")},
+    ),
+    "what was deleted stays readable": ([row(), DELETION], {"a1": (DELETED, "relevant")}),
+    "what is seen again is restored": (
+        [row(), DELETION, row(state=RESTORED, seen_at=day(6))],
+        {"a1": (ANSWERED, "relevant")},
+    ),
+    "and can be deleted again": (
+        [row(), DELETION, row(state=RESTORED, seen_at=day(6)), DELETION | {"seen_at": day(7)}],
+        {"a1": (DELETED, "relevant")},
+    ),
+    "an old export does not bring back what was deleted": (
+        [row(), DELETION, row(seen_at=day(9), source="export.json")],
+        {"a1": (DELETED, "relevant")},
+    ),
+    "a later version stands though an earlier one was called deleted": (
+        [DELETION, row(), row(updated_at=day(3))],
+        {"a1": (EDITED, "relevant")},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STANDING)
+def test_of_the_rows_of_an_answer_one_counts(case: str) -> None:
+    rows, expected = STANDING[case]
+    found = latest_answers(rows_of(rows))
+    assert (
+        dict(zip(found["annotation"], zip(found["state"], labels(found), strict=True), strict=True))
+        == expected
     )
-    latest = latest_answers(ledger)
-    assert states(latest) == {"a1": EDITED, "a2": ANSWERED}
-    assert labels(latest) == ["irrelevant", "relevant"]
-    assert len(ledger) == 3
-
-
-def test_a_deletion_is_recorded_and_the_answer_stays_readable() -> None:
-    ledger = ledger_of(row("a1", day(1)), row("a1", day(1), DELETED, seen_at=day(5)))
-    assert states(latest_answers(ledger)) == {"a1": DELETED}
-    assert labels(latest_answers(ledger)) == ["relevant"]
-
-
-def test_an_answer_that_is_seen_again_is_restored_and_can_be_deleted_again() -> None:
-    events = [row("a1", day(1), DELETED, seen_at=day(5)), row("a1", day(1), RESTORED, seen_at=day(6))]
-    assert states(latest_answers(ledger_of(row("a1", day(1)), *events))) == {"a1": ANSWERED}
-    events.append(row("a1", day(1), DELETED, seen_at=day(7)))
-    assert states(latest_answers(ledger_of(row("a1", day(1)), *events))) == {"a1": DELETED}
-
-
-def test_an_old_export_does_not_bring_a_deleted_answer_back() -> None:
-    late_copy = row("a1", day(1), seen_at=day(9), source="export.json")
-    ledger = ledger_of(row("a1", day(1)), row("a1", day(1), DELETED, seen_at=day(5)), late_copy)
-    assert states(latest_answers(ledger)) == {"a1": DELETED}
-
-
-def test_a_later_version_stands_though_an_earlier_one_was_called_deleted() -> None:
-    ledger = ledger_of(row("a1", day(1), DELETED, seen_at=day(5)), row("a1", day(1)), row("a1", day(3)))
-    assert states(latest_answers(ledger)) == {"a1": EDITED}
 
 
 def test_the_author_is_known_after_the_account_was_deleted(path: Path) -> None:
-    ledger = ledger_of(row("a1", day(1), annotator_id="bob"), row("a1", day(2), annotator_id=""))
-    assert latest_answers(ledger)["annotator_id"].tolist() == ["bob"]
-    copies = row("a1", annotator_id="", source="a"), row("a1", annotator_id="bob", source="b")
-    assert latest_answers(ledger_of(*copies))["annotator_id"].tolist() == ["bob"]
+    later = row(annotator_id="bob"), row(updated_at=day(2), annotator_id="")
+    copies = row(annotator_id="", source="a"), row(annotator_id="bob", source="b")
+    for rows in (later, copies):
+        assert latest_answers(rows_of(rows))["annotator_id"].tolist() == ["bob"]
     here, there = (path.with_name(name) for name in ("here", "there"))
     for place, copy in zip((here, there), copies, strict=True):
         add(place, copy)
     with Store(here) as store:
         merge_record(store, there)
     assert latest_answers(here)["annotator_id"].tolist() == ["bob"]
-
-
-def test_numbers_that_are_used_again_are_different_answers() -> None:
-    assert annotation_key("s", "1", 5, "u1") != annotation_key("s", "1", 5, "u2")
-    assert annotation_key("s", "1", 5, "") != annotation_key("t", "1", 5, "")
 
 
 versions = st.builds(
@@ -270,35 +216,34 @@ def what_counts(ledger: pd.DataFrame) -> pd.DataFrame:
 @given(st.lists(versions, min_size=1, max_size=8, unique_by=identity), st.randoms())
 @settings(max_examples=examples(80))
 def test_the_order_of_rows_does_not_matter(rows: list[dict[str, str]], shuffler: random.Random) -> None:
-    expected = what_counts(ledger_of(*rows))
+    expected = what_counts(rows_of(rows))
     shuffler.shuffle(rows)
-    pd.testing.assert_frame_equal(expected, what_counts(ledger_of(*rows)))
+    pd.testing.assert_frame_equal(expected, what_counts(rows_of(rows)))
     assert set(expected["annotation"]) == {r["annotation"] for r in rows}
 
 
-def damaged(content: bytes, how: str) -> bytes:
-    return {
-        "cut": content[: len(content) // 2],
-        "empty": b"",
-        "foreign": b"PAR1" + content,
-        "a page of zeros": content[:4096] + bytes(4096) + content[8192:],
-        "another label": content.replace(b"irrelevant", b"irrelevan!"),
-    }[how]
+Damage = Callable[[bytes], bytes]
+DAMAGES: dict[str, Damage] = {
+    "cut": lambda content: content[: len(content) // 2],
+    "empty": lambda content: b"",
+    "foreign": lambda content: b"PAR1" + content,
+    "a page of zeros": lambda content: content[:4096] + bytes(4096) + content[8192:],
+    "another label": lambda content: content.replace(b"irrelevant", b"irrelevan!"),
+}
 
 
-@pytest.mark.parametrize("how", ["cut", "empty", "foreign", "a page of zeros", "another label"])
-def test_a_damaged_file_is_named_with_what_to_do(path: Path, how: str) -> None:
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_named_with_what_to_do(path: Path, damage: Damage) -> None:
     add(path, *(row(f"a{n}", label="irrelevant") for n in range(200)))
-    path.write_bytes(damaged(path.read_bytes(), how))
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(FormatError, match=r"sqlite: damaged: .*; restore it from a copy; `.*salvage"):
         read_ledger(path)
 
 
 def test_what_can_be_read_of_a_damaged_file_is_salvaged(path: Path) -> None:
     add(path, *(row(f"a{n:03d}", label="irrelevant") for n in range(200)))
-    content = path.read_bytes()
-    place = content.rindex(b"irrelevant")
-    path.write_bytes(content[:place] + b"I" + content[place + 1 :])
+    head, _, tail = path.read_bytes().rpartition(b'["irrelevant"]')
+    path.write_bytes(head + b'["Irrelevant"]' + tail)
     rows, n_lost = salvage(path)
     assert (len(rows), n_lost) == (199, 1)
     other = path.with_name("other.sqlite")
@@ -318,6 +263,18 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing(path: Path) -> None:
     path.write_bytes(content)
 
 
+def changed(path: Path, statement: str) -> None:
+    """Change a record as nobody should."""
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
+
+
+def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) -> None:
+    changed(path, "create table films (title)")
+    with pytest.raises(FormatError, match="written in schema 0, expected 4"):
+        read_ledger(path)
+
+
 def test_what_was_done_on_the_page_is_kept_in_its_order_and_damage_named(path: Path) -> None:
     records = [{"n": number, "comment": "a\nb ‮ \ud800" * number} for number in range(3)]
     with Store(path) as store:
@@ -331,55 +288,34 @@ def test_what_was_done_on_the_page_is_kept_in_its_order_and_damage_named(path: P
         store.page_records()
 
 
-def test_a_record_of_another_schema_or_of_something_else_is_refused(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("create table films (title)")
-    db.close()
-    with pytest.raises(FormatError, match="written in schema 0, expected 4"):
-        read_ledger(path)
-
-
-def numbered(*labels: str) -> list[dict[str, str]]:
-    """Return answers as a server gives them, each with its number."""
-    rows = [row(f"a{number}", label=label) for number, label in enumerate(labels, start=1)]
-    return [
-        {**each, "answer": json.dumps({"id": number, **json.loads(each["answer"])})}
-        for number, each in enumerate(rows, start=1)
-    ]
-
-
-@pytest.mark.parametrize("change", ["label = 'irrelevant'", "round_said = 2"])
-def test_what_an_answer_says_cannot_change_beside_it(path: Path, change: str) -> None:
-    add(path, row("a1", label="relevant"), row("a2"))
-    with sqlite3.connect(path) as db:
-        db.execute(f"update said set {change} where number = 1")
-    db.close()
-    with Store(path) as store, pytest.raises(FormatError, match="answer 1 is not the one that was kept"):
-        store.check()
-
-
 def test_an_answer_that_nobody_can_read_is_kept_and_named_where_it_would_count(path: Path) -> None:
-    good, bad = numbered("relevant", "relevant")
-    add(path, good, {**bad, "answer": '{"id":7,"result":[{"from_name":"relevance","value":3}]}'})
+    bad = '{"id":7,"result":[{"from_name":"relevance","value":3}]}'
+    add(path, row("a1"), row("a2") | {"answer": bad})
     with Store(path) as store:
-        assert open_answers(store) == [("relevant", 0), ("", 1)]
+        store.count()
+        query = "select label, no_vote = 'unread' from counted join said using (number) order by number"
+        assert store.database.select(query) == [("relevant", 0), ("", 1)]
         with pytest.raises(FormatError, match="answer 2: value of relevance is a number, expected an object"):
-            record_to_judgments(store, guideline=read_guideline("caption-relevance-v1"))
+            record_to_judgments(store, guideline=GUIDELINE)
 
 
-def open_answers(store: Store) -> list[tuple[str, int]]:
-    """Return label and whether it is a skip of each answer that counts."""
-    store.count()
-    query = (
-        "select label, no_vote in ('skipped', 'unread') from counted join said using (number) order by number"
-    )
-    return store.database.select(query)
+def judged(*rows: dict[str, str]) -> ImportResult:
+    with record_of(rows=rows_of(rows)) as store:
+        return record_to_judgments(store, guideline=GUIDELINE)
 
 
-def give(store: Store, number: int, annotator_id: str, pair_id: str, kind: str) -> None:
-    with store.database.transaction() as db:
-        values = [number, 0, 1, "", annotator_id, pair_id, kind]
-        db.execute("insert into given values (?, ?, ?, ?, ?, ?, ?)", values)
+def test_a_later_answer_that_is_not_a_vote_lends_its_round_to_no_judgment() -> None:
+    found = judged(row("a1"), row("a2", day(2), queue="2/ann", label="relevant;irrelevant"))
+    assert found.judgments[["label", "round"]].to_numpy().tolist() == [["relevant", 1]]
+    assert found.dropped["reason"].tolist() == ["several_labels"]
+
+
+def test_an_answer_to_a_task_that_names_no_pair_is_of_none_that_people_have_seen() -> None:
+    rows = row("a1"), row("a2", pair_id="")
+    with record_of(rows=rows_of(rows)) as store:
+        assert seen_by_all(store, ["ann"]).to_numpy().tolist() == [["q", "d"]]
+    dropped = judged(*rows).dropped[["reason", "detail"]].to_numpy().tolist()
+    assert dropped == [["no_pair", "annotation 2 at task 5 of project 1"]]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -392,7 +328,9 @@ def test_what_counts_is_kept_as_counting_anew_finds_it(path: Path, seed: int) ->
             queue = chance.choice(["", "1/A", "2/B"])
             own = row(f"a{chance.randrange(5)}", day(chance.randint(1, 9)), seen_at=day(20))
             if chance.random() < 0.3:
-                give(store, chance.randint(1, 3), who, pair, kind)
+                with store.database.transaction() as db:
+                    values = [chance.randint(1, 3), 0, 1, "", who, pair, kind]
+                    db.execute("insert into given values (?, ?, ?, ?, ?, ?, ?)", values)
             elif chance.random() < 0.2:
                 store.add_deleted(store.missing("http://server", "1", seen=["a0", "a1"]), store.now())
             else:
@@ -435,15 +373,23 @@ def test_where_the_disk_is_full_what_counts_is_counted_in_memory(path: Path) -> 
         store.check()
 
 
-@pytest.mark.parametrize("change", ["update counted set stands = 0", "delete from counted where number = 2"])
-def test_what_counts_cannot_change_beside_the_answers(path: Path, change: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("update said set label = 'irrelevant' where number = 1", "answer 1 is not the one that was kept"),
+        ("update said set round_said = 2 where number = 1", "answer 1 is not the one that was kept"),
+        ("update counted set stands = 0", "other answers are kept as those that count"),
+        ("delete from counted where number = 2", "other answers are kept as those that count"),
+    ],
+)
+def test_what_is_said_and_counts_cannot_change_beside_the_answers(
+    path: Path, change: str, words: str
+) -> None:
     add(path, row("a1"), row("a2"))
     with Store(path) as store:
         store.count()
-    with sqlite3.connect(path) as db:
-        db.execute(change)
-    db.close()
-    with Store(path) as store, pytest.raises(FormatError, match="other answers are kept as those that count"):
+    changed(path, change)
+    with Store(path) as store, pytest.raises(FormatError, match=words):
         store.check()
 
 
@@ -469,11 +415,8 @@ def test_two_writers_wait_for_each_other(path: Path) -> None:
         for number in range(20):
             add(path, row(f"{name}{number}"))
 
-    writers = [threading.Thread(target=write, args=[name]) for name in "xyz"]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    with ThreadPoolExecutor(3) as writers:
+        list(writers.map(write, "xyz"))
     assert len(read_ledger(path)) == 61
 
 
@@ -481,12 +424,12 @@ _WRITER = """
 import sys
 from pathlib import Path
 sys.path[:0] = sys.argv[2:]
-from test_store import row
+from records import answer_row
 from fire_toolkit.campaign.store import Store
 print("ready", flush=True)
 with Store(Path(sys.argv[1])) as store:
     for number in range(100_000):
-        store.add_answers([row(f"a{number}-x"), row(f"a{number}-y")])
+        store.add_answers([answer_row(f"a{number}-x"), answer_row(f"a{number}-y")])
         print(number, flush=True)
 """
 
@@ -495,15 +438,13 @@ with Store(Path(sys.argv[1])) as store:
 def test_killed_writers_lose_nothing_that_was_written_and_leave_no_half_of_it(path: Path) -> None:
     chance = random.Random(1)
     for _ in range(6):
-        here = Path(__file__).parent
-        arguments = [sys.executable, "-c", _WRITER, str(path), str(here), str(here.parent)]
+        arguments = [sys.executable, "-c", _WRITER, str(path), str(Path(__file__).parents[1])]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
             time.sleep(chance.uniform(0.0, 0.15))
-            writer.send_signal(signal.SIGKILL)
+            writer.kill()
             done = [line.strip() for line in writer.stdout if line.endswith("\n")]
         found = set(read_ledger(path)["annotation"])
         assert {f"a{number}-{which}" for number in done for which in "xy"} <= found
-        assert {key[:-1] + "x" for key in found} == {key for key in found if key.endswith("x")}
-        assert {key[:-1] + "y" for key in found} == {key for key in found if key.endswith("y")}
+        assert {key[:-1] + other for key in found for other in "xy"} == found
