@@ -9,13 +9,10 @@ import httpx
 import pandas as pd
 import pytest
 from campaigns import GUIDELINE, Site, counts, push_round, round_of, tasks_of
-from fake_api import FAULTS, FakeServer, Killed, choice, comment
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from fake_api import FakeServer, Killed, choice, comment
 from records import latest_answers
 
-from examples import examples, some
-from fire_toolkit.campaign.ledger import DELETED
+from examples import some
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.store import read_ledger
 from fire_toolkit.errors import FormatError, ServerError
@@ -434,66 +431,6 @@ def test_killed_at_any_request_the_next_pull_goes_on(
         server.kill_at = None
         site.pull(server)
         pd.testing.assert_frame_equal(meaning(whole.folder), meaning(site.folder))
-
-
-Steps = st.lists(
-    st.tuples(
-        st.sampled_from(["answer", "edit", "delete", "delete_task", "skip", "pull", "full"]),
-        st.integers(0, 9),
-    ),
-    max_size=12,
-)
-
-
-def act(server: FakeServer, what: str, which: int) -> None:
-    tasks, answers = sorted(server.tasks), sorted(server.annotations)
-    if what in ("answer", "skip") and tasks:
-        server.answer(tasks[which % len(tasks)], 2 + which % 2, None if what == "skip" else "relevant")
-    if what == "edit" and answers:
-        server.edit(answers[which % len(answers)], 3, "irrelevant")
-    if what == "delete" and answers:
-        server.delete_annotation(answers[which % len(answers)])
-    if what == "delete_task" and len(tasks) > 1:
-        server.delete_task(tasks[which % len(tasks)])
-
-
-def pull_until_done(site: Site, server: FakeServer, *, is_full: bool) -> None:
-    for _ in range(60):
-        try:
-            site.pull(server, is_full=is_full)
-        except ServerError:
-            continue
-        return
-    raise AssertionError("the pull never ended")
-
-
-@pytest.mark.slow
-@given(Steps, st.lists(st.sampled_from(FAULTS), max_size=15))
-@settings(max_examples=examples(25))
-def test_whatever_happens_every_version_that_was_seen_is_in_the_ledger_once(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], faults: list[str]
-) -> None:
-    site = Site(tmp_path_factory.mktemp("site"))
-    server = pushed_server()
-    server.faults = list(faults)
-    for what, which in steps:
-        if what in ("pull", "full"):
-            pull_until_done(site, server, is_full=what == "full")
-        else:
-            act(server, what, which)
-    server.faults = []
-    site.pull(server, is_full=True)
-    latest = latest_answers(site.ledger())
-    there = latest[latest["state"] != DELETED]
-    expected = {
-        (found["unique_id"], found["updated_at"], found["completed_by"])
-        for found in server.annotations.values()
-    }
-    found = {
-        (row.annotation, row.updated_at, json.loads(row.answer)["completed_by"]) for row in there.itertuples()
-    }
-    assert found == expected
-    assert not latest["annotation"].duplicated().any()
 
 
 def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(

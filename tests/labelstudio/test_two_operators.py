@@ -18,7 +18,7 @@ import httpx
 import pandas as pd
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
-from fake_api import TOKEN, URL, FakeServer, Killed
+from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
 from records import latest_answers
 
 from fire_toolkit.campaign.ledger import DELETED
@@ -43,18 +43,6 @@ from fire_toolkit.workspace.locks import hold_workspace
 N_SEQUENCES = int(os.environ.get("FIRE_SEQUENCES", "40"))
 PEOPLE = {"A02": 2, "A03": 3, "A04": 4}
 ROUND = round_of(tasks_of(10, overlap=0.4), ("A02", "A03"), controls=tasks_of(2, prefix="c"))
-FAULTS = (
-    "500",
-    "500-after",
-    "502-after",
-    "409",
-    "429",
-    "drop",
-    "drop-after",
-    "timeout",
-    "shuffle",
-    "repeat-rows",
-)
 Versions = set[tuple[str, str]]
 
 

@@ -3,16 +3,15 @@
 What is found of the package is found by its entry points alone.
 """
 
-import csv
 import json
-import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
+from command import begin_workspace, rows
 
 from fire_toolkit.cli import main
 
@@ -20,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "pools" / "sample"
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 AUGMENTED = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-SOURCES = ("--pool-sources", "pool_sources.csv")
 CSV, JSON = ("--format", "csv"), ("--format", "json")
 Commands = Callable[..., list[Result]]
 
@@ -45,69 +43,55 @@ def corrected(*rule: str) -> list[list[str]]:
     return [resolve, ["augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt"]]
 
 
-WITH_MEASURES = {
-    "score": ("score", *RUNS, *AUGMENTED, *CSV),
-    "score, per query": ("score", *RUNS, *AUGMENTED, "--per-query", *CSV),
-    "score, ties": ("score", *RUNS, *AUGMENTED, "--ties", "pessimistic", *CSV),
-    "score --honest": ("score", "--honest", *RUNS, *AUGMENTED, *CSV),
-    "score --honest, clusters": (
-        *("score", "--honest", *RUNS, *AUGMENTED, *CSV),
-        *("--queries", "queries.tsv", "--cluster", "text"),
-    ),
-    "score, drawn": ("score", *RUNS, *AUGMENTED, "--format", "latex"),
-    "difference": ("difference", *RUNS, *AUGMENTED, *CSV),
-    "orders": (
-        *("orders", *RUNS, "--qrels", "original=qrels.txt", "--qrels", "augmented=augmented.txt"),
-        *CSV,
-    ),
-    "reuse": ("reuse", *RUNS, *AUGMENTED, "--pool-sources", ".", "--show", "all", *CSV),
-    "reuse, orders": (
-        "reuse",
-        *RUNS,
-        *AUGMENTED,
-        "--pool-sources",
-        ".",
-        "--show",
-        "orders",
-        *CSV,
-    ),
-    "coverage": ("coverage", *RUNS, *AUGMENTED, *CSV),
-    "report table1": ("report", "table1", *RUNS, *AUGMENTED, *CSV),
-    "report table4": ("report", "table4", *RUNS, *AUGMENTED, *SOURCES, *CSV),
-    "report length": ("report", "length", *RUNS, *AUGMENTED, "--queries", "queries.tsv", *CSV),
-    "report saturation": ("report", "saturation", *RUNS, *AUGMENTED, *CSV),
-    "plan": ("plan", *RUNS, "--qrels", "qrels.txt", *CSV),
-    "influence": ("influence", *RUNS, "--judgments", "judgments.csv", "--qrels", "qrels.txt", *CSV),
-}
+ASKED = {"BOTH": [*RUNS, *AUGMENTED], "RUNS": RUNS, "QRELS": ["--qrels", "qrels.txt"]}
+TAKES_MEASURES = """
+score BOTH
+score BOTH --per-query
+score BOTH --ties pessimistic
+score --honest BOTH
+score --honest BOTH --queries queries.tsv --cluster text
+score BOTH --format latex
+difference BOTH
+orders RUNS --qrels original=qrels.txt --qrels augmented=augmented.txt
+reuse BOTH --pool-sources . --show all
+reuse BOTH --pool-sources . --show orders
+coverage BOTH
+report table1 BOTH
+report table4 BOTH --pool-sources pool_sources.csv
+report length BOTH --queries queries.tsv
+report saturation BOTH
+plan RUNS QRELS
+influence RUNS --judgments judgments.csv QRELS
+""".strip().splitlines()
+
+
+def spelled(line: str) -> list[str]:
+    words = [word for each in line.split() for word in ASKED.get(each, [each])]
+    return words if "--format" in words else [*words, *CSV]
 
 
 @pytest.mark.slow
 def test_a_measure_from_outside_is_as_good_as_its_twin_in_the_package(commands: Commands) -> None:
     """Screen is P@5 and ScreenHit C@5, read to rank 5 by what they say of themselves: so is each number."""
-    twins = (("Screen", "P@5"), ("ScreenHit", "C@5"))
-    asked = [(name, words, pair) for name, words in WITH_MEASURES.items() for pair in twins]
-    done = commands([*corrected(), *([*words, "-m", name] for _, words, pair in asked for name in pair)])[2:]
-    for (name, _, (own, built_in)), made, expected in zip(asked, done[::2], done[1::2], strict=True):
-        assert (made.exit_code, expected.exit_code) == (0, 0), (name, made.stderr, expected.stderr)
-        assert own in made.stdout, name
-        assert made.stdout.replace(own, built_in).split() == expected.stdout.split(), name
+    asked = [(line, pair) for line in TAKES_MEASURES for pair in (("Screen", "P@5"), ("ScreenHit", "C@5"))]
+    done = commands([*corrected(), *([*spelled(line), "-m", name] for line, pair in asked for name in pair)])[
+        2:
+    ]
+    for (line, (own, built_in)), made, expected in zip(asked, done[::2], done[1::2], strict=True):
+        assert (made.exit_code, expected.exit_code) == (0, 0), (line, made.stderr, expected.stderr)
+        assert own in made.stdout, line
+        assert made.stdout.replace(own, built_in).split() == expected.stdout.split(), line
 
 
 def test_every_command_that_takes_measures_is_among_these() -> None:
-    taking = {" ".join(path) for path, command in walk(main, ()) if takes_measures(command)}
-    assert taking == {re.split(",| --|(?<=report) ", name)[0] for name in WITH_MEASURES}
+    def taking(group: click.Group, *path: str) -> Iterator[str]:
+        for name, command in group.commands.items():
+            if isinstance(command, click.Group):
+                yield from taking(command, *path, name)
+            elif any(option.name == "measures" for option in command.params):
+                yield " ".join((*path, name))
 
-
-def walk(group: click.Group, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], click.Command]]:
-    found = []
-    for name, command in group.commands.items():
-        inner = walk(command, (*path, name)) if isinstance(command, click.Group) else []
-        found += inner or [((*path, name), command)]
-    return found
-
-
-def takes_measures(command: click.Command) -> bool:
-    return any(option.name == "measures" for option in command.params)
+    assert set(taking(main)) == {line.split()[0] for line in TAKES_MEASURES}
 
 
 def test_the_measures_stand_in_the_list_and_are_explained(commands: Commands) -> None:
@@ -126,20 +110,15 @@ def test_a_run_format_is_ranked_and_checked_as_any_other(commands: Commands, tmp
     twice.write_text("%scored-lines\nq1\td1=0.5 d1=0.75\n")
     odd.write_text("%scored-lines\nq1\td1=0.5 d2=much\n")
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d1 1\n")
-    scored = ("-m", "C@1", "--qrels", str(tmp_path / "qrels.txt"), *CSV)
+    qrels = ("-m", "C@1", "--qrels", str(tmp_path / "qrels.txt"), *CSV)
+    scored = [["score", str(run), *qrels] for run in (good, twice, odd)]
     added, read, refused, damaged = commands(
-        [
-            ["add-run", str(good), "--out", str(tmp_path / "good.run")],
-            ["score", str(good), *scored],
-            ["score", str(twice), *scored],
-            ["score", str(odd), *scored],
-        ]
+        [["add-run", str(good), "--out", str(tmp_path / "good.run")], *scored]
     )
     assert added.exit_code == 0, added.stderr
     assert "lines of doc=score" in added.stderr
     assert read.stdout.splitlines()[1:] == ["good,original,all,C@1,1.0"]
     assert refused.exit_code == 1
-    assert "twice.txt: " in refused.stderr
     assert "twice" in refused.stderr.partition("twice.txt: ")[2]
     assert damaged.stderr == f"error: {odd}:2: 'd2=much', expected query_id, a tab, doc_id=score …\n"
 
@@ -153,39 +132,25 @@ def test_a_collection_format_makes_a_collection(commands: Commands, tmp_path: Pa
 
 
 def test_a_pooling_strategy_pools_what_it_chooses(commands: Commands, tmp_path: Path) -> None:
-    whole, chosen = tmp_path / "whole", tmp_path / "chosen"
-    both = [
-        ["pool", *RUNS, "--depth", "5", "--qrels", "qrels.txt", "--out", str(whole)],
-        ["pool", *RUNS, "--depth", "5", "--qrels", "qrels.txt", "--strategy", "twice", "--out", str(chosen)],
-        ["pool", *RUNS, "--strategy", "twice(runs=3)", "--out", str(tmp_path / "thrice")],
-        ["pool", *RUNS, "--strategy", "twice", "--budget", "100", "--out", str(tmp_path / "none")],
-    ]
-    found = commands(both)
-    assert [each.exit_code for each in found] == [0, 0, 0, 1], found
-    assert found[3].stderr == "error: strategy twice: takes no budget: it pools what the runs agree on\n"
+    asked = {"whole": "--depth 5", "chosen": "--depth 5 --strategy twice"}
+    asked |= {"thrice": "--strategy twice(runs=3)", "none": "--strategy twice --budget 100"}
+    *made, refused = commands(
+        [["pool", *RUNS, *words.split(), "--out", str(tmp_path / out)] for out, words in asked.items()]
+    )
+    assert [each.exit_code for each in made] == [0, 0, 0], made
+    assert refused.stderr == "error: strategy twice: takes no budget: it pools what the runs agree on\n"
     assert not (tmp_path / "none").exists()
-    assert "at depth 5, chosen by twice" in found[1].stderr
-    rows = [line.split(",") for line in (whole / "pool.csv").read_text().splitlines()]
-    n_runs = rows[0].index("n_runs")
-    shared = [[*row, "2"] for row in rows[1:] if int(row[n_runs]) >= 2]
-    expected = [[*rows[0], "runs_wanted"], *shared]
-    assert expected == [line.split(",") for line in (chosen / "pool.csv").read_text().splitlines()]
-    assert json.loads((chosen / "manifest.json").read_text())["parameters"]["strategy"] == "twice"
+    assert "at depth 5, chosen by twice" in made[1].stderr
+    whole, chosen = (rows(tmp_path / f"{name}/pool.csv") for name in ("whole", "chosen"))
+    assert chosen == [row | {"runs_wanted": "2"} for row in whole if int(row["n_runs"]) >= 2]
+    assert json.loads((tmp_path / "chosen/manifest.json").read_text())["parameters"]["strategy"] == "twice"
 
 
 @pytest.fixture
 def carried(commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with a pool of six pairs, to stand in."""
-    root = tmp_path / "carried"
-    (root / "pool").mkdir(parents=True)
-    (root / "pool/pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},d{n}\n" for n in range(6)))
-    (root / "collection").mkdir()
-    (root / "collection/queries.tsv").write_text(
-        "query_id\ttext\n" + "".join(f"q{n}\ta dog, {n} years old\n" for n in range(6))
-    )
-    (root / "fire.toml").write_text("")
-    monkeypatch.chdir(root)
-    return root
+    monkeypatch.chdir(begin_workspace(tmp_path / "carried", 6))
+    return tmp_path / "carried"
 
 
 def test_a_carrier_takes_tasks_out_and_brings_answers_back(commands: Commands, carried: Path) -> None:
@@ -196,12 +161,10 @@ def test_a_carrier_takes_tasks_out_and_brings_answers_back(commands: Commands, c
     assert [sheet.name for sheet in sheets] == ["round-1.ann.csv", "round-1.bob.csv"]
     assert f"for ann, by shared-disk: {sheets[0]}, " in pushed.stderr
     for sheet in sheets:
-        header, *rows = sheet.read_text().splitlines()
-        place = header.split(",").index("label")
-        assert rows[0].split(",")[-2:] == ["", ""]  # label and comment, to be filled in
-        filled = [row[:-1] + "relevant," for row in rows]
-        assert header.split(",")[place:] == ["label", "comment"]
-        sheet.write_text("\n".join([header, *filled]) + "\n")
+        header, *lines = sheet.read_text().splitlines()
+        assert header.endswith(",label,comment")
+        assert all(line.endswith(",,") for line in lines)  # to be filled in
+        sheet.write_text("\n".join([header, *(line[:-1] + "relevant," for line in lines)]) + "\n")
     again, pulled, twice, seen, state, resolved = commands(
         [["push"], ["pull", *JSON], ["pull", *JSON], ["progress", *JSON], ["status"], ["resolve"]]
     )
@@ -217,18 +180,12 @@ def test_a_carrier_takes_tasks_out_and_brings_answers_back(commands: Commands, c
 def test_the_built_in_carriers_are_not_taken_and_an_unknown_one_is_refused(
     commands: Commands, carried: Path
 ) -> None:
-    people = ("--annotator", "ann")
-    _, unknown, files = commands(
-        [["tasks"], *(["push", "--carrier", name, *people] for name in ("mail", "folder"))]
-    )
-    assert (unknown.exit_code, unknown.stderr) == (
-        1,
-        "error: carrier 'mail' is unknown; expected one of page, shared-disk\n",
-    )
-    assert (files.exit_code, files.stderr) == (
-        1,
-        "error: files are handed out by `fire-toolkit tasks --annotator A,B`\n",
-    )
+    pushes = [["push", "--carrier", name, "--annotator", "ann"] for name in ("mail", "folder")]
+    _, *refused = commands([["tasks"], *pushes])
+    assert [(each.exit_code, each.stderr) for each in refused] == [
+        (1, "error: carrier 'mail' is unknown; expected one of page, shared-disk\n"),
+        (1, "error: files are handed out by `fire-toolkit tasks --annotator A,B`\n"),
+    ]
     assert not (carried / "campaign").exists()
 
 
@@ -241,8 +198,7 @@ def test_a_rule_decides_and_a_statistic_is_measured(commands: Commands) -> None:
         ]
     )
     assert "by rule lenient" in resolved.stderr
-    header, row = csv.reader(measured.stdout.splitlines())
-    value = dict(zip(header, row, strict=True))
+    (value,) = rows(measured)
     assert value["statistic"] == "grade_gap"
     assert 0 <= float(value["low"]) <= float(value["value"]) <= float(value["high"])
     assert refused.stderr.endswith("adjudicator, dawid-skene, lenient\n")
