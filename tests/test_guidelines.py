@@ -1,6 +1,7 @@
 """A guideline's labels, grades and hash; when its three files count as agreeing."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,12 +22,11 @@ from fire_toolkit.workspace.config import SETTINGS
 DEFAULT = read_guideline("caption-relevance-v1")
 
 
+NO, YES, OTHER = DEFAULT.labels
+
+
 def check(guideline: Guideline) -> None:
     check_guideline(guideline, parse_label_config(guideline.label_config))
-
-
-def test_the_default_guideline_has_two_grades_and_an_escalation() -> None:
-    assert list(DEFAULT.grades.items()) == [("irrelevant", 0), ("relevant", 1), ("ambiguous", None)]
 
 
 def test_the_hash_changes_with_any_part_and_with_nothing_else() -> None:
@@ -49,18 +49,26 @@ def test_the_hash_changes_with_any_part_and_with_nothing_else() -> None:
         ({"item_kind": "image"}, "image is no such object, expected a Image or HyperText of $image"),
         ({"item_kind": "sound"}, "item_kind 'sound' is not one of video, image, audio, text, none"),
         ({"item_kind": "none"}, "relevance is about 'video', expected 'caption'"),
-        ({"labels": DEFAULT.labels[::-1]}, "relevance of the labels is [1, 0]"),
-        ({"labels": DEFAULT.labels[1:]}, "relevance of the labels is [1]"),
-        ({"labels": DEFAULT.labels[:2]}, "guideline.md explains answers"),
+        ({"labels": (OTHER, YES, NO)}, "relevance of the labels is [1, 0]"),
+        ({"labels": (YES, OTHER)}, "relevance of the labels is [1]"),
+        ({"labels": (NO, YES)}, "guideline.md explains answers"),
+        (
+            {"labels": (NO, YES, replace(OTHER, name="relevant", hotkey="1"))},
+            "name 'relevant' is given twice; hotkey '1' is given twice",
+        ),
+        *(
+            ({"labels": (NO, YES, replace(OTHER, name=name))}, "is empty or holds white space or ';'")
+            for name in ("not sure", "a;b", "")
+        ),
         ({"flags": ()}, "flags has choices and hotkeys {'sensitive': '4'}, labels.toml has {}"),
         ({"text": DEFAULT.text + "`maybe`"}, "guideline.md names maybe in code font"),
         ({"text": DEFAULT.text.replace("| `3` |", "| `9` |")}, "guideline.md explains answers and hotkeys"),
     ],
 )
-def test_a_guideline_whose_files_disagree_is_refused(change: dict[str, object], complaint: str) -> None:
+def test_a_guideline_whose_files_disagree_is_refused(change: dict[str, Any], complaint: str) -> None:
     check(DEFAULT)
     with pytest.raises(TableError) as error:
-        check(replace(DEFAULT, **change))  # type: ignore[arg-type]
+        check(replace(DEFAULT, **change))
     assert complaint in str(error.value)
 
 
@@ -72,34 +80,6 @@ def test_a_labeling_page_that_asks_otherwise_is_refused(before: str, after: str,
     assert complaint in str(error.value)
 
 
-def test_names_and_hotkeys_stand_once() -> None:
-    twin = replace(DEFAULT.labels[2], name="relevant", hotkey="1")
-    with pytest.raises(TableError, match="name 'relevant' is given twice; hotkey '1' is given twice"):
-        check(replace(DEFAULT, labels=(*DEFAULT.labels[:2], twin)))
-
-
-@pytest.mark.parametrize("name", ["not sure", "a;b", ""])
-def test_a_label_that_no_table_can_carry_is_refused(name: str) -> None:
-    odd = replace(DEFAULT.labels[2], name=name)
-    with pytest.raises(TableError, match="is empty or holds white space or ';'"):
-        check(replace(DEFAULT, labels=(*DEFAULT.labels[:2], odd)))
-
-
-def test_with_a_guideline_its_order_and_all_its_labels_come_back() -> None:
-    found = choose_grades(["relevant"], guideline=DEFAULT) or {}
-    assert list(found) == ["irrelevant", "relevant", "ambiguous"]
-
-
-def test_numbers_are_their_own_grades_in_numeric_order() -> None:
-    assert list((choose_grades(["10", "2", "-1", "2.5", "007"]) or {}).items()) == [
-        ("-1", -1),
-        ("2", 2),
-        ("2.5", 2.5),
-        ("007", 7),
-        ("10", 10),
-    ]
-
-
 @given(st.lists(st.integers(-(10**15) + 1, 10**15 - 1), min_size=1, unique=True))
 def test_whole_numbers_keep_value_and_order(numbers: list[int]) -> None:
     expected = sorted(numbers)
@@ -108,41 +88,43 @@ def test_whole_numbers_keep_value_and_order(numbers: list[int]) -> None:
     assert list(grades) == [str(number) for number in expected]
 
 
-@pytest.mark.parametrize("word", ["", "nan", "inf", "1e3", "1_000", "١", " 1", "1 ", "0x1", "9" * 5000])
-def test_without_a_guideline_a_word_is_no_grade(word: str) -> None:
-    assert choose_grades(["1", word]) is None
-
-
-@pytest.mark.parametrize("pair", [("1", "1.0"), ("0", "-0"), ("7", "007")])
-def test_the_same_number_written_twice_is_refused(pair: tuple[str, str]) -> None:
-    with pytest.raises(TableError, match="are the same number"):
-        choose_grades(pair)
+IN_ORDER = [("-1", -1), ("2", 2), ("2.5", 2.5), ("007", 7), ("10", 10)]
+NO_NUMBERS = ["", "nan", "inf", "1e3", "1_000", "١", " 1", "1 ", "0x1", "9" * 5000]
 
 
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
-        (["1", "0"], {"0": 0, "1": 1}),
-        (["relevant", "ambiguous"], DEFAULT.grades),
-        ([], DEFAULT.grades),
+        (["1", "0"], [("0", 0), ("1", 1)]),
+        (["10", "2", "-1", "2.5", "007"], IN_ORDER),
+        (["relevant", "ambiguous"], [("irrelevant", 0), ("relevant", 1), ("ambiguous", None)]),
+        ([], list(DEFAULT.grades.items())),
         (["cat", "dog"], None),
-        (["1", "dog"], None),
+        *((["1", word], None) for word in NO_NUMBERS),
     ],
 )
 def test_without_a_named_guideline_the_labels_decide(
-    labels: list[str], expected: dict[str, int | None] | None
+    labels: list[str], expected: list[tuple[str, float | None]] | None
 ) -> None:
-    assert choose_grades(labels, guideline=None, default=DEFAULT) == expected
+    found = choose_grades(labels, guideline=None, default=DEFAULT)
+    assert (None if found is None else list(found.items())) == expected
 
 
-def test_labels_half_known_are_a_mistake_and_not_categories() -> None:
-    with pytest.raises(TableError, match=r"caption-relevance-v1 does not have: 'relevnat' \(1\)"):
-        choose_grades(["relevant", "relevnat"], guideline=None, default=DEFAULT)
-
-
-def test_a_named_guideline_is_taken_at_its_word() -> None:
-    with pytest.raises(TableError, match=r"does not have: '0' \(1\), '1' \(1\)"):
-        choose_grades(["0", "1"], guideline=DEFAULT, default=DEFAULT)
+@pytest.mark.parametrize(
+    ("labels", "named", "complaint"),
+    [
+        (["1", "1.0"], None, "are the same number"),
+        (["0", "-0"], None, "are the same number"),
+        (["7", "007"], None, "are the same number"),
+        (["relevant", "relevnat"], None, r"caption-relevance-v1 does not have: 'relevnat' \(1\)"),
+        (["0", "1"], DEFAULT, r"does not have: '0' \(1\), '1' \(1\)"),
+    ],
+)
+def test_what_is_half_known_or_not_of_the_named_guideline_is_refused(
+    labels: list[str], named: Guideline | None, complaint: str
+) -> None:
+    with pytest.raises(TableError, match=complaint):
+        choose_grades(labels, guideline=named, default=DEFAULT)
 
 
 def test_the_usual_grades_are_those_of_the_default_guideline() -> None:
@@ -150,3 +132,4 @@ def test_the_usual_grades_are_those_of_the_default_guideline() -> None:
     assert SETTINGS["tasks"]["guideline"] == DEFAULT_NAME
     for labels in (["relevant"], ["1", "0.5"], ["yes"], []):
         assert choose_grades(labels) == choose_grades(labels, guideline=None, default=DEFAULT)
+    assert choose_grades(["relevant"], guideline=DEFAULT) == DEFAULT.grades

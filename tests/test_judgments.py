@@ -1,5 +1,7 @@
 """One vote for each annotator and pair, the latest; times in one form."""
 
+from random import Random
+
 import pandas as pd
 import pandas.testing as pdt
 import pytest
@@ -18,24 +20,14 @@ def answers(*rows: tuple[str, str, str], pair: tuple[str, str] = ("q", "d")) -> 
 
 
 def test_the_latest_time_wins_wherever_the_row_stands() -> None:
-    judgments, dropped = latest_judgments(
-        answers(("a", "new", "2026-11-20T12:00:01Z"), ("a", "old", "2026-11-20T12:00:00Z"), ("b", "old", ""))
-    )
-    assert list(zip(judgments["annotator_id"], judgments["label"], strict=True)) == [
-        ("a", "new"),
-        ("b", "old"),
-    ]
-    assert dropped.to_dict("records") == [
-        {
-            "query_id": "q",
-            "doc_id": "d",
-            "annotator_id": "a",
-            "label": "old",
-            "reason": "superseded",
-            "detail": "the same annotator answered this pair again",
-            "created_at": "2026-11-20T12:00:00Z",
-        }
-    ]
+    old, new = "2026-11-20T12:00:00Z", "2026-11-20T12:00:01Z"
+    judgments, dropped = latest_judgments(answers(("a", "new", new), ("a", "old", old), ("b", "old", "")))
+    assert judgments[["annotator_id", "label"]].to_numpy().tolist() == [["a", "new"], ["b", "old"]]
+    (row,) = dropped.to_dict("records")
+    assert row == {"query_id": "q", "doc_id": "d", "annotator_id": "a", "label": "old", "created_at": old} | {
+        "reason": "superseded",
+        "detail": "the same annotator answered this pair again",
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,25 +45,19 @@ def test_times_are_compared_as_times_and_not_as_text(earlier: str, later: str) -
     assert list(judgments["created_at"]) == [later]
 
 
-def test_among_equal_times_the_later_row_wins() -> None:
-    same = "2026-11-20T12:00:00Z"
-    judgments, _ = latest_judgments(answers(("a", "first", same), ("a", "second", same)))
-    assert list(judgments["label"]) == ["second"]
-
-
-def test_if_one_answer_has_no_time_the_later_row_wins() -> None:
-    rows = answers(("a", "first", "2027-01-01"), ("a", "second", ""), ("a", "third", "2026-01-01"))
-    assert list(latest_judgments(rows)[0]["label"]) == ["third"]
-    assert list(latest_judgments(rows.drop(columns="created_at"))[0]["label"]) == ["third"]
+@pytest.mark.parametrize(
+    "times", [("2026-11-20", "2026-11-20"), ("2027-01-01", ""), ("2027-01-01", "", "2026-01-01")]
+)
+def test_among_equal_times_or_without_one_the_later_row_wins(times: tuple[str, ...]) -> None:
+    rows = answers(*(("a", str(place), time) for place, time in enumerate(times, start=1)))
+    for table in (rows, rows.drop(columns="created_at")):
+        assert list(latest_judgments(table)[0]["label"]) == [str(len(times))]
 
 
 def test_another_column_may_tell_the_time_and_stays() -> None:
-    rows = answers(("a", "x", "2026-01-01"), ("a", "y", "2025-01-01")).assign(
-        changed=["2026-02-01", "2026-03-01"]
-    )
-    judgments, _ = latest_judgments(rows, time="changed")
-    assert list(judgments["label"]) == ["y"]
-    assert list(judgments["changed"]) == ["2026-03-01"]
+    rows = answers(("a", "x", "2026-01-01"), ("a", "y", "2025-01-01"))
+    judgments, _ = latest_judgments(rows.assign(changed=["2026-02-01", "2026-03-01"]), time="changed")
+    assert judgments[["label", "changed"]].to_numpy().tolist() == [["y", "2026-03-01"]]
 
 
 def test_a_time_that_must_be_compared_has_to_be_one() -> None:
@@ -81,13 +67,10 @@ def test_a_time_that_must_be_compared_has_to_be_one() -> None:
     assert len(latest_judgments(rows.iloc[1:])[0]) == 1
 
 
-def test_no_answers_give_empty_tables() -> None:
+def test_no_answers_give_empty_tables_and_a_missing_column_is_a_table_error() -> None:
     judgments, dropped = latest_judgments(answers())
     assert (len(judgments), len(dropped)) == (0, 0)
     assert list(judgments.columns[:4]) == ["query_id", "doc_id", "annotator_id", "label"]
-
-
-def test_a_missing_column_is_a_table_error() -> None:
     with pytest.raises(TableError, match="judgments: no column label"):
         latest_judgments(answers().drop(columns="label"))
 
@@ -97,9 +80,9 @@ ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.samp
 
 
 @settings(max_examples=examples(30))
-@given(ROWS, st.sampled_from([("q", "d"), ("007", "NA")]))
-def test_each_answer_is_a_judgment_or_dropped_and_the_input_stays(
-    rows: list[tuple[str, str, str]], pair: tuple[str, str]
+@given(ROWS, st.sampled_from([("q", "d"), ("007", "NA")]), st.randoms(use_true_random=False))
+def test_each_answer_is_a_judgment_or_dropped_in_any_order_and_the_input_stays(
+    rows: list[tuple[str, str, str]], pair: tuple[str, str], random: Random
 ) -> None:
     table = answers(*rows, pair=pair)
     before = table.copy(deep=True)
@@ -111,16 +94,9 @@ def test_each_answer_is_a_judgment_or_dropped_and_the_input_stays(
     assert sorted(rows) == sorted(tuple(row) for row in both)
     latest = {who: max(utc_time(time) or "" for name, _, time in rows if name == who) for who, _, _ in rows}
     assert {row.annotator_id: utc_time(row.created_at) for row in judgments.itertuples()} == latest
-
-
-@settings(max_examples=examples(30))
-@given(ROWS, st.randoms(use_true_random=False))
-def test_without_equal_times_the_order_of_rows_is_irrelevant(
-    rows: list[tuple[str, str, str]], random
-) -> None:  # type: ignore[no-untyped-def]
     unique = list({(who, time): (who, label, time) for who, label, time in rows}.values())
-    shuffled = random.sample(unique, len(unique))
-    pdt.assert_frame_equal(latest_judgments(answers(*unique))[0], latest_judgments(answers(*shuffled))[0])
+    one, other = (answers(*order) for order in (unique, random.sample(unique, len(unique))))
+    pdt.assert_frame_equal(latest_judgments(one)[0], latest_judgments(other)[0])
 
 
 @given(st.datetimes(timezones=st.timezones()), st.datetimes(timezones=st.timezones()))
