@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -40,20 +41,8 @@ def contents(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir() if path.name != "manifest.json"}
 
 
-def in_child(work: Callable[[], None]) -> int:
-    """Run `work` in a forked child and return its exit code; -9 is a kill in the middle."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def killed_at(step: int, folder: Path) -> int:
-    """Write NEW over what is there in a child that is killed at its step-th system call on files."""
+    """Write NEW over what is there in a child that is killed at its step-th system call; return its end."""
     calls = 0
 
     def counted(function: Callable[..., object]) -> Callable[..., object]:
@@ -66,14 +55,17 @@ def killed_at(step: int, folder: Path) -> int:
 
         return wrapper
 
-    def work() -> None:
-        Path.open = counted(Path.open)  # type: ignore[method-assign]
-        Path.replace = counted(Path.replace)  # type: ignore[method-assign]
-        Path.unlink = counted(Path.unlink)  # type: ignore[method-assign]
-        os.fsync = counted(os.fsync)
-        write(folder, NEW)
-
-    return in_child(work)
+    child = os.fork()
+    if child == 0:
+        try:
+            for name in ("open", "replace", "unlink"):
+                setattr(Path, name, counted(getattr(Path, name)))
+            os.fsync = counted(os.fsync)
+            write(folder, NEW)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_a_kill_at_every_step_leaves_all_old_or_all_new_and_no_litter(tmp_path: Path) -> None:
@@ -90,16 +82,10 @@ def test_a_kill_at_every_step_leaves_all_old_or_all_new_and_no_litter(tmp_path: 
         seen.add((code, found["a.csv"]))
         if code == 0:
             break
-    assert seen == {(-9, "old a\n"), (-9, "new a\n"), (0, "new a\n")}
-
-
-def test_writing_again_after_a_kill_gives_the_new_files(tmp_path: Path) -> None:
-    for step in (2, 9, 14):
-        folder = tmp_path / str(step)
-        write(folder, OLD)
         killed_at(step, folder)
-        write(folder, NEW)
+        write(folder, NEW)  # which clears up by itself
         assert contents(folder) == NEW
+    assert seen == {(-9, "old a\n"), (-9, "new a\n"), (0, "new a\n")}
 
 
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
@@ -109,30 +95,26 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
     assert first == (tmp_path / "two" / "manifest.json").read_bytes()
 
 
-def test_a_full_disk_says_path_and_bytes_and_leaves_the_old_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+FULL = OSError(errno.ENOSPC, "No space left on device", "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "expected"),
+    [
+        ("_write_through", FULL, (FireError, r"a\.csv: cannot be written: No space left.*bytes are needed")),
+        ("_flush_folder", KeyboardInterrupt(), (KeyboardInterrupt, "^$")),
+    ],
+)
+def test_a_failure_in_the_middle_leaves_the_old_files_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    error: BaseException,
+    expected: tuple[type[BaseException], str],
 ) -> None:
     write(tmp_path, OLD)
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "a.csv"))
-
-    monkeypatch.setattr(storage, "_write_through", full)
-    with pytest.raises(FireError, match=r"a\.csv: cannot be written: No space left.*bytes are needed"):
-        write(tmp_path, NEW)
-    assert contents(tmp_path) == OLD
-
-
-def test_an_error_in_the_middle_leaves_no_temporary_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, OLD)
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(storage, "_flush_folder", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(storage, call, Mock(side_effect=error))
+    with pytest.raises(expected[0], match=expected[1]):
         write(tmp_path, NEW)
     assert contents(tmp_path) == OLD
 
@@ -140,16 +122,10 @@ def test_an_error_in_the_middle_leaves_no_temporary_file(
 def test_a_file_changed_by_hand_is_refused_with_what_mends_it(tmp_path: Path) -> None:
     write(tmp_path, OLD)
     (tmp_path / "a.csv").write_text("mine\n")
-    with pytest.raises(
-        StaleError, match=r"a\.csv: changed since `fire-toolkit pool` wrote it; run that again"
-    ):
+    words = r"a\.csv: changed since `fire-toolkit pool` wrote it; run that again"
+    with pytest.raises(StaleError, match=words):
         verify(tmp_path / "a.csv")
     verify(tmp_path / "b.csv")
-
-
-def test_a_file_without_a_manifest_passes(tmp_path: Path) -> None:
-    (tmp_path / "own.csv").write_text("x\n")
-    assert verify(tmp_path / "own.csv") == sha256_of(tmp_path / "own.csv")
 
 
 def test_a_file_that_is_no_longer_written_is_removed(tmp_path: Path) -> None:
@@ -168,12 +144,29 @@ def test_the_manifest_names_stage_parameters_inputs_and_outputs(tmp_path: Path) 
     assert set(manifest.outputs) == {"a.csv", "b.csv"}
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 99}', "\x00"])
-def test_a_damaged_manifest_is_a_clear_error(tmp_path: Path, text: str) -> None:
+NAMELESS = """{"stage": "pool", "tool_version": "0", "schema_version": 1, "inputs": {}, "parameters": {},
+    "outputs": {"": "0"}}"""
+DAMAGED = ["", "[]", "{}", '{"schema_version": 99}', "\x00"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [*((text, "") for text in DAMAGED), (NAMELESS, ".*a file without a name")]
+)
+def test_a_damaged_manifest_is_a_clear_error(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "manifest.json"
     path.write_text(text)
-    with pytest.raises(FormatError, match=r"manifest\.json"):
+    with pytest.raises(FormatError, match=rf"manifest\.json{words}"):
         read_manifest(path)
+
+
+@pytest.mark.parametrize("damage", ["all", "the end", "a letter"])
+def test_a_damaged_manifest_of_ours_beside_a_file_is_refused(tmp_path: Path, damage: str) -> None:
+    write(tmp_path, OLD)
+    at = tmp_path / "manifest.json"
+    text = at.read_text()
+    at.write_text({"all": "", "the end": text[:60], "a letter": text.replace("t", "T", 1)}[damage])
+    with pytest.raises(FormatError, match=r"manifest\.json"):
+        verify(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("text", ["{}", "[1, 2]", '{"name": "my data", "stage": 2}', "not JSON {"])
@@ -195,50 +188,16 @@ def test_a_manifest_of_somebody_is_not_overwritten(tmp_path: Path) -> None:
         check_outputs([tmp_path / "a.csv"], stage="pool", at=tmp_path / "manifest.json")
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda text: "", lambda text: text[:60], lambda text: text.replace("t", "T", 1)]
-)
-def test_a_damaged_manifest_of_ours_beside_a_file_is_refused(
-    tmp_path: Path, damage: Callable[[str], str]
-) -> None:
-    write(tmp_path, OLD)
-    at = tmp_path / "manifest.json"
-    at.write_text(damage(at.read_text()))
-    with pytest.raises(FormatError, match=r"manifest\.json"):
-        verify(tmp_path / "a.csv")
-
-
-def test_an_output_without_a_name_is_a_damaged_manifest(tmp_path: Path) -> None:
-    about = {
-        "stage": "pool",
-        "tool_version": "0",
-        "schema_version": 1,
-        "inputs": {},
-        "outputs": {"": "0"},
-        "parameters": {},
-    }
-    (tmp_path / "manifest.json").write_text(json.dumps(about))
-    with pytest.raises(FormatError, match="a file without a name"):
-        read_manifest(tmp_path / "manifest.json")
-
-
-def test_a_foreign_commit_record_does_not_touch_other_folders(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../victim", "", "a" * 300, "half \ud800", "nul\0"])
+def test_a_foreign_commit_record_is_refused_and_touches_no_other_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    (folder / "part").write_text("evil")
-    (folder / ".fire-commit-1.json").write_text(json.dumps({"part": "../victim"}))
+    (tmp_path / "victim").write_text("mine")
+    (folder / ".a.1.tmp").write_text("evil")
+    (folder / ".fire-commit-1.json").write_text(json.dumps({".a.1.tmp": name}))
     with pytest.raises(FormatError, match="damaged commit record"):
         finish_interrupted(folder)
-    assert victim.read_text() == "mine"
-
-
-@pytest.mark.parametrize("name", ["", "a" * 300, "half \ud800", "nul\0"])
-def test_a_commit_record_with_a_name_that_no_file_has_is_refused(name: str, tmp_path: Path) -> None:
-    (tmp_path / ".fire-commit-1.json").write_text(json.dumps({".a.1.tmp": name}))
-    with pytest.raises(FormatError, match="damaged commit record"):
-        finish_interrupted(tmp_path)
+    assert (tmp_path / "victim").read_text() == "mine"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
