@@ -1,9 +1,11 @@
 """A command as a process of its own, which ends with the block that started it."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,3 +57,27 @@ def words_until(process: subprocess.Popen[str], end: str) -> str:
         if end in line:
             break
     return said
+
+
+@contextmanager
+def ready(
+    *words: str, cwd: Path, is_ready: Callable[[], object], end: int = signal.SIGTERM, path: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `fire-toolkit`, which prints to `printed.txt` and says in `words.txt`, from when it is ready.
+
+    end: the signal that ends it with the block. path: what the PATH has beside what it has here.
+    """
+    place = os.pathsep.join(filter(None, (os.environ["PATH"], path)))
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1", "PATH": place}
+    said = cwd / "words.txt"
+    with said.open("wb") as errors, (cwd / "printed.txt").open("wb") as output:
+        command = [*COMMAND, *words]
+        process = subprocess.Popen(command, cwd=cwd, env=environ, stdout=output, stderr=errors)
+    try:
+        while not is_ready():
+            assert process.poll() is None, said.read_text()
+            time.sleep(0.1)
+        yield process
+    finally:
+        process.send_signal(end)
+        process.wait()

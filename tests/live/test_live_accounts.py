@@ -15,35 +15,38 @@ ANSWER: dict[str, Any] = {
 }
 
 
+def first_task(http: httpx.Client, project: int) -> int:
+    """Return the number of a project's first task; 0 where none is shown."""
+    tasks = http.get("/api/tasks/", params={"project": project}).json().get("tasks")
+    return int(tasks[0]["id"]) if tasks else 0
+
+
 def answer_first_task(http: httpx.Client, project: int) -> httpx.Response:
-    tasks = http.get("/api/tasks/", params={"project": project}).json()
-    number = tasks["tasks"][0]["id"] if "tasks" in tasks else 0
+    number = first_task(http, project)
     return http.post(f"/api/tasks/{number}/annotations/", params={"project": project}, json=ANSWER)
 
 
 def test_a_retired_annotator_may_answer_no_more_and_loses_nothing(live_server: LiveServer) -> None:
     project = live_server.project("retire", CONFIG, [{"t": "x", "pair_id": "q|d"}])
     person = live_server.annotator("R01")
+    assert live_server.annotator("R01") == person  # and no second account
+    with pytest.raises(PermissionError):
+        live_server.logged_in(person.email, "another password")
     http = live_server.as_annotator("R01")
     assert answer_first_task(http, project).status_code == 201
     session = live_server.logged_in(person.email, person.password)
 
-    rows = live_server.accounts().retire(["R01"])
-    assert [(row.pseudonym, row.state, row.email) for row in rows] == [("R01", "retired", person.email)]
+    (row,) = rows = live_server.accounts().retire(["R01"])
+    assert (row.pseudonym, row.state, row.email) == ("R01", "retired", person.email)
 
     assert answer_first_task(http, project).status_code == 404  # no task is shown any more
-    task = answer_task_number(live_server, project)
+    with live_server.as_admin() as admin:
+        task = first_task(admin, project)
     for client in (http, session, live_server.logged_in(person.email, person.password)):
         assert client.get(f"/api/tasks/{task}/").status_code == 403
         assert client.get(f"/api/projects/{project}/next").status_code == 403
     (annotation,) = live_server.answers(project)["q|d"]
     assert pseudonyms(rows)[str(annotation["completed_by"])] == "R01"
-
-
-def answer_task_number(live_server: LiveServer, project: int) -> int:
-    with live_server.as_admin() as http:
-        tasks = http.get("/api/tasks/", params={"project": project}).json()["tasks"]
-    return int(tasks[0]["id"])
 
 
 def test_a_deleted_account_keeps_its_row_and_its_answer_loses_the_author(live_server: LiveServer) -> None:
@@ -67,11 +70,3 @@ def test_nobody_signs_up_without_an_invitation(live_server: LiveServer) -> None:
         assert found is not None
         form = {"email": "x@example.org", "password": "own-secret-1", "csrfmiddlewaretoken": found[1]}
         assert browser.post(url, data=form, headers={"Referer": url}).status_code == 403
-
-
-def test_an_account_whose_answer_got_lost_is_not_made_twice(live_server: LiveServer) -> None:
-    first = live_server.annotator("T01")
-    assert live_server.annotator("T01") == first
-    assert live_server.logged_in(first.email, first.password)
-    with pytest.raises(PermissionError):
-        live_server.logged_in(first.email, "another password")

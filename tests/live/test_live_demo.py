@@ -1,17 +1,14 @@
 """`demo --live` as a newcomer meets it: it comes up, its clips play, answers become tables, it goes away."""
 
-import os
 import re
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from child import ready
 from live_browser import SPACE, open_browser
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays
 
@@ -22,33 +19,18 @@ from fire_toolkit.workspace.locks import is_locked
 
 ESCAPE = "\ue00c"
 PERSON = re.compile(r"(A0\d): (\S+)\n\s+log in as (\S+), password (\S+)")
-READY = "Ctrl-C here"
 
 
 @contextmanager
 def demo(folder: Path, program: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """Run the demo in `folder` until it is ready; it is stopped with the block."""
-    words, printed = folder / "words.txt", folder / "printed.txt"
-    with words.open("wb") as errors, printed.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fire_toolkit", "demo", "--live", "--label-studio", "--out", "demo"],
-            cwd=folder,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(sys.path),
-                "PATH": f"{os.environ['PATH']}{os.pathsep}{program.parent}",
-            },
-            stdout=output,
-            stderr=errors,
-        )
-    try:
-        while READY not in words.read_text():
-            assert process.poll() is None, words.read_text()
-            time.sleep(0.5)
+    """Run the demo in `folder`, and yield it when all is there, with the file of what it says."""
+    words = folder / "words.txt"
+    options = ("demo", "--live", "--label-studio", "--out", "demo")
+    up = "Ctrl-C here"
+    with ready(
+        *options, cwd=folder, is_ready=lambda: up in words.read_text(), path=str(program.parent)
+    ) as process:
         yield process, words
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
 
 
 def test_a_newcomer_judges_in_the_browser_and_sees_the_tables(

@@ -1,10 +1,8 @@
 """`demo --live` on our own page: a newcomer judges all of a queue, while browser and program are killed."""
 
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from child import ready
 from live_browser import Browser, open_browser
 from test_live_page import COUNTED, DONE, caption, is_ready, kill_browser, press
 
@@ -24,23 +23,13 @@ LINK = re.compile(r"^A01\t(\S+)$", re.M)
 @contextmanager
 def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run the demo until its links are there, and yield it with that of A01."""
-    words, printed = folder / "words.txt", folder / "printed.txt"
-    with words.open("wb") as errors, printed.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fire_toolkit", "demo", "--live", "--out", "demo"],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
-            stdout=output,
-            stderr=errors,
-        )
-    try:
-        while not (found := LINK.search(printed.read_text())):
-            assert process.poll() is None, words.read_text()
-            time.sleep(0.2)
-        yield process, found[1]
-    finally:
-        process.kill()
-        process.wait()
+    options, printed = ("demo", "--live", "--out", "demo"), folder / "printed.txt"
+
+    def links() -> list[str]:
+        return LINK.findall(printed.read_text())
+
+    with ready(*options, cwd=folder, is_ready=links, end=signal.SIGKILL) as process:
+        yield process, links()[0]
 
 
 def key_for(text: str) -> str:
@@ -67,9 +56,8 @@ def test_kills_at_random_moments_lose_and_double_no_answer(chromium: None, tmp_p
             if n_acknowledged == 0:
                 browser.click("#agree:not([hidden])")
             is_ready(browser)
-            assert (
-                n_acknowledged <= browser.run(COUNTED) <= n_acknowledged + 1
-            )  # that of the kill may be there
+            n_counted = browser.run(COUNTED)
+            assert n_acknowledged <= n_counted <= n_acknowledged + 1  # that of the kill may be there
             if kills == "nothing":
                 judge(browser, 1000)
                 said = browser.run("return document.getElementById('text').textContent")
@@ -92,8 +80,7 @@ def test_kills_at_random_moments_lose_and_double_no_answer(chromium: None, tmp_p
     n_asked = int((asked["annotator_id"] == "A01").sum())
     assert said.startswith(f"All done: {n_asked} of {n_asked}.")
     assert len(judgments) == len(judgments[["query_id", "doc_id"]].drop_duplicates()) == n_asked
-    given = judgments["query_id"].map(
-        lambda query: {"1": "relevant", "2": "irrelevant"}[key_for(texts[query])]
-    )
-    assert judgments["label"].tolist() == given.tolist()
+    labels = {"1": "relevant", "2": "irrelevant"}
+    given = [labels[key_for(texts[query])] for query in judgments["query_id"]]
+    assert judgments["label"].tolist() == given
     assert judgments["label"].nunique() == 2

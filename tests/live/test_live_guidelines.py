@@ -1,8 +1,9 @@
 """The pages of further guidelines in the real Label Studio and a browser: all is seen, and keys answer."""
 
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+import pytest
 from live_browser import SPACE, Browser
 from live_server import LiveServer, clips
 from page_site import HOSTILE
@@ -15,8 +16,6 @@ from fire_toolkit.guidelines.several import caption_entry, several_config
 
 SIZES = ((800, 600), (1366, 625))
 ONE_LINE = HOSTILE.replace("\r\n", " ")
-AS_IT_IS = "<img src=x onerror=alert(1)> {{7*7}} $caption"
-TEXT = "return document.querySelector(arguments[0]).innerText"
 ANSWERS = """
 let bar = document.querySelector("[data-testid='bottombar-submit-button']").getBoundingClientRect().top;
 let inputs = [...document.querySelectorAll('.judge label, .judge input')];
@@ -42,7 +41,45 @@ return isWhole && images.length == 2 && images.every(e => e.complete && e.natura
 """
 
 
-def answer(browser: Browser, *keys: str) -> None:
+class Page(NamedTuple):
+    """What a task asks, which keys answer it with which choices, and what must be seen at each size."""
+
+    data: dict[str, str]
+    keys: str
+    choices: list[str]
+    seen: str
+    shown: str = ""  # where a text is shown as it is
+    sizes: tuple[tuple[int, int], ...] = SIZES
+
+
+FILES = "/data/local-files/?d="
+LONG = f"A title\n{ONE_LINE}\n" + "word " * 4000
+PAGES = {
+    "graded-relevance-v1": Page(
+        {"caption": "caption 0", "video": f"{FILES}graded-relevance-v1/v.webm"}, "3", ["loose"], ALL_SEEN
+    ),
+    "query-validity-v1": Page(
+        {"caption": ONE_LINE + " word" * 2000}, "26", ["unusable", "unspecific"], CAPTION_SEEN, ".caption"
+    ),
+    "composed-image-relevance-v1": Page(
+        {"caption": ONE_LINE + " is blue" * 300}
+        | {
+            name: f"{FILES}composed-image-relevance-v1/{file}.png"
+            for name, file in (("reference", "start"), ("image", "one"))
+        },
+        "2",
+        ["irrelevant"],
+        IMAGES_SEEN,
+        ".caption",
+        ((390, 844), *SIZES),
+    ),
+    "passage-relevance-v1": Page(
+        {"caption": "what <b>is</b> it?", "text": LONG}, "24", ["irrelevant", "sensitive"], ITEM_SEEN, ".item"
+    ),
+}
+
+
+def answer(browser: Browser, keys: str) -> None:
     assert is_disabled(browser, SUBMIT)
     for key in keys:
         browser.press(key)
@@ -53,95 +90,45 @@ def answer(browser: Browser, *keys: str) -> None:
     )
 
 
-def given(server: LiveServer, project: int, pair: str) -> dict[str, list[str]]:
-    """Return what was chosen at each control of the only answer to a pair."""
-    (found,) = server.answers(project)[pair]
-    return {each["from_name"]: each["value"]["choices"] for each in found["result"]}
-
-
-def config_of(guideline: str) -> str:
-    return read_guideline(guideline).label_config
-
-
-def test_four_grades_fit_on_the_page_and_are_answered_by_keys(
-    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
+@pytest.mark.parametrize("guideline", PAGES)
+def test_all_is_seen_as_it_is_and_answered_by_keys(
+    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path, guideline: str
 ) -> None:
-    task = {"caption": "caption 0", "video": "/data/local-files/?d=graded/v.webm", "pair_id": "q|v"}
-    made = live_server.project(
-        "graded", config_of("graded-relevance-v1"), [task], {"graded/v.webm": clips(1)[0]}
-    )
+    page, config = PAGES[guideline], read_guideline(guideline).label_config
+    media = {"v.webm": clips(1)[0], **{f"{name}.png": content for name, content in IMAGES.items()}}
+    files = {f"{guideline}/{name}": content for name, content in media.items()}
+    task = {**page.data, "pair_id": "q|d"}
+    made = live_server.project(f"ABC-1234 · round 1 · {guideline}"[:50], config, [task], files)
     with labeling(live_server, "W31", made, tmp_path) as browser:
         browser.wait_for_element(SUBMIT)
-        plays(browser)
-        browser.fits(ALL_SEEN, SIZES, artefacts / "graded")
-        answer(browser, "3")
-    assert given(live_server, made, "q|v") == {"relevance": ["loose"]}
-
-
-def test_a_caption_alone_is_text_and_is_answered_with_a_flag(
-    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
-) -> None:
-    task = {"caption": ONE_LINE + " word" * 2000, "pair_id": "q|*"}
-    made = live_server.project("captions", config_of("query-validity-v1"), [task])
-    with labeling(live_server, "W32", made, tmp_path) as browser:
-        browser.wait_for_element(SUBMIT)
-        browser.fits(CAPTION_SEEN, SIZES, artefacts / "caption-alone")
-        assert AS_IT_IS in browser.run(TEXT, ".judge .caption")
-        answer(browser, "2", "6")
-    assert given(live_server, made, "q|*") == {"relevance": ["unusable"], "flags": ["unspecific"]}
-
-
-def test_reference_text_and_candidate_are_seen_side_by_side_and_answered(
-    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
-) -> None:
-    address = "/data/local-files/?d=composed/{}.png"
-    task = {"caption": ONE_LINE + " is blue" * 300, "pair_id": "q|one"}
-    task |= {"reference": address.format("start"), "image": address.format("one")}
-    files = {f"composed/{name}.png": content for name, content in IMAGES.items()}
-    made = live_server.project(
-        "ABC-1234 · round 1 · composed-image-relevance-v1",
-        config_of("composed-image-relevance-v1"),
-        [task],
-        files,
-    )
-    with labeling(live_server, "W35", made, tmp_path) as browser:
-        browser.wait_for_element(SUBMIT)
-        browser.fits(IMAGES_SEEN, ((390, 844), *SIZES), artefacts / "labeling-composed")
-        assert AS_IT_IS in browser.run(TEXT, ".judge .caption")
-        answer(browser, "2")
-    assert given(live_server, made, "q|one") == {"relevance": ["irrelevant"]}
-
-
-def test_a_text_is_shown_as_it_is(
-    chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
-) -> None:
-    text = f"A title\n{ONE_LINE}\n" + "word " * 4000
-    task = {"caption": "what <b>is</b> it?", "text": text, "pair_id": "q|d"}
-    made = live_server.project("texts", config_of("passage-relevance-v1"), [task])
-    with labeling(live_server, "W33", made, tmp_path) as browser:
-        browser.wait_for_element(SUBMIT)
-        browser.fits(ITEM_SEEN, SIZES, artefacts / "text-server")
-        shown = browser.run(TEXT, ".judge .item")
-        assert shown.startswith("A title\n")
-        assert AS_IT_IS in shown
-        assert shown.count("word") == 4000
-        answer(browser, "2", "4")
-    assert given(live_server, made, "q|d") == {"relevance": ["irrelevant"], "flags": ["sensitive"]}
+        if "video" in page.data:
+            plays(browser)
+        browser.fits(page.seen, page.sizes, artefacts / f"labeling-{guideline}")
+        if page.shown:
+            shown = browser.run(
+                "return document.querySelector(arguments[0]).innerText", f".judge {page.shown}"
+            )
+            expected = page.data.get("text", page.data["caption"])
+            assert shown.split() == expected.split()
+            assert shown.startswith(expected.split("\n")[0] + "\n") == ("text" in page.data)
+        answer(browser, page.keys)
+    (found,) = live_server.answers(made)["q|d"]
+    assert choices(found) == page.choices
 
 
 def test_several_queries_of_a_text_are_asked_on_one_page(
     chromium: None, live_server: LiveServer, artefacts: Path, tmp_path: Path
 ) -> None:
-    config = config_of("passage-relevance-v1")
+    config = read_guideline("passage-relevance-v1").label_config
     entries = [caption_entry(parse_label_config(config), n) for n in range(3)]
     captions = [{"text": f"query {n}?", "pair_id": f"q{n}|d", **entry} for n, entry in enumerate(entries)]
-    task: dict[str, Any] = {"text": "A title\n" + "word " * 4000, "captions": captions, "pair_id": "page:0"}
+    task = {"text": "A title\n" + "word " * 4000, "captions": captions, "pair_id": "page:0"}
     made = live_server.project("several-texts", several_config(config), [task])
     with labeling(live_server, "W34", made, tmp_path) as browser:
         browser.wait_for_element(SUBMIT)
         browser.wait_for_element(".judge .row label")
         browser.screenshot(artefacts / "texts-several.png")
         assert browser.run(ITEM_SEEN)
-        answer(browser, "1", "w", "3")
+        answer(browser, "1w3")
     (found,) = live_server.answers(made)["page:0"]
     assert choices(found) == ["relevant", "irrelevant", "relevant"]

@@ -1,18 +1,16 @@
 """A workspace whose first round is judged on our own page, and an annotator's browser without a window."""
 
-import os
 import re
-import signal
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import httpx
-from child import COMMAND
+from child import ready
 from command import run
 
 from fire_toolkit.campaign.store import Record, Store
@@ -54,40 +52,25 @@ def make_workspace(
 class Served:
     """`page serve` as a process of its own: its address and the links that it printed."""
 
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], root: Path) -> None:
         self.process = process
-        words = folder / "words.txt"
-        while "Ctrl-C stops" not in words.read_text():
-            assert process.poll() is None, words.read_text()
-            time.sleep(0.05)
-        found = re.search(r"(http://127\.0\.0\.1:\d+): ", words.read_text())
-        assert found
-        self.address = found[1]
-        lines = (folder / "links.txt").read_text().splitlines()
+        (self.address,) = re.findall(r"(http://127\.0\.0\.1:\d+): ", (root / "words.txt").read_text())
+        lines = (root / "printed.txt").read_text().splitlines()
         self.links = dict(line.split("\t") for line in lines)
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
 
 
 @contextmanager
 def serving(root: Path, *options: str, port: int = 0) -> Iterator[Served]:
     """Run `page serve` in the workspace `root`; it is killed with the block."""
-    words, links = (root / name for name in ("words.txt", "links.txt"))
-    with words.open("wb") as errors, links.open("wb") as output:
-        process = subprocess.Popen(
-            [*COMMAND, "page", "serve", "--port", str(port), *options],
-            cwd=root,
-            stdout=output,
-            stderr=errors,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    try:
+    words, serve = root / "words.txt", ("page", "serve", "--port", str(port), *options)
+    with ready(
+        *serve, cwd=root, is_ready=lambda: "Ctrl-C stops" in words.read_text(), end=SIGKILL
+    ) as process:
         yield Served(process, root)
-    finally:
-        process.kill()
-        process.wait()
 
 
 class Person:
