@@ -48,15 +48,20 @@ class Site:
     def table(self, name: str) -> Any:
         return read_delimited(self.root / name)
 
+    def write(self, name: str, header: str, *rows: tuple[object, ...]) -> None:
+        """Write a table of the workspace; its columns are divided as its name says."""
+        path, delimiter = self.root / name, "," if name.endswith(".csv") else "\t"
+        path.parent.mkdir(exist_ok=True)
+        lines = [delimiter.join(map(str, row)) for row in (header.split(), *rows)]
+        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
     def make_tasks(self, n_pairs: int, *, overlap: float) -> None:
-        (self.root / "pool").mkdir(exist_ok=True)
         numbers = range(n_pairs)
-        pool = "query_id,doc_id\n" + "".join(f"q{n},v{n}\n" for n in numbers)
-        (self.root / "pool" / "pool.csv").write_text(pool)
-        queries = "query_id\ttext\n" + "".join(f"q{n}\ta dog runs, “{n}”\n" for n in numbers)
-        (self.root / "collection" / "queries.tsv").write_text(queries)
-        items = "doc_id\tmedia_url\n" + "".join(f"v{n}\t{self.media_url}\n" for n in numbers)
-        (self.root / "collection" / "items.tsv").write_text(items)
+        self.write("pool/pool.csv", "query_id doc_id", *((f"q{n}", f"v{n}") for n in numbers))
+        self.write(
+            "collection/queries.tsv", "query_id text", *((f"q{n}", f"a dog runs, “{n}”") for n in numbers)
+        )
+        self.write("collection/items.tsv", "doc_id media_url", *((f"v{n}", self.media_url) for n in numbers))
         self.run("tasks", "--overlap", str(overlap))
 
     def projects(self) -> dict[str, int]:
@@ -240,8 +245,9 @@ def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: 
     worker.start()
     project = _wait_for_project(site, f"1/{KAY}", worker)
     _wait_for_tasks(site, project, 1_000, worker)
+    before = server.connection
     _kill(server)
-    server.start()
+    assert server.start() == before
     worker.join()
     site.run("push")
     assert site.keys(project) == Counter(site.assigned()[KAY])

@@ -7,7 +7,7 @@ from live_browser import SPACE, Browser, open_browser
 from page_site import serving
 from test_live_browser import labeling
 from test_live_campaign import RUN, Site, _kill, site  # noqa: F401
-from test_live_page import COUNTED, DONE, begin, is_ready, kill_browser, press
+from test_live_page import DONE, begin, is_ready, kill_browser, press
 from test_live_several import LABELS, clips, pages_of, press_answer, shows_page, stored  # noqa: F401
 
 from fire_toolkit.campaign.tasks import split_pair_id
@@ -61,8 +61,7 @@ def test_kills_lose_and_double_nothing_and_a_pair_of_both_carriers_is_one(
     clips.run("push", "--carrier", "page", "--annotator", other)
     clips.run("resolve")
     rechecked = [split_pair_id(pair) for pair in sorted(wanted)[:N_RECHECKED]]
-    lines = "".join(f"{query},{doc}\n" for query, doc in rechecked)
-    (clips.root / "recheck.csv").write_text("query_id,doc_id\n" + lines)
+    clips.write("recheck.csv", "query_id doc_id", *rechecked)
     clips.run("next-round", "--recheck", "recheck.csv", "--annotator", other)
     judge_on_own_page(clips, other, tmp_path)
     clips.run("pull")
@@ -72,9 +71,8 @@ def test_kills_lose_and_double_nothing_and_a_pair_of_both_carriers_is_one(
     assert sum(map(len, votes.values())) == len(votes) + N_RECHECKED
     clips.run("resolve")
     counted = clips.table("labels/labels.csv").set_index(["query_id", "doc_id"])["n_judgments"].astype(int)
-    disputed = set(
-        clips.table("labels/disputes.csv")[["query_id", "doc_id"]].itertuples(index=False, name=None)
-    )
+    disputes = clips.table("labels/disputes.csv")
+    disputed = set(zip(disputes["query_id"], disputes["doc_id"], strict=True))
     for pair, given in votes.items():
         assert pair in disputed if len(set(given)) == 2 else counted[pair] == len(given), pair
 
@@ -97,22 +95,10 @@ def labels_of(site: Site) -> dict[tuple[str, str], list[str]]:  # noqa: F811
 
 
 def judge_on_own_page(site: Site, name: str, tmp_path: Path) -> None:  # noqa: F811
-    """Answer the round to its end; the browser is killed after two answers, and the server after a third."""
-    folder = tmp_path / "own"
-    folder.mkdir()
-    with serving(site.root) as served:
-        with open_browser(folder) as browser:
-            begin(browser, served.links[name])
-            press(browser, "1", is_ready(browser))
-            press(browser, "2", is_ready(browser))
-            kill_browser(folder)
-        with open_browser(folder) as browser:
-            browser.open(served.links[name])
-            is_ready(browser)
-            assert browser.run(COUNTED) == 2
-            press(browser, "1", is_ready(browser))
-            served.kill()
-            port = int(served.address.rpartition(":")[2])
-            with serving(site.root, port=port):
-                while not browser.run(DONE):
-                    press(browser, "2", is_ready(browser))
+    """Answer the round to its end; the first answer is relevant."""
+    key = "1"
+    with serving(site.root) as served, open_browser(tmp_path) as browser:
+        begin(browser, served.links[name])
+        while not browser.run(DONE):
+            press(browser, key, is_ready(browser))
+            key = "2"

@@ -112,7 +112,7 @@ def site(
     process = subprocess.Popen(command, env=environ, stdout=log, stderr=log)
     serving: subprocess.Popen[bytes] | None = None
     try:
-        make_items(root)
+        make_items(found)
         serve = ["media", "serve", "--port", str(ports["media"]), "--write-items", "served.tsv"]
         serving = subprocess.Popen(
             [sys.executable, "-m", "fire_toolkit", *serve], cwd=root, stdout=log, stderr=log
@@ -128,12 +128,12 @@ def site(
         os.close(log)
 
 
-def make_items(root: Path) -> None:
-    (root / "clips").mkdir()
-    for number, clip in enumerate(clips(2)):
-        (root / "clips" / f"v{number}.webm").write_bytes(clip)
-    rows = "".join(f"v{number}\tclips/v{number}.webm\n" for number in range(2))
-    (root / "collection" / "items.tsv").write_text(f"doc_id\tmedia_url\n{rows}")
+def make_items(site: Site) -> None:
+    names = [f"clips/v{number}.webm" for number in range(2)]
+    (site.root / "clips").mkdir()
+    for name, clip in zip(names, clips(2), strict=True):
+        (site.root / name).write_bytes(clip)
+    site.write("collection/items.tsv", "doc_id media_url", *((f"v{n}", name) for n, name in enumerate(names)))
 
 
 def resolved_here(url: str, trusted: Path) -> httpx.Client:
@@ -172,9 +172,8 @@ def test_somebody_elsewhere_logs_in_sees_a_clip_and_answers(
     assert f"{url}/user/login/" in added.stderr
     addresses = list(workspace.table("served.tsv")["media_url"])
     assert all(address.startswith(f"{url}/media/m/") for address in addresses)
-    (workspace.root / "pool").mkdir(exist_ok=True)
-    (workspace.root / "pool" / "pool.csv").write_text("query_id,doc_id\nq0,v0\nq0,v1\n")
-    (workspace.root / "collection" / "queries.tsv").write_text("query_id\ttext\nq0\ta red square\n")
+    workspace.write("pool/pool.csv", "query_id doc_id", ("q0", "v0"), ("q0", "v1"))
+    workspace.write("collection/queries.tsv", "query_id text", ("q0", "a red square"))
     workspace.run("tasks", "--overlap", "0")
     pushed = workspace.run("push", "--annotator", "A01")
     page = next(iter(workspace.counts("push")["pages"].values()))

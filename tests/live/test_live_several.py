@@ -51,14 +51,12 @@ def clips(site: Site, tmp_path: Path) -> Iterator[Site]:  # noqa: F811
     media = MediaServer(
         tmp_path, {name: name for name in names}, origins=[site.server.connection.url], port=0
     )
-    (tmp_path / "pool").mkdir()
-    pairs = "".join(f"q{n},v{n % 2}\n" for n in range(2 * N_EACH))
-    (tmp_path / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pairs)
     hostile = {0: HOSTILE.replace("\r\n", " "), 1: "word " * 2000, 2: "{{idx}} $captions[0].text </Text><b>"}
-    rows = "".join(f"q{n}\t{hostile.get(n, text)}\n" for n, text in enumerate(TEXTS))
-    (tmp_path / "collection" / "queries.tsv").write_text("query_id\ttext\n" + rows)
-    items = "".join(f"v{n}\t{media.base_url}/{name}\n" for n, name in enumerate(names))
-    (tmp_path / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    texts = ((f"q{n}", hostile.get(n, text)) for n, text in enumerate(TEXTS))
+    items = ((f"v{n}", f"{media.base_url}/{name}") for n, name in enumerate(names))
+    site.write("pool/pool.csv", "query_id doc_id", *((f"q{n}", f"v{n % 2}") for n in range(2 * N_EACH)))
+    site.write("collection/queries.tsv", "query_id text", *texts)
+    site.write("collection/items.tsv", "doc_id media_url", *items)
     (tmp_path / "controls.txt").write_text(f"q{2 * N_EACH} 0 v0 1\n")
     with media:
         site.run("tasks", "--captions", "10", "--overlap", "0")
@@ -263,8 +261,7 @@ def test_pages_of_a_later_round_through_a_killed_push_and_of_somebody_who_leaves
     clips.run("pull")
     clips.run("resolve")
     doubted = sorted(first[ann])[:7] + sorted(first[bo])[:7]
-    rows = "".join(f"{query},{doc}\n" for query, doc in doubted)
-    (clips.root / "marks.csv").write_text("query_id,doc_id\n" + rows)
+    clips.write("marks.csv", "query_id doc_id", *doubted)
     clips.run("next-round", "--recheck", "marks.csv", "--annotator", f"{ann},{bo}")
     for moment in (0.8, 1.6, 2.4):
         process = subprocess.Popen([sys.executable, "-m", "fire_toolkit", "push"], stderr=subprocess.DEVNULL)
