@@ -1,5 +1,8 @@
 """Who judges what: every pair once, doubled pairs twice, nobody a pair twice, loads even."""
 
+from collections.abc import Collection
+from typing import Any
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -12,27 +15,36 @@ from fire_toolkit.campaign.queues import (
     OVERLAP,
     TASK,
     TRAINING,
+    Assignments,
     assign_round,
     assign_tasks,
 )
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import Tasks, check_tasks
 
+COLUMNS = ["pair_id", "query_id", "doc_id", "text", "media_url", "guideline", "batch", "position"]
+
 
 def tasks_of(n_pairs: int, n_doubled: int = 0, *, prefix: str = "p") -> Tasks:
     pairs = [f"{prefix}{number}" for number in range(n_pairs)]
-    batches = [(pairs, 1), (pairs[:n_doubled], 2)]
     rows = [
-        {"pair_id": pair, "query_id": "q", "doc_id": pair, "text": "t", "media_url": "m", "guideline": "g"}
-        | {"batch": batch, "position": position}
-        for listed, batch in batches
+        (pair, "q", pair, "t", "m", "g", batch, position)
+        for batch, listed in ((1, pairs), (2, pairs[:n_doubled]))
         for position, pair in enumerate(listed, start=1)
     ]
-    columns = ["pair_id", "query_id", "doc_id", "text", "media_url", "guideline", "batch", "position"]
-    return check_tasks(pd.DataFrame(rows, columns=columns))
+    return check_tasks(pd.DataFrame(rows, columns=COLUMNS))
 
 
 names = st.lists(st.sampled_from([f"ann{n}" for n in range(7)]), min_size=2, unique=True)
+
+
+def loads_of(assigned: Assignments) -> dict[str, int]:
+    return assigned["annotator_id"].value_counts().to_dict()
+
+
+def are_even(assigned: Assignments, annotators: list[str]) -> bool:
+    loads = [loads_of(assigned).get(name, 0) for name in annotators]
+    return max(loads) - min(loads) <= 1
 
 
 @st.composite
@@ -44,28 +56,16 @@ def campaigns(draw: st.DrawFn) -> tuple[Tasks, list[str], int]:
 @pytest.mark.slow
 @given(campaigns())
 @settings(max_examples=examples(150))
-def test_every_pair_has_one_task_every_doubled_pair_one_overlap_by_another(
+def test_every_pair_has_one_task_every_doubled_pair_one_overlap_by_another_and_loads_are_even(
     campaign: tuple[Tasks, list[str], int],
 ) -> None:
     tasks, annotators, seed = campaign
     assigned = assign_tasks(tasks, annotators, seed=seed)
-    assert sorted(tasks.loc[tasks["batch"] == 1, "pair_id"]) == sorted(
-        assigned.loc[assigned["kind"] == TASK, "pair_id"]
-    )
-    assert sorted(tasks.loc[tasks["batch"] == 2, "pair_id"]) == sorted(
-        assigned.loc[assigned["kind"] == OVERLAP, "pair_id"]
-    )
+    for batch, kind in ((1, TASK), (2, OVERLAP)):
+        given_out = assigned.loc[assigned["kind"] == kind, "pair_id"]
+        assert sorted(tasks.loc[tasks["batch"] == batch, "pair_id"]) == sorted(given_out)
     assert not assigned.duplicated(["annotator_id", "pair_id"]).any()
-
-
-@pytest.mark.slow
-@given(campaigns())
-@settings(max_examples=examples(100))
-def test_loads_differ_by_at_most_one(campaign: tuple[Tasks, list[str], int]) -> None:
-    tasks, annotators, seed = campaign
-    assigned = assign_tasks(tasks, annotators, seed=seed)
-    loads = assigned["annotator_id"].value_counts().reindex(annotators, fill_value=0)
-    assert loads.max() - loads.min() <= 1
+    assert are_even(assigned, annotators)
 
 
 @given(campaigns(), st.randoms())
@@ -95,52 +95,33 @@ def test_queues_are_in_random_orders_of_their_own_and_another_seed_gives_others(
 
 
 def test_training_comes_first_in_its_own_order_and_controls_lie_among_the_tasks() -> None:
-    assigned = assign_tasks(
-        tasks_of(40, 10),
-        ["ann", "bob"],
-        training=tasks_of(12, prefix="t"),
-        controls=tasks_of(5, prefix="c"),
-        seed=3,
-    )
+    others = {"training": tasks_of(12, prefix="t"), "controls": tasks_of(5, prefix="c")}
+    assigned = assign_tasks(tasks_of(40, 10), ["ann", "bob"], **others, seed=3)
     for _, queue in assigned.groupby("annotator_id"):
-        assert [f"t{n}" for n in range(12)] == list(queue.loc[queue["kind"] == TRAINING, "pair_id"])
-        assert list(range(1, 13)) == list(queue.loc[queue["kind"] == TRAINING, "position"])
-        assert sorted(f"c{n}" for n in range(5)) == sorted(queue.loc[queue["kind"] == CONTROL, "pair_id"])
-        controls = queue.loc[queue["kind"] == CONTROL, "position"]
-        assert controls.min() < queue["position"].max() - 5  # not all of them at the end
+        training, controls = (queue[queue["kind"] == kind] for kind in (TRAINING, CONTROL))
+        assert list(training["pair_id"]) == [f"t{n}" for n in range(12)]
+        assert list(training["position"]) == list(range(1, 13))
+        assert sorted(controls["pair_id"]) == [f"c{n}" for n in range(5)]
+        assert controls["position"].min() < queue["position"].max() - 5  # not all of them at the end
 
 
-def test_a_control_that_is_a_task_is_seen_once_as_a_task() -> None:
+def test_a_control_that_is_a_task_or_training_is_seen_once_as_such() -> None:
     assigned = assign_tasks(tasks_of(4), ["ann", "bob"], controls=tasks_of(4), seed=0)
-    assert len(assigned) == 8
     assert assigned["kind"].value_counts().to_dict() == {TASK: 4, CONTROL: 4}
-
-
-def test_a_control_that_is_training_is_seen_once_as_training() -> None:
     assigned = assign_tasks(tasks_of(0), ["ann"], training=tasks_of(2), controls=tasks_of(3), seed=0)
     assert assigned["kind"].value_counts().to_dict() == {TRAINING: 2, CONTROL: 1}
 
 
-def test_weights_are_relative_loads() -> None:
+def test_weights_are_relative_loads_and_give_way_to_two_different_annotators_for_a_pair() -> None:
     assigned = assign_tasks(tasks_of(80, 20), {"ann": 3, "bob": 1, "cy": 1}, seed=0)
-    assert assigned["annotator_id"].value_counts().to_dict() == {"ann": 60, "bob": 20, "cy": 20}
-
-
-def test_weights_give_way_to_two_different_annotators_for_a_pair() -> None:
-    assigned = assign_tasks(tasks_of(10, 10), {"ann": 99, "bob": 1}, seed=0)
-    assert assigned["annotator_id"].value_counts().to_dict() == {"ann": 10, "bob": 10}
+    assert loads_of(assigned) == {"ann": 60, "bob": 20, "cy": 20}
+    assert loads_of(assign_tasks(tasks_of(10, 10), {"ann": 99, "bob": 1}, seed=0)) == {"ann": 10, "bob": 10}
 
 
 def test_doubled_pairs_bring_all_annotators_together() -> None:
     assigned = assign_tasks(tasks_of(60, 60), ["a", "b", "c", "d"], seed=0)
     company = assigned.groupby("pair_id")["annotator_id"].agg(lambda names: "".join(sorted(names)))
     assert {"ab", "ac", "ad", "bc", "bd", "cd"} == set(company)
-
-
-def test_one_annotator_cannot_double_pairs() -> None:
-    with pytest.raises(UsageError, match=r"3 pairs need two annotators, and 'ann' is the only"):
-        assign_tasks(tasks_of(5, 3), ["ann"], seed=0)
-    assert len(assign_tasks(tasks_of(5), ["ann"], seed=0)) == 5
 
 
 @pytest.mark.parametrize(
@@ -151,24 +132,23 @@ def test_one_annotator_cannot_double_pairs() -> None:
         (["two words"], "without white space"),
         ({"ann": 0}, "expected a number above 0"),
         ({"ann": float("nan")}, "expected a number above 0"),
+        (["ann"], "3 pairs need two annotators, and 'ann' is the only"),
     ],
 )
-def test_bad_annotators_are_refused(annotators: object, message: str) -> None:
+def test_bad_annotators_are_refused(annotators: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        assign_tasks(tasks_of(1), annotators, seed=0)  # type: ignore[arg-type]
+        assign_tasks(tasks_of(5, 3), annotators, seed=0)
 
 
-def test_training_pairs_among_the_tasks_are_refused() -> None:
+def test_pairs_that_do_not_fit_and_bad_seeds_are_refused() -> None:
     with pytest.raises(JoinError, match="2 training pairs are also tasks"):
         assign_tasks(tasks_of(3), ["ann"], training=tasks_of(2), seed=0)
-
-
-def test_doubled_pairs_without_a_first_task_and_bad_seeds_are_refused() -> None:
-    lone = Tasks(tasks_of(3, 3).query("batch == 2"))
     with pytest.raises(JoinError, match="3 doubled pairs are not in batch 1"):
-        assign_tasks(lone, ["ann", "bob"])
+        assign_tasks(Tasks(tasks_of(3, 3).query("batch == 2")), ["ann", "bob"])
     with pytest.raises(UsageError, match="seed is -1"):
         assign_tasks(tasks_of(1), ["ann"], seed=-1)
+    with pytest.raises(UsageError, match=r"1 of 2 pairs have been seen by every annotator \(p0\)"):
+        assign_round(tasks_of(2), ["a", "b"], seen=seen_of({"p0": "ab"}), seed=0)
 
 
 def test_no_task_gives_an_empty_table() -> None:
@@ -182,14 +162,10 @@ def seen_of(pairs: dict[str, str]) -> pd.DataFrame:
 
 
 def test_a_pair_is_asked_again_of_one_who_has_not_seen_it() -> None:
-    assigned = assign_round(
-        tasks_of(3), ["a", "b", "c"], seen=seen_of({"p0": "ab", "p1": "bc", "p2": "ac"}), seed=0
-    )
-    assert dict(zip(assigned["pair_id"], assigned["annotator_id"], strict=True)) == {
-        "p0": "c",
-        "p1": "a",
-        "p2": "b",
-    }
+    seen = seen_of({"p0": "ab", "p1": "bc", "p2": "ac"})
+    assigned = assign_round(tasks_of(3), ["a", "b", "c"], seen=seen, seed=0)
+    asked = dict(zip(assigned["pair_id"], assigned["annotator_id"], strict=True))
+    assert asked == {"p0": "c", "p1": "a", "p2": "b"}
     assert {ADJUDICATION} == set(assigned["kind"])
 
 
@@ -197,26 +173,19 @@ def test_a_pair_is_asked_again_of_one_who_has_not_seen_it() -> None:
 @settings(max_examples=examples(50))
 def test_a_round_of_unseen_pairs_is_even(n_pairs: int, annotators: list[str], seed: int) -> None:
     assigned = assign_round(tasks_of(n_pairs), annotators, seen=seen_of({}), seed=seed)
-    loads = assigned["annotator_id"].value_counts().reindex(annotators, fill_value=0)
     assert sorted(f"p{n}" for n in range(n_pairs)) == sorted(assigned["pair_id"])
-    assert loads.max() - loads.min() <= 1
+    assert are_even(assigned, annotators)
 
 
-def test_a_pair_that_everybody_has_seen_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"1 of 2 pairs have been seen by every annotator \(p0\)"):
-        assign_round(tasks_of(2), ["a", "b"], seen=seen_of({"p0": "ab"}), seed=0)
-
-
-def of_items(n_items: int, n_each: int, doubled: set[str] = frozenset()) -> Tasks:  # type: ignore[assignment]
+def of_items(n_items: int, n_each: int, doubled: Collection[str] = ()) -> Tasks:
     """Return tasks of `n_each` captions for each item; the doubled items are judged twice."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for item in range(n_items):
         for number in range(n_each):
             for batch in (1, 2) if f"m{item}" in doubled else (1,):
-                row = {"pair_id": f"p{item}-{number}", "query_id": f"q{number}", "doc_id": f"d{item}"}
-                row |= {"text": "t", "media_url": f"m{item}", "guideline": "g", "batch": batch}
-                rows.append(row | {"position": len(rows) + 1})
-    return check_tasks(pd.DataFrame(rows))
+                ids = (f"p{item}-{number}", f"q{number}", f"d{item}", "t", f"m{item}", "g")
+                rows.append((*ids, batch, len(rows) + 1))
+    return check_tasks(pd.DataFrame(rows, columns=COLUMNS))
 
 
 def pages_of(assigned: pd.DataFrame) -> pd.Series:
