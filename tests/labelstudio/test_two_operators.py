@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 import httpx
-import pandas as pd
 import pytest
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
@@ -24,12 +23,7 @@ from records import latest_answers
 from fire_toolkit.campaign.ledger import DELETED
 from fire_toolkit.campaign.merging import merge_record
 from fire_toolkit.campaign.moves import move_tasks
-from fire_toolkit.campaign.records import (
-    add_moves,
-    read_rounds,
-    write_campaign,
-    write_round,
-)
+from fire_toolkit.campaign.records import add_moves, read_rounds, write_campaign, write_round
 from fire_toolkit.campaign.store import Store, read_ledger
 from fire_toolkit.campaign.views import left_pairs, record_to_judgments, seen_pairs
 from fire_toolkit.errors import FireError
@@ -89,8 +83,7 @@ class World:
         write_campaign(self.root, CAMPAIGN)
         write_round(self.root, ROUND)
         shutil.copytree(self.root, self.copy)
-        self.is_quiet = False
-        self.has_lost_project = False
+        self.is_quiet = self.has_lost_project = False
         self.must_count: Versions = set()
         self.gone: set[str] = set()
         self.given: dict[int, set[str]] = {}
@@ -115,10 +108,8 @@ class World:
 
     def push(self, *, replaces: bool = False) -> None:
         with hold_workspace(self.root, "push", wait_s=0):
-            rounds = read_rounds(self.root)
-            replaces = replaces or self.chance.random() < 0.5
-            carrier = self._carrier(self.root, replaces=replaces)
-            carrier.deliver(CAMPAIGN, rounds, GUIDELINE, self.root / STORE)
+            carrier = self._carrier(self.root, replaces=replaces or self.chance.random() < 0.5)
+            carrier.deliver(CAMPAIGN, read_rounds(self.root), GUIDELINE, self.root / STORE)
 
     def pull(self, root: Path | None = None, *, is_full: bool = False) -> None:
         root = root or self.root
@@ -133,15 +124,8 @@ class World:
                 ((batch,),) = store.database.select("select max(batch) + 1 from given")
                 seen = set(seen_pairs(store).itertuples(index=False, name=None))
             source, target = self.chance.sample(sorted(PEOPLE), 2)
-            moves = move_tasks(
-                entry.assignments,
-                left,
-                [source],
-                [target],
-                seen=seen,
-                batch=batch,
-                seed=self.chance.randrange(100),
-            )
+            drawn = {"seen": seen, "batch": batch, "seed": self.chance.randrange(100)}
+            moves = move_tasks(entry.assignments, left, [source], [target], **drawn)
             if len(moves):
                 add_moves(self.root, 1, moves)
 
@@ -160,53 +144,48 @@ class World:
 
     def _answer(self) -> None:
         server = self.server
-        offered = [
-            task
-            for task in server.tasks.values()
-            if not task["is_labeled"] and task["project"] in server.projects
-        ]
+        there = [task for task in server.tasks.values() if task["project"] in server.projects]
+        offered = sorted((task["id"], task["project"]) for task in there if not task["is_labeled"])
         if not offered:
             return
-        task = self.chance.choice(sorted(offered, key=lambda task: task["id"]))
-        person = annotator_of(server.projects[task["project"]])
+        task, project = self.chance.choice(offered)
         label = self.chance.choice(["relevant", "irrelevant", "ambiguous", None])
-        number = server.answer(task["id"], PEOPLE[person], label)
-        self.given.setdefault(task["project"], set()).add(server.annotations[number]["unique_id"])
-        if self.chance.random() < 0.1:
-            server.lose_time(task["id"])
+        number = server.answer(task, PEOPLE[annotator_of(server.projects[project])], label)
+        self.given.setdefault(project, set()).add(server.annotations[number]["unique_id"])
+        self._lose_time(task)
 
-    def _some_answer(self) -> int | None:
-        numbers = sorted(
-            n for n, a in self.server.annotations.items() if a["project"] in self.server.projects
-        )
-        return self.chance.choice(numbers) if numbers else None
+    def _lose_time(self, task: int) -> None:
+        if self.chance.random() < 0.1:
+            self.server.lose_time(task)
+
+    def _some_answer(self) -> tuple[int, int] | None:
+        """Return the number of an answer and of its task."""
+        there = [a for a in self.server.annotations.values() if a["project"] in self.server.projects]
+        return self.chance.choice(sorted((a["id"], a["task"]) for a in there)) if there else None
 
     def _edit(self) -> None:
-        if number := self._some_answer():
-            self.server.edit(number, self.chance.choice([2, 3, 4]), "irrelevant")
-            if self.chance.random() < 0.1:
-                self.server.lose_time(self.server.annotations[number]["task"])
+        if found := self._some_answer():
+            self.server.edit(found[0], self.chance.choice([2, 3, 4]), "irrelevant")
+            self._lose_time(found[1])
 
     def _delete_answer(self) -> None:
-        if number := self._some_answer():
-            self.server.tasks[self.server.annotations[number]["task"]]["is_labeled"] = False
-            self.server.delete_annotation(number)
+        if found := self._some_answer():
+            self.server.tasks[found[1]]["is_labeled"] = False
+            self.server.delete_annotation(found[0])
 
     def _delete_task(self) -> None:
-        if number := self._some_answer():
-            self.server.delete_task(self.server.annotations[number]["task"])
+        if found := self._some_answer():
+            self.server.delete_task(found[1])
 
     def _delete_project(self) -> None:
         if not self.server.projects:
             return
         number = self.chance.choice(sorted(self.server.projects))
         there = {version_of(a) for a in self.server.annotations.values() if a["project"] == number}
-        self.must_count |= there & known_versions(read_ledger(self.root / STORE))
+        self.must_count |= there & known_versions(self.root)
         # What was deleted in it before, and not yet pulled, nobody will ever tell from the rest.
         self.gone |= self.given.pop(number, set())
-        for task in self.server.tasks_of(number):
-            self.server.delete_task(task["id"])
-        del self.server.projects[number]
+        self.server.delete_project(number)
         self.has_lost_project = True
 
     def run_together(self, commands: list[Callable[[], None]]) -> None:
@@ -230,9 +209,9 @@ def version_of(annotation: dict[str, str]) -> tuple[str, str]:
     return annotation["unique_id"], annotation["updated_at"]
 
 
-def known_versions(ledger: pd.DataFrame) -> Versions:
-    """The versions of answers that count in a ledger."""
-    rows = latest_answers(ledger)
+def known_versions(root: Path) -> Versions:
+    """The versions of answers that count in a record."""
+    rows = latest_answers(read_ledger(root / STORE))
     assert not rows["annotation"].duplicated().any()
     rows = rows[rows["state"] != DELETED]
     return set(zip(rows["annotation"], rows["updated_at"], strict=True))
@@ -251,49 +230,44 @@ def test_two_operators_lose_and_double_nothing(world: World) -> None:
     for _ in range(world.chance.randint(2, 6)):
         world.run_together(world.commands())
     world.is_quiet = True
-    server = world.server
     world.pull()
-    stored = {version_of(annotation) for annotation in server.annotations.values()}
+    stored = {version_of(annotation) for annotation in world.server.annotations.values()}
     if not world.has_lost_project:  # by the server's counts: no answer is missing, though an edit may be
-        known = {name for name, _ in known_versions(read_ledger(world.root / STORE))}
-        assert {name for name, _ in stored} == known
+        assert {name for name, _ in stored} == {name for name, _ in known_versions(world.root)}
     world.push(replaces=True)
     for root in (world.root, world.copy):
         world.pull(root, is_full=True)
-    known = known_versions(read_ledger(world.root / STORE))
-    assert stored <= known
-    assert world.must_count <= known
+    known = known_versions(world.root)
+    assert stored | world.must_count <= known
     gone = {name for name, _ in known - stored}
     assert gone <= world.gone  # what else was deleted counts no more
     with Store(world.root / STORE) as store:
         assert not gone or GONE in {place.lost for place in read_places(store)}
+        judged = record_to_judgments(store, guideline=GUIDELINE).judgments
+    assert not judged[["query_id", "doc_id", "annotator_id"]].duplicated().any()
     both = world.root.parent / "both"
     for root in (world.root, world.copy):
         if (root / STORE).is_file():
-            with Store(both) as store:
+            with Store(both / STORE) as store:
                 merge_record(store, root / STORE)
-    assert stored <= known_versions(read_ledger(both))
+    assert stored <= known_versions(both)
     check_server(world)
-    with Store(world.root / STORE) as store:
-        judged = record_to_judgments(store, guideline=GUIDELINE)
-    assert not judged.judgments[["query_id", "doc_id", "annotator_id"]].duplicated().any()
 
 
 def check_server(world: World) -> None:
     """Every task is with its annotator once, and nothing else is offered to anybody."""
     (entry,) = read_rounds(world.root)
-    answered = read_ledger(world.root / STORE)
-    answered = latest_answers(answered)
+    answered = latest_answers(read_ledger(world.root / STORE))
     done = set(zip(answered["queue"], answered["pair_id"], strict=True))
-    projects: dict[str, list[int]] = {}
+    keys: dict[str, Counter[str]] = {}
+    offered: dict[str, set[str]] = {}
     for number, project in world.server.projects.items():
-        projects.setdefault(annotator_of(project), []).append(number)
+        name = annotator_of(project)
+        keys[name] = keys.get(name, Counter()) + world.server.keys_of(number)
+        offered.setdefault(name, set()).update(world.server.offered(number))
     queues = entry.assignments.groupby("annotator_id")["pair_id"].agg(set).to_dict()
-    for name, numbers in projects.items():
-        keys = sum((world.server.keys_of(number) for number in numbers), Counter[str]())
-        assert max(keys.values(), default=1) == 1, (name, keys)
-        offered = {key for number in numbers for key in world.server.offered(number)}
-        assert offered <= queues.get(name, set())
-    for name, pairs in queues.items():
-        keys = {key for number in projects.get(name, []) for key in world.server.keys_of(number)}
-        assert {pair for pair in pairs - keys if (f"1/{name}", pair) not in done} == set()
+    for name in {*keys, *queues}:
+        there, pairs = keys.get(name, Counter()), queues.get(name, set())
+        assert max(there.values(), default=1) == 1, (name, there)
+        assert offered.get(name, set()) <= pairs
+        assert {pair for pair in pairs - set(there) if (f"1/{name}", pair) not in done} == set()
