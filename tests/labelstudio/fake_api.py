@@ -14,21 +14,8 @@ from urllib.parse import parse_qs
 
 import httpx
 
-FAULTS = (
-    "ok",
-    "500",
-    "500-after",
-    "502-after",
-    "409",
-    "429",
-    "drop",
-    "drop-after",
-    "timeout",
-    "late",
-    "replay",
-    "shuffle",
-    "repeat-rows",
-)
+FAULTS = ("ok", "500", "500-after", "502-after", "409", "429", "drop", "drop-after", "timeout")
+FAULTS += ("late", "replay", "shuffle", "repeat-rows")
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 URL = "http://label-studio.test"
 

@@ -89,36 +89,49 @@ PLAYS_NOT = [result("relevance", "relevant"), result("comment", "does not play")
 DRAFT = {"id": 8, "user": 4, "created_at": EVEN, "result": [result("relevance", "relevant")]}
 NO_LABEL = [result("comment", "hm"), result("verdict", "relevant")]
 MIXED = [result("relevance", "relevant"), result("relevance", "x")]
+
+
+def one(*answers: Json, drafts: Json = ()) -> list[list[Json]]:
+    """Return the exports of answers to one task."""
+    return [[task(*answers, drafts=drafts)]]
+
+
+def in_turn(*answers: Json) -> list[list[Json]]:
+    """Return exports with an answer each."""
+    return [[task(answer)] for answer in answers]
+
+
+YES, NO = ("3", "relevant"), ("3", "irrelevant")
+SPLIT = [result("relevance", "relevant", "irrelevant")]
+TWICE = [result("relevance", "relevant")] * 2
+DRAFTS = [7, DRAFT, {"id": 9, "user": "ann@example.org", "result": []}]
+NEWER = annotation(1, "irrelevant", updated_at=LATER)
 # Exports; who gave which label; and of what was dropped reason, annotator, label, detail, as far as given.
 OUTCOMES: dict[str, tuple[list[list[Json]], list[tuple[str, str]], list[tuple[str, ...]]]] = {
-    "the escalation is a label": ([[task(annotation(1, "ambiguous"))]], [("3", "ambiguous")], []),
+    "the escalation is a label": (one(annotation(1, "ambiguous")), [("3", "ambiguous")], []),
     "a skip is dropped with what it held": (
-        [[task(annotation(5, was_cancelled=True, result=PLAYS_NOT), annotation(6, "irrelevant"))]],
-        [("3", "irrelevant")],
-        [("skipped", "3", "relevant", "annotation 5 / does not play")],
+        one(annotation(5, was_cancelled=True, result=PLAYS_NOT), annotation(6, "irrelevant")),
+        [NO],
+        [("skipped", *YES, "annotation 5 / does not play")],
     ),
     "an answer stands though the same person skipped the pair later": (
-        [[task(annotation(1), annotation(2, None, was_cancelled=True))]],
-        [("3", "relevant")],
+        one(annotation(1), annotation(2, None, was_cancelled=True)),
+        [YES],
         [("skipped",)],
     ),
     "drafts are dropped with what they hold": (
-        [[task(drafts=[7, DRAFT, {"id": 9, "user": "ann@example.org", "result": []}])]],
+        one(drafts=DRAFTS),
         [],
         [("draft", "", "", "draft 7"), ("draft", "", "", "draft 9"), ("draft", "4", "relevant", "draft 8")],
     ),
     "no label and several labels are no votes": (
-        [
-            [
-                task(
-                    annotation(1, completed_by=1, result=NO_LABEL),
-                    annotation(2, completed_by=2, result=[result("relevance", "relevant", "irrelevant")]),
-                    annotation(3, completed_by=3, result=[result("relevance", "relevant")] * 2),
-                    annotation(4, completed_by=4, result=MIXED),
-                )
-            ]
-        ],
-        [("3", "relevant")],
+        one(
+            *(
+                annotation(n, completed_by=n, result=r)
+                for n, r in enumerate((NO_LABEL, SPLIT, TWICE, MIXED), 1)
+            )
+        ),
+        [YES],
         [
             ("no_label", "1", "", "annotation 1 / answered: comment, verdict / hm"),
             ("several_labels", "2", "relevant;irrelevant", "annotation 2"),
@@ -126,62 +139,46 @@ OUTCOMES: dict[str, tuple[list[list[Json]], list[tuple[str, str]], list[tuple[st
         ],
     ),
     "of several answers of one person the last change counts": (
-        [
-            [
-                task(
-                    annotation(1, "irrelevant", updated_at=LATER),
-                    annotation(2),
-                    annotation(3, completed_by=4),
-                )
-            ]
-        ],
-        [("3", "irrelevant"), ("4", "relevant")],
+        one(NEWER, annotation(2), annotation(3, completed_by=4)),
+        [NO, ("4", "relevant")],
         [("superseded",)],
     ),
     "among equal times the higher id counts": (
-        [[task(annotation(10, updated_at=EVEN), annotation(9, "irrelevant", updated_at=EVEN))]],
-        [("3", "relevant")],
+        one(annotation(10, updated_at=EVEN), annotation(9, "irrelevant", updated_at=EVEN)),
+        [YES],
         [("superseded",)],
     ),
     "one pair in two tasks and projects is one pair": (
         [[task(annotation(1)), task(annotation(2, "irrelevant", project=23), project=23)]],
-        [("3", "irrelevant")],
+        [NO],
         [("superseded",)],
     ),
     "of one annotation in two files the newest version counts": (
-        [[task(annotation(1))], [task(annotation(1, "irrelevant", updated_at=LATER))]],
-        [("3", "irrelevant")],
-        [("duplicate", "3", "relevant")],
+        in_turn(annotation(1), NEWER),
+        [NO],
+        [("duplicate", *YES)],
     ),
-    "whichever file comes first": (
-        [[task(annotation(1, "irrelevant", updated_at=LATER))], [task(annotation(1))]],
-        [("3", "irrelevant")],
-        [("duplicate", "3", "relevant")],
-    ),
+    "whichever file comes first": (in_turn(NEWER, annotation(1)), [NO], [("duplicate", *YES)]),
     "a newer version that is a skip takes the answer back": (
-        [[task(annotation(1))], [task(annotation(1, was_cancelled=True, updated_at=LATER))]],
+        in_turn(annotation(1), annotation(1, was_cancelled=True, updated_at=LATER)),
         [],
         [("duplicate",), ("skipped",)],
     ),
-    "without unique_id project and id tell copies": (
-        [[task(bare())], [task(bare())]],
-        [("3", "relevant")],
-        [("duplicate",)],
-    ),
-    "and what is none": ([[task(bare())], [task(bare(project=23))]], [("3", "relevant")], [("superseded",)]),
+    "without unique_id project and id tell copies": (in_turn(bare(), bare()), [YES], [("duplicate",)]),
+    "and what is none": (in_turn(bare(), bare(project=23)), [YES], [("superseded",)]),
     "an id that was used again for another pair or person is no copy": (
         [[task(bare())], [task(bare(), pair=("q1", "v2"))], [task(bare(completed_by=4))]],
-        [("3", "relevant"), ("4", "relevant"), ("3", "relevant")],
+        [YES, ("4", "relevant"), YES],
         [],
     ),
     "the same unique_id under two names is two votes": (
-        [[task(*(annotation(n, completed_by=n, unique_id="pair 1") for n in (1, 2)))]],
+        one(*(annotation(n, completed_by=n, unique_id="pair 1") for n in (1, 2))),
         [("1", "relevant"), ("2", "relevant")],
         [],
     ),
     "an older export still knows the name of a deleted account": (
-        [[task(annotation(7, completed_by=None))], [task(annotation(7))]],
-        [("3", "relevant")],
+        in_turn(annotation(7, completed_by=None), annotation(7)),
+        [YES],
         [("duplicate",)],
     ),
 }
@@ -202,8 +199,8 @@ def test_every_answer_counts_or_is_dropped_with_its_reason(case: str) -> None:
     ("meta", "expected"), [({"round": 2}, 2), ({"round": "b"}, 1), ({"round": True}, 1), ({}, 1), (None, 1)]
 )
 def test_a_task_of_a_later_round_says_so(meta: object, expected: int) -> None:
-    asked = {**task(annotation(1, "relevant")), "meta": meta}
-    assert list(imported([asked]).judgments["round"]) == [expected]
+    found = imported([task(annotation(1), meta=meta)]).judgments
+    assert list(found["round"]) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -215,40 +212,34 @@ def test_where_time_and_id_are_equal_the_order_of_files_still_does_not_decide(fi
     pdt.assert_frame_equal(*found)
 
 
-PREDICTED = [result("relevance", "relevant", origin="prediction")]
-CHANGED = [result("relevance", "relevant", origin="prediction-changed")]
+def said(**more: Json) -> Json:
+    return {"result": [result("relevance", "relevant", **more)]}
+
+
 FLAGGED = [result("relevance", "relevant"), result("flags", "a;b", "sensitive")]
+SENSITIVE = [result("flags", "sensitive"), result("relevance", "relevant")]
+DELETED = (
+    "1 of 1 judgments are by deleted accounts (kept, each as an annotator of its own, "
+    "deleted-<annotation id>)"
+)
+CHANGED = (
+    "1 of 1 judgments were changed by another account than their annotator's (kept, flag edited-by-other)"
+)
+STRANGE = "1 of 1 judgments have flags that guideline caption-relevance-v1 does not have (a,b; kept)"
 PERSON = {"id": 12, "email": "ann@example.org", "first_name": "", "last_name": ""}
 
 
 @pytest.mark.parametrize(
     ("fields", "column", "value", "note"),
     [
-        (
-            {"completed_by": None},
-            "annotator_id",
-            "deleted-1",
-            "1 of 1 judgments are by deleted accounts (kept, each as an annotator of its own, "
-            "deleted-<annotation id>)",
-        ),
+        ({"completed_by": None}, "annotator_id", "deleted-1", DELETED),
         ({"completed_by": PERSON, "updated_by": 12}, "annotator_id", "12", ""),
-        (
-            {"updated_by": 9, "result": [result("flags", "sensitive"), result("relevance", "relevant")]},
-            "flags",
-            "sensitive;edited-by-other",
-            "1 of 1 judgments were changed by another account than their annotator's (kept, flag "
-            "edited-by-other)",
-        ),
-        (
-            {"result": FLAGGED},
-            "flags",
-            "a,b;sensitive",
-            "1 of 1 judgments have flags that guideline caption-relevance-v1 does not have (a,b; kept)",
-        ),
+        ({"updated_by": 9, "result": SENSITIVE}, "flags", "sensitive;edited-by-other", CHANGED),
+        ({"result": FLAGGED}, "flags", "a,b;sensitive", STRANGE),
         ({}, "origin", "manual", ""),
-        ({"result": PREDICTED}, "origin", "prediction", "preselected"),
-        ({"result": CHANGED}, "origin", "prediction-changed", ""),
-        ({"result": [result("relevance", "relevant", origin=None)]}, "origin", "api", ""),
+        (said(origin="prediction"), "origin", "prediction", "preselected"),
+        (said(origin="prediction-changed"), "origin", "prediction-changed", ""),
+        (said(origin=None), "origin", "api", ""),
         ({"created_at": "2026-03-29T01:30:00+02:00"}, "created_at", "2026-03-28T23:30:00.000000Z", ""),
         *(({"lead_time": given}, "duration_s", told, "") for given, told in ((0, 0.0), (3, 3.0))),
         *(({"lead_time": given}, "duration_s", None, "") for given in (None, -1.5, 1e999, 10**400)),
@@ -436,7 +427,7 @@ def annotations(draw: st.DrawFn) -> Json:
     )
 
 
-DRAFTS = st.sampled_from([5, {"id": 6, "user": 1, "result": [result("relevance", "relevant")]}])
+DRAFTED = st.lists(st.sampled_from([5, {"id": 6, "user": 1, "result": TWICE[:1]}]), max_size=2)
 
 
 @st.composite
@@ -445,7 +436,7 @@ def exports(draw: st.DrawFn) -> list[list[Json]]:
         lambda pair, answers, drafts: task(*answers, pair=pair, drafts=drafts),
         st.sampled_from([("q1", "v1"), ("q1", "v2"), ("007", "NA")]),
         st.lists(annotations(), max_size=3),
-        st.lists(DRAFTS, max_size=2),
+        DRAFTED,
     )
     return draw(st.lists(st.lists(tasks, max_size=3), max_size=3))
 
