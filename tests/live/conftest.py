@@ -4,6 +4,7 @@ FIRE_TOOLKIT_CACHE keeps the installed Label Studio between runs; FIRE_LIVE_ARTE
 screenshots and the server's log (by default `.live-artefacts` in the current folder).
 """
 
+import contextlib
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command import run
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -102,6 +104,15 @@ def chromium() -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(words)
         pytest.skip(words)
+
+
+@pytest.fixture(scope="session")
+def demo(chromium: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo with its report and its gallery, which nobody changes."""
+    root = tmp_path_factory.mktemp("made")
+    with contextlib.chdir(root):
+        run("demo", "--out", "demo")
+    return root / "demo"
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,20 +9,11 @@ from live_accessible import check_accessible, headings, nameless, nodes_of, tab_
 from live_browser import open_browser
 from test_live_site import SITE
 
-FIRE = [sys.executable, "-m", "fire_toolkit"]
 AXE = os.environ.get("FIRE_AXE", "")  # where axe.min.js of axe-core stands
 _FOUND = """axe.run().then(found => JSON.stringify(found.violations
   .filter(each => ["serious", "critical"].includes(each.impact))
   .map(each => [each.id, each.nodes[0].html])))"""
 DOWN, HOME, END, ENTER = "\ue015", "\ue011", "\ue010", "\ue007"
-
-
-@pytest.fixture(scope="module")
-def demo(chromium: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo with its report and its gallery."""
-    root = tmp_path_factory.mktemp("accessible")
-    subprocess.run([*FIRE, "demo", "--out", "demo"], cwd=root, check=True, capture_output=True)
-    return root / "demo"
 
 
 def test_the_report_has_names_levels_and_an_order(demo: Path, tmp_path: Path) -> None:
@@ -49,12 +38,11 @@ def test_the_report_on_paper_has_its_methods_and_nothing_is_cut_off(demo: Path, 
         browser.open((demo / "report.html").as_uri())
         browser.wait_for_element("svg[role=img]")
         browser.run(
-            "addEventListener('beforeprint', () => { window.printed = "
-            "document.getElementById('methods').open; })"
+            "addEventListener('beforeprint', () => { printed = document.getElementById('methods').open; })"
         )
         assert browser.run(opened) is False
         browser.cdp("Page.printToPDF")
-        assert browser.run("return window.printed") is True
+        assert browser.run("return printed") is True
         assert browser.run(opened) is False
         browser.cdp("Emulation.setEmulatedMedia", media="print")
         browser.resize(720, 1000)  # as wide as a page of A4

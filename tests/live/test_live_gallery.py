@@ -1,14 +1,14 @@
 """The gallery in a real browser: clips play, keys, filters and permalinks work, hostile texts stay texts."""
 
+import contextlib
 import csv
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from command import run
 from live_browser import Browser, open_browser
 from live_server import clips
 
@@ -33,34 +33,33 @@ ASKED = "return performance.getEntriesByType('resource').map(e => e.name).filter
 def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A gallery of hostile captions and a clip; a workspace of its own."""
     root = tmp_path_factory.mktemp("gallery") / "study"
-    for folder in ("collection", "runs", "judgments", "media"):
-        (root / folder).mkdir(parents=True)
-    for n, clip in enumerate(clips(3)):
-        (root / f"media/{n}.webm").write_bytes(clip)
-    write(root / "collection/queries.tsv", ("query_id", "text"), CAPTIONS.items(), "\t")
-    items = [("d0", "media/0.webm"), ("d1", "media/1.webm"), (HOSTILE.replace(" ", "-"), "media/2.webm")]
-    write(root / "collection/items.tsv", ("doc_id", "media_url"), items, "\t")
-    docs = [doc for doc, _ in items]
-    for run, order in (("one", (0, 1, 2)), ("two", (1, 2, 0))):
-        rows = [
-            (run, query, docs[n], rank, 9 - rank) for query in CAPTIONS for rank, n in enumerate(order, 1)
-        ]
-        write(root / f"runs/{run}.csv", ("run_id", "query_id", "doc_id", "rank", "score"), rows)
+    media = [f"media/{n}.webm" for n in range(3)]
+    docs = ["d0", "d1", HOSTILE.replace(" ", "-")]
+    write(root / "collection/queries.tsv", "query_id text", CAPTIONS.items())
+    write(root / "collection/items.tsv", "doc_id media_url", zip(docs, media, strict=True))
+    (root / "media").mkdir()
+    for name, clip in zip(media, clips(3), strict=True):
+        (root / name).write_bytes(clip)
+    for name, order in (("one", (0, 1, 2)), ("two", (1, 2, 0))):
+        ranks = [(docs[n], rank, 9 - rank) for rank, n in enumerate(order, 1)]
+        rows = [(name, query, *each) for query in CAPTIONS for each in ranks]
+        write(root / f"runs/{name}.csv", "run_id query_id doc_id rank score", rows)
     (root / "collection/qrels.txt").write_text("".join(f"{query} 0 d0 1\n" for query in CAPTIONS))
-    votes = [("1", "d1", who, label, said) for who, label, said in
-             (("ann", "relevant", HOSTILE), ("bob", "relevant", ""), ("cat", "irrelevant", ""))]  # fmt: skip
-    write(root / "judgments/judgments.csv", ("query_id", "doc_id", "annotator_id", "label", "comment"), votes)
+    said = [("ann", "relevant", HOSTILE), ("bob", "relevant", ""), ("cat", "irrelevant", "")]
+    votes = [("1", "d1", *each) for each in said]
+    write(root / "judgments/judgments.csv", "query_id doc_id annotator_id label comment", votes)
     (root / "fire.toml").write_text('[runs]\nfiles = ["runs/*.csv"]\n')
-    for words in (["resolve"], ["gallery"]):
-        subprocess.run([sys.executable, "-m", "fire_toolkit", *words], cwd=root, check=True)
+    with contextlib.chdir(root):
+        run("resolve")
+        run("gallery")
     return root / "gallery/index.html"
 
 
-def write(path: Path, header: tuple[str, ...], rows: object, delimiter: str = ",") -> None:
+def write(path: Path, header: str, rows: Iterable[Iterable[object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)  # type: ignore[arg-type]
+        delimiter = "," if path.suffix == ".csv" else "\t"
+        csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows([header.split(), *rows])
 
 
 @pytest.fixture
@@ -121,32 +120,30 @@ def test_a_switch_shows_the_labels_before_and_after(browser: Browser) -> None:
     assert browser.run(said) == ["d0"]
 
 
-def test_what_is_listed_is_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:
+def test_what_is_listed_and_marked_is_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:
+    def saves(name: str, rows: str) -> None:
+        browser.wait_for(name, lambda: (tmp_path / name).is_file() and (tmp_path / name).read_text() == rows)
+
     browser.save_downloads(tmp_path)
+    browser.click(".mark")
     browser.click("[data-view=captions]")
     browser.click("#filters button:nth-child(2)")  # split votes
     browser.click("#save")
-    saved = browser.wait_for("the table", lambda: list(tmp_path.glob("captions.csv")))[0]
-    browser.wait_for(
-        "all of it",
-        lambda: (
-            saved.read_text()
-            == "query_id,text,has\n1,a red circle,new positives; split votes; unjudged docs; more winners\n"
-        ),
-    )
-
-
-def test_marks_are_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:
-    browser.save_downloads(tmp_path)
-    browser.click(".mark")
+    row = "1,a red circle,new positives; split votes; unjudged docs; more winners\n"
+    saves("captions.csv", "query_id,text,has\n" + row)
     browser.click("[data-view=marks]")
     browser.click("#download")
-    saved = browser.wait_for("the table", lambda: list(tmp_path.glob("recheck.csv")))[0]
-    browser.wait_for("all of it", lambda: saved.read_text() == "query_id,doc_id\n1,d1\n")
+    saves("recheck.csv", "query_id,doc_id\n1,d1\n")
     assert browser.console() == []
 
 
 def test_keys_filters_search_and_links(browser: Browser) -> None:
+    def comes(what: str, script: str, expected: object = True) -> None:
+        browser.wait_for(what, lambda: browser.run(f"return {script}") == expected)
+
+    def of(selector: str) -> str:
+        return f"document.querySelector('{selector}').textContent"
+
     assert browser.url.endswith("#1/d1")  # the most convincing false negative
     browser.click("[data-view=captions]")
     browser.press("j")
@@ -155,17 +152,13 @@ def test_keys_filters_search_and_links(browser: Browser) -> None:
     browser.press("k")
     browser.wait_for("the first caption", lambda: browser.run(TITLE) == CAPTIONS["1"])
     browser.press("2")
-    browser.wait_for(
-        "the clip large",
-        lambda: browser.run(
-            "let v = document.querySelector('#stage video'); return v && v.readyState > 2 && !v.paused"
-        ),
-    )
-    assert browser.run("return document.querySelector('#stage .id').textContent") == "d1"
+    video = "document.querySelector('#stage video')"
+    comes("the clip large", f"{video} && {video}.readyState > 2 && !{video}.paused")
+    assert browser.run(f"return {of('#stage .id')}") == "d1"
     browser.press("m")
     browser.press("\ue00c")
     assert browser.run("return document.querySelector('#large').hidden")
-    assert browser.run("return document.querySelector('#n-marks').textContent") == "1"
+    assert browser.run(f"return {of('#n-marks')}") == "1"
     browser.click("#filters button:nth-child(2)")
     assert browser.run(COUNT) == "1 of 5 captions"
     browser.click("#filters button:nth-child(2)")
@@ -174,17 +167,11 @@ def test_keys_filters_search_and_links(browser: Browser) -> None:
     browser.click("[data-view=found]")
     assert browser.run(COUNT) == "1 pair"
     browser.click("#rows a")
-    browser.wait_for(
-        "the pair",
-        lambda: browser.run("let t = document.querySelector('.target'); return t && t.dataset.doc === 'd1'"),
+    comes(
+        "the pair", "document.querySelector('.target') && document.querySelector('.target').dataset.doc", "d1"
     )
     browser.run("location.hash = '#no such'")
-    browser.wait_for(
-        "a word",
-        lambda: "No caption has the id" in browser.run("return document.querySelector('main').textContent"),
-    )
+    comes("a word", f"{of('main')}.includes('No caption has the id')")
     browser.run("location.reload()")
-    browser.wait_for(
-        "the mark", lambda: browser.run("return document.querySelector('#n-marks').textContent") == "1"
-    )
+    comes("the mark", of("#n-marks"), "1")
     assert browser.console() == []

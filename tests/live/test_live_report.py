@@ -2,12 +2,12 @@
 
 import base64
 import re
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command import run
 from live_browser import open_browser
 
 NOTHING_ASKED = "return performance.getEntriesByType('resource').map(entry => entry.name)"
@@ -30,19 +30,15 @@ HEIGHT = "return document.documentElement.scrollHeight"
 LONG = "internvideo2-6b-finetuned-on-msrvtt-1k-a"
 
 
-@pytest.mark.usefixtures("chromium")
-def test_the_demo_s_report_draws_and_asks_for_nothing(tmp_path: Path, artefacts: Path) -> None:
-    """The demo is made anew, since the report is to be of a whole workspace."""
-    fire = [sys.executable, "-m", "fire_toolkit"]
-    subprocess.run([*fire, "demo", "--out", "demo"], cwd=tmp_path, check=True, capture_output=True)
-    subprocess.run([*fire, "report", "html"], cwd=tmp_path / "demo", check=True, capture_output=True)
+PLOTS = "return document.querySelectorAll('svg.marks').length == 6"
+
+
+def test_the_demo_s_report_draws_and_asks_for_nothing(demo: Path, tmp_path: Path, artefacts: Path) -> None:
     with open_browser(tmp_path) as browser:
         for width, height in ((1366, 900), (390, 844)):
             browser.resize(width, height)
-            browser.open((tmp_path / "demo/report.html").as_uri())
-            browser.wait_for(
-                "plots", lambda: browser.run("return document.querySelectorAll('svg.marks').length == 6")
-            )
+            browser.open((demo / "report.html").as_uri())
+            browser.wait_for("plots", lambda: browser.run(PLOTS))
             assert browser.run(NOTHING_ASKED) == []
             assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
             assert browser.run(CUT) == []
@@ -56,34 +52,32 @@ def test_the_demo_s_report_draws_and_asks_for_nothing(tmp_path: Path, artefacts:
         assert browser.run(errors) == 0
 
 
-@pytest.mark.usefixtures("chromium")
-def test_a_report_of_20_models_is_not_long_and_cuts_no_name(tmp_path: Path, artefacts: Path) -> None:
+def test_a_report_of_20_models_is_not_long_and_cuts_no_name(
+    demo: Path, tmp_path: Path, artefacts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The runs are the demo's, and 15 of chance beside them, one of them with a name of 40 characters."""
-    fire = [sys.executable, "-m", "fire_toolkit"]
-    subprocess.run([*fire, "demo", "--out", "demo"], cwd=tmp_path, check=True, capture_output=True)
-    known = np.load(tmp_path / "demo/runs/fused.npz")
+    root = Path(shutil.copytree(demo, tmp_path / "demo"))
+    known = np.load(root / "runs/fused.npz")
     rng = np.random.default_rng(0)
     for name in [LONG, *(f"model-{n}" for n in range(14))]:
         sims = known["sims"] + rng.normal(0, 2, known["sims"].shape).astype(np.float32)
-        np.savez(tmp_path / f"demo/runs/{name}.npz", **{**known, "sims": sims})
-    subprocess.run([*fire, "report", "html"], cwd=tmp_path / "demo", check=True, capture_output=True)
-    report = tmp_path / "demo/report.html"
+        np.savez(root / f"runs/{name}.npz", **{**known, "sims": sims})
+    monkeypatch.chdir(root)
+    run("report", "html")
+    report = root / "report.html"
     assert report.stat().st_size <= 1_200_000
     with open_browser(tmp_path) as browser:
         for width, height in ((1400, 900), (390, 844)):
             browser.resize(width, height)
             browser.open(report.as_uri())
-            browser.wait_for(
-                "plots", lambda: browser.run("return document.querySelectorAll('svg.marks').length == 6")
-            )
+            browser.wait_for("plots", lambda: browser.run(PLOTS))
             assert browser.run(CUT) == []
             assert width < 1000 or browser.run(HEIGHT) <= 6_000
             browser.screenshot(artefacts / f"report-20-{width}.png")
             pdf = base64.b64decode(browser.cdp("Page.printToPDF")["data"])
             assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 8
-            browser.cdp("Emulation.setEmulatedMedia", media="print")  # on paper of 19 cm
-            paper = {"width": 720, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-            browser.cdp("Emulation.setDeviceMetricsOverride", **paper)
+            browser.cdp("Emulation.setEmulatedMedia", media="print")
+            browser.resize(720, 1000)  # on paper of 19 cm
             assert browser.run(OUT) == 0
             browser.cdp("Emulation.clearDeviceMetricsOverride")
             browser.cdp("Emulation.setEmulatedMedia", media="")
