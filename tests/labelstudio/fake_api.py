@@ -37,6 +37,7 @@ class FakeServer:
         self.kill_after = False
         self.requests: list[httpx.Request] = []
         self.bodies: list[Any] = []
+        self.n_connections = 0
         self.url_limit = url_limit
         self.media_asked: list[str] = []
         self.media_faults: dict[str, int] = {}

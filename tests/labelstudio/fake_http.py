@@ -15,6 +15,12 @@ def served(server: FakeServer) -> Iterator[str]:
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # which keeps connections if the client does
+
+        def setup(self) -> None:
+            server.n_connections += 1
+            super().setup()
+
         def handle_any(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             url = f"http://{self.headers['Host']}{self.path}"

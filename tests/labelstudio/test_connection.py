@@ -5,14 +5,15 @@ import dataclasses
 import json
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import fake_api
 import httpx
 import pytest
+from fake_api import FakeServer
+from fake_http import served
 
 from examples import cases
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
@@ -247,37 +248,8 @@ def _said(answer: Answer, token: str) -> str:
         return str(error)
 
 
-class Greeter(BaseHTTPRequestHandler):
-    """Says who the account is, and keeps its connections if the client does."""
-
-    protocol_version = "HTTP/1.1"
-    n_connections = 0
-
-    def setup(self) -> None:
-        Greeter.n_connections += 1
-        super().setup()
-
-    def do_GET(self) -> None:
-        content = b'{"id": 1}'
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *words: object) -> None:
-        """Say nothing."""
-
-
 def test_without_encryption_each_call_has_a_connection_of_its_own() -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Greeter) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            with Api(Connection(f"http://127.0.0.1:{server.server_port}", "0" * 40)) as api:
-                for _ in range(3):
-                    assert api.read("api/current-user/whoami") == {"id": 1}
-        finally:
-            server.shutdown()
-            thread.join()
-    assert Greeter.n_connections == 3
+    server = FakeServer()
+    with served(server) as url, Api(Connection(url, fake_api.TOKEN)) as api:
+        assert [api.read("api/current-user/whoami")["id"] for _ in range(3)] == [1, 1, 1]
+    assert server.n_connections == 3
