@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from live_accessible import TAB
 from live_browser import ENTER
-from live_firefox import Firefox, firefox, open_firefox
+from live_firefox import firefox, open_firefox
 from page_site import HOSTILE, run, serving
-from test_live_page import ALL_SEEN, BACKSPACE, COUNTED, DONE, answers, is_ready, press, shown
+from test_live_page import ALL_SEEN, BACKSPACE, COUNTED, DONE, answers, begin, is_ready, press, shown
 
 FOCUS = "return document.activeElement.dataset.name"
 SIZES = ((1366, 625), (800, 600), (450, 844))
@@ -19,12 +19,6 @@ def root(page_root: Path) -> Path:
     if firefox() is None:
         pytest.skip("no firefox: apt-get install firefox-esr")
     return page_root
-
-
-def begin(browser: Firefox, link: str) -> None:
-    browser.open(link)
-    browser.click("#agree:not([hidden])")
-    is_ready(browser)
 
 
 def test_the_served_page_takes_each_key_once(root: Path, artefacts: Path, tmp_path: Path) -> None:

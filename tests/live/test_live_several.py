@@ -3,8 +3,6 @@
 import itertools
 import json
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from live_server import LiveServer
 from live_server import clips as made_clips
 from page_site import HOSTILE
 from test_live_browser import SUBMIT, is_disabled, labeling, text
-from test_live_campaign import RUN, Site, _next, _tasks, choice, site  # noqa: F401
+from test_live_campaign import RUN, Site, _tasks, choice
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.media.server import MediaServer
@@ -43,7 +41,7 @@ return button.left >= 0 && button.right <= innerWidth
 
 
 @pytest.fixture
-def clips(site: Site, tmp_path: Path) -> Iterator[Site]:  # noqa: F811
+def clips(site: Site, tmp_path: Path) -> Iterator[Site]:
     """A workspace of 24 pairs on two clips that play, with hostile captions, and pages of up to ten."""
     names = [f"v{number}.webm" for number in range(2)]
     for name, content in zip(names, made_clips(2), strict=True):
@@ -224,66 +222,3 @@ def test_a_page_left_skipped_edited_and_answered_in_part_is_told_apart(
         r for r in json.loads(clips.run("progress", "--format", "json").stdout) if r["annotator_id"] == name
     )
     assert (row["n_done"], row["n_skipped"]) == (len(second) - 1, len(first))
-
-
-def answer_pages(
-    clips: Site, name: str, number: int, label: str, n: int | None = None
-) -> set[tuple[str, str]]:
-    """Answer the first n pages of somebody's queue through the server's API; return the pairs."""
-    http, project = clips.server.as_annotator(name), clips.projects()[f"{number}/{name}"]
-    pairs = set()
-    for task in pages_of(clips.server, project)[:n]:
-        captions = task["data"]["captions"]
-        result = [choice(f"relevance_{row}", label) for row in range(len(captions))]
-        sent = {"result": result, "lead_time": 6.0 * len(captions)}
-        http.post(f"/api/tasks/{task['id']}/annotations/", json=sent).raise_for_status()
-        pairs |= {split_pair_id(caption["pair_id"]) for caption in captions}
-    return pairs
-
-
-def asked_on_the_server(clips: Site, number: int) -> dict[str, list[tuple[str, str]]]:
-    """Return the pairs of everybody's pages in a round, as the server has them."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for queue, project in clips.projects().items():
-        if queue.startswith(f"{number}/"):
-            pages = [task["data"]["captions"] for task in pages_of(clips.server, project)]
-            found[queue.split("/")[1]] = [split_pair_id(each["pair_id"]) for page in pages for each in page]
-    return found
-
-
-def test_pages_of_a_later_round_through_a_killed_push_and_of_somebody_who_leaves(clips: Site) -> None:
-    ann, bo, cy = (f"{name}-{RUN}" for name in ("PA", "PB", "PC"))
-    for name in (ann, bo, cy):
-        clips.server.annotator(name)
-    clips.run("push", "--annotator", f"{ann},{bo}")
-    first = {name: answer_pages(clips, name, 1, "relevant") for name in (ann, bo)}
-    assert not first[ann] & first[bo]
-    clips.run("pull")
-    clips.run("resolve")
-    doubted = sorted(first[ann])[:7] + sorted(first[bo])[:7]
-    clips.write("marks.csv", "query_id doc_id", *doubted)
-    clips.run("next-round", "--recheck", "marks.csv", "--annotator", f"{ann},{bo}")
-    for moment in (0.8, 1.6, 2.4):
-        process = subprocess.Popen([sys.executable, "-m", "fire_toolkit", "push"], stderr=subprocess.DEVNULL)
-        time.sleep(moment)
-        process.kill()
-        process.wait()
-    clips.run("push")
-    asked = asked_on_the_server(clips, 2)
-    assert sorted(asked[ann]) == [pair for pair in sorted(doubted) if pair in first[bo]]
-    assert sorted(asked[bo]) == [pair for pair in sorted(doubted) if pair in first[ann]]
-    done = answer_pages(clips, bo, 2, "irrelevant", 1)
-    left = set(asked[bo]) - done
-    assert left
-    assert f"{len(left)} tasks moved" in clips.run("annotators", "reassign", bo, "--to", cy).output
-    clips.run("push")
-    assert _next(clips.server.as_annotator(bo), clips.projects()[f"2/{bo}"]) == 0
-    assert sorted(asked_on_the_server(clips, 2)[cy]) == sorted(left)
-    answer_pages(clips, ann, 2, "irrelevant")
-    answer_pages(clips, cy, 2, "irrelevant")
-    clips.run("pull")
-    judged = clips.table("judgments/judgments.csv")
-    again = judged[judged["round"] == "2"]
-    assert sorted(zip(again["query_id"], again["doc_id"], strict=True)) == sorted(doubted)
-    assert set(again["kind"]) == {"recheck"}
-    assert len(judged) == 2 * N_EACH + len(doubted)

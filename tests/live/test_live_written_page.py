@@ -12,6 +12,7 @@ from test_live_page import (
     COUNTED,
     DONE,
     SIZES,
+    answer_all,
     caption,
     is_ready,
     kill_browser,
@@ -22,14 +23,11 @@ from test_live_page import (
 TEXT = "return document.body.innerText"
 
 
-def open_page(browser: Browser, root: Path) -> None:
+def open_page(browser: Browser, root: Path, *, agrees: bool = True) -> None:
     browser.resize(*SIZES[0])
     browser.open((root / "pages" / "A01" / "judge.html").as_uri())
-
-
-def agree(browser: Browser) -> None:
-    browser.click("#agree:not([hidden])")
-    is_ready(browser)
+    if agrees:
+        browser.click("#agree:not([hidden])")
 
 
 def save(browser: Browser, folder: Path) -> Path:
@@ -57,12 +55,11 @@ def test_answers_given_without_a_server_come_back_as_a_file(
     seen = []
     with open_browser(tmp_path) as browser:
         open_page(browser, page_root)
-        agree(browser)
         task = is_ready(browser)
         press(browser, "2", task)
         press(browser, BACKSPACE, is_ready(browser))
         assert is_ready(browser) == task
-        early = save(browser, tmp_path).read_bytes()
+        early = save(browser, tmp_path).rename(tmp_path / "early.jsonl")
         while not browser.run(DONE):
             task = is_ready(browser)
             if not seen:
@@ -70,35 +67,23 @@ def test_answers_given_without_a_server_come_back_as_a_file(
             seen.append(caption(browser))
             assert browser.run("return document.querySelectorAll('#caption *').length") == 0
             press(browser, "1", task)
-        assert "Save your answers as a file" in browser.run("return document.body.innerText")
+        assert "Save your answers as a file" in browser.run(TEXT)
         file = save(browser, tmp_path)
     assert len(seen) == len(set(seen)) == N_PAIRS
     assert set(seen) <= {HOSTILE.replace("\r\n", " "), *(f"caption {n}" for n in range(10))}
-    assert "1 new, 0 edited, 1 deleted" in run("import", _written(tmp_path / "early.jsonl", early)).stderr
+    assert "1 new, 0 edited, 1 deleted" in run("import", str(early)).stderr
     assert "7 new, 1 edited, 0 deleted" in run("import", str(file)).stderr
     assert "0 new" in run("import", str(file)).stderr
     assert judged(page_root) == ["relevant"] * N_PAIRS
-
-
-def _written(path: Path, content: bytes) -> str:
-    path.write_bytes(content)
-    return str(path)
 
 
 def test_a_killed_browser_loses_no_answer_that_it_counted(page_root: Path, tmp_path: Path) -> None:
     """Each time it is killed at once after the count has moved, or after a key that has not counted yet."""
     run("page", "write")
     n_kept = 0
-    with open_browser(tmp_path) as browser:
-        open_page(browser, page_root)
-        agree(browser)
-        press(browser, "1", is_ready(browser))
-        n_kept = browser.run(COUNTED)
-        kill_browser(tmp_path)
-    assert n_kept == 1
-    for waits in (True, False, True, False):
+    for number, waits in enumerate((True, True, False, True, False)):
         with open_browser(tmp_path) as browser:
-            open_page(browser, page_root)
+            open_page(browser, page_root, agrees=number == 0)
             is_ready(browser)
             assert n_kept <= browser.run(COUNTED) <= n_kept + 1
             n_kept = browser.run(COUNTED)
@@ -108,7 +93,7 @@ def test_a_killed_browser_loses_no_answer_that_it_counted(page_root: Path, tmp_p
                 n_kept += 1
             kill_browser(tmp_path)
     with open_browser(tmp_path) as browser:
-        open_page(browser, page_root)
+        open_page(browser, page_root, agrees=False)
         is_ready(browser)
         n_kept = browser.run(COUNTED)
         file = save(browser, tmp_path)
@@ -123,7 +108,6 @@ def test_a_second_tab_is_told_and_a_report_is_no_judgment(page_root: Path, tmp_p
     run("page", "write")
     with open_browser(tmp_path) as browser:
         open_page(browser, page_root)
-        browser.click("#agree:not([hidden])")
         browser.wait_for("a word on it", lambda: "does not show" in browser.run(TEXT))
         press(browser, "0", shown(browser)["page"])
         n_reported = browser.run(COUNTED)
@@ -142,13 +126,7 @@ def test_ten_captions_are_answered_on_a_written_page(page_root: Path, tmp_path: 
     run("page", "write")
     with open_browser(tmp_path) as browser:
         open_page(browser, page_root)
-        agree(browser)
-        while not browser.run(DONE):
-            n_rows = browser.run("return document.querySelectorAll('#rows li').length")
-            task = is_ready(browser)
-            for _ in range(max(n_rows, 1)):
-                press(browser, "1", task)
-                task = shown(browser)["page"]
+        answer_all(browser)
         file = save(browser, tmp_path)
     run("import", str(file))
     table = pd.read_csv(page_root / "judgments" / "judgments.csv")
