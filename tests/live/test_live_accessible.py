@@ -38,11 +38,11 @@ def test_the_report_on_paper_has_its_methods_and_nothing_is_cut_off(demo: Path, 
         browser.open((demo / "report.html").as_uri())
         browser.wait_for_element("svg[role=img]")
         browser.run(
-            "addEventListener('beforeprint', () => { printed = document.getElementById('methods').open; })"
+            "addEventListener('beforeprint', () => { window.seen = document.getElementById('methods').open; })"
         )
         assert browser.run(opened) is False
         browser.cdp("Page.printToPDF")
-        assert browser.run("return printed") is True
+        assert browser.run("return window.seen") is True
         assert browser.run(opened) is False
         browser.cdp("Emulation.setEmulatedMedia", media="print")
         browser.resize(720, 1000)  # as wide as a page of A4

@@ -57,7 +57,8 @@ def test_a_report_of_20_models_is_not_long_and_cuts_no_name(
 ) -> None:
     """The runs are the demo's, and 15 of chance beside them, one of them with a name of 40 characters."""
     root = Path(shutil.copytree(demo, tmp_path / "demo"))
-    known = np.load(root / "runs/fused.npz")
+    with np.load(root / "runs/fused.npz") as stored:
+        known = dict(stored)
     rng = np.random.default_rng(0)
     for name in [LONG, *(f"model-{n}" for n in range(14))]:
         sims = known["sims"] + rng.normal(0, 2, known["sims"].shape).astype(np.float32)

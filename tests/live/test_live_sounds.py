@@ -47,11 +47,10 @@ def sounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(root)
     run("init", ".", "--guideline", "caption-sound-relevance-v1")
     (root / "media").mkdir()
-    rows = ["audiocap_id,youtube_id,start_time,caption"]
     for n, hertz in enumerate((440, 880)):
         (root / f"media/s{n}.wav").write_bytes(tone(hertz))
-        rows.append(f"{n},s{n},0,a tone of {hertz} hertz")
-    (root / "captions.csv").write_text("\n".join(rows) + "\n")
+    rows = "".join(f"{n},s{n},0,a tone of {hertz} hertz\n" for n, hertz in enumerate((440, 880)))
+    (root / "captions.csv").write_text("audiocap_id,youtube_id,start_time,caption\n" + rows)
     (root / "media.csv").write_text("doc_id,media_url\ns0,media/s0.wav\ns1,media/s1.wav\n")
     run("add-collection", "captions.csv", "media.csv")
     scores = "".join(f"{q},s{d},{0.9 - 0.5 * (q != d)}\n" for q in (0, 1) for d in (0, 1))
@@ -61,32 +60,24 @@ def sounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def player(browser: Browser) -> None:
+def has_player(browser: Browser, picture: Path) -> None:
     has_controls, is_on, is_sound, seconds, is_large = browser.run(PLAYER)
     assert (has_controls, is_on, is_sound, is_large) == (True, True, True, True)
     assert seconds == pytest.approx(3, abs=0.1)
+    browser.screenshot(picture)
 
 
-def test_a_sound_has_its_player_on_our_own_page(sounds: Path, artefacts: Path, tmp_path: Path) -> None:
-    run("push", "--carrier", "page", "--annotator", "A01")
-    with serving(sounds) as served, open_browser(tmp_path) as browser:
-        begin(browser, served.links["A01"])
-        player(browser)
-        browser.screenshot(artefacts / "sound-page.png")
-        press(browser, "1", is_ready(browser))
-
-
-def test_a_sound_has_its_player_on_the_page_from_a_file(
+def test_a_sound_has_its_player_on_our_own_page_and_on_that_from_a_file(
     sounds: Path, artefacts: Path, tmp_path: Path
 ) -> None:
     run("push", "--carrier", "page", "--annotator", "A01")
     run("page", "write")
-    with open_browser(tmp_path) as browser:
-        browser.open((sounds / "pages/A01/judge.html").as_uri())
-        browser.click("#agree:not([hidden])")
-        is_ready(browser)
-        player(browser)
-        browser.screenshot(artefacts / "sound-file-page.png")
+    with serving(sounds) as served, open_browser(tmp_path) as browser:
+        begin(browser, served.links["A01"])
+        has_player(browser, artefacts / "sound-page.png")
+        press(browser, "1", is_ready(browser))
+        begin(browser, (sounds / "pages/A01/judge.html").as_uri())
+        has_player(browser, artefacts / "sound-file-page.png")
 
 
 def test_a_sound_has_a_sign_and_a_player_in_the_gallery(
