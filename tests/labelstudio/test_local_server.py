@@ -176,51 +176,41 @@ def test_another_server_on_the_port_is_never_taken_for_ours(
         stop_server(other)
 
 
-def test_a_running_server_is_not_given_other_settings(folder: Path) -> None:
-    start(folder)
-    with pytest.raises(UsageError, match="runs already at"):
-        start(folder, public_url="https://labels.example.org")
-
-
 # --- failures while starting
 
 
-def test_a_server_that_is_slow_is_waited_for_by_the_next_start(
+def test_a_server_that_is_slow_can_be_stopped_and_is_waited_for_by_the_next_start(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(labelstudio, "START_LIMIT_S", 0.0)
-        with pytest.raises(ServerError, match="not up yet"):
-            start(folder, "slow")
-    pid = pid_of(folder)
+    for is_stopped in (True, False):
+        with monkeypatch.context() as patched:
+            patched.setattr(labelstudio, "START_LIMIT_S", 0.0)
+            with pytest.raises(ServerError, match="not up yet"):
+                start(folder, "slow")
+        pid = pid_of(folder)
+        if is_stopped:
+            assert stop_server(folder)
+            assert not is_locked(folder / LOCK)
     (folder.parents[2] / "label-studio-slow.go").touch()
     start(folder, "slow")
     assert pid_of(folder) == pid
 
 
-def test_a_server_that_never_comes_up_can_be_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelstudio, "START_LIMIT_S", 0.0)
-    with pytest.raises(ServerError, match="not up yet"):
-        start(folder, "slow")
-    assert stop_server(folder)
-    assert not is_locked(folder / LOCK)
-
-
 def test_a_refused_token_says_where_to_allow_it(folder: Path) -> None:
-    with pytest.raises(
-        ServerError,
-        match=r"does not accept the token; .* allow those under Organization",
-    ):
+    words = r"does not accept the token; .* allow those under Organization"
+    with pytest.raises(ServerError, match=words):
         start(folder, "refuses")
 
 
 # --- stopping
 
 
-def test_stop_ends_just_that_server(folder: Path) -> None:
+def test_a_running_server_is_given_no_other_settings_and_stop_ends_just_that_server(folder: Path) -> None:
     other = folder.parents[2] / "other" / ".fire/private"
     assert not stop_server(folder)
     start(folder)
+    with pytest.raises(UsageError, match="runs already at"):
+        start(folder, public_url="https://labels.example.org")
     start(other)
     try:
         assert stop_server(folder)

@@ -37,9 +37,7 @@ def test_the_report_on_paper_has_its_methods_and_nothing_is_cut_off(demo: Path, 
     with open_browser(tmp_path) as browser:
         browser.open((demo / "report.html").as_uri())
         browser.wait_for_element("svg[role=img]")
-        browser.run(
-            "addEventListener('beforeprint', () => { window.seen = document.getElementById('methods').open; })"
-        )
+        browser.run("addEventListener('beforeprint', () => { window.seen = document.all.methods.open; })")
         assert browser.run(opened) is False
         browser.cdp("Page.printToPDF")
         assert browser.run("return window.seen") is True
