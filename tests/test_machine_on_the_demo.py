@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -39,13 +38,9 @@ def test_it_is_wrong_in_the_ways_that_it_names() -> None:
     assert answer("a cross", star) > 0.1 * answer("a star", star)
 
 
-@pytest.fixture(scope="module")
-def example() -> ModuleType:
-    return load_script(EXAMPLE)
-
-
 @pytest.mark.slow
-def test_its_claims_are_held_against_the_truth(example: ModuleType) -> None:
+def test_its_claims_are_held_against_the_truth() -> None:
+    example = load_script(EXAMPLE)
     demo = example.make_demo()
     by_score = example.answers(demo)
     assert 0.85 < by_score.attrs["AUC"] < 0.95

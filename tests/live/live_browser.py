@@ -102,10 +102,6 @@ class Browser:
         """Have the files that a page saves go to `folder`, without a question."""
         self.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
 
-    def before_each_page(self, script: str) -> None:
-        """Run a script in each page from now on, before its own."""
-        self.cdp("Page.addScriptToEvaluateOnNewDocument", source=script)
-
     def console(self) -> list[str]:
         """Return what the console said since it was last asked: errors, refusals of a policy."""
         return [str(entry["message"]) for entry in self._call("POST", "/se/log", {"type": "browser"})]
