@@ -62,12 +62,11 @@ def record_of(rounds: Sequence[Round] = (), rows: pd.DataFrame | None = None) ->
     return Store(root / STORE)
 
 
-def moved_round(entry: Round, *moves: pd.DataFrame) -> Round:
+def moved_round(entry: Round, moves: pd.DataFrame) -> Round:
     """Return a round as a record has it after its tasks have changed hands."""
     with record_of([entry]) as store:
         root = store.database.path.parent
-    for each in moves:
-        add_moves(root, entry.number, each)
+    add_moves(root, entry.number, moves)
     (found,) = read_rounds(root)
     return found
 

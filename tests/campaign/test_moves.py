@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from campaigns import round_of, tasks_of
-from records import moved_round
+from records import moved_round, record_of
 
 from examples import examples, seeds
 from fire_toolkit.campaign.moves import move_tasks
@@ -133,7 +133,9 @@ def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice
     overlap = 0.0 if n_people == 1 else 0.4
     people = tuple("abcde"[:n_people])
     entry = round_of(tasks_of(15, overlap=overlap), people, controls=tasks_of(3, prefix="c"))
-    now, every, done = entry.assignments, set(keys(entry.assignments)), list[pd.DataFrame]()
+    with record_of([entry]) as store:
+        root = store.database.path.parent
+    now, every = entry.assignments, set(keys(entry.assignments))
     expected, answered = votes(now), set[Key]()
     for batch, (sources, targets, n_answered) in enumerate(steps, start=1):
         answered |= set(keys(now)[:: max(1, n_answered)]) if n_answered else set()
@@ -146,8 +148,8 @@ def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice
         assert not every & set(got)
         assert len(set(got)) == len(got)
         every |= set(got)
-        done.append(moves)
-        now = moved_round(entry, *done).assignments
+        add_moves(root, 1, moves)
+        now = read_rounds(root)[0].assignments
         assert votes(now) == expected
         assert answered <= set(keys(now))
         doubled = [pair for _, pair in keys(now, TASK, OVERLAP)]

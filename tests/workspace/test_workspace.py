@@ -13,14 +13,12 @@ def workspace(tmp_path: Path, text: str) -> Path:
     return tmp_path
 
 
-def test_the_written_defaults_are_the_defaults(tmp_path: Path) -> None:
+def test_the_written_defaults_are_the_defaults_and_values_read_back(tmp_path: Path) -> None:
     assert read_workspace(workspace(tmp_path, config_text())).settings == SETTINGS
-
-
-def test_values_are_quoted_so_that_they_read_back(tmp_path: Path) -> None:
     hard = 'a "b" \\ é'
     text = config_text({"collection": {"qrels": hard}})
-    assert hard == read_workspace(workspace(tmp_path, text)).setting("collection", "qrels")
+    assert read_workspace(workspace(tmp_path, text)).setting("collection", "qrels") == hard
+    assert read_workspace(workspace(tmp_path, "[tasks]\noverlap = 1\n")).setting("tasks", "overlap") == 1.0
 
 
 def test_a_workspace_is_found_from_below(tmp_path: Path) -> None:
@@ -60,24 +58,21 @@ def test_what_is_not_known_is_refused_with_what_is_near(tmp_path: Path, text: st
         read_workspace(workspace(tmp_path, text))
 
 
-def test_a_whole_number_is_a_float_where_one_is_expected(tmp_path: Path) -> None:
-    assert read_workspace(workspace(tmp_path, "[tasks]\noverlap = 1\n")).setting("tasks", "overlap") == 1.0
-
-
 def test_items_count_when_they_are_there(tmp_path: Path) -> None:
     found = read_workspace(workspace(tmp_path, ""))
     assert found.path("collection", "items") is None
-    (tmp_path / "collection").mkdir()
-    (tmp_path / "collection" / "items.tsv").write_text("x")
-    assert found.path("collection", "items") == tmp_path / "collection" / "items.tsv"
+    items = tmp_path / "collection" / "items.tsv"
+    items.parent.mkdir()
+    items.write_text("x")
+    assert found.path("collection", "items") == items
     named = read_workspace(workspace(tmp_path, "[collection]\nitems = 'mine.tsv'\n"))
     assert named.path("collection", "items") == tmp_path / "mine.tsv"
 
 
 @pytest.mark.parametrize("pattern", ["/etc/*", ""])
 def test_what_is_no_pattern_is_told(pattern: str, tmp_path: Path) -> None:
-    (tmp_path / "fire.toml").write_text(f'[runs]\nfiles = ["{pattern}"]\n')
+    found = read_workspace(workspace(tmp_path, f'[runs]\nfiles = ["{pattern}"]\n'))
     with pytest.raises(
         FormatError, match=r"fire\.toml: \[runs\] files = .* expected a pattern such as runs/\*"
     ):
-        read_workspace(tmp_path).paths("runs", "files")
+        found.paths("runs", "files")
