@@ -18,6 +18,8 @@ def error_line(result: Result) -> str:
 
 
 BOTH = "clip.run ssb.run --qrels qrels.txt"
+POOL = f"pool {BOTH} --out out"
+NEXT_ROUND = "next-round --judgments judgments.csv --labels labels --out plan"
 RELEASE = Path(__file__).parents[1] / "golden/fire-release/release.json"
 # What is typed in the folder of small files, and what is said of it; first what ends with 1, then with 2.
 CANNOT = {
@@ -48,6 +50,18 @@ CANNOT = {
     "demo --out .": ".: already exists and is no demo",
     f"import {RELEASE} --out a": "no fire.toml in this folder or above it",
     "release check nowhere": "nowhere: no such folder; expected a release",
+    "agree judgments.csv --measure kappa": "statistic 'kappa' is unknown",
+    "agree judgments.csv --exclude ann": "--exclude needs a --reason",
+    "agree judgments.csv --exclude ann --reason ' '": "--exclude needs a --reason",
+    "resolve judgments.csv --out out --reason why": "--exclude needs a --reason",
+    "agree judgments.csv --exclude a --exclude b --exclude c --reason x --reason y": "one for each",
+    "resolve judgments.csv --out out --exclude di --reason x": "no judgment is by di; annotators: ann, bob",
+    "next-round --judgments judgments.csv --labels nowhere --out plan": "disputes.csv",
+    f"{POOL} --deep-queries .1 --deep-depth 10": "depth of the deep queries is 10, expected more",
+    f"{POOL} --deep-queries .1 --strategy settle(C@1)": "strategy settle has a design of its own",
+    f"{POOL} --strategy strata(1:5:1,4:9:.1)": "4:9:.1 begins at rank 4, expected 6, the rank",
+    f"{POOL} --strategy strata(1:20:.5)": "reach to rank 20 and the pool to 10, expected --depth",
+    f"{POOL} --strategy strata(1:5:1) --budget 9": "as its rates give, and takes no budget",
 }
 USAGE = {
     "resolv": "No such command 'resolv'. Did you mean 'resolve'?",
@@ -60,6 +74,14 @@ USAGE = {
     "import x.json": "--out is needed outside a workspace",
     "score clip.run": "--qrels is needed outside a workspace",
     "report table1 clip.run --qrels qrels.txt": "--augmented is needed",
+    "push": "fire-toolkit init",
+    "pull": "fire-toolkit init",
+    "progress": "fire-toolkit init",
+    "next-round": "fire-toolkit init",
+    "next-round --judgments judgments.csv --out plan": "--labels is needed",
+    f"{NEXT_ROUND} --annotator A04": "--annotator is for a campaign, and none has begun here",
+    f"{NEXT_ROUND} --random-share .5": "is of stratum random, which is not asked; add --ask random",
+    "resolve judgments.csv --out out --share-judgments same-text": "--queries is needed outside a workspace",
     "pool clip.run --depth -1 --out out": "Invalid value for '--depth'",
     "tasks pool --overlap 1.5 --out t.json": "Invalid value for '--overlap'",
     "plan --tell nan": "'--tell': nan is not a number",

@@ -173,9 +173,7 @@ def test_tasks_that_are_no_round_are_refused(server: FakeServer, workspace: Path
     assert not given(workspace, 2)
 
 
-def test_a_file_for_each_person_holds_the_queue_that_push_would_give(
-    server: FakeServer, workspace: Path
-) -> None:
+def test_a_file_for_each_person_holds_the_queue_that_push_gives(server: FakeServer, workspace: Path) -> None:
     run("tasks", "--overlap", "0.5", "--annotator", "A02,A03=2")
     run("push", "--annotator", "A02", "--annotator", "A03=2")
     for name in ("A02", "A03"):
@@ -248,9 +246,7 @@ def test_a_project_that_is_gone_before_its_first_pull_is_missed_by_all(
         assert "queue 1/A02 has 2 projects" in run("status").stderr
 
 
-def test_a_dry_run_says_who_would_judge_how_much_and_sends_nothing(
-    server: FakeServer, workspace: Path
-) -> None:
+def test_a_dry_run_says_who_gets_how_much_and_sends_nothing(server: FakeServer, workspace: Path) -> None:
     dry = push_all("--dry-run")
     assert "12 tasks; no judgment was timed yet, so hours are not known" in dry.stderr
     assert "nothing was sent" in dry.stderr
@@ -345,7 +341,7 @@ def test_a_deleted_task_is_noticed(server: FakeServer, judged: Path) -> None:
     assert (pulled["deleted"], pulled["dropped"]) == (1, {"deleted": 1})
 
 
-def test_a_deleted_project_is_named_and_its_answers_count_until_the_loss_is_accepted(
+def test_answers_of_a_deleted_project_count_until_the_loss_is_accepted(
     server: FakeServer, judged: Path
 ) -> None:
     number = server.project_of("A03")
@@ -362,9 +358,7 @@ def test_a_deleted_project_is_named_and_its_answers_count_until_the_loss_is_acce
     assert "was deleted" not in pulled.stderr + run("status").stderr
 
 
-def test_a_full_pull_is_asked_for_at_the_end_of_a_round_and_not_while_people_judge(
-    server: FakeServer, workspace: Path
-) -> None:
+def test_a_full_pull_is_asked_for_at_the_end_of_a_round_alone(server: FakeServer, workspace: Path) -> None:
     push_all()
     run("pull")  # the first one reads all
     due = "answers came in since the last `pull --full`"
@@ -395,11 +389,6 @@ def test_what_has_not_begun_is_said(server: FakeServer, workspace: Path) -> None
     for words in (["pull"], ["progress"], ["annotators", "reassign", "A02", "--to", "A03"]):
         assert "nothing was pushed from this workspace" in run(*words, code=1).output
     assert "none has begun here" in run("next-round", "--annotator", "A01", code=2).output
-
-
-def test_outside_a_workspace_it_is_a_usage_error(here: Path) -> None:
-    for name in ("push", "pull", "progress", "next-round"):
-        assert "fire-toolkit init" in run(name, code=2).output
 
 
 def test_words_for_what_was_found_on_the_server(server: FakeServer, judged: Path) -> None:

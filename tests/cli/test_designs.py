@@ -163,23 +163,6 @@ def test_settled_labels_are_not_corrected_for_errors() -> None:
         assert (words in honest.stderr) == is_said
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--deep-queries .1 --deep-depth 10", "depth of the deep queries is 10, expected more than"),
-        ("--deep-queries .1 --strategy settle(C@1)", "strategy settle has a design of its own"),
-        ("--strategy strata(1:5:1,4:9:.1)", "4:9:.1 begins at rank 4, expected 6, the rank after"),
-        ("--strategy strata(1:20:.5)", "reach to rank 20 and the pool to 10, expected --depth 20"),
-        ("--strategy strata(1:5:1) --budget 9", "as its rates give, and takes no budget"),
-    ],
-)
-def test_an_impossible_design_is_one_line_and_writes_nothing(options: str, message: str) -> None:
-    told = run(*POOL, *options.split(), code=1).stderr
-    assert message in told
-    assert told.count("\n") == 1
-    assert not Path("pool").exists()
-
-
 def test_a_policy_verifies_every_positive_that_was_drawn(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """Annotators who are left out, with the reason beside the labels and the agreement."""
 
-import shlex
 from pathlib import Path
 
 import pytest
@@ -39,19 +38,3 @@ def test_agreement_is_that_of_the_others() -> None:
     kept = manifest_of("agreement/agreement.csv")["parameters"]
     assert kept["excluded"] == {"cy": "failed"}
     assert (kept["intervals"], kept.get("cluster"), kept["all_rounds"]) == (True, None, False)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--exclude cy", "--exclude needs a --reason"),
-        ("--exclude cy --reason ' '", "--exclude needs a --reason"),
-        ("--reason why", "--exclude needs a --reason"),
-        ("--exclude a --exclude b --exclude c --reason x --reason y", "one for each"),
-        ("--exclude di --reason x", "no judgment is by di; annotators: ann, bob, cy"),
-    ],
-)
-def test_what_cannot_be_excluded_is_refused(words: str, message: str) -> None:
-    for command in ("agree", "resolve"):
-        assert message in run(command, *shlex.split(words), code=1).stderr
-    assert not Path("labels").exists() or not list(Path("labels").iterdir())
