@@ -14,7 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from command import StandIn, alter, as_json, given, has_answers, pairs_in, rows, run, states, write_table
+from command import (
+    StandIn,
+    alter,
+    as_json,
+    begin_workspace,
+    given,
+    has_answers,
+    pairs_in,
+    rows,
+    run,
+    states,
+    write_table,
+)
 from exports import answered
 
 from fire_toolkit.campaign import store
@@ -38,14 +50,8 @@ def label(pair: str, person: str) -> str:
 
 
 def make_workspace(root: Path) -> Path:
-    run("init", root)
-    (root / "pool").mkdir()
-    for file, header, line in (
-        ("pool/pool.csv", "query_id,doc_id", "q{0},d{0}"),
-        ("collection/queries.tsv", "query_id\ttext", 'q{0}\ta "dog", {0} years old'),
-        ("collection/items.tsv", "doc_id\tmedia_url", "d{0}\thttp://media.test/d{0}.mp4"),
-    ):
-        (root / file).write_text("\n".join([header, *map(line.format, range(N_PAIRS)), ""]))
+    queries = "".join(f'q{n}\ta "dog", {n} years old\n' for n in range(N_PAIRS))
+    (begin_workspace(root, N_PAIRS) / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
     return root
 
 
@@ -113,7 +119,7 @@ def export(root: Path, person: str, name: str, *, account: int = 1) -> Path:
 
 def pool_more(root: Path, n_pairs: int = 6) -> None:
     with (root / "pool/pool.csv").open("a") as stream:
-        stream.write("".join(f"q{n},d{n + 1}\n" for n in range(n_pairs)))
+        stream.write("".join(f"q{n},v{n + 1}\n" for n in range(n_pairs)))
 
 
 def bring_in(*paths: Path) -> dict[str, Any]:
@@ -229,9 +235,7 @@ def test_late_and_changed_answers_count_by_the_ledgers_rules(hand: Path) -> None
     assert latest[split_pair_id(newer[0]["data"]["pair_id"])[0]] == "ambiguous"
 
 
-def test_an_export_of_another_control_or_of_an_earlier_change_is_named(
-    hand: Path,
-) -> None:
+def test_an_export_of_another_control_or_of_an_earlier_change_is_named(hand: Path) -> None:
     path = export(hand, "A02", "A02.json")
     right = path.read_text()
     path.write_text(right.replace('"relevance"', '"label"'))
@@ -247,17 +251,14 @@ def test_an_export_of_another_control_or_of_an_earlier_change_is_named(
     assert "15 answers changed at a time before the version in the ledger" in run("import").stderr
 
 
-def test_a_copy_of_the_record_brings_nothing_new_and_one_of_other_captions_is_refused(
-    hand: Path, tmp_path: Path
-) -> None:
+def test_a_copy_of_the_record_brings_nothing_new_one_of_others_is_refused(hand: Path, tmp_path: Path) -> None:
     fill_in(hand, "A02", n=4)
     bring_in()
     other = Path(shutil.copy(hand / "campaign.sqlite", tmp_path / "other.sqlite"))
     told = bring_in(other)
     assert (told["new"], told["judgments"]) == (0, 4)
     assert "campaign.sqlite" not in states()["import"][1]
-    queries = hand / "collection/queries.tsv"
-    queries.write_text("query_id\ttext\n" + "".join(queries.read_text().splitlines(keepends=True)[2:]))
+    (hand / "collection/queries.tsv").write_text("query_id\ttext\nq99\ta cat\n")
     before = (hand / "campaign.sqlite").read_bytes()
     error = run("import", other, code=1).stderr
     assert "pairs are on queries that collection/queries.tsv does not have; expected another copy of" in error
@@ -288,7 +289,7 @@ def test_a_corrected_label_wins_whatever_the_clock_says(
     assert {row["query_id"]: row["label"] for row in judgments(hand)} == meant
 
 
-def test_answers_of_another_tool_that_have_no_time_are_corrected_whatever_the_clock_says(
+def test_answers_without_a_time_are_corrected_whatever_the_clock_says(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hour = 12
@@ -347,7 +348,7 @@ def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(here: Path) -> Non
     make_workspace(here)
     queries = here / "collection/queries.tsv"
     queries.write_text(queries.read_text().replace("\ta ", "\t=a "))
-    pairs = "".join(f"q{q},d{d}\n" for q in range(N_PAIRS) for d in range(N_PAIRS))
+    pairs = "".join(f"q{q},v{d}\n" for q in range(N_PAIRS) for d in range(N_PAIRS))
     (here / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
     run("tasks", "pool/pool.csv", "--overlap", 0, "--annotator", "A02")
     sheet = rows(here / "tasks/tasks.A02.csv")
@@ -454,12 +455,12 @@ def test_who_is_retired_gets_no_further_files(judged: Path) -> None:
     assert "A02" in able
     run("annotators", "retire", "A02")
     dry = run("next-round", "--dry-run", "--format", "json")  # the other two have judged some of the pairs
-    assert f"note: {able['A02']} pair left out that every annotator has seen" in dry.stderr
+    assert f"note: {able['A02']} pairs left out that every annotator has seen" in dry.stderr
     assert sum(json.loads(dry.stdout)["annotators"].values()) == sum(able.values()) - able["A02"]
     assert as_json("next-round", *ALL, "--dry-run")["annotators"] == able
 
 
-def test_a_round_by_hand_goes_to_a_server_only_while_nobody_has_answered(
+def test_a_round_by_hand_goes_to_a_server_before_the_first_answer_only(
     hand: Path, server: FakeServer
 ) -> None:
     assert "all was handed out as files" in run("push", code=1).stderr

@@ -11,7 +11,6 @@ from command import as_json, begin_workspace, given, rows, run
 from exports import fill_in
 
 from examples import some
-from fire_toolkit.campaign.queues import CONTROL
 
 if TYPE_CHECKING:
     from fake_api import FakeServer
@@ -21,8 +20,7 @@ N_PAIRS = 12
 
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS, n_known=N_PAIRS + 4))
-    (tmp_path / "controls.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(N_PAIRS, N_PAIRS + 4)))
+    monkeypatch.chdir(begin_workspace(tmp_path, N_PAIRS))
     return tmp_path
 
 
@@ -52,8 +50,7 @@ def answer(server: FakeServer, carrier: str, name: str, n: int = 99, label: str 
 
 def votes(name: str = "") -> list[str]:
     """Return the pairs that somebody, or everybody, has to vote on."""
-    asked = [row for row in given(Path()) if row["kind"] != CONTROL]
-    return sorted(row["pair_id"] for row in asked if name in ("", row["annotator_id"]))
+    return sorted(row["pair_id"] for row in given(Path()) if name in ("", row["annotator_id"]))
 
 
 carriers = pytest.mark.parametrize("carrier", some(["server", "hand"], 1))
@@ -112,20 +109,6 @@ def test_who_comes_late_takes_an_even_share(server: FakeServer, carrier: str) ->
     begin(carrier)
     assert "6 tasks moved: A04 6\n" in run("annotators", "reassign", "--to", "A04").stderr
     assert [len(votes(name)) for name in ("A02", "A03", "A04")] == [6, 6, 6]
-
-
-def test_who_comes_late_gets_controls_among_her_tasks_and_nobody_keeps_controls_alone(
-    server: FakeServer,
-) -> None:
-    run("tasks", "pool/pool.csv", "--overlap", "0")
-    run("push", "--annotator", "A02,A03", "--controls", "controls.txt")
-    run("annotators", "reassign", "A02", "--to", "A04")
-    run("push")
-    controls = [row["annotator_id"] for row in given(Path()) if row["kind"] == CONTROL]
-    assert controls.count("A04") == 4
-    assert "A02" not in {row["annotator_id"] for row in given(Path())}
-    assert server.offered(server.project_of("A02")) == []
-    assert len(server.offered(server.project_of("A04"))) == 10
 
 
 @carriers

@@ -81,14 +81,12 @@ OF_FILES = (
 
 
 @pytest.mark.parametrize("words", [*IN_WORKSPACE, *(f"report table{n}" for n in (1, 4)), *OF_FILES])
-def test_every_table_of_such_qrels_says_so(
-    words: str, released: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_table_says_so(words: str, released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(released)
     assert MARK in " ".join(run(*words.split()).output.split())
 
 
-def test_so_do_a_report_in_html_and_all_texts_of_a_release(
+def test_so_do_a_report_and_all_texts_of_a_release(
     released: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(released)

@@ -160,7 +160,7 @@ def test_plain_files_are_pooled_so_where_the_queries_are_given(composed: Compose
         ({"query_id": "1", "doc_id": "b", "caption": "x", "reference": "a"}, None, "no protocol"),
     ],
 )  # fmt: skip
-def test_the_protocol_of_a_benchmark_stands_in_its_manifest(
+def test_the_manifest_has_the_protocol_of_a_benchmark(
     here: Path, entry: Any, rule: str | None, said: str
 ) -> None:
     (here / "c.json").write_text(json.dumps([entry]))
@@ -268,9 +268,7 @@ def test_a_kept_own_item_is_nothing_that_somebody_has_to_judge(workspace: Compos
 
 
 @pytest.mark.parametrize("form", ["rows", "columns", "lists"])
-def test_a_run_keeps_own_items_and_groups_at_their_ranks_and_its_depth_without_them(
-    workspace: Composed, form: str
-) -> None:
+def test_a_run_keeps_own_items_and_groups_beyond_its_depth(workspace: Composed, form: str) -> None:
     sims, file = workspace.sims["m0"], "m0.npy"
     if form == "columns":
         np.save(file, sims.T.copy())

@@ -52,9 +52,7 @@ def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == "note: a column is left out\n"
 
 
-def test_a_large_file_is_named_while_a_command_works_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_file_is_named_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     for name, n_bytes in (("small.csv", 100), ("large.csv", 5 << 20)):

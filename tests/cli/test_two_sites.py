@@ -14,10 +14,11 @@ from command import as_json, begin_workspace, rows, run, states
 from fire_toolkit.campaign.store import Store
 
 N_PAIRS = 24
+Sites = tuple[Path, Path]
 
 
 @pytest.fixture
-def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sites:
     """The same campaign by hand of three people, half of whose pairs are judged twice, in two folders."""
     one, other = tmp_path / "one", tmp_path / "other"
     monkeypatch.chdir(begin_workspace(one, N_PAIRS))
@@ -65,7 +66,7 @@ def ask(site: Path, query: str) -> list[tuple[object, ...]]:
         return db.execute(query).fetchall()
 
 
-def test_what_changed_hands_at_the_other_site_has_changed_hands_here(sites: tuple[Path, Path]) -> None:
+def test_what_changed_hands_at_the_other_site_has_changed_hands_here(sites: Sites) -> None:
     one, other = sites
     fill_in(one, "A1", 5)
     fill_in(other, "A2")
@@ -86,7 +87,7 @@ def test_what_changed_hands_at_the_other_site_has_changed_hands_here(sites: tupl
     assert (ask(one, "select * from given"), ask(one, "select * from answers")) == before
 
 
-def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: tuple[Path, Path]) -> None:
+def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: Sites) -> None:
     one, other = sites
     at(one, "annotators", "reassign", "A1", "--to", "A4")
     at(other, "annotators", "reassign", "A1", "--to", "A5")
@@ -97,7 +98,7 @@ def test_moves_of_both_sites_stand_and_whoever_was_given_a_pair_has_it(sites: tu
     assert Counter(batch for (batch,) in ask(one, "select batch from given")) == {0: 36, 1: 12, 2: 12}
 
 
-def test_a_round_that_began_at_both_sites_is_two_rounds(sites: tuple[Path, Path]) -> None:
+def test_a_round_that_began_at_both_sites_is_two_rounds(sites: Sites) -> None:
     one, other = sites
     for site, own in zip(sites, ("B1", "B2"), strict=True):
         for person in ("A1", "A2", "A3"):
@@ -117,9 +118,7 @@ def test_a_round_that_began_at_both_sites_is_two_rounds(sites: tuple[Path, Path]
     assert len(ask(one, "select distinct round from given")) == 3
 
 
-def test_the_record_of_another_campaign_brings_answers_and_no_tasks(
-    sites: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_record_of_another_campaign_brings_answers_and_no_tasks(sites: Sites, tmp_path: Path) -> None:
     third = begin_workspace(tmp_path / "third", N_PAIRS)
     at(third, "tasks", "--annotator", "A9", "--overlap", 0)
     fill_in(third, "A9", 3)
@@ -129,8 +128,8 @@ def test_the_record_of_another_campaign_brings_answers_and_no_tasks(
     assert {name for (name,) in ask(sites[0], "select to_annotator_id from given")} == {"A1", "A2", "A3"}
 
 
-def test_people_of_another_campaign_who_have_the_same_name_are_not_taken_for_those_here(
-    sites: tuple[Path, Path], tmp_path: Path
+def test_people_of_another_campaign_with_the_same_name_are_not_those_here(
+    sites: Sites, tmp_path: Path
 ) -> None:
     third, (one, other) = begin_workspace(tmp_path / "third", N_PAIRS), sites
     at(third, "tasks", "--annotator", "A1,B9", "--overlap", 0)
@@ -151,9 +150,7 @@ def test_people_of_another_campaign_who_have_the_same_name_are_not_taken_for_tho
     assert {row[2] for row in judged(other)} == {"A1"}
 
 
-def test_answers_on_the_page_of_the_other_site_are_asked_for_before_its_record(
-    sites: tuple[Path, Path],
-) -> None:
+def test_answers_on_the_page_of_the_other_site_are_asked_for_before_its_record(sites: Sites) -> None:
     one, other = sites
     with Store(other / "campaign.sqlite") as store:
         ((pair,),) = store.database.select("select pair_id from queues where annotator_id = 'A1' limit 1")
@@ -162,9 +159,7 @@ def test_answers_on_the_page_of_the_other_site_are_asked_for_before_its_record(
     assert "answers on its page are not in it yet; `pull` there" in merge(one, other)
 
 
-def test_a_workspace_without_a_campaign_takes_up_the_one_that_it_is_given(
-    sites: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_workspace_without_a_campaign_takes_up_another_one(sites: Sites, tmp_path: Path) -> None:
     fill_in(sites[0], "A1", 5)
     empty = begin_workspace(tmp_path / "empty", N_PAIRS)
     merge(empty, sites[0])
@@ -172,9 +167,7 @@ def test_a_workspace_without_a_campaign_takes_up_the_one_that_it_is_given(
     assert progress(empty) == progress(sites[0])
 
 
-def test_a_table_of_another_tool_among_the_exports_is_read_once_and_new_exports_are_found(
-    sites: tuple[Path, Path],
-) -> None:
+def test_a_table_of_another_tool_among_the_exports_is_read_once_and_new_ones_found(sites: Sites) -> None:
     site, _ = sites
     fill_in(site, "A1", 5)
     table = Path("exports/batch.csv")
