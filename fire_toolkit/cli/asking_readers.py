@@ -237,18 +237,21 @@ def asked_beside(given: Given) -> Asked:
     """What lies beside the labels and the pool."""
     disputes, pool = given.needed("labels").with_name("disputes.csv"), given.found("pool")
 
-    def beside_pool(name: str, read: Callable[[Any], Any]) -> Any:
-        path = pool.with_name(name) if pool else None
-        return read(given.use(path)) if path and path.is_file() else None
-
-    sample = beside_pool("machine_sample.csv", lambda path: check_machine_sample(read_delimited(path)))
+    readers: dict[str, Callable[[Any], Any]] = {
+        "machine_sample": lambda path: check_machine_sample(read_delimited(path)),
+        "query_design": read_query_design,
+        "undrawn": lambda path: check_undrawn(read_delimited(path)),
+    }
+    paths = {name: pool.with_name(f"{name}.csv") for name in readers} if pool else {}
+    beside = {name: readers[name](given.use(path)) for name, path in paths.items() if path.is_file()}
+    sample = beside.get("machine_sample")
     writer = writer_of(given.needed("labels"))
     of_labels: Mapping[str, Any] = writer.parameters.get("grades") or {} if writer else {}
     return Asked(
         disputes=check_disputes(read_delimited(given.use(disputes))) if disputes.is_file() else None,
         sources=given.sources_if_any if DESIGN[0] in given.labels_as_read else None,
-        query_design=beside_pool("query_design.csv", read_query_design),
-        undrawn=beside_pool("undrawn.csv", lambda path: check_undrawn(read_delimited(path))),
+        query_design=beside.get("query_design"),
+        undrawn=beside.get("undrawn"),
         machine_sample=sample,
         settled=settled_by(pool) if pool else None,
         highest_grade=int(max(of_labels.values())) if of_labels else None,

@@ -16,7 +16,7 @@ from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.commands.command import column_of
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, refuse_corrected
+from fire_toolkit.formats.releases import ORIGINAL, kind_of_qrels, read_original_qrels
 from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.evidence_files import evidence_beside, read_evidence
@@ -63,6 +63,7 @@ TABLES.update(
     queries=file("queries", read_queries),
     items_if_any=file("items", read_items, "path"),
     original_as_read=file("qrels", read_qrels),
+    augmentable=file("qrels", read_original_qrels),  # no corrected ones
     original_if_any=file("qrels", read_qrels, "found"),
     original_if_named=file("qrels", read_qrels, "path"),
     original_if_given=file("qrels", read_qrels, "given"),
@@ -166,13 +167,6 @@ def _with_told(given: Given, found: Evidence) -> Evidence:
         said = read_delimited(given.use(filled), required=["annotator_id", *PAIR, "relevance"])
         facts = replace(facts, experts=(drawn, said.astype({"relevance": "int64"}).drop_duplicates(PAIR)))
     return found._replace(facts=facts)
-
-
-@reads
-def augmentable(given: Given) -> Any:
-    """The original qrels; those of a release that are corrected are refused."""
-    refuse_corrected(given.needed("qrels"))
-    return given.original_as_read
 
 
 @reads

@@ -161,7 +161,7 @@ def score(
     measures, left_out = _with_expectation(measures) if ties == "expected" else (measures, [])
     each = per_query or bool(by)
     scores, own = score_runs(runs, qrels, measures, augmented=augmented, per_query=each, **ordered)
-    notes += [*left_out, *map(str, own)]
+    notes += [*left_out, *(note.text for note in own)]
     if groups is None:  # a group's docs are few, and its positives known
         notes += describe_labelled(runs, qrels, augmented, scores, measures, known.design)
     is_plain = groups is None and not each and ties == "doc-desc"
@@ -170,7 +170,7 @@ def score(
         correction = correct_for_errors(runs, qrels, labels, measures, known, **by_votes)
         scores, said = with_corrected_scores(scores, correction), []
         notes += correction.notes
-    if by is None:
+    if by is None and known.unusable is not None:
         usable = usable_scores(known.unusable, runs, qrels, augmented, measures, **ordered)
         scores = scores if usable is None else Scores(pd.concat([scores, usable]))
     drawn: Any = {"by": by, "is_long": per_query, "is_plain": is_plain}

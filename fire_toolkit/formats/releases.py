@@ -93,8 +93,10 @@ def kind_of_qrels(file: Path) -> str:
     return "corrected qrels" if writer and writer.stage == "augment" else ORIGINAL
 
 
-def refuse_corrected(file: Path) -> None:
-    """Raise `UsageError` where a file holds corrected qrels, by a manifest: a release's, or `augment`'s."""
+def read_original_qrels(file: Path) -> Qrels:
+    """Return qrels; raise `UsageError` for corrected ones, by a manifest: a release's, or `augment`'s."""
+    from fire_toolkit.formats.collections.qrels import read_qrels  # which reads releases by this module
+
     writer = writer_of(file) if file.is_file() else None
     if writer and writer.stage == STAGE and file.name != _ORIGINAL:
         at = next(folder for folder in file.parents if is_release(folder)) / _ORIGINAL
@@ -104,6 +106,7 @@ def refuse_corrected(file: Path) -> None:
             f"{file}: corrected qrels, which `fire-toolkit augment` wrote; expected the original ones, from "
             f"which it made them ({', '.join(writer.inputs)})"
         )
+    return read_qrels(file)
 
 
 def judged_file(path: Path) -> Path:

@@ -102,28 +102,23 @@ def run_depth(n_ranked: Ints, last_rank: Ints) -> int:
     return int(tops.min()) if tops.size else int(n_ranked.max(initial=0))
 
 
-def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
+def split_runs(runs: Any) -> dict[str, Any]:
     """Return each run by its id, in the order given; a Run table may hold several.
 
+    runs: one or more Run tables, or runs that are not in memory, which stay as they are.
+
     Raises:
-        TableError: two tables hold a run of the same id.
+        TableError: two runs have one id.
     """
-    found: list[tuple[str, Run]] = []
-    for table in [runs] if isinstance(runs, pd.DataFrame) else runs:
-        ids = table["run_id"].cat.categories
-        found += (
-            (name, table if len(ids) == 1 else Run(table[table["run_id"] == name].reset_index(drop=True)))
-            for name in ids
-        )
-    refuse_twice([name for name, _ in found])
-    return dict(found)
-
-
-def refuse_twice(run_ids: Sequence[str]) -> None:
-    """Raise TableError where two runs have one id."""
-    for place, run_id in enumerate(run_ids):
-        if run_id in run_ids[:place]:
-            raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
+    found: dict[str, Any] = {}
+    for each in runs if isinstance(runs, Sequence) else [runs]:
+        is_table = isinstance(each, pd.DataFrame)
+        for run_id in each["run_id"].cat.categories if is_table else [each.run_id]:
+            if run_id in found:
+                raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
+            is_whole = not is_table or len(each["run_id"].cat.categories) == 1
+            found[run_id] = each if is_whole else each[each["run_id"] == run_id].reset_index(drop=True)
+    return found
 
 
 def check_run_fits(

@@ -14,7 +14,7 @@ from fire_toolkit.matching.blocks import RunBlock, StoredRun, block_of
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.pair_ranks import MatrixSource, look_up_pairs
-from fire_toolkit.matching.ranking import check_run_fits, refuse_twice, split_runs
+from fire_toolkit.matching.ranking import check_run_fits, split_runs
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.tables import Run
 
@@ -39,14 +39,10 @@ def list_stored(runs: AnyRun | Sequence[AnyRun]) -> list[StoredRun | MatrixSourc
     Raises:
         TableError: two runs have one id.
     """
-    stored: list[StoredRun | MatrixSource] = []
-    for each in runs if isinstance(runs, Sequence) else [runs]:
-        if isinstance(each, pd.DataFrame):
-            stored += [HeldRun(run_id, run) for run_id, run in split_runs(Run(each)).items()]
-        else:
-            stored.append(each)
-    refuse_twice([run.run_id for run in stored])
-    return stored
+    return [
+        HeldRun(run_id, Run(run)) if isinstance(run, pd.DataFrame) else run
+        for run_id, run in split_runs(runs).items()
+    ]
 
 
 class JoinedRun(NamedTuple):
