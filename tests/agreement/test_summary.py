@@ -86,12 +86,6 @@ def test_pairs_are_counted_by_their_votes_and_escalations_are_none() -> None:
     assert "2 answers without a vote left out" in summary.table.loc[0, "note"]
 
 
-def test_no_judgments_are_told_as_such() -> None:
-    summary = agreement_summary(campaign(0, 1))
-    assert summary.table["value"].isna().all()
-    assert summary.n_pairs_by_votes == (0, 0)
-
-
 def test_answers_of_one_page_are_drawn_by_item() -> None:
     """A page holds captions of one item, so drawing items draws pages whole."""
     judgments = campaign(30, 6)

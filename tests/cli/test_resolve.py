@@ -80,7 +80,8 @@ def test_a_model_says_how_many_votes_it_has_and_warns_where_most_pairs_have_one(
 
 
 def test_every_rule_says_how_often_it_is_right_on_controls() -> None:
-    Path("known.txt").write_text("1 0 a 0\n1 0 b 1\n1 0 c 0\n2 0 a 1\n")
+    # beside these four one of which the only answer is no vote, and one that nobody was asked
+    Path("known.txt").write_text("1 0 a 0\n1 0 b 1\n1 0 c 0\n2 0 a 1\n2 0 d 1\n9 0 z 1\n")
     # b is tied; Wilson's interval of 2 of 3 by statsmodels' proportion_confint: .2077 to .9385
     assert (
         "on 4 controls, each unknown to the rule: rule fire is right on 2 of 3 that it labels "

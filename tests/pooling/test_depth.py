@@ -27,12 +27,6 @@ def test_each_pair_stands_once_with_its_best_rank_and_number_of_runs() -> None:
     assert set(pool["round"]) == {1}
 
 
-def test_sources_say_which_run_brought_a_pair_and_at_which_rank() -> None:
-    sources = pool_runs([CLIP, SSB], depth=3).sources
-    c = sources[(sources["query_id"] == "1") & (sources["doc_id"] == "c")]
-    assert list(c[["run_id", "rank"]].itertuples(index=False, name=None)) == [("clip", 3), ("ssb", 1)]
-
-
 def test_originals_are_marked_and_their_queries_are_the_universe() -> None:
     result = pool_runs([CLIP, SSB], depth=2, originals=qrels({("1", "a"): 1, ("1", "z"): 1, ("2", "q"): 0}))
     pool = result.pool.set_index(["query_id", "doc_id"])

@@ -363,8 +363,3 @@ def test_what_was_asked_stays_where_the_budget_is_smaller() -> None:
     assert stops["reason"].tolist() == ["per_query", "all_docs"]
     for limits in ({"budget": 1}, {"budget": 2, "per_query": 1}):
         assert pooled(pool_runs(runs_of(ONE), **limits, **given).pool) == {("1", "a"), ("1", "b")}
-
-
-def test_a_batch_of_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="strategy move-to-front: batch is 0, expected 1 or more"):
-        pool_runs(runs_of(ONE), strategy="move-to-front(batch=0)")

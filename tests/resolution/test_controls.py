@@ -14,17 +14,6 @@ def known(**labels: str) -> pd.DataFrame:
     return pd.DataFrame({"query_id": "q", "doc_id": list(labels), "label": list(labels.values())})
 
 
-def test_a_rule_and_a_majority_are_counted_on_controls_that_have_a_vote() -> None:
-    # right: one; wrong: two; tied: three; only escalated: four; nobody asked: five; no control: six
-    judgments = judged({"one": "yyn", "two": "nny", "three": "yn", "four": "?", "six": "y"})
-    controls = known(one="y", two="y", three="y", four="n", five="y")
-    for rule, labelled, right in (("fire", 2, 1), ("unanimous", 0, 0)):
-        found = resolve(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
-        assert found is not None
-        assert (found["n_controls"], found["n_labelled"], found["n_right"]) == (3, labelled, right)
-        assert (found["majority_labelled"], found["majority_right"]) == (2, 1)
-
-
 def test_fewer_than_two_controls_say_nothing() -> None:
     judgments = judged({"one": "yyn", "two": "nny"})
     assert resolve(judgments, grades=GRADES).on_controls is None

@@ -42,11 +42,6 @@ def test_what_each_rule_says_of_an_answer_sheet(
         assert decided(sheet, rule) == {"d": expected}, rule
 
 
-def test_fire_is_the_default_rule() -> None:
-    labels = resolve(judged({"d": ["relevant"]}), grades=GRADES).labels
-    assert list(labels["method"]) == ["fire"]
-
-
 def test_a_label_carries_its_grade_its_votes_and_their_share() -> None:
     labels, disputes = resolve(judged({"d": ["x", "x", "y", "esc"], "e": ["z"]}), grades=GRADED)[:2]
     columns = ["doc_id", "label", "relevance", "method", "n_judgments", "n_agree", "vote_share"]

@@ -15,10 +15,8 @@ from fire_toolkit.scoring.tifa import (
     answer_questions,
     check_answers,
     judge_answers,
-    mean_tifa,
     score_tifa,
 )
-from fire_toolkit.tables import check_labels
 
 YES_NO = ("yes", "no")
 QUESTIONS = [
@@ -42,27 +40,6 @@ ANSWERS = check_answers(pd.DataFrame(ROWS, columns=NAMES))
 
 def rows(table: pd.DataFrame) -> list[tuple[object, ...]]:
     return [tuple(row) for row in table.itertuples(index=False)]
-
-
-def test_scores_per_pair_query_kind_and_label() -> None:
-    judged = judge_answers(QUESTIONS, ANSWERS)
-    scores = score_tifa(judged)
-    assert rows(scores) == [("t1", "a", pytest.approx(2 / 3), 3), ("t1", "b", 0.0, 3), ("t2", "a", 1.0, 1)]
-    assert rows(mean_tifa(scores, "query_id")) == [("t1", pytest.approx(1 / 3), 2), ("t2", 1.0, 1)]
-    assert rows(score_tifa(judged, ["element_type"])) == [
-        ("animal", pytest.approx(2 / 3), 3),
-        ("color", 0.5, 2),
-        ("counting", 0.0, 2),
-    ]
-    labels = check_labels(
-        pd.DataFrame(
-            {"query_id": ["t1", "t1", "t2"], "doc_id": ["a", "b", "z"], "label": list("xyx"), "relevance": 1}
-        )
-    )
-    assert rows(mean_tifa(scores.merge(labels[["query_id", "doc_id", "label"]]), "label")) == [
-        ("x", pytest.approx(2 / 3), 1),
-        ("y", 0.0, 1),
-    ]
 
 
 def test_the_order_of_answers_does_not_matter_and_inputs_stay() -> None:
