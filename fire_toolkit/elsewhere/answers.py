@@ -131,7 +131,7 @@ class _Rows:
         names = names_of(self._table)
         return FormatError(
             f"{self._path}: no column {name} ({role}); found {some_of(names)}; "
-            f"if the guess is right, type {line_to_type(names, self.roles, wrong=role)}"
+            f"if the guess is right, type {line_to_type(names, self.roles, self.tool, wrong=role)}"
         )
 
     def _spread(self) -> None:
@@ -190,7 +190,7 @@ class _Rows:
         if missing := [role for role in needed if role not in roles]:
             names = names_of(self._table)
             of_file = "; annotator=@file or @folder where its name says whose it is"
-            line = line_to_type(names, roles) + of_file * ("annotator" in missing)
+            line = line_to_type(names, roles, self.tool) + of_file * ("annotator" in missing)
             raise FormatError(
                 f"{path}: which column is {' and which '.join(missing)}? If the guess is right, type {line}; "
                 f"found ({self.tool.name}): {some_of(names)}"

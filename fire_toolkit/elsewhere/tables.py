@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -41,6 +42,9 @@ class Tool(NamedTuple):
     merged: Collection[str] = ()
     each: str = ""
     apart: Sequence[str] = ()
+    fields: str = ""
+    answers: str = ""
+    guess: Mapping[str, str] = {}
 
 
 TOOLS = [Tool(**tool) for tool in _PRESETS["tools"]]
@@ -157,25 +161,32 @@ def own_roles(tool: Tool, columns: Collection[str], given: Mapping[str, str]) ->
     return {role: name for role, name in roles.items() if name != SKIP}
 
 
-def line_to_type(names: Sequence[str], roles: Mapping[str, str], *, wrong: str = "") -> str:
+def line_to_type(names: Sequence[str], roles: Mapping[str, str], tool: Tool, *, wrong: str = "") -> str:
     """Return the option that names the columns which every table needs, by the best guesses at them.
 
     Args:
         names: of what the table holds.
         roles: role → column, as far as known; that of the role `wrong` is not there.
+        tool: which wrote it.
 
     Examples:
-        >>> line_to_type(["who", "clip", "text", "verdict"], {"annotator": "whom"}, wrong="annotator")
-        "--columns 'annotator=who,query=text,doc=clip,label=verdict'"
+        >>> names = ["Answer.fits.No", "Answer.fits.Yes", "Input.clip", "Input.text", "WorkerId"]
+        >>> line_to_type(names, {"annotator": "WorkerId"}, TOOLS[0])
+        "--columns 'annotator=WorkerId,query=Input.text,doc=Input.clip,label=Answer.fits'"
     """
-    known = {role: name for role, name in roles.items() if role != wrong}
+    known = {role: name for role, name in {**tool.guess, **roles}.items() if role != wrong}
+    for answers in filter(None, (re.match(tool.answers, name) for name in names if tool.answers)):
+        users = f"{answers[0]}.users"  # Argilla's flat records
+        known = {"label": answers[0]} | ({"annotator": users} if users in names else {}) | known
     needed = [role for role in GUESSED if "pair" not in known or role not in _PAIR]
-    names = [name for name in names if name.startswith("data.")] or names  # of Label Studio's tasks
-    ids_first = sorted(names, key=lambda name: not name.lower().endswith("id"))
-    guessed = guessed_columns(ids_first, {role: GUESSED[role] for role in needed}, known)
-    kept = [role for role in ("pair",) if role in known]
-    own = {role for role in needed if roles.get(role, "").startswith(f"{LABEL_STUDIO.each}.")}
-    return line_of({role: guessed.get(role, "COLUMN") for role in (*needed, *kept) if role not in own})
+    by_name = {name.removeprefix(tool.fields): name for name in names if name.startswith(tool.fields)}
+    in_order = [*sorted(by_name, key=lambda name: not name.lower().endswith("id")), *names]
+    guessed = guessed_columns(in_order, {role: GUESSED[role] for role in needed}, known)
+    own = {role for role, name in roles.items() if name.startswith(f"{LABEL_STUDIO.each}.")}
+    found = {role: guessed.get(role, "COLUMN") for role in needed if role not in own}
+    found |= {"pair": known["pair"]} if "pair" in known else {}
+    line = line_of({role: by_name.get(name, name) for role, name in found.items()})
+    return line + " --split TEXT" * ("pair" in known)
 
 
 def how_to_read(path: Path, error: str) -> str:
@@ -199,7 +210,7 @@ def how_to_read(path: Path, error: str) -> str:
     )
     words = (
         f"{tool.name} with {asked}? Found {some_of(names)}; if the guess is right, type "
-        f"{line_to_type(names, own_roles(tool, table.columns, {}))} "
+        f"{line_to_type(names, own_roles(tool, table.columns, {}), tool)} "
         f"--label {'CONTROL:' * bool(tool.each)}VALUE=LABEL; --dry-run shows what is understood"
     )
     if tool.signs:

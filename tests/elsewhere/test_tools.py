@@ -38,6 +38,11 @@ def json_min(by: int, match: Any) -> Row:
     return {**PAIR, **row, "annotator": by, "match": match}
 
 
+def batch_row(answers: Row) -> Row:
+    row = {**mturk("A1", "NA", "v1", ""), "Description": "Look at a clip"}
+    return {name: value for name, value in row.items() if name != "Answer.match"} | answers
+
+
 # files → rows; options; the votes at NA v1; what is said
 CASES: Mapping[str, tuple[Mapping[str, Sequence[Row]], Sequence[str], Sequence[str], Sequence[str]]] = {
     "Prodigy, choices": (
@@ -164,11 +169,7 @@ CASES: Mapping[str, tuple[Mapping[str, Sequence[Row]], Sequence[str], Sequence[s
     ),
     **{
         f"MTurk, answers as {label}": (
-            {
-                "batch.csv": [
-                    {k: v for k, v in mturk("A", *PAIR.values(), "").items() if k != "Answer.match"} | own
-                ]
-            },
+            {"batch.csv": [batch_row(own)]},
             ("--columns", f"query=Input.caption_id,label={label},doc=Input.video_id"),
             [YES],
             [],
@@ -273,15 +274,38 @@ def test_drafts_alone_are_no_answer_and_a_way_that_leads_nowhere_no_column(
     assert "doc=metadata.video_id," in error
 
 
+OF_FLAT = OF_ARGILLA | PAIR | {"match.responses": [], "match.responses.users": []}
+IDS = "query=caption_id,doc=video_id"
+
+
 @pytest.mark.parametrize(
-    ("record", "tool"),
+    ("name", "record", "tool", "line"),
     [
-        (OF_ARGILLA | {"metadata": {}, "responses": {}}, "Argilla"),
-        ({"_task_hash": 1, "answer": "accept", "meta": {}}, "Prodigy"),
-        (doccano(), "doccano"),
+        ("a.json", OF_FLAT, "Argilla", f"annotator=match.responses.users,{IDS},label=match.responses'"),
+        (
+            "a.json",
+            prodigy("ann", "NA", accept=[], answer="accept"),
+            "Prodigy",
+            "annotator=_annotator_id,query=meta.caption_id,doc=meta.video_id,label=accept'",
+        ),
+        ("a.json", doccano(), "doccano", f"annotator=@file,{IDS},label=label'"),
+        (
+            "a.csv",
+            {"user": "a", "instance_id": "NA|v1", "match:::No": "", "match:::Yes": "1"},
+            "Potato",
+            "annotator=user,label=match,pair=instance_id' --split TEXT",
+        ),
+        (
+            "a.csv",
+            batch_row({"Answer.match.No": "", "Answer.match.Yes": ""}),
+            "MTurk",
+            "annotator=WorkerId,query=Input.caption_id,doc=Input.video_id,label=Answer.match'",
+        ),
     ],
 )
-def test_a_tool_that_is_known_is_named_at_once(fire: Fire, workspace: Path, record: Row, tool: str) -> None:
-    error = fire("import", save("a.json", [record]), code=1).stderr
-    assert f"a.json: is this {tool} with judgments made elsewhere" in error
-    assert "--columns " in error
+def test_a_tool_that_is_known_is_named_at_once_with_the_line_to_type(
+    fire: Fire, workspace: Path, name: str, record: Row, tool: str, line: str
+) -> None:
+    error = fire("import", save(name, [record]), code=1).stderr
+    assert f"{name}: is this {tool} with judgments made elsewhere" in error
+    assert f"type --columns '{line} --label VALUE=LABEL" in error
