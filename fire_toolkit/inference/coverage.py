@@ -19,6 +19,7 @@ from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.results import Found
 from fire_toolkit.tables import Qrels
 
+DEPTHS = (1, 5, 10)  # at which Judged@k is given
 SUMMARY = ["run_id", "measure", "augmented", "lower", "upper", "judged", "n_open", "n_pairs", "n_least"]
 SUMMARY += ["hours"]
 
@@ -29,7 +30,6 @@ def coverage(
     augmented: Qrels,
     measures: Sequence[str | Measure],
     *,
-    depths: Sequence[int] = (1, 5, 10),
     seconds: float = float("nan"),
     labels_per_pair: float = 1.0,
     highest_grade: int = 1,
@@ -41,7 +41,6 @@ def coverage(
         original, augmented: qrels; the queries of `original` count.
         measures: those that only docs of the list decide (C@k, P@k, RR, ...): no judgments of a run's own
             docs settle one that divides by the positives of the collection.
-        depths: at which Judged@k is given, each 1 or more.
         seconds: that one judgment takes, for the hours.
         labels_per_pair: judgments for each pair, 1 or more (1.1 where a tenth is judged twice).
         highest_grade: that an unjudged doc can have; that of the qrels where it is higher.
@@ -77,7 +76,7 @@ def coverage(
     summary, judged, pairs = [], [], []
     for run in stored:
         run_id, ranking = run.run_id, joined.ranking(run.run_id, after)
-        judged += [(run_id, k, _share_judged(ranking, k)) for k in depths]
+        judged += [(run_id, k, _share_judged(ranking, k)) for k in DEPTHS]
         unjudged = _unjudged(joined, run, ranking, after, deepest)
         for measure in parsed:
             row, found = _settle(ranking, measure, unjudged, highest_grade)

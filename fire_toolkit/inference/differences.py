@@ -138,7 +138,6 @@ def changes_of_scores(
     measures: Sequence[str],
     *,
     run_ids: Sequence[str],
-    clusters: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Return for each run and measure the score by both labellings, the change and its interval.
 
@@ -147,21 +146,20 @@ def changes_of_scores(
         before, after: two states of the labels of these queries.
         measures: names.
         run_ids: of which runs of `joined`; none gives an empty table.
-        clusters: index query_id, values the cluster of the query, where whole clusters were drawn.
 
     Returns:
         run_id, measure, before, after, change (after − before), low and high, by run and measure as given.
         The limits are of the queries' changes (see `intervals`); nan where nothing is known.
 
     Raises:
-        JoinError: a pair was no part of the join; a query has no cluster.
+        JoinError: a pair was no part of the join.
     """
-    parsed, codes = parse_measures(measures), code_clusters(joined.queries, clusters)
-    sides, rows = [joined.label(qrels) for qrels in (before, after)], []
+    parsed, rows = parse_measures(measures), []
+    sides = [joined.label(qrels) for qrels in (before, after)]
     for run_id in run_ids:
         both = (_scored(joined, run_id, side, parsed) for side in sides)
         for measure, early, late in zip(parsed, *both, strict=True):
-            found = change_interval(late.parts, early.parts, measure, clusters=codes)
+            found = change_interval(late.parts, early.parts, measure)
             scores = (early.score, late.score, late.score - early.score)
             rows.append((run_id, measure.name, *scores, found.low, found.high))
     return pd.DataFrame(rows, columns=["run_id", "measure", "before", "after", "change", "low", "high"])

@@ -27,6 +27,7 @@ from fire_toolkit.tables import Judgments, PoolSources, Qrels, Queries, first_ro
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 
 POSITIVES = "positives"
+WIDTH = 10  # characters of a bin, which holds from_chars ≤ length < to_chars
 
 
 def drawn_as(name: str) -> Callable[[Any, str], str]:
@@ -205,15 +206,12 @@ def by_length(
     augmented: Qrels,
     queries: Queries,
     measures: Sequence[str | Measure],
-    *,
-    width: int = 10,
 ) -> pd.DataFrame:
     """Return positives per caption, and each run's scores and gains, by length of the caption.
 
     Args:
         runs, original, augmented, measures: as in `all_and_new`.
         queries: their texts; lengths are in characters.
-        width: of a bin, in characters, 1 or more; a bin holds from_chars ≤ length < to_chars.
 
     Returns:
         Columns from_chars, to_chars, n_queries, run_id, measure, original, augmented, delta, low, high
@@ -222,18 +220,15 @@ def by_length(
         given. Bins without a query have no row.
 
     Raises:
-        UsageError: width below 1.
         JoinError: a query of the qrels has no text; as `join_runs`.
     """
-    if width < 1:
-        raise UsageError(f"width is {width}; expected 1 character or more")
     joined = join_runs(runs, original, augmented)
     texts = queries.set_index("query_id")["text"].reindex(joined.queries)
     if texts.isna().any():
         missing = texts.index[texts.isna()]
         raise JoinError(f"queries: {len(missing):,} of the qrels' {len(texts):,} have no text "
                         f"({', '.join(missing[:3])}); are they of another collection?")  # fmt: skip
-    bins = texts.str.len().to_numpy(dtype=np.int64) // width
+    bins = texts.str.len().to_numpy(dtype=np.int64) // WIDTH
     counts = [joined.label(qrels).ideal.n_positives.astype(np.float64) for qrels in (original, augmented)]
     values = _values_of(joined, original, augmented, measures)
     of_runs = [(run_id, measure, values[run_id, measure]) for run_id in joined.places
@@ -241,7 +236,7 @@ def by_length(
     rows = []
     for number in np.unique(bins):
         own = bins == number
-        place = {"from_chars": number * width, "to_chars": (number + 1) * width, "n_queries": int(own.sum())}
+        place = {"from_chars": number * WIDTH, "to_chars": (number + 1) * WIDTH, "n_queries": int(own.sum())}
         early, late = (each[own] for each in counts)
         row = _gain(early.mean(), late.mean(), mean_interval(late - early))
         rows.append(place | {"run_id": "", "measure": POSITIVES} | row)

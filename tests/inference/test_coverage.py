@@ -48,13 +48,17 @@ def test_the_first_positives_are_the_least_cost() -> None:
     rows = [("m", query, f"d{place}", float(-place)) for query in "xyz" for place in range(4)]
     run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
     qrels = check_qrels(pd.DataFrame({"query_id": list("xyz"), "doc_id": ["d3", "d3", "d0"], "relevance": 1}))
-    found = coverage(run, qrels, qrels, ["C@3", "P@3"], depths=[1, 4], seconds=36, labels_per_pair=1.5)
+    found = coverage(run, qrels, qrels, ["C@3", "P@3"], seconds=36, labels_per_pair=1.5)
     first, second = found.summary.to_dict("records")
     assert (first["n_open"], first["n_pairs"], first["n_least"]) == (2, 6, 2)
     assert (first["lower"], first["upper"]) == (pytest.approx(1 / 3), 1.0)
     assert first["hours"] == pytest.approx(6 * 1.5 * 36 / 3600)
     assert (second["n_open"], second["n_pairs"], second["n_least"]) == (3, 8, 8)
-    assert found.judged[["k", "judged"]].to_numpy().tolist() == [[1, pytest.approx(1 / 3)], [4, 0.25]]
+    assert found.judged[["k", "judged"]].to_numpy().tolist() == [
+        [1, pytest.approx(1 / 3)],
+        [5, 0.25],
+        [10, 0.25],
+    ]
     own = found.pairs[(found.pairs["measure"] == "C@3") & (found.pairs["query_id"] == "x")]
     assert own["doc_id"].tolist() == ["d0", "d1", "d2"]
     assert own["rank"].tolist() == [1, 2, 3]

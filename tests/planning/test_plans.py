@@ -159,7 +159,7 @@ def test_a_budget_cuts_queries_and_what_costs_nothing_is_left_whole() -> None:
 def test_pools_are_as_deep_as_the_measures_read() -> None:
     def pools(*names: str, every: bool = False) -> list[str]:
         known = parse_measures(names)
-        found = designs_for(known, n_queries=1332, most=50, overlap=0.1, every=every)
+        found = designs_for(known, n_queries=1332, most=50, every=every)
         return list(dict.fromkeys(design.pool for design in found))
 
     assert pools("C@1", "C@10") == ["depth 10"]

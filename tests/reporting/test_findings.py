@@ -168,7 +168,5 @@ def test_similarity_is_compared_between_solved_and_unsolved(make_world: MakeWorl
 def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
     world = make_world(4)
     queries = texts(world, [5] * 6)
-    with pytest.raises(UsageError, match="width is 0; expected 1 character or more"):
-        by_length(world.runs, world.original, world.original, queries, ["C@1"], width=0)
     with pytest.raises(JoinError, match=r"queries: 5 of the qrels' 6 have no text \(q01, q02, q03\)"):
         by_length(world.runs, world.original, world.original, queries[:1], ["C@1"])
