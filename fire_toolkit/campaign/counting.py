@@ -7,6 +7,7 @@ were: the answers that are new, and those whose pair was given to somebody since
 from __future__ import annotations
 
 import sqlite3
+from typing import NamedTuple
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.database import Database
@@ -43,6 +44,18 @@ _MISCOUNTED = (
     "select (select count(*) from counted) <> (select count(*) from anew) "
     "or exists (select * from anew except select * from counted)"
 )
+
+
+class UpTo(NamedTuple):
+    """Up to where everything counts: the number of an answer, and of a task that was given."""
+
+    answer: int
+    task: int
+
+
+def counted_up_to(database: Database) -> UpTo:
+    """Return up to where all is counted in the table `counted`, see `count_answers`."""
+    return UpTo(*database.select(_UP_TO)[0])
 
 
 def count_answers(database: Database) -> None:

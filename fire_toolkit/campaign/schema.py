@@ -53,6 +53,7 @@ create table said (
 {_OF_CARRIERS}
 """
 _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number"
+# changed: answers on pairs of which anything has changed (`views.record_to_judgments`).
 # latest: the version of each answer that counts, and its author.
 # counted_now: what each of these was asked for, of the answers named in `stale`: the round, its kind, and the
 #   owner of its queue. An answer in a queue is of that queue's round; any other of the task on its pair that
@@ -66,6 +67,7 @@ _BEST = "updated_at desc, annotator_id = '', queue = '', source, project, number
 # open_tasks: those that somebody has and has not answered.
 VIEWS = f"""
 create temp table stale (annotation text primary key) without rowid;
+create temp table changed (number integer primary key);
 create temp view latest as
 select number, source, project, annotation, updated_at,
   case when 'deleted' = (select state from answers event where event.annotation = own.annotation

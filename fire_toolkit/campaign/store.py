@@ -169,23 +169,21 @@ class Store:
         query = "select project, queue, max(number) from answers where source = ? group by project"
         return {project: queue for project, queue, _ in self.database.select(query, [source])}
 
-    def answer_times(self, source: str) -> dict[str, list[str]]:
-        """Return for each project of a source the updated_at of its answers, skips too, that are there.
+    def n_there(self, source: str, project: str, *, since: str = "", until: str = "~") -> int:
+        """Return how many answers of a project, skips too, are there; of a page of several captions one.
 
-        A page of several captions is one answer there.
+        since, until: as of `missing`.
         """
-        whole = f"substr(annotation, 1, instr(annotation || '{BESIDE}', '{BESIDE}') - 1)"
+        self.count()
+        place = f"instr(counted.annotation, '{BESIDE}')"
+        whole = f"iif({place}, substr(counted.annotation, 1, {place}), null)"
         query = (
-            "select project, max(moment) from (select project, annotation, max(updated_at) as moment, state, "
-            "count(*) as n from answers where source = ? group by annotation) own where iif(n = 1, state, "
-            "(select state from answers event where event.annotation = own.annotation "
-            f"and event.updated_at = own.moment and state in {EVENTS} "
-            f"order by seen_at desc, number desc limit 1)) is not 'deleted' group by project, {whole}"
+            f"select count(iif({place}, null, 1)) + count(distinct {whole}) from answers join counted "
+            "using (number) where source = ? and project = ? and not is_deleted "
+            "and counted.updated_at >= ? and counted.updated_at < ?"
         )
-        found: dict[str, list[str]] = {}
-        for project, moment in self.database.select(query, [source]):
-            found.setdefault(project, []).append(moment)
-        return found
+        ((n,),) = self.database.select(query, [source, project, since, until])
+        return int(n)
 
     def missing(
         self,

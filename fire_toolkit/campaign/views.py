@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import pandas as pd
 
 from fire_toolkit.campaign.answers import Answers
+from fire_toolkit.campaign.counting import UpTo
 from fire_toolkit.campaign.ledger import DELETED, EVENTS
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING
 from fire_toolkit.campaign.store import Store
@@ -27,6 +28,13 @@ EDITED = "edited"
 NO_PAIR = "no_pair"
 _NO_VOTES = (TRAINING, CONTROL)
 _COUNTED = "counted join said using (number)"
+_CHANGED = (
+    "insert into changed select number from said where (query_id, doc_id) in "
+    "(select query_id, doc_id from said where number in "
+    "(select number from answers where annotation in (select annotation from answers where number > :answer) "
+    "or :task < (select max(rowid) from given) and exists (select 1 from given "
+    "where given.pair_id = answers.pair_id and given.rowid > :task)))"
+)
 _SAID = (
     "query_id, doc_id, annotator_id, annotation as unique_id, id as number, label, flags, comment, origin, "
     "controls, created_at, changed_at, duration_s"
@@ -159,12 +167,21 @@ def _without(pairs: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     return pairs[pair_rows(pairs, others) < 0].reset_index(drop=True)
 
 
-def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
+def changed_pairs(store: Store, up_to: UpTo) -> pd.DataFrame:
+    """Return the pairs (query_id, doc_id) of which anything was answered or given after what was counted."""
+    with store.database.aside() as db:
+        db.execute("delete from changed")
+        db.execute(_CHANGED, up_to._asdict())
+    return store.table("select distinct query_id, doc_id from changed join said using (number)").astype("str")
+
+
+def record_to_judgments(store: Store, *, guideline: Guideline, only_changed: bool = False) -> ImportResult:
     """Return the judgments in the record, and every other answer with the reason why it is not one.
 
     Args:
         store: the record.
         guideline: the one whose labeling page was shown.
+        only_changed: only of the pairs that `changed_pairs` found; without notes.
 
     Returns:
         As `judgments_from_export`, with two further columns of judgments: round (from 1), and kind: `task`,
@@ -180,22 +197,34 @@ def record_to_judgments(store: Store, *, guideline: Guideline) -> ImportResult:
     store.count()
     store.refuse_unread()
     why = "case when is_deleted then ? when kind in (?, ?) then kind else '' end"
+    only = " and number in changed" if only_changed else ""
     query = (
         f"select {_SAID}, no_vote as reason, round, kind from {_COUNTED} where pair_id <> '' and {why} = ''"
+        + only
     )
     reasons = [DELETED, *_NO_VOTES]
     answers = _answers(store, query, reasons)
     result = judgments_of_answers(answers.assign(project=""), guideline=guideline)
     others = _answers(
         store,
-        f"select {_SAID}, {why} as reason from {_COUNTED} where pair_id <> '' and reason <> ''",
+        f"select {_SAID}, {why} as reason from {_COUNTED} where pair_id <> '' and reason <> ''{only}",
         reasons,
     )
-    dropped = (result.dropped, _earlier_versions(store), dropped_answers(others), _of_no_pair(store))
-    both = pd.concat(dropped, ignore_index=True)
-    both = both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True)
-    notes = (*notes_of_votes(result.judgments, both, guideline), *_notes(result.judgments, both))
-    return ImportResult(check_judgments(_with_pages(result.judgments, store)), check_dropped(both), notes)
+    parts = (
+        result.dropped,
+        _earlier_versions(store, only),
+        dropped_answers(others),
+        _of_no_pair(store, only),
+    )
+    judgments, dropped = check_judgments(_with_pages(result.judgments, store)), dropped_of(parts)
+    notes = () if only_changed else notes_of(judgments, dropped, guideline)
+    return ImportResult(judgments, dropped, notes)
+
+
+def dropped_of(parts: Sequence[pd.DataFrame]) -> Dropped:
+    """Return what was dropped here and there in its order."""
+    both = pd.concat(parts, ignore_index=True)
+    return check_dropped(both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
 
 
 def _answers(store: Store, query: str, values: Sequence[str]) -> Answers:
@@ -203,24 +232,25 @@ def _answers(store: Store, query: str, values: Sequence[str]) -> Answers:
     return Answers(store.table(query, values).astype({"number": "int64", "duration_s": "float64"}))
 
 
-def _of_no_pair(store: Store) -> Dropped:
+def _of_no_pair(store: Store, only: str) -> Dropped:
     """Return the answers to tasks that name no pair, with what names these."""
     query = (
         "select '' as query_id, '' as doc_id, counted.annotator_id, '' as label, '' as created_at, "
         "iif(is_deleted, ?, ?) as reason, 'annotation ' || id || ' at task ' || task || ' of project ' || "
-        f"project as detail from {_COUNTED} join answers using (number) where counted.pair_id = ''"
+        f"project as detail from {_COUNTED} join answers using (number) where counted.pair_id = ''{only}"
     )
     return check_dropped(store.table(query, [DELETED, NO_PAIR]))
 
 
-def _earlier_versions(store: Store) -> Dropped:
+def _earlier_versions(store: Store, only: str) -> Dropped:
     """Return the versions of answers that a later one has replaced, each once."""
     query = (
         f"select {_SAID}, ? as reason, min(own.number) as place from answers own "
         f"join said on said.number = own.number where pair_id <> '' and state not in {EVENTS} and annotation "
         "in (select annotation from answers group by annotation having count(*) > 1) and exists "
         "(select 1 from answers later where later.annotation = own.annotation "
-        "and later.updated_at > own.updated_at) group by annotation, updated_at"
+        f"and later.updated_at > own.updated_at){only.replace('number', 'own.number')} "
+        "group by annotation, updated_at"
     )
     return dropped_answers(_answers(store, query, [EDITED]))
 
@@ -243,8 +273,12 @@ def _with_pages(judgments: pd.DataFrame, store: Store) -> pd.DataFrame:
     return both.fillna({"page": "", "page_position": ""})
 
 
+def notes_of(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
+    """Return what is worth knowing of judgments with round and kind, and of answers that are none."""
+    return (*notes_of_votes(judgments, dropped, guideline), *_notes(judgments, dropped))
+
+
 def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:
-    """Yield what is worth knowing of judgments with round and kind, and of answers that are none."""
     n_unassigned = int((judgments["kind"] == UNASSIGNED).sum())
     if n_unassigned:
         yield (

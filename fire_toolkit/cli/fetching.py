@@ -19,7 +19,7 @@ from fire_toolkit.campaign.records import (
     read_rounds,
 )
 from fire_toolkit.campaign.store import Store, is_record
-from fire_toolkit.campaign.views import record_to_judgments
+from fire_toolkit.campaign.written import judgments_now, keep_written
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say_notes
 from fire_toolkit.cli.given import Given, name_in_manifest
@@ -110,11 +110,13 @@ def derive_judgments(
     *,
     stage: str = "pull",
     exports: Given | None = None,
+    is_anew: bool = False,
     as_json: bool,
 ) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what came in.
 
-    exports: the files that were read; those of earlier imports stay in the manifest.
+    exports: the files that were read; those of earlier imports stay in the manifest. is_anew: without a look
+    at what was written before.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
     inputs = Given({"as_json": as_json})
@@ -122,12 +124,15 @@ def derive_judgments(
     inputs.hashes |= {STORE: content_sha256(root / STORE)} if (root / STORE).is_file() else {}
     rules = guideline_of(root)
     with Store(root / STORE) as store:
-        found = record_to_judgments(store, guideline=rules)
+        found, up_to = judgments_now(store, out, guideline=rules, is_anew=is_anew)
     dropped = reasons_of(found.dropped)
     counts: dict[str, Any] = {"judgments": len(found.judgments), "dropped": dropped}
     counts |= {"round": latest} if (latest := latest_round(found.judgments)) > 1 else {}
     files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
     inputs.write(out, files, stage, rules.record, counts)
+    if (root / STORE).is_file():
+        with Store(root / STORE) as store:
+            keep_written(store, out, up_to)
     came = {_NAMES.get(state, state): added.counts.get(state, 0) for state in STATES}
     words = f"{numbers_of(came)}; {len(found.judgments):,} judgments"
     words += f"; dropped: {numbers_of(dropped)}" if dropped else ""

@@ -12,7 +12,8 @@ import click
 
 from fire_toolkit.agreement.live import LiveQuality, item_seconds, live_quality
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
-from fire_toolkit.campaign.views import record_to_judgments, reported_items
+from fire_toolkit.campaign.views import reported_items
+from fire_toolkit.campaign.written import judgments_now
 from fire_toolkit.cli.campaigns import Begun, begun_campaign, begun_here
 from fire_toolkit.cli.common import (
     n_of,
@@ -49,7 +50,8 @@ def _show(campaign: Begun, states: Mapping[str, str], *, as_json: bool) -> None:
     rules, level = campaign.guideline, str(setting_or_default(None, "agree", "level"))
     with campaign.store() as store:
         queues = measure_progress(store, guideline=rules)
-        judgments = record_to_judgments(store, guideline=rules).judgments
+        file = campaign.root / "judgments" / "judgments.csv"
+        judgments = judgments_now(store, file, guideline=rules)[0].judgments
         reported = reported_items(store)
     items = named_file("items")
     quality = live_quality(

@@ -26,5 +26,5 @@ def pull(*, full: bool = False, accept_loss: bool = False, as_json: bool) -> Non
         raise click.UsageError("--accept-loss goes with --full")
     with workspace_lock():
         pulled = pull_once(root, is_full=full, accepts_loss=accept_loss)
-        derive_judgments(root, pulled, as_json=as_json)
+        derive_judgments(root, pulled, is_anew=full, as_json=as_json)
     say_following()

@@ -98,11 +98,10 @@ def find_lost(
     until: dict[Place, str] = {}
     missed = [place for place in read_places(store) if place.source == source and place.key not in own]
     missed = [place for place in missed if place.lost != DROPPED]
-    times = store.answer_times(source) if missed else {}
     for place in missed:
         is_there = born.get(place.project) == place.born
         end = NEVER if is_there else born.get(place.project, NEVER)
-        n_lost = sum(place.born <= moment < end for moment in times.get(str(place.project), ()))
+        n_lost = store.n_there(source, str(place.project), since=place.born, until=end)
         if n_lost or is_there or place.queue not in own.values():
             until[replace(place, lost=UNMARKED if is_there else GONE, n_lost=n_lost)] = end
     return list(until), until

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -91,12 +91,11 @@ def pull_answers(
 
     for at, project in projects:
         read(at, project, is_whole=is_full)
-    times = store.answer_times(source)
     suspects = {
         at.key: (n_answers(project), expected)
         for at, project in projects
         if project.get("total_annotations_number") is not None
-        and n_answers(project) != (expected := _n_known(times, at) + places[at.key].n_more)
+        and n_answers(project) != (expected := _n_known(store, at) + places[at.key].n_more)
     }
     for at, project in _checked(api.projects(), campaign, source) if suspects else ():
         if at.key not in suspects:
@@ -105,7 +104,7 @@ def pull_answers(
         counted, expected = suspects[at.key]
         if not min(counted, n_answers(project)) <= expected <= max(counted, n_answers(project)):
             read(at, project, is_whole=True)
-            n_more = n_answers(project) - _n_known(store.answer_times(source), at)
+            n_more = n_answers(project) - _n_known(store, at)
             places[at.key] = replace(places[at.key], n_more=max(n_more, 0))
     lost, until = find_lost(listed, campaign, store, source)
     if accepts_loss:
@@ -135,14 +134,19 @@ def _checked(listed: Iterable[Project], campaign: Campaign, source: str) -> list
     return found
 
 
-def _n_known(times: Mapping[str, Sequence[str]], at: Place) -> int:
+def _n_known(store: Store, at: Place) -> int:
     """Return how many answers of a project count, without those of an earlier one of its number."""
-    return sum(moment >= at.born for moment in times.get(str(at.project), ()))
+    return store.n_there(at.source, str(at.project), since=at.born)
 
 
 def _last_change(tasks: Iterable[Task]) -> str:
-    moments = (task.get("updated_at") for task in tasks)
-    return max((utc_time(moment) or "" for moment in moments if isinstance(moment, str)), default="")
+    return max((utc_time(str(task.get("updated_at"))) or "" for task in tasks), default="")
+
+
+def _newest(api: Api, at: Place) -> str:
+    """Return when a project's tasks were last changed, empty where it has none."""
+    include, order = ("id", "updated_at"), "-tasks:updated_at"
+    return _last_change(api.task_page(at.project, ordering=order, include=include, page_size=1)[0])
 
 
 def _pull_project(
@@ -150,24 +154,22 @@ def _pull_project(
 ) -> str:
     """Read what has changed since a time (empty: all), and return up to which time all is read now.
 
-    That is the last change of all before a whole sweep, and the last one on the first page of changes: what
-    changes while the other pages are read is later than either.
+    That is the last change of all before the reading, or after its first page, by the server's clock:
+    what changes meanwhile is later, or within the time that is looked back.
     """
     newest, is_first, filters = since, bool(since), []
-    if since:
+    if not since:
+        newest = _newest(api, at)
+    else:
         earlier = datetime.fromisoformat(since) - timedelta(seconds=LOOK_BACK_S)
         filters = [("updated_at", "greater", "Datetime", utc_time(earlier.isoformat()) or since)]
-    else:  # by the server's clock
-        include = ("id", "updated_at")
-        newest = _last_change(
-            api.task_page(at.project, ordering="-tasks:updated_at", include=include, page_size=1)[0]
-        )
     where = f"{api.connection.url}: project {at.project}"
     seen: set[str] = set()
     looked_at: set[tuple[str, str]] = set()
     for page in api.sweep(at.project, include=_INCLUDE, filters=filters, with_answers=True):
         if is_first:
-            newest, is_first = max(newest, _last_change(page)), False
+            newest = max(newest, _last_change(page) if len(page) < api.page_size else _newest(api, at))
+            is_first = False
         if any(not isinstance(task.get("annotations"), list) for task in page):
             raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
         tasks = list(split_pages(page))

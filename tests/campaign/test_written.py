@@ -1,0 +1,158 @@
+"""What is kept of what counts and of what was written: the same as all read anew, whatever was cut short."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fire_toolkit import __version__
+from fire_toolkit.campaign.ledger import ANSWERED
+from fire_toolkit.campaign.store import Store
+from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.views import record_to_judgments
+from fire_toolkit.campaign.votes import ImportResult
+from fire_toolkit.campaign.written import FILES, judgments_now, keep_written
+from fire_toolkit.formats.tables.delimited import delimited_bytes
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
+
+RULES = read_guideline("caption-relevance-v1")
+LABELS = ["relevant", "irrelevant", "", "two"]
+PEOPLE = ["", "A01", "A02", 'ann,"o']
+
+
+def row(chance: random.Random, seen_at: str) -> dict[str, str]:
+    """A version of one of 12 answers on 5 pairs, by anybody, in a queue or none, rarely on no pair."""
+    number = chance.randrange(12)
+    label, day = chance.choice(LABELS), chance.randint(1, 9)
+    names = ["relevant", "irrelevant"] if label == "two" else [label] if label else []
+    result = [{"from_name": "relevance", "value": {"choices": names}}] if names else []
+    if chance.random() < 0.3:
+        result.append(
+            {"from_name": "comment", "value": {"text": [chance.choice(["=1+1", 'a, "b"', "plain"])]}}
+        )
+    moment = f"2026-01-0{day}T00:00:00.000000Z"
+    answer = {"id": number, "updated_at": moment, "result": result, "was_cancelled": not names}
+    return {
+        "source": "http://server",
+        "project": "1",
+        "annotation": f"a{number}",
+        "updated_at": moment,
+        "state": ANSWERED,
+        "seen_at": seen_at,
+        "pair_id": "" if chance.random() < 0.05 else pair_id(f"q{chance.randrange(5)}", "d,1"),
+        "task": str(number),
+        "queue": chance.choice(["", "", "1/A01", "2/A02"]),
+        "annotator_id": chance.choice(PEOPLE),
+        "answer": json.dumps(answer | {"lead_time": chance.choice([3, 0.1 + 0.2, None])}),
+    }
+
+
+def step(path: Path, chance: random.Random) -> None:
+    """Something that happens to a record: answers come or are gone, or tasks are given."""
+    with Store(path, shows_now=chance.random() < 0.5) as store:
+        if (kind := chance.random()) < 0.6:
+            store.add_answers([row(chance, store.now()) for _ in range(chance.randint(1, 4))])
+        elif kind < 0.75:
+            gone = store.missing(
+                "http://server", "1", seen=[f"a{n}" for n in range(12) if chance.random() < 0.8]
+            )
+            store.add_deleted(gone, store.now())
+        else:
+            name, number = chance.choice(["A01", "A02"]), chance.randint(1, 2)
+            key, kind_of = (
+                pair_id(f"q{chance.randrange(5)}", "d,1"),
+                chance.choice(["task", "control", "overlap"]),
+            )
+            with store.database.transaction() as db:
+                given = [number, 0, chance.randrange(9), "", name, key, kind_of]
+                db.execute("insert into given values (?, ?, ?, ?, ?, ?, ?)", given)
+
+
+def bytes_of(found: ImportResult) -> tuple[bytes, bytes, tuple[str, ...]]:
+    return delimited_bytes(found.judgments), delimited_bytes(found.dropped), found.notes
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_was_written_and_what_changed_give_the_bytes_of_all_read_anew(tmp_path: Path, seed: int) -> None:
+    """Also where the writing was cut short, a file was changed, or another version or guideline wrote it."""
+    chance, path, file = random.Random(seed), tmp_path / "campaign.sqlite", tmp_path / "judgments.csv"
+    step(path, chance)
+    for _ in range(20):
+        step(path, chance)
+        with Store(path) as store:
+            found, up_to = judgments_now(store, file, guideline=RULES)
+            assert bytes_of(found) == bytes_of(record_to_judgments(store, guideline=RULES))
+        if (kind := chance.random()) < 0.1:
+            file.write_text("changed by hand\n")
+        elif kind < 0.9:
+            texts = dict(zip((tmp_path / name for name in FILES), bytes_of(found)[:2], strict=True))
+            rules = RULES.record if chance.random() < 0.9 else {"guideline": "another"}
+            version = __version__ if chance.random() < 0.9 else "0.1"
+            write_stage(texts, Manifest("pull", version, rules, {}), at=manifest_path(file, is_folder=False))
+            if chance.random() < 0.9:
+                with Store(path) as store:
+                    keep_written(store, file, up_to)
+
+
+def test_where_answers_were_taken_out_of_the_record_all_is_read_anew(tmp_path: Path) -> None:
+    chance, path, file = random.Random(1), tmp_path / "campaign.sqlite", tmp_path / "judgments.csv"
+    with Store(path) as store:
+        store.add_answers([row(chance, store.now()) for _ in range(9)])
+        found, up_to = judgments_now(store, file, guideline=RULES)
+        texts = dict(zip((tmp_path / name for name in FILES), bytes_of(found)[:2], strict=True))
+        manifest = Manifest("pull", __version__, RULES.record, {})
+        write_stage(texts, manifest, at=manifest_path(file, is_folder=False))
+        keep_written(store, file, up_to)
+        with store.database.transaction() as db:
+            for table in ("answers", "said", "counted"):
+                db.execute(f"delete from {table} where number = 1")
+        store.add_answers([row(chance, store.now())])
+        found, _ = judgments_now(store, file, guideline=RULES)
+        assert bytes_of(found) == bytes_of(record_to_judgments(store, guideline=RULES))
+
+
+_COUNTER = """
+import os, signal, sys
+from pathlib import Path
+from fire_toolkit.campaign.store import Store
+store = Store(Path(sys.argv[1]))
+left = [int(sys.argv[2])]
+def one_more():
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+store.database._db.set_progress_handler(one_more, 20)
+store.count()
+"""
+
+
+@pytest.mark.slow
+def test_killed_while_it_counts_the_record_counts_right(tmp_path: Path) -> None:
+    chance, path = random.Random(3), tmp_path / "campaign.sqlite"
+    for _ in range(20):
+        step(path, chance)
+    with Store(path) as store:
+        store.count()
+    for _ in range(30):
+        step(path, chance)
+    whole, n_steps = tmp_path / "whole.sqlite", [0]
+    shutil.copy(path, whole)
+    with Store(whole) as store:
+        store.database._db.set_progress_handler(lambda: n_steps.__setitem__(0, n_steps[0] + 1), 20)
+        store.count()
+        store.database._db.set_progress_handler(None, 0)
+        expected = bytes_of(record_to_judgments(store, guideline=RULES))
+    for share in (0.02, 0.4, 0.8, 0.98):
+        killed = tmp_path / f"{share}.sqlite"
+        shutil.copy(path, killed)
+        words = [sys.executable, "-c", _COUNTER, str(killed), str(max(1, int(share * n_steps[0])))]
+        assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+        with Store(killed) as store:
+            store.check()
+            assert bytes_of(record_to_judgments(store, guideline=RULES)) == expected
