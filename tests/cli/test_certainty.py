@@ -142,25 +142,3 @@ def test_what_one_query_cannot_tell_is_not_known(fire: Fire) -> None:
     assert "1 query: coverage was checked from 20 on" in shown.stderr
     both = ("difference", "one.run", "two.run", "--qrels", "qrels.txt", "-m", "AP")
     assert "not known" in fire(*both).stdout
-
-
-def test_no_direction_is_named_that_was_not_estimated(fire: Fire) -> None:
-    """Votes make a second doc positive, wrongly: AP is too low, where it was called probably too high."""
-    queries, docs = [f"q{q:02}" for q in range(40)], [f"d{place}" for place in range(1, 11)]
-    write_run(Path("one.run"), dict.fromkeys(queries, docs))
-    Path("qrels.txt").write_text("".join(f"{q} 0 d1 1\n" for q in queries))
-    labels = "".join(f"{q},d{place},x,{int(place in (1, 5))}\n" for q in queries for place in range(1, 6))
-    Path("labels.csv").write_text("query_id,doc_id,label,relevance\n" + labels)
-    fire("augment", "--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "augmented.txt")
-    asked = [word for name in ("C@1", "AP", "R@5", "nDCG@5", "R@10") for word in ("-m", name)]
-    told = fire("score", "--honest", "one.run", *BENCHMARK, *asked, "--format", "csv")
-    by_labels = {row["measure"]: float(row["augmented"]) for row in rows(told)}
-    found = rows(fire("score", "one.run", "--qrels", "qrels.txt", *asked, "--format", "csv"))
-    truth = {row["measure"]: float(row["value"]) for row in found}
-    assert by_labels["AP"] == pytest.approx((1 + 2 / 5) / 2)
-    assert truth["AP"] == 1
-    (note,) = (line for line in told.stderr.splitlines() if "which weighs more is not known" in line)
-    assert note.startswith("note: AP, R@5, nDCG@5, R@10: relevant docs that nobody judged push them up")
-    assert "wrong new positives push them down" in note
-    assert "too high" not in told.stderr
-    assert "too low" not in told.stderr

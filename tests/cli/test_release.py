@@ -7,7 +7,7 @@ import runpy
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -239,35 +239,32 @@ def test_comments_come_by_consent_and_an_e_mail_in_one_is_refused(workspace: Pat
 def test_the_creators_may_give_their_contact_and_nobody_is_named_for_a_blind_review(workspace: Path) -> None:
     contact = "Marie Curie <marie@example.org>"
     set_in(workspace, contact=contact, url="", files_url="https://example.org/data/")
-    run(*RELEASE)
-    named = texts_of(workspace / "releases/1.0")
-    assert "marie@example.org" in named["DATASHEET.md"]
-    assert "https://example.org/data/data/qrels.parquet" in named["croissant.json"]
-    assert 'family-names: "Curie"' in named["CITATION.cff"]
     run(*RELEASE, "--anonymous", "--out", "blind")
     for name, text in texts_of(workspace / "blind").items():
         assert not re.search("(?i)curie|radium|example[.]org", text), name
     run("release", "check", "blind")
-    set_in(workspace, uses="To rank models as Curie does")
-    assert "a person's name" in run(*RELEASE[:2], "1.1", *DATE, "--anonymous", code=1).stderr
-
-
-@pytest.mark.slow
-def test_captions_and_addresses_come_with_their_declared_licence(workspace: Path) -> None:
+    # With captions and addresses, by the licence that they are declared to have.
     set_in(workspace, captions="CC-BY-4.0", media="CC-BY-4.0")
     run(*RELEASE)
     folder = workspace / "releases/1.0"
-    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    named = texts_of(folder)
+    assert "marie@example.org" in named["DATASHEET.md"]
+    assert "https://example.org/data/data/qrels.parquet" in named["croissant.json"]
+    assert 'family-names: "Curie"' in named["CITATION.cff"]
+    queries, corpus = (
+        [json.loads(line) for line in named[name].splitlines()] for name in ("queries.jsonl", "corpus.jsonl")
+    )
     assert queries[1] == {"_id": "2", "text": "bob@example.org moves"}
-    corpus = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
     assert corpus[3] == {"_id": "007", "media_url": "https://example.org/007.mp4"}
-    assert "under CC-BY-4.0, the licence of their source" in (folder / "LICENSE").read_text()
+    assert "under CC-BY-4.0, the licence of their source" in named["LICENSE"]
     run("release", "check", folder)
     run("add-collection", folder, "--out", "again")
     for name in ("queries.tsv", "items.tsv"):
         found, was = ((workspace / path / name).read_text() for path in ("again", "collection"))
         first, second = ([line.split("\t")[:2] for line in text.splitlines()] for text in (found, was))
         assert first == second
+    set_in(workspace, uses="To rank models as Curie does")
+    assert "a person's name" in run(*RELEASE[:2], "1.1", *DATE, "--anonymous", code=1).stderr
 
 
 def test_scores_say_that_the_qrels_of_a_release_are_corrected(released: Path, workspace: Path) -> None:
@@ -346,23 +343,59 @@ def states_of(folder: Path) -> dict[tuple[str, str], str]:
     return found | {(row["query_id"], row["doc_id"]): "dispute" for row in rows(folder / "disputes.csv")}
 
 
-def test_ap_follows_from_the_runs_that_a_release_includes(workspace: Path) -> None:
+class FakeTable(list[dict[str, Any]]):
+    """What `datasets` gives of a table, as far as the script of a release asks."""
+
+    def __init__(self, folder: str, name: str, *, split: str) -> None:
+        table = pd.read_parquet(Path(folder) / f"data/{name}.parquet")
+        super().__init__(table.to_dict("records"))
+        self.num_rows, self.column_names = len(table), [*table.columns]
+        assert split == "test"
+
+    def __getitem__(self, name: Any) -> Any:
+        return [row[name] for row in self]
+
+
+@pytest.fixture
+def datasets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the package `datasets`, and no arguments of this program."""
+    fake = ModuleType("datasets")
+    vars(fake).update(
+        Dataset=FakeTable,
+        load_dataset=FakeTable,
+        get_dataset_config_names=lambda place: sorted(path.stem for path in Path(place).glob("data/*")),
+    )
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    monkeypatch.setattr(sys, "argv", ["load_release.py"])
+
+
+@pytest.mark.usefixtures("datasets")
+def test_ap_follows_from_the_runs_of_a_release_also_by_the_script_beside_it(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(*RELEASE, "--include-runs", 1)
     folder = workspace / "releases/1.0"
     # Of equal scores the greater id stands first: b before a.
     assert (folder / "runs/clip.run").read_text() == "1 Q0 a 1 9.0 clip\n2 Q0 b 1 9.0 clip\n"
     assert (folder / "runs/ssb.run").read_text() == "1 Q0 c 1 9.0 ssb\n2 Q0 b 1 3.0 ssb\n"
-    ranks = pd.read_parquet(folder / "data/ranks.parquet")
-    board = pd.read_csv(folder / "leaderboard.csv")
-    for which, pairs in (("original", ORIGINAL), ("augmented", CORRECTED)):
-        for run_id, own in ranks.groupby("run_id"):
-            total = 0.0
-            for query in "12":
-                relevant = {doc for (each, doc), grade in pairs.items() if each == query and grade >= 1}
-                found = own[(own["query_id"] == query) & own["doc_id"].isin(relevant)]["rank"].sort_values()
-                total += sum(n / rank for n, rank in enumerate(found, start=1)) / len(relevant)
-            row = board[(board["run_id"] == run_id) & (board["qrels"] == which) & (board["measure"] == "AP")]
-            assert row["value"].item() == pytest.approx(total / 2)
+    runpy.run_path(str(folder / "load_release.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    assert f"qrels: {len(CORRECTED)} rows; query-id, corpus-id, score\n" in said
+    scores = rows(folder / "leaderboard.csv")
+    board = {(row["run_id"], row["qrels"]): row["value"] for row in scores if row["measure"] == "AP"}
+    # clip lists a and b of three, and no a for the other query; ssb 007 second of three, and a second.
+    for run_id, which, title, ap in (
+        ("clip", "original", "original", 1 / 2),
+        ("ssb", "original", "original", 1 / 4),
+        ("clip", "augmented", "corrected", (1 / 1 + 2 / 2) / 3 / 2),
+        ("ssb", "augmented", "corrected", (1 / 2 / 3 + 1 / 2) / 2),
+    ):
+        assert float(board[run_id, which]) == pytest.approx(ap)
+        assert f"AP of {run_id} by the {title} qrels: {ap:.6f}\n" in said
+    task = (folder / "mteb_task.py").read_text()
+    compile(task, "mteb_task.py", "exec")
+    assert "class SmallLabels(AbsTaskRetrieval):" in task
+    assert 'category="t2v"' in task
     assert "`ranks` has the rank of every labelled pair" in (folder / "README.md").read_text()
     run("release", "check", folder)
 
@@ -381,48 +414,6 @@ def test_ap_follows_from_the_runs_that_a_release_includes(workspace: Path) -> No
     said = run("release", "check", folder)
     assert said.stdout == "should: CITATION.cff: missing\n"
     assert "0 that must and 1 that should be mended" in said.stderr
-
-
-class FakeTable:
-    """What `datasets` gives of a table, as far as the script of a release asks."""
-
-    def __init__(self, folder: str, name: str, *, split: str) -> None:
-        assert split == "test"
-        self.table = pd.read_parquet(Path(folder) / f"data/{name}.parquet")
-        self.num_rows, self.column_names = self.table.shape[0], [*self.table.columns]
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.table.to_dict("records"))
-
-    def __getitem__(self, name: str) -> list[Any]:
-        return self.table[name].tolist()
-
-
-def test_the_script_beside_a_release_loads_it_and_scores_its_runs_again(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(*RELEASE, "--include-runs", 1)
-    folder = workspace / "releases/1.0"
-    fake = ModuleType("datasets")
-    vars(fake).update(
-        Dataset=FakeTable,
-        load_dataset=FakeTable,
-        get_dataset_config_names=lambda place: sorted(path.stem for path in Path(place).glob("data/*")),
-    )
-    monkeypatch.setitem(sys.modules, "datasets", fake)
-    monkeypatch.setattr(sys, "argv", ["load_release.py"])
-    runpy.run_path(str(folder / "load_release.py"), run_name="__main__")
-    said = capsys.readouterr().out
-    assert f"qrels: {len(CORRECTED)} rows; query-id, corpus-id, score\n" in said
-    for row in rows(folder / "leaderboard.csv"):
-        if row["measure"] == "AP" and row["qrels"] != "delta":
-            title = {"original": "original", "augmented": "corrected"}[row["qrels"]]
-            line = f"AP of {row['run_id']} by the {title} qrels: {float(row['value']):.6f}\n"
-            assert line in said
-    task = (folder / "mteb_task.py").read_text()
-    compile(task, "mteb_task.py", "exec")
-    assert "class SmallLabels(AbsTaskRetrieval):" in task
-    assert 'category="t2v"' in task
 
 
 def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:

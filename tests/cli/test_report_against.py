@@ -82,23 +82,20 @@ def test_what_changed_since_a_workspace_or_a_release(new: Path, form: str) -> No
     }
 
 
-def test_another_file_under_the_name_of_a_run_is_not_paired(new: Path) -> None:
+def test_runs_are_paired_by_their_content_and_settings_are_those_of_each_workspace(new: Path) -> None:
+    shutil.move("../old/collection/qrels.txt", "../old/collection/all.txt")
+    set_in(Path("../old"), qrels="collection/all.txt")
+    shutil.copy(new / "runs/clip.run", new / "runs/twin.run")  # stands in old under one name
     (new / "runs/ssb.run").write_text("1 Q0 b 1 9 ssb\n2 Q0 a 1 3 ssb\n")
     (new / "runs/own.run").write_text("1 Q0 b 1 9 own\n2 Q0 b 1 3 own\n")
     tables, warnings = section("../old")
-    assert {row[0] for row in tables["Scores"]} == {"clip"}
+    assert tables["Labels"]
+    assert [row for row in tables["What"] if row[0] == "runs"] == [["runs", "2", "4"]]
+    assert {row[0] for row in tables["Scores"]} == {"clip", "twin"}
     assert warnings == [
         "ssb is another file in old, and is not compared.",
         "runs only in this workspace, not compared: own.",
     ]
-    assert 'id="since-order"' not in Path("report.html").read_text(encoding="utf-8")
-
-
-def test_a_run_that_stands_there_under_two_names_is_counted_and_compared_twice(new: Path) -> None:
-    shutil.copy(new / "runs/clip.run", new / "runs/twin.run")
-    tables, _ = section("../old")
-    assert [row for row in tables["What"] if row[0] == "runs"] == [["runs", "2", "3"]]
-    assert {row[0] for row in tables["Scores"]} == {"clip", "ssb", "twin"}
 
 
 def test_scores_that_the_same_labels_do_not_give_are_not_paired(new: Path) -> None:
@@ -111,6 +108,7 @@ def test_scores_that_the_same_labels_do_not_give_are_not_paired(new: Path) -> No
     tables, warnings = section("../old")
     assert {row[0] for row in tables["Scores"]} == {"ssb"}
     assert [text[:50] for text in warnings] == ["clip: old gives it other scores than its own label"]
+    assert 'id="since-order"' not in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_other_queries_leave_the_scores_alone(new: Path) -> None:
@@ -166,10 +164,3 @@ def test_a_zip_that_unpacks_to_far_more_than_it_holds_is_refused(new: Path, decl
     assert "error: bomb.zip: " in error
     assert expected in error
     assert not Path("report.html").exists()
-
-
-def test_a_setting_that_is_not_default_is_read_from_its_own_workspace(new: Path) -> None:
-    old = Path("../old")
-    shutil.move(old / "collection/qrels.txt", old / "collection/all.txt")
-    set_in(old, qrels="collection/all.txt")
-    assert section("../old")[0]["Labels"]

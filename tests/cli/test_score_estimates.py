@@ -58,7 +58,12 @@ def test_score_honest_shows_and_keeps_the_estimate_beside_the_score(fire: Fire, 
 def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, deep: Path) -> None:
     both = ("score", "m.run", *ORIGINAL, "--augmented", "qrels/qrels.txt")
     unknown = "R@1: relevant docs that nobody judged push it up, wrong new positives push it down"
-    assert f"note: {unknown}" in fire(*both, "-m", "R@1", "-m", "C@1").stderr
+    for words in (both, (*both, "--honest")):
+        told = fire(*words, "-m", "R@1", "-m", "C@1").stderr
+        assert f"note: {unknown}" in told
+        assert "which weighs more is not known" in told
+        assert "too high" not in told
+        assert "too low" not in told
     assert "% note: R@1: relevant docs" in fire(*both, "-m", "R@1", "--format", "latex").stdout
     for safe in (fire(*both, "-m", "C@1"), fire("score", "m.run", *ORIGINAL, "-m", "R@1")):
         assert "never pooled" not in safe.stderr + safe.stdout
