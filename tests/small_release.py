@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fire_toolkit.campaign.tasks import pair_id
+
 RUNS = {
     "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
     "ssb.run": "1 Q0 c 1 9 ssb\n1 Q0 007 2 8 ssb\n2 Q0 a 1 3 ssb\n2 Q0 b 2 3 ssb\n",
@@ -73,23 +75,18 @@ def make_workspace(root: Path, run: Run) -> None:
 
 def answer(root: Path, answers: dict[str, dict[tuple[str, str], int]]) -> None:
     """Write the export of each annotator, as Label Studio writes it."""
-    from fire_toolkit.campaign.tasks import pair_id
-
     tasks = json.loads((root / "tasks/tasks.json").read_text())
     data = {task["data"]["pair_id"]: task["data"] for task in tasks}
-    comment = {"from_name": "comment", "type": "textarea", "value": {"text": ["write to mail@example.net"]}}
     for person, (name, labels) in enumerate(answers.items(), start=1):
         exported = []
         for n, (pair, relevant) in enumerate(labels.items(), start=1):
-            label = "relevant" if relevant else "irrelevant"
-            chosen = {"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}
-            annotation = {
-                "id": 100 * person + n,
-                "completed_by": {"id": person, "email": name},
-                "result": [chosen, comment] if n == 1 else [chosen],
-                "lead_time": 4.0,
-                **dict.fromkeys(("created_at", "updated_at"), f"2026-03-0{n}T09:23:5{n}Z"),
-                "was_cancelled": False,
-            }
+            label = {"choices": ["relevant" if relevant else "irrelevant"]}
+            result = [{"from_name": "relevance", "type": "choices", "value": label}]
+            if n == 1:
+                said = {"text": ["write to mail@example.net"]}
+                result.append({"from_name": "comment", "type": "textarea", "value": said})
+            moment, who = f"2026-03-0{n}T09:23:5{n}Z", {"id": person, "email": name}
+            annotation = {"id": 100 * person + n, "completed_by": who, "result": result, "lead_time": 4.0}
+            annotation |= {"created_at": moment, "updated_at": moment, "was_cancelled": False}
             exported.append({"id": n, "data": data[pair_id(*pair)], "annotations": [annotation]})
         (root / f"exports/{name}.json").write_text(json.dumps(exported))

@@ -59,12 +59,9 @@ def trained_on(folder: Path, content: object) -> Result:
     return run("audit", *collection(folder), *words)
 
 
-def test_training_captions_come_from_any_collection_file(folder: Path) -> None:
+def test_training_captions_come_from_any_file_and_of_splits_from_that_of_training(folder: Path) -> None:
     captions = [{"video": "t", "caption": "A dog runs over grass"}, {"video": "u", "caption": "x"}]
     assert json.loads(trained_on(folder, captions).stdout)["training_similarity"] == 2
-
-
-def test_of_a_file_with_splits_the_training_split_is_compared(folder: Path) -> None:
     texts = enumerate([("train", "a cat sleeps"), ("test", "a dog runs over grass")])
     images = [
         {"filename": split, "split": split, "sentences": [{"raw": text, "sentid": n}]}

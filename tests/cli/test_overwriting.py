@@ -120,44 +120,30 @@ def test_what_was_edited_by_hand_is_made_again_as_its_refusal_says(ready: Fire, 
     assert (folder / "labels/labels.csv").read_bytes() == right
 
 
-def hand_out(fire: Fire, folder: Path) -> None:
-    """Make a workspace of the folder, with the captions as its collection, and tasks of it."""
-    fire("init")
-    fire("add-collection", "captions.csv")
-    shutil.move(folder / "clip.run", folder / "runs/clip.run")
-    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*.run"]\n')
-    fire("pool")
-    fire("tasks")
-
-
 def test_a_collection_is_not_replaced_while_its_tasks_are_out(ready: Fire, folder: Path) -> None:
     first, other = ("add-collection", "captions.csv"), folder / "other.csv"
     other.write_text("query_id,text,doc_id\n9,a cow,z\n")
     ready(*first, "--out", "collection")
     ready("add-collection", other, "--out", "collection")  # nothing was handed out
-    hand_out(ready, folder)
-    before = files_of(folder)
-    said = ready("add-collection", other, code=1).stderr
-    assert "collection: tasks of this collection are out, so it is not replaced" in said
-    assert files_of(folder) == before
+    ready("init")
+    ready(*first)
+    shutil.move(folder / "clip.run", folder / "runs/clip.run")
+    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*.run"]\n')
+    ready("pool")
+    ready("tasks")
     ready(*first)  # the same collection is no other one
     ready("add-collection", other, "--out", "elsewhere")
-
-
-def test_addresses_of_items_may_be_put_right_while_tasks_are_out(ready: Fire, folder: Path) -> None:
-    hand_out(ready, folder)
     items = pd.read_csv(folder / "collection/items.tsv", sep="\t", dtype=str)["doc_id"]
-    where = folder / "where.csv"
+    where, captions = folder / "where.csv", (folder / "captions.csv").read_text()
     where.write_text("doc_id,media_url\n" + "".join(f"{doc},https://m.test/{doc}.mp4\n" for doc in items))
-    ready("add-collection", "captions.csv", where)
+    ready(*first, where)  # addresses may be put right
     assert f"{items[0]}\thttps://m.test/{items[0]}.mp4" in (folder / "collection/items.tsv").read_text()
+    (folder / "text.csv").write_text(captions.replace("a ", "the ", 1))
+    (folder / "fewer.csv").write_text(captions.rsplit("\n", 2)[0] + "\n")
     before = files_of(folder)
-    captions = (folder / "captions.csv").read_text()
-    for changed in (captions.replace("a ", "the ", 1), captions.rsplit("\n", 2)[0] + "\n"):
-        (folder / "captions2.csv").write_text(changed)
-        said = ready("add-collection", "captions2.csv", where, code=1).stderr
-        assert "is not replaced but for where" in said
-        (folder / "captions2.csv").unlink()
+    for words in ((other,), ("text.csv", where), ("fewer.csv", where)):
+        said = ready("add-collection", *words, code=1).stderr
+        assert "collection: tasks of this collection are out, so it is not replaced but for where" in said
         assert files_of(folder) == before
 
 

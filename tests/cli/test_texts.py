@@ -87,14 +87,11 @@ def test_by_hand_a_sheet_holds_title_and_text(fire: Fire, root: Path) -> None:
     assert found == pytest.approx({"original": 0.1, "augmented": 0.15, "delta": 0.05})
 
 
-def test_a_page_of_videos_is_refused_before_anything_is_written(fire: Fire, root: Path) -> None:
+def test_a_page_of_videos_and_items_without_text_are_refused(fire: Fire, root: Path) -> None:
     told = fire("tasks", "--guideline", "caption-relevance-v1", code=1).stderr
     assert "the items are texts, and caption-relevance-v1 shows a video: choose a guideline" in told
     assert "--guideline passage-relevance-v1" in told
     assert not (root / "tasks/tasks.json").exists()
-
-
-def test_an_item_without_text_is_named(fire: Fire, root: Path) -> None:
     (root / "collection/manifest.json").unlink()
     (root / "collection/items.tsv").write_text("doc_id\ttext\n" + "".join(f"{doc}\t\n" for doc in PASSAGES))
     assert "items: 6 pooled ids have neither title nor text" in fire("tasks", code=1).stderr
@@ -120,19 +117,11 @@ def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
     name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
     office.act("consent", name, {"who": name, "key": "k"})
     assert (office.missing(), office.origins()) == ([], set())  # no text is an address
-    seen = set()
-    while (state := office.state(name))["page"]:
-        assert state["kind"] == "text"
-        seen.add(state["page"]["media"])
-        assert len(state["page"]["captions"]) == len(QUERIES)
-        for caption in state["page"]["captions"]:
-            answer = {"label": "irrelevant", "flags": [], "seconds": 1, "comment": ""}
-            told = {"who": name, "task": caption["task"], "key": f"k{caption['task']}"}
-            office.act("answer", name, answer | told)
-    assert seen == {text_of(doc) for doc in PASSAGES}
+    state = office.state(name)
+    assert state["kind"] == "text"
+    assert state["page"]["media"] in {text_of(doc) for doc in PASSAGES}
+    assert len(state["page"]["captions"]) == len(QUERIES)
     store.close()
-    fire("pull")
-    assert len(rows(root / "judgments/judgments.csv")) == len(PASSAGES) * len(QUERIES)
 
 
 def test_a_machine_reads_the_text_inside_its_json(fire: Fire, root: Path) -> None:

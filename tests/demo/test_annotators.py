@@ -97,20 +97,6 @@ def test_haste_shows_in_time_and_skips_care_in_escalation(alone):
     assert max(doubts.values()) < 0.2
 
 
-def test_every_habit_that_an_import_must_cope_with_occurs(exports):
-    notes = notes_of(*exports.values())
-    tasks = [task for export in exports.values() for task in export]
-    parts = [part for note in notes for part in note["result"]]
-    assert any(note["was_cancelled"] and not note["result"] for note in notes)
-    assert any(len(task["annotations"]) == 2 for task in tasks)
-    assert any(note["updated_at"] > note["created_at"] for note in notes)
-    assert any(note["updated_by"] != note["completed_by"] for note in notes)
-    assert {"relevance", "flags", "comment"} == {part["from_name"] for part in parts}
-    assert {"relevant", "irrelevant", "ambiguous", "sensitive"} == {
-        choice for part in parts for choice in part["value"].get("choices", [])
-    }
-
-
 def test_numbers_are_unique_and_time_goes_on(exports):
     second = answer(TASKS[:400], seen=annotators_seen(exports), batch=2)
     notes = notes_of(*exports.values(), *second.values())
