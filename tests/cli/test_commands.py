@@ -10,15 +10,6 @@ from fire_toolkit.campaign.tasks import pair_id
 RUNS = ("clip.run", "ssb.run")
 
 
-def test_pool_marks_what_was_judged_and_keeps_all_sources(fire: Fire, folder: Path) -> None:
-    judged = ("--judged", "judgments.csv", "--judged", "qrels.txt")
-    told = fire("pool", *RUNS, "--depth", 1, *judged, "--out", "p")
-    found = {(r["query_id"], r["doc_id"]): (r["is_judged"], r["round"]) for r in pool_rows(folder / "p")}
-    assert found == {("1", "a"): ("True", "1"), ("1", "c"): ("False", "2"), ("2", "b"): ("False", "2")}
-    assert len(rows((folder / "p/pool_sources.csv").read_text())) == 4
-    assert "1 judged before, 2 new, to be asked in round 2" in told.stderr
-
-
 def test_a_later_model_is_pooled_with_the_earlier_ones(fire: Fire, folder: Path) -> None:
     fire("pool", "clip.run", "--depth", 1, "--out", "one")
     told = fire("pool", *RUNS, "--depth", 1, "--previous", "one", "--judged", "judgments.csv", "--out", "two")

@@ -10,7 +10,7 @@ from click.testing import Result
 from command import Fire, rows
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.evidence.qrels import augment_qrels, originals_beside
+from fire_toolkit.evidence.qrels import augment_qrels
 from fire_toolkit.tables import check_labels, check_qrels
 
 BOTH = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
@@ -117,17 +117,10 @@ def test_the_guideline_decides_where_its_highest_grade_was_never_given(fire: Fir
     assert "bounds are for unjudged docs up to grade 3, the highest of the guideline" in result.stderr
 
 
-def test_in_python_the_same_grade_is_taken_and_said() -> None:
-    pairs = {"query_id": "q", "doc_id": ["a", "b"]}
-    original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": [1]}))
-    labels = check_labels(pd.DataFrame(pairs | {"label": "x", "relevance": [2, 3]}))
-    found = augment_qrels(original, labels)
-    assert (found.qrels["relevance"].tolist(), found.original_grade) == ([3, 3], 3)
-    assert list(found.notes) == ["original positives count at grade 3"]
-    assert originals_beside(original, labels)["relevance"].tolist() == [3]
-    assert augment_qrels(original, labels, original_grade=1).qrels["relevance"].tolist() == [2, 3]
-    graded = check_qrels(original.assign(relevance=2))
-    assert augment_qrels(graded, labels).qrels["relevance"].tolist() == [2, 3]
-    assert augment_qrels(graded, labels).notes == ()
+def test_originals_with_grades_of_their_own_keep_them() -> None:
+    labels = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "label": "x", "relevance": [2, 3]})
+    graded = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": [2]}))
+    found = augment_qrels(graded, check_labels(labels))
+    assert (found.qrels["relevance"].tolist(), found.notes) == ([2, 3], ())
     with pytest.raises(UsageError, match="the original qrels have grades of their own, up to 2"):
-        augment_qrels(graded, labels, original_grade=3)
+        augment_qrels(graded, check_labels(labels), original_grade=3)

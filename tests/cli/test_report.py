@@ -1,11 +1,12 @@
-"""The tables of the FIRE paper, made of the sample pool."""
+"""The tables of the FIRE paper, made of the sample pool, and its paragraphs from a workspace's files."""
 
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from command import Fire, rows
+from command import Fire, begin_small_workspace, rows
+from exports import answered
 
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 QRELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
@@ -59,3 +60,61 @@ def test_honest_rows_of_a_workspace_are_of_its_runs_and_measures(sample: Fire) -
     assert len(found) == 5 * 2
     assert {row["pooled"] for row in found} == {"yes"}
     assert Path("scores/honest.csv").is_file()
+
+
+@pytest.fixture
+def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = begin_small_workspace(folder)
+    monkeypatch.chdir(root)
+    return root
+
+
+def answer_all(root: Path) -> int:
+    """Two people answer every task, the second one skips the first; return how many tasks there are."""
+    for person in (1, 2):
+        said = lambda _, doc, n=person: "relevant" if (ord(doc[0]) + n) % 3 else "irrelevant"  # noqa: E731
+        how = {"account": person, "at": f"2026-0{person}-01T00:00:00Z", "lead_time": 4.0}
+        found = answered(root / "tasks/tasks.json", said, **how)
+        found[0]["annotations"][0]["was_cancelled"] = person == 2
+        (root / f"exports/{person}.json").write_text(json.dumps(found))
+    return len(found)
+
+
+def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, workspace: Path) -> None:
+    text = (workspace / "fire.toml").read_text()
+    (workspace / "fire.toml").write_text(text.replace('pay = ""', 'pay = "Paid 14 & more an hour"'))
+    fire("pool")
+    fire("tasks")
+    n = answer_all(workspace)
+    for command in ("import", "resolve", "augment"):
+        fire(command)
+    found = fire("report", "methods")
+    pairs = json.loads((workspace / "pool/manifest.json").read_text())["counts"]["pairs"]
+    assert f"from the top 10 of 2 runs: {pairs:,} pairs of 2 queries" in found.stdout
+    assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in found.stdout
+    assert "They worked from 2026-01-01 to 2026-02-01." in found.stdout
+    assert "4.0 seconds in the median" in found.stdout
+    assert f"1 pairs have one vote and {n - 1} two or more" in found.stdout
+    assert "Of the answers 1 are not votes: 1 skipped." in found.stdout
+    assert "Krippendorff's alpha is " in found.stdout
+    assert "Share of positive votes is 0." in found.stdout
+    assert "Labels are by rule fire" in found.stdout
+    assert "under policy union" in found.stdout
+    assert "enter neither" not in found.stdout
+
+    fire("resolve", "--exclude", "2", "--reason", "failed the controls")
+    without = fire("report", "methods").stdout
+    assert "The answers of 2 enter neither agreement nor labels (failed the controls)." in without
+    assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in without
+    assert f"{n} pairs have one vote and 0 two or more" in without
+    assert "[recruitment: not stated]" in found.stdout
+    assert "blanks: recruitment, qualification, consent, ethics;" in found.stderr
+    paper = fire("report", "methods", "--format", "latex").stdout
+    assert paper.count("\\paragraph{") == 6
+    assert "Paid 14 \\& more an hour." in paper
+
+
+def test_a_workspace_in_which_nothing_was_done_has_blanks(fire: Fire, workspace: Path) -> None:
+    found = fire("report", "methods")
+    for name in ("pool", "judgments", "exclusions", "agreement", "rule", "policy"):
+        assert f"[{name}: not stated]" in found.stdout
