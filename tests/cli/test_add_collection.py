@@ -37,9 +37,7 @@ def test_what_is_written_reads_back_as_the_same_collection(case: str, tmp_path: 
         (tmp_path / out / "manifest.json").unlink()
     for name in ("queries.tsv", "items.tsv", "qrels.txt"):
         assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
-    assert len(read_queries(tmp_path / "b" / "queries.tsv"))
-    assert len(read_items(tmp_path / "b" / "items.tsv"))
-    assert len(read_trec_qrels(tmp_path / "b" / "qrels.txt"))
+        assert (tmp_path / "a" / name).read_text().count("\n") > 1
 
 
 def test_in_a_workspace_the_collection_goes_to_its_place(here: Path) -> None:

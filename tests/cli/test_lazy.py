@@ -65,18 +65,15 @@ def test_a_shell_completes_commands_and_their_options() -> None:
     assert completed("--v") == ["--version"]
     assert completed("media", "ser") == ["serve"]
     assert completed("pool", "--dep") == ["--depth"]
+    words = {"COMP_WORDS": "fire-toolkit score --ties op", "COMP_CWORD": "3"}
+    environ = {**words, "_FIRE_TOOLKIT_COMPLETE": "bash_complete"}
+    told = CliRunner().invoke(main, prog_name="fire-toolkit", env=environ)
+    assert told.stdout == "plain,optimistic\n"
 
 
 def every(command: click.Command) -> list[click.Command]:
     members = command.commands.values() if isinstance(command, click.Group) else ()
     return [command, *(each for member in members for each in every(member))]
-
-
-def test_words_of_completion_are_told() -> None:
-    words = {"COMP_WORDS": "fire-toolkit score --ties op", "COMP_CWORD": "3"}
-    environ = {**words, "_FIRE_TOOLKIT_COMPLETE": "bash_complete"}
-    told = CliRunner().invoke(main, prog_name="fire-toolkit", env=environ)
-    assert told.stdout == "plain,optimistic\n"
 
 
 def test_help_after_two_hyphens_is_no_wish_for_help(fire: Fire) -> None:

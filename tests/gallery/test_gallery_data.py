@@ -193,6 +193,9 @@ def test_shards_hold_every_list_and_label(make_world: Callable[..., World], seed
             else:
                 assert state == {None: "unjudged", 0: "irrelevant", 1: "new"}[label]
     assert found == expected
+    other = shown_pairs(runs, world.original, queries, labels=world.labels, depth=3)
+    files = dict(gallery_files(other, unvoted(other), Beside(), title="t", size=size))
+    assert read(files["data/index.js"])[0]["made"] != index["made"]  # its shards are told apart
 
 
 def test_nothing_in_a_text_ends_a_script_or_a_line(shown: Shown) -> None:
@@ -226,14 +229,3 @@ def test_nothing_judged_is_shown_as_such() -> None:
     assert false_negatives.n == 0
     listed, none = shown.lists[0, 0, :2], shown.lists[0, 0, 2:]
     assert (list(shown.docs[shown.doc[listed]]), list(none)) == (["n", "b"], [-1, -1, -1])
-
-
-def test_shards_of_another_index_are_told_apart(make_world: Callable[..., World]) -> None:
-    world = make_world(0)
-    queries = check_queries(pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t"))
-    made = set()
-    for depth in (2, 3):
-        shown = shown_pairs([world.runs], world.original, queries, labels=world.labels, depth=depth)
-        files = dict(gallery_files(shown, unvoted(shown), Beside(), title="t"))
-        made.add(read(files["data/index.js"])[0]["made"])
-    assert len(made) == 2

@@ -82,16 +82,12 @@ def test_ids_with_quotes_and_ids_that_look_like_nothing_come_back() -> None:
     assert found.lost == []
 
 
-def test_measures_that_read_whole_lists_are_named(world: World) -> None:
+def test_measures_that_read_whole_lists_are_named_and_a_query_that_left_counts(world: World) -> None:
     runs, original, corrected = world
     measures = ["AP", "set_P"]
     told = score_runs(runs, original, measures, augmented=corrected).scores
     assert rankings_of(runs, 3, original, corrected, told).lost == ["set_P"]
     assert rankings_of(runs[:2], N_DOCS, original, corrected, told[told["run_id"] != "gapped"]).lost == []
-
-
-def test_a_query_that_left_the_corrected_qrels_still_counts(world: World) -> None:
-    runs, original, corrected = world
     fewer = check_qrels(corrected[corrected["query_id"] != "q03"].reset_index(drop=True))
     told = score_runs(runs, original, ["AP"], augmented=fewer).scores
     assert rankings_of(runs, 2, original, fewer, told).lost == []
