@@ -5,7 +5,6 @@ A matrix is noise, plus a bonus for relevant items and another for the original 
 stand in the order of the benchmark's file, which is not the order of the ids.
 """
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,36 +46,6 @@ def _caption(number: int, topic: int) -> str:
 def _by_caption(topics: dict[str, int]) -> Callable[[str, str], bool]:
     """Return whether the topic that a caption names is the item's."""
     return lambda caption, media: f'"topic {topics[media]}"' in caption
-
-
-def captions_csv(folder: Path) -> Family:
-    """MSR-VTT's test list: a CSV of captions, quoted where they hold commas, two with the same text."""
-    rng, n = np.random.default_rng(1), 120
-    videos = [f"video{number}" for number in rng.permutation(np.arange(7010, 7010 + n))]
-    topics = rng.integers(N_TOPICS, size=n).tolist()
-    topics[7] = topics[3]
-    texts = [_caption(number, topic) for number, topic in enumerate(topics)]
-    texts[7] = texts[3]
-    queries = [f"ret{number}" for number in range(n)]
-    with (folder / "MSRVTT_JSFUSION_test.csv").open("w", newline="") as stream:
-        rows = csv.writer(stream)
-        rows.writerow(["key", "vid_key", "video_id", "sentence"])
-        rows.writerows(
-            [key, f"msr{video[5:]}", video, text]
-            for key, video, text in zip(queries, videos, texts, strict=True)
-        )
-    file = str(folder / "MSRVTT_JSFUSION_test.csv")
-    text_of = dict(zip(queries, texts, strict=True))
-    return Family(
-        collection=[file],
-        id_options=["--query-ids", file, "--doc-ids", file],
-        query_ids=queries,
-        doc_ids=videos,
-        originals={query: {video} for query, video in zip(queries, videos, strict=True)},
-        content=lambda query, doc: (text_of[query], doc),
-        truth=_by_caption(dict(zip(videos, topics, strict=True))),
-        matrices=_matrices(rng, topics, topics, np.eye(n, dtype=bool)),
-    )
 
 
 def stratified_qrels(folder: Path) -> Family:
@@ -150,4 +119,4 @@ def captions_as_items(folder: Path) -> Family:
     )
 
 
-FAMILIES = (stratified_qrels, captions_as_items, captions_csv)
+FAMILIES = (stratified_qrels, captions_as_items)
